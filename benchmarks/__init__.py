@@ -1,0 +1,1 @@
+"""Benchmarks of tonari: data sets, peers, machine ceilings, and one entry point, ``python -m benchmarks``."""

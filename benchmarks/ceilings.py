@@ -1,0 +1,91 @@
+"""What this machine can do at most, measured with the threads that the benchmarks use.
+
+- ``copy_rate``: bytes per second of copying a large array, read and written bytes both counted.
+- ``read_rate``: bytes per second of reading one (a maximum over it), the ceiling of one query on a prepared index.
+- ``gemm_rate``: FLOP/s of NumPy's float32 matrix product with the fastest OpenBLAS kernels of this machine.
+- ``kernel_peak``: operations per second of the instruction that one of tonari's kernels lives on.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from types import ModuleType
+
+import numpy as np
+
+from . import children
+
+# 256 MB: eight times the largest level-3 cache slice that a two-core guest is likely to see.
+STREAM_FLOATS = 1 << 26
+GEMM_SIZE = 4096
+
+
+def _rate(work: Callable[[int], object], threads: int, amount: float, repeats: int = 5) -> float:
+    """Amount per second when ``work(thread)`` runs on every thread at once; the best of some repeats."""
+    with ThreadPoolExecutor(threads) as pool:
+        best = float("inf")
+        for _ in range(repeats + 1):
+            start = time.perf_counter()
+            list(pool.map(work, range(threads)))
+            best = min(best, time.perf_counter() - start)
+    return amount / best
+
+
+@functools.cache
+def copy_rate(threads: int) -> float:
+    """Bytes per second (read + written) of numpy.copyto, each thread on its own part."""
+    source = np.ones(STREAM_FLOATS, np.float32)
+    target = np.zeros_like(source)
+    parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+    return _rate(lambda i: np.copyto(*parts[i]), threads, 2 * source.nbytes)
+
+
+@functools.cache
+def read_rate(threads: int) -> float:
+    """Bytes per second of taking a maximum, each thread over its own part."""
+    source = np.ones(STREAM_FLOATS, np.float32)
+    parts = np.array_split(source, threads)
+    return _rate(lambda i: parts[i].max(), threads, source.nbytes)
+
+
+def _serve_gemm(connection: Connection) -> None:
+    size = connection.recv()
+    a = np.random.default_rng(0).standard_normal((size, size), dtype=np.float32)
+    out = np.empty_like(a)
+    seconds = []
+    for _ in range(4):
+        start = time.perf_counter()
+        np.matmul(a, a, out=out)
+        seconds.append(time.perf_counter() - start)
+    connection.send(("reply", 2 * size**3 / min(seconds)))
+
+
+@functools.cache
+def gemm_rate(threads: int) -> float:
+    """FLOP/s of a float32 4096 x 4096 x 4096 product."""
+    rates: list[float] = []
+    for core in children.blas_cores():
+        child = children.Child(_serve_gemm, variables=children.blas_environment(threads, core))
+        rates.append(child.ask(GEMM_SIZE))
+        child.close()
+    return max(rates)
+
+
+@functools.cache
+def kernel_peak(native: ModuleType, level: str, kernel: str, threads: int) -> float:
+    """FLOP/s of all threads together, from ``native.peak_rate`` of one core, run on every thread at the same time."""
+    with ThreadPoolExecutor(threads) as pool:
+        return float(sum(pool.map(lambda _: native.peak_rate(level, kernel, 0.5), range(threads))))
+
+
+def describe(threads: int) -> str:
+    """One line for the head of a table."""
+    return (
+        f"{threads} of {os.cpu_count()} processors: copy {copy_rate(threads) / 1e9:.1f} GB/s, "
+        f"read {read_rate(threads) / 1e9:.1f} GB/s, float32 GEMM {gemm_rate(threads) / 1e9:.0f} GFLOP/s"
+    )

@@ -1,0 +1,102 @@
+"""Work in a process of its own, with its own environment.
+
+Two libraries that each bring an OpenMP runtime or a BLAS disturb one another inside one process: scikit-learn ran on
+one core of two after FAISS had run beside it. And OpenBLAS reads its choice of kernels, OPENBLAS_CORETYPE, only while
+it is loaded. So every peer and every BLAS measurement gets a fresh process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+from . import machine
+
+
+@contextlib.contextmanager
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables (None removes one) for processes started inside the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    _set(variables)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
+    """Variables that hold BLAS and OpenMP to ``threads`` and OpenBLAS to the kernels named ``core`` (None: its own)."""
+    count = str(threads)
+    return {
+        "OMP_NUM_THREADS": count,
+        "OPENBLAS_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+        "OPENBLAS_CORETYPE": core,
+    }
+
+
+def blas_cores() -> list[str | None]:
+    """OpenBLAS kernels that this processor can run: its own choice, and the best for each level.
+
+    Old builds do not know new processors and fall back to SSE2 kernels (the 0.3.15 inside faiss-cpu on Zen 5), so
+    their own choice is not always the best.
+    """
+    found = machine.levels()
+    return [None, *(core for level, core in (("avx2", "Haswell"), ("avx512", "SkylakeX")) if level in found)]
+
+
+class Child:
+    """A process that runs ``serve(connection, *arguments)``; ``ask`` sends a request and returns the reply."""
+
+    def __init__(self, serve: Callable[..., None], *arguments: Any, variables: Mapping[str, str | None]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, far_end = context.Pipe()
+        # No daemon: joblib allows a daemon no workers, and scikit-learn would fall back to one thread.
+        self._process = context.Process(target=_report_errors, args=(far_end, serve, *arguments))
+        with environment(variables):
+            self._process.start()
+        far_end.close()
+
+    def ask(self, request: Any) -> Any:
+        """Reply of the process; RuntimeError with its traceback when it failed, or says that it died."""
+        try:
+            self._connection.send(request)
+            kind, value = self._connection.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+            self._process.join(5)
+            raise RuntimeError(f"the measuring process died, exit code {self._process.exitcode}") from error
+        if kind == "error":
+            raise RuntimeError(f"the measuring process failed:\n{value}")
+        return value
+
+    def close(self) -> None:
+        """End the process."""
+        self._connection.close()
+        self._process.join(5)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def _report_errors(connection: Connection, serve: Callable[..., None], *arguments: Any) -> None:
+    import traceback
+
+    try:
+        serve(connection, *arguments)
+    except EOFError:
+        # The parent closed its end: the work is over.
+        return
+    except Exception:
+        connection.send(("error", traceback.format_exc()))

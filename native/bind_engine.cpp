@@ -1,0 +1,117 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "binds.hpp"
+#include "row_block.hpp"
+
+namespace nb = nanobind;
+
+namespace tonari {
+
+Metric metric_named(const std::string& name) {
+  constexpr std::pair<const char*, Metric> names[] = {
+      {"sqeuclidean", Metric::sqeuclidean}, {"euclidean", Metric::euclidean}, {"cosine", Metric::cosine},
+      {"correlation", Metric::correlation}, {"inner_product", Metric::inner_product},
+      {"l1", Metric::l1},                   {"linf", Metric::linf},           {"chi2", Metric::chi2}};
+  for (const auto& [known, metric] : names) {
+    if (name == known) return metric;
+  }
+  throw nb::value_error(("unknown metric " + name).c_str());
+}
+
+namespace {
+
+Isa isa_named(const std::string& name) {
+  for (Isa isa : supported_isas()) {
+    if (name == isa_name(isa)) return isa;
+  }
+  throw nb::value_error(("this machine cannot run " + name).c_str());
+}
+
+const Kernel& kernel_named(const std::string& name) {
+  for (const Kernel* kernel : available_kernels()) {
+    if (name == kernel->name) return *kernel;
+  }
+  throw nb::value_error(("no kernel " + name + " on this machine").c_str());
+}
+
+using Self = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Value, class Index>
+std::int64_t finish(RowBlock& block, Output<Value> distances, Output<Index> indices, Status status) {
+  nb::gil_scoped_release release;
+  return block.finish(distances.data(), indices.data(), status.data());
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<Form>(module, "Form", "The form in which rows are compared; see form.hpp.")
+      .def(
+          "__init__",
+          [](Form* self, const std::string& metric, std::vector<double> centre, double scale) {
+            const auto d = static_cast<std::int64_t>(centre.size());
+            new (self) Form{metric_named(metric), d, scale, std::move(centre)};
+          },
+          nb::arg("metric"), nb::arg("centre"), nb::arg("scale"));
+
+  nb::class_<PackedPoints>(module, "PackedPoints", "A packed run of points; see pack.hpp.")
+      .def(
+          "__init__",
+          [](PackedPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
+             std::int64_t end) {
+            const Kernel& chosen = kernel_named(kernel);
+            const RowsView rows = view_of(points);
+            nb::gil_scoped_release release;
+            new (self) PackedPoints(chosen, form, rows, begin, end);
+          },
+          nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("begin"), nb::arg("end"))
+      .def_prop_ro("groups", &PackedPoints::groups)
+      .def_prop_ro("count", &PackedPoints::count)
+      .def_prop_ro("nbytes", &PackedPoints::bytes);
+
+  nb::class_<RowBlock>(module, "RowBlock", "A block of queries on its way through the engine; see row_block.hpp.")
+      .def(
+          "__init__",
+          [](RowBlock* self, const std::string& kernel, const Form& form, const Rows& queries, std::int64_t begin,
+             std::int64_t end, const Rows& points, std::int64_t k, const std::string& isa, std::optional<Self> self_ids,
+             bool double_output, bool may_climb, std::int64_t capacity, std::int64_t sample_rank) {
+            const Kernel& chosen = kernel_named(kernel);
+            const Isa level = isa_named(isa);
+            const SearchSpec spec{.k = k,
+                                  .self_ids = self_ids ? self_ids->data() : nullptr,
+                                  .double_output = double_output,
+                                  .may_climb = may_climb,
+                                  .capacity = capacity,
+                                  .sample_rank = sample_rank};
+            const RowsView query_rows = view_of(queries), point_rows = view_of(points);
+            nb::gil_scoped_release release;
+            new (self) RowBlock(chosen, form, query_rows, begin, end, point_rows, spec, level);
+          },
+          nb::arg("kernel"), nb::arg("form"), nb::arg("queries"), nb::arg("begin"), nb::arg("end"), nb::arg("points"),
+          nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").none(), nb::arg("double_output"), nb::arg("may_climb"),
+          nb::arg("capacity"), nb::arg("sample_rank"),
+          // The block reads these arrays until it is finished.
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 10>())
+      .def("screen", &RowBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
+           nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::call_guard<nb::gil_scoped_release>())
+      .def("end_sample", &RowBlock::end_sample, nb::call_guard<nb::gil_scoped_release>())
+      .def("absorb", &RowBlock::absorb, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
+      .def("finish", finish<float, std::int32_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+           nb::arg("status").noconvert())
+      .def("finish", finish<float, std::int64_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+           nb::arg("status").noconvert())
+      .def("finish", finish<double, std::int32_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+           nb::arg("status").noconvert())
+      .def("finish", finish<double, std::int64_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+           nb::arg("status").noconvert());
+}
+
+}  // namespace tonari

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+
+#include "rows.hpp"
+
+namespace tonari {
+
+void bind_cpu(nanobind::module_& module);
+void bind_arrays(nanobind::module_& module);
+void bind_engine(nanobind::module_& module);
+
+// Any accepted array: two dimensions, C order, read-only allowed.
+using Rows = nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+
+RowsView view_of(const Rows& array);  // throws TypeError for other element types
+
+Metric metric_named(const std::string& name);
+
+}  // namespace tonari

@@ -1,0 +1,23 @@
+// Words that every kernel shares. No Python here, and nothing beyond baseline x86-64.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tonari {
+
+enum class Dtype : int { f32, f16, f64, u8, i8 };
+
+enum class Metric : int { sqeuclidean, euclidean, inner_product, cosine, correlation, l1, linf, chi2 };
+
+// Read-only rows of any accepted type, C-contiguous.
+struct RowsView {
+  const void* data = nullptr;
+  std::int64_t n = 0;
+  std::int64_t d = 0;
+  Dtype dtype = Dtype::f32;
+};
+
+constexpr int kLanes = 16;  // partial sums of the defined order: element i belongs to lane i % 16
+
+}  // namespace tonari

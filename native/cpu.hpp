@@ -1,0 +1,23 @@
+// What this processor can do, asked once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tonari {
+
+// Ordered: each level implies those before it.
+enum class Isa : int { generic, avx2, avx512, amx };
+
+struct CpuFeatures {
+  bool avx2 = false;         // AVX2, FMA, F16C and BMI2, with the operating system's consent
+  bool avx512 = false;       // F, BW, DQ, VL
+  bool avx512_vnni = false;  // int8 dot products
+  bool amx = false;          // TILE, INT8, BF16, and the kernel let this process use the tiles
+};
+
+const CpuFeatures& cpu_features();
+const char* isa_name(Isa isa);
+std::vector<Isa> supported_isas();
+
+}  // namespace tonari

@@ -1,0 +1,39 @@
+#include "kernels.hpp"
+
+#include "screens.hpp"
+
+namespace tonari {
+
+std::vector<const Kernel*> available_kernels() {
+  std::vector<const Kernel*> found;
+  const CpuFeatures& cpu = cpu_features();
+  auto take = [&](std::span<const Kernel> table, bool usable) {
+    for (const Kernel& kernel : table) {
+      if (usable && (!kernel.needs_vnni || cpu.avx512_vnni)) found.push_back(&kernel);
+    }
+  };
+  take(generic_kernels(), true);
+#if TONARI_X86
+  take(avx2_kernels(), cpu.avx2);
+  take(avx512_kernels(), cpu.avx512);
+  take(amx_kernels(), cpu.amx);
+#endif
+  return found;
+}
+
+const Kernel* find_kernel(Op op, Precision precision, Isa isa) {
+  for (const Kernel* kernel : available_kernels()) {
+    if (kernel->op == op && kernel->precision == precision && kernel->isa == isa) return kernel;
+  }
+  return nullptr;
+}
+
+double accumulation_error(const Kernel& kernel, std::int64_t d) {
+  constexpr double unit = 0x1p-24;
+  // Sums of float32 round once per term; int8 sums are exact and round only on conversion and scaling. The constant
+  // covers the rounding of a(x), of the bound's own evaluation and of the comparison, with room for the second order.
+  const double terms = kernel.precision == Precision::int8 ? 0.0 : static_cast<double>(d);
+  return (terms + 16.0) * unit * 1.001;
+}
+
+}  // namespace tonari

@@ -1,0 +1,112 @@
+#include "rows.hpp"
+
+#include <bit>
+#include <cmath>
+#include <vector>
+
+namespace tonari {
+namespace {
+
+// IEEE half to single by exponent arithmetic: subnormals come out right because 2^-14 * fraction is exact.
+inline float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
+  const std::uint32_t exponent = (half >> 10) & 0x1fu;
+  const std::uint32_t fraction = half & 0x3ffu;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  const std::uint32_t biased = exponent == 31 ? 255u : exponent + 112u;
+  return std::bit_cast<float>(sign | (biased << 23) | (fraction << 13));
+}
+
+template <class Visit>
+auto with_type(Dtype dtype, Visit&& visit) {
+  switch (dtype) {
+    case Dtype::f32: return visit(float{});
+    case Dtype::f16: return visit(std::uint16_t{});
+    case Dtype::f64: return visit(double{});
+    case Dtype::u8: return visit(std::uint8_t{});
+    case Dtype::i8: break;
+  }
+  return visit(std::int8_t{});
+}
+
+template <class T>
+inline double to_double(T value) {
+  if constexpr (sizeof(T) == 2) {
+    return static_cast<double>(half_to_float(value));
+  } else {
+    return static_cast<double>(value);
+  }
+}
+
+template <class Test>
+std::int64_t first_row(const RowsView& rows, std::int64_t begin, std::int64_t end, Test&& any_bad) {
+  std::vector<double> row(static_cast<std::size_t>(rows.d));
+  for (std::int64_t i = begin; i < end; ++i) {
+    load_row(rows, i, row.data());
+    if (any_bad(row.data())) return i;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::size_t dtype_size(Dtype dtype) {
+  return with_type(dtype, [](auto zero) { return sizeof(zero); });
+}
+
+void load_row(const RowsView& rows, std::int64_t i, double* out) {
+  with_type(rows.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* row = static_cast<const T*>(rows.data) + i * rows.d;
+    for (std::int64_t c = 0; c < rows.d; ++c) out[c] = to_double(row[c]);
+  });
+}
+
+std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
+  if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8) return -1;
+  // x * 0 is 0 for finite x and NaN otherwise, so one sum per row answers without a branch per element.
+  return first_row(rows, begin, end, [&](const double* row) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < rows.d; ++c) sum += row[c] * 0.0;
+    return !(sum == 0.0);
+  });
+}
+
+std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
+  if (rows.dtype == Dtype::u8) return -1;
+  return first_row(rows, begin, end, [&](const double* row) {
+    bool negative = false;
+    for (std::int64_t c = 0; c < rows.d; ++c) negative |= row[c] < 0;
+    return negative;
+  });
+}
+
+void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end, std::int64_t step, double* sums) {
+  std::vector<double> row(static_cast<std::size_t>(rows.d));
+  for (std::int64_t i = begin; i < end; i += step) {
+    load_row(rows, i, row.data());
+    for (std::int64_t c = 0; c < rows.d; ++c) sums[c] += row[static_cast<std::size_t>(c)];
+  }
+}
+
+double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre) {
+  std::vector<double> row(static_cast<std::size_t>(rows.d)), zeros;
+  if (centre == nullptr) {
+    zeros.assign(static_cast<std::size_t>(rows.d), 0.0);
+    centre = zeros.data();
+  }
+  double largest = 0;
+  for (std::int64_t i = begin; i < end; ++i) {
+    load_row(rows, i, row.data());
+    for (std::int64_t c = 0; c < rows.d; ++c) {
+      const double magnitude = std::fabs(row[static_cast<std::size_t>(c)] - centre[c]);
+      largest = magnitude > largest ? magnitude : largest;
+    }
+  }
+  return largest;
+}
+
+}  // namespace tonari

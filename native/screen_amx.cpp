@@ -1,0 +1,267 @@
+// The screen on AMX tiles: bfloat16 (512 products an instruction pair of cycles) and int8 (twice that, exact sums).
+//
+// One step multiplies a 16 x 64-byte tile of points with a 16 x 64-byte tile of queries into 16 x 16 sums:
+//     C[point][query] += A[point][run] * B[run][query]
+// Registers: 4 tiles of sums (32 points x 32 queries), 2 of points, 2 of queries: 4 loads for 4 products.
+//
+//   for panel of groups (32 points each), its tiles in the first cache:
+//     for chunk of runs:                              one chunk unless d is large: then sums wait in memory
+//       for tile of 32 queries:
+//         for group in panel:
+//           for run in chunk: 4 loads, 4 products     and, between them, a few rows of the block before:
+//                                                     score = low + sum, minimum, compare
+// The unit takes 16 cycles a product; the rows of the block before fill them with vector work, so that neither waits.
+#include <immintrin.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "peak.hpp"
+#include "screens.hpp"
+
+namespace tonari {
+namespace {
+
+constexpr int kTileRows = 16, kTileBytes = 1024;
+constexpr int kPoints = 32, kQueries = 32;
+constexpr int kChunkRuns = 8;             // runs multiplied before the sums move: 8 KB of points and queries a tile row
+constexpr int kPanelTiles = 16;           // tiles of points that stay in the first cache
+
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t bytes_per_row[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+class TileScope {  // tiles belong to the thread between these two
+ public:
+  TileScope() {
+    TileConfig config;
+    for (int t = 0; t < 8; ++t) config.bytes_per_row[t] = 64, config.rows[t] = kTileRows;
+    _tile_loadconfig(&config);
+  }
+  ~TileScope() { _tile_release(); }
+  TileScope(const TileScope&) = delete;
+  TileScope& operator=(const TileScope&) = delete;
+};
+
+// Sums of one block, as they leave the tiles, and the block they belong to.
+struct alignas(64) Block {
+  std::int32_t sums[kPoints * kQueries];
+  std::int64_t group;
+  int tile;
+};
+
+template <bool INT8>
+class Epilogue {  // turns a finished block's sums into scores, row by row, and judges them
+ public:
+  explicit Epilogue(const Task& task) : task_(task) {}
+
+  void begin(Block* block) {
+    block_ = block;
+    row_ = 0;
+    least_[0] = least_[1] = _mm512_set1_ps(__builtin_inff());
+    if constexpr (INT8) {
+      const __m512 step = _mm512_set1_ps(-task_.points.group_scale[block->group]);
+      factor_[0] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + block->tile * kQueries));
+      factor_[1] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + block->tile * kQueries + 16));
+    }
+  }
+
+  void advance(int rows) {
+    if (block_ == nullptr) return;
+    const int end = row_ + rows < kPoints ? row_ + rows : kPoints;
+    const float* low = task_.points.low + block_->group * kPoints;
+    for (; row_ < end; ++row_) {
+      const __m512 own = _mm512_set1_ps(low[row_]);
+      for (int v = 0; v < 2; ++v) least_[v] = _mm512_min_ps(least_[v], score(row_, v, own));
+    }
+  }
+
+  void finish() {
+    if (block_ == nullptr) return;
+    advance(kPoints);
+    const int first = block_->tile * kQueries;
+    const __m512 e1 = _mm512_set1_ps(task_.points.group_error_query[block_->group]);
+    const __m512 e2 = _mm512_set1_ps(task_.points.group_error_rest[block_->group]);
+    std::uint64_t lanes = 0;
+    for (int v = 0; v < 2; ++v) {
+      const int lane = first + v * 16;
+      const __m512 rest = _mm512_mul_ps(_mm512_loadu_ps(task_.queries.rest + lane), e2);
+      const __m512 bound = _mm512_fmadd_ps(_mm512_loadu_ps(task_.queries.norm + lane), e1, rest);
+      const __m512 threshold = _mm512_loadu_ps(task_.queries.threshold + lane);
+      const __m512 low = _mm512_sub_ps(least_[v], bound);
+      lanes |= static_cast<std::uint64_t>(_mm512_cmp_ps_mask(low, threshold, _CMP_LE_OQ)) << (v * 16);
+    }
+    if (lanes != 0) hand_over(lanes);
+    block_ = nullptr;
+  }
+
+ private:
+  __m512 score(int row, int v, __m512 low) const {
+    const std::int32_t* sums = block_->sums + row * kQueries + v * 16;
+    if constexpr (INT8) {
+      return _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums)), factor_[v], low);
+    } else {
+      return _mm512_add_ps(_mm512_load_ps(sums), low);
+    }
+  }
+
+  __attribute__((noinline)) void hand_over(std::uint64_t lanes) {
+    alignas(64) float scores[kPoints * kQueries];
+    const float* low = task_.points.low + block_->group * kPoints;
+    for (int row = 0; row < kPoints; ++row) {
+      for (int v = 0; v < 2; ++v) {
+        _mm512_store_ps(scores + row * kQueries + v * 16, score(row, v, _mm512_set1_ps(low[row])));
+      }
+    }
+    task_.collect(task_.context, block_->tile, block_->group, scores, lanes);
+  }
+
+  const Task& task_;
+  Block* block_ = nullptr;
+  int row_ = 0;
+  __m512 least_[2], factor_[2];
+};
+
+void load_sums(const std::int32_t* sums) {
+  constexpr int stride = kQueries * 4;
+  _tile_loadd(0, sums, stride);
+  _tile_loadd(1, sums + 16, stride);
+  _tile_loadd(2, sums + 16 * kQueries, stride);
+  _tile_loadd(3, sums + 16 * kQueries + 16, stride);
+}
+
+void store_sums(std::int32_t* sums) {
+  constexpr int stride = kQueries * 4;
+  _tile_stored(0, sums, stride);
+  _tile_stored(1, sums + 16, stride);
+  _tile_stored(2, sums + 16 * kQueries, stride);
+  _tile_stored(3, sums + 16 * kQueries + 16, stride);
+}
+
+void zero_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
+// The compiler accepts only literal tile numbers, hence a macro rather than a loop over products.
+#define TONARI_TILE_PRODUCTS(dot) \
+  do {                            \
+    dot(0, 4, 6);                 \
+    dot(1, 4, 7);                 \
+    dot(2, 5, 6);                 \
+    dot(3, 5, 7);                 \
+  } while (false)
+
+template <bool INT8>
+void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, Epilogue<INT8>& before) {
+  const int rows = (kPoints + runs - 1) / runs;
+  for (int run = 0; run < runs; ++run) {
+    _tile_loadd(4, a + run * kTileBytes, 64);
+    _tile_loadd(6, b + run * kTileBytes, 64);
+    _tile_loadd(5, a + tile_bytes + run * kTileBytes, 64);
+    _tile_loadd(7, b + tile_bytes + run * kTileBytes, 64);
+    if constexpr (INT8) {
+      TONARI_TILE_PRODUCTS(_tile_dpbssd);
+    } else {
+      TONARI_TILE_PRODUCTS(_tile_dpbf16ps);
+    }
+    before.advance(rows);
+  }
+}
+
+template <bool INT8>
+void screen_amx(const Task& task) {
+  const TileScope tiles;
+  const std::byte* points = static_cast<const std::byte*>(task.points.data);
+  const std::byte* queries = static_cast<const std::byte*>(task.queries.data);
+  const std::int64_t tile_bytes = static_cast<std::int64_t>(task.depth) * kTileBytes;
+  const int chunks = (task.depth + kChunkRuns - 1) / kChunkRuns;
+  const int chunk_runs = (task.depth + chunks - 1) / chunks;
+  const std::int64_t panel = kPanelTiles / (2 * chunk_runs) > 1 ? kPanelTiles / (2 * chunk_runs) : 1;
+  const std::size_t waiting_bytes =
+      chunks == 1 ? 64 : static_cast<std::size_t>(panel) * static_cast<std::size_t>(task.queries.tiles) * 4 * kTileBytes;
+  std::int32_t* waiting = static_cast<std::int32_t*>(std::aligned_alloc(64, waiting_bytes));
+  if (waiting == nullptr) std::abort();  // a few hundred kilobytes; nothing can be said without memory
+  Block blocks[2];
+  int current = 0;
+  Epilogue<INT8> before(task);
+
+  for (std::int64_t first = task.group_begin; first < task.group_end; first += panel) {
+    const std::int64_t last = first + panel < task.group_end ? first + panel : task.group_end;
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const int run = chunk * chunk_runs;
+      const int runs = run + chunk_runs < task.depth ? chunk_runs : task.depth - run;
+      for (int tile = 0; tile < task.queries.tiles; ++tile) {
+        const std::byte* b = queries + 2 * tile * tile_bytes + static_cast<std::int64_t>(run) * kTileBytes;
+        for (std::int64_t group = first; group < last; ++group) {
+          if (!task.visits(group)) continue;
+          const std::byte* a = points + 2 * group * tile_bytes + static_cast<std::int64_t>(run) * kTileBytes;
+          std::int32_t* wait = waiting + ((group - first) * task.queries.tiles + tile) * (kPoints * kQueries);
+          if (chunk == 0) {
+            zero_sums();
+          } else {
+            load_sums(wait);
+          }
+          multiply<INT8>(a, b, tile_bytes, runs, before);
+          before.finish();
+          if (chunk + 1 < chunks) {
+            store_sums(wait);
+          } else {
+            Block& block = blocks[current];
+            current ^= 1;
+            block.group = group;
+            block.tile = tile;
+            store_sums(block.sums);
+            before.begin(&block);
+          }
+        }
+      }
+    }
+  }
+  before.finish();
+  std::free(waiting);
+}
+
+template <bool INT8>
+double peak(double seconds) {
+  const TileScope tiles;
+  alignas(64) std::byte a[kTileBytes], sums[4 * kTileBytes];
+  std::memset(a, 1, sizeof a);
+  zero_sums();
+  _tile_loadd(4, a, 64);
+  _tile_loadd(5, a, 64);
+  _tile_loadd(6, a, 64);
+  _tile_loadd(7, a, 64);
+  const double rate = measured_rate(seconds, [&] {
+    for (int i = 0; i < 1000; ++i) {
+      if constexpr (INT8) {
+        TONARI_TILE_PRODUCTS(_tile_dpbssd);
+      } else {
+        TONARI_TILE_PRODUCTS(_tile_dpbf16ps);
+      }
+    }
+    return 1000.0 * 4 * 2 * 16 * 16 * (INT8 ? 64 : 32);
+  });
+  store_sums(reinterpret_cast<std::int32_t*>(sums));
+  return rate;
+}
+
+#undef TONARI_TILE_PRODUCTS
+
+constexpr Layout kLayoutBf16{.point_group = kPoints, .query_tile = kQueries, .run = 32, .tile_rows = kTileRows};
+constexpr Layout kLayoutI8{.point_group = kPoints, .query_tile = kQueries, .run = 64, .tile_rows = kTileRows};
+
+constexpr Kernel kKernels[] = {
+    {"inner/bfloat16/amx", Op::inner, Precision::bfloat16, Isa::amx, false, kLayoutBf16, screen_amx<false>,
+     peak<false>},
+    {"inner/int8/amx", Op::inner, Precision::int8, Isa::amx, false, kLayoutI8, screen_amx<true>, peak<true>}};
+
+}  // namespace
+
+std::span<const Kernel> amx_kernels() { return kKernels; }
+
+}  // namespace tonari

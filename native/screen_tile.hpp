@@ -1,0 +1,178 @@
+// The screen for vector units: one group of points against one tile of queries, all sums in registers.
+//
+//   for tile of queries:                         [d / K][query_tile][K], stays in the first cache
+//     for group of points:                       [d / K][point_group][K], streams once per block of queries
+//       sum[p][v] = low[p]                       p < POINTS, v < VECTORS registers of lanes
+//       for k: sum[p][v] += x[k][p] * q[k][v]    POINTS * VECTORS multiply-adds for POINTS + VECTORS loads
+//       m[v] = min over p of sum[p][v]
+//       if any m[v] - |q| e1 - rest e2 <= threshold[v]: hand the sums to the collector
+//
+// V supplies the registers of one instruction set. Everything here has internal linkage: each instruction set compiles
+// its own copy, and none may leak into baseline code.
+#pragma once
+
+#include "kernels.hpp"
+
+namespace tonari {
+namespace {
+
+template <class V, int VECTORS>
+inline std::uint64_t survivors(const typename V::F (&least)[VECTORS], const Task& task, std::int64_t group, int tile) {
+  const int first = tile * VECTORS * V::lanes;
+  const auto e1 = V::set1(task.points.group_error_query[group]);
+  const auto e2 = V::set1(task.points.group_error_rest[group]);
+  std::uint64_t mask = 0;
+  for (int v = 0; v < VECTORS; ++v) {
+    const int lane = first + v * V::lanes;
+    const auto bound = V::fma(V::load(task.queries.norm + lane), e1, V::mul(V::load(task.queries.rest + lane), e2));
+    const auto low = V::sub(least[v], bound);
+    mask |= static_cast<std::uint64_t>(V::less_equal(low, V::load(task.queries.threshold + lane))) << (v * V::lanes);
+  }
+  return mask;
+}
+
+// The three operations of a tile: how a score starts, how one dimension is added, how it ends.
+template <class V>
+struct InnerOp {  // queries are packed as -2 q', so the sum of products is the score
+  static constexpr bool starts_low = true;
+  static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) { return V::fma(x, q, sum); }
+};
+template <class V>
+struct L1Op {
+  static constexpr bool starts_low = true;
+  static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) {
+    return V::add(sum, V::abs(V::sub(q, x)));
+  }
+};
+template <class V>
+struct LinfOp {
+  static constexpr bool starts_low = false;
+  static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) {
+    return V::max(sum, V::abs(V::sub(q, x)));
+  }
+};
+template <class V>
+struct Chi2Op {  // 0 / 0 counts as 0: the denominator is kept above the smallest product of packed values
+  static constexpr bool starts_low = true;
+  static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) {
+    const auto t = V::sub(q, x);
+    return V::add(sum, V::div(V::mul(t, t), V::max(V::add(q, x), V::set1(0x1p-100f))));
+  }
+};
+
+template <class V, class OP, int POINTS, int VECTORS>
+void screen_f32(const Task& task) {
+  using F = typename V::F;
+  constexpr int width = VECTORS * V::lanes;
+  const std::int64_t depth = task.depth;
+  const float* points = static_cast<const float*>(task.points.data);
+  const float* queries = static_cast<const float*>(task.queries.data);
+  // Points that stay in the second cache while every query tile passes over them.
+  constexpr std::int64_t panel_bytes = 256 * 1024;
+  const std::int64_t group_bytes = depth * POINTS * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t panel = panel_bytes / group_bytes > 1 ? panel_bytes / group_bytes : 1;
+  for (std::int64_t first = task.group_begin; first < task.group_end; first += panel) {
+    const std::int64_t last = first + panel < task.group_end ? first + panel : task.group_end;
+    for (int tile = 0; tile < task.queries.tiles; ++tile) {
+      const float* q = queries + static_cast<std::int64_t>(tile) * depth * width;
+      for (std::int64_t group = first; group < last; ++group) {
+        if (!task.visits(group)) continue;
+        const float* x = points + group * depth * POINTS;
+        const float* low = task.points.low + group * POINTS;
+        F sum[POINTS][VECTORS];
+        for (int p = 0; p < POINTS; ++p) {
+          for (int v = 0; v < VECTORS; ++v) sum[p][v] = OP::starts_low ? V::set1(low[p]) : V::zero();
+        }
+        for (std::int64_t k = 0; k < depth; ++k) {
+          F qk[VECTORS];
+          for (int v = 0; v < VECTORS; ++v) qk[v] = V::load(q + k * width + v * V::lanes);
+#pragma GCC unroll 16
+          for (int p = 0; p < POINTS; ++p) {
+            const F xk = V::set1(x[k * POINTS + p]);
+            for (int v = 0; v < VECTORS; ++v) sum[p][v] = OP::step(xk, qk[v], sum[p][v]);
+          }
+        }
+        if constexpr (!OP::starts_low) {
+          for (int p = 0; p < POINTS; ++p) {
+            for (int v = 0; v < VECTORS; ++v) sum[p][v] = V::add(sum[p][v], V::set1(low[p]));
+          }
+        }
+        F least[VECTORS];
+        for (int v = 0; v < VECTORS; ++v) {
+          least[v] = sum[0][v];
+          for (int p = 1; p < POINTS; ++p) least[v] = V::min(least[v], sum[p][v]);
+        }
+        const std::uint64_t lanes = survivors<V, VECTORS>(least, task, group, tile);
+        if (lanes != 0) {
+          alignas(64) float scores[POINTS * width];
+          for (int p = 0; p < POINTS; ++p) {
+            for (int v = 0; v < VECTORS; ++v) V::store(scores + p * width + v * V::lanes, sum[p][v]);
+          }
+          task.collect(task.context, tile, group, scores, lanes);
+        }
+      }
+    }
+  }
+}
+
+// The same for int8 with exact integer sums: V::dot adds four products of bytes per lane.
+//   score = low - (group step * query step) * sum,  the step of the query being packed with its factor 2
+template <class V, int POINTS, int VECTORS>
+void screen_i8(const Task& task) {
+  using F = typename V::F;
+  using I = typename V::I;
+  constexpr int width = VECTORS * V::lanes;
+  const std::int64_t depth = task.depth;
+  const std::int32_t* points = static_cast<const std::int32_t*>(task.points.data);
+  const std::int32_t* queries = static_cast<const std::int32_t*>(task.queries.data);
+  constexpr std::int64_t panel_bytes = 256 * 1024;
+  const std::int64_t group_bytes = depth * POINTS * 4;
+  const std::int64_t panel = panel_bytes / group_bytes > 1 ? panel_bytes / group_bytes : 1;
+  for (std::int64_t first = task.group_begin; first < task.group_end; first += panel) {
+    const std::int64_t last = first + panel < task.group_end ? first + panel : task.group_end;
+    for (int tile = 0; tile < task.queries.tiles; ++tile) {
+      const std::int32_t* q = queries + static_cast<std::int64_t>(tile) * depth * width;
+      for (std::int64_t group = first; group < last; ++group) {
+        if (!task.visits(group)) continue;
+        const std::int32_t* x = points + group * depth * POINTS;
+        const float* low = task.points.low + group * POINTS;
+        const std::int32_t* correction = task.points.correction + group * POINTS;
+        I sum[POINTS][VECTORS];
+        for (int p = 0; p < POINTS; ++p) {
+          for (int v = 0; v < VECTORS; ++v) sum[p][v] = V::set1_i32(correction[p]);
+        }
+        for (std::int64_t k = 0; k < depth; ++k) {
+          I qk[VECTORS];
+          for (int v = 0; v < VECTORS; ++v) qk[v] = V::load_i32(q + k * width + v * V::lanes);
+#pragma GCC unroll 16
+          for (int p = 0; p < POINTS; ++p) {
+            const I xk = V::set1_i32(x[k * POINTS + p]);
+            for (int v = 0; v < VECTORS; ++v) sum[p][v] = V::dot(sum[p][v], qk[v], xk);
+          }
+        }
+        const F step = V::set1(-task.points.group_scale[group]);
+        F factor[VECTORS], least[VECTORS];
+        for (int v = 0; v < VECTORS; ++v) {
+          factor[v] = V::mul(step, V::load(task.queries.step + tile * width + v * V::lanes));
+          for (int p = 0; p < POINTS; ++p) {
+            const F score = V::fma(V::to_f32(sum[p][v]), factor[v], V::set1(low[p]));
+            least[v] = p == 0 ? score : V::min(least[v], score);
+          }
+        }
+        const std::uint64_t lanes = survivors<V, VECTORS>(least, task, group, tile);
+        if (lanes != 0) {
+          alignas(64) float scores[POINTS * width];
+          for (int p = 0; p < POINTS; ++p) {
+            for (int v = 0; v < VECTORS; ++v) {
+              V::store(scores + p * width + v * V::lanes, V::fma(V::to_f32(sum[p][v]), factor[v], V::set1(low[p])));
+            }
+          }
+          task.collect(task.context, tile, group, scores, lanes);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tonari

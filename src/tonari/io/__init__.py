@@ -1,0 +1,128 @@
+"""Points and neighbours in files, by suffix.
+
+    .fvecs .bvecs .ivecs                 TEXMEX: a width before each row          vecs.py           mapped
+    .fbin .f16bin .u8bin .i8bin .ibin    Big-ANN: one header, then the values     bin.py            mapped
+    .npy                                 NumPy: one array                         npy.py            mapped
+    .npz                                 NumPy: named arrays in a zip file        npz.py            loaded
+    .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            hdf5.py           loaded
+    ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py   mapped
+
+A mapped file is opened, not read: rows come from the disk when they are used. A file whose size belies its header
+is refused with both byte counts. Every write appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tonari.io import ground_truth
+from tonari.io._common import Array, FileInfo, StrPath, check_matrix
+from tonari.io._formats import SUFFIXES, Format, format_of
+from tonari.io.bin import counts, holds_ground_truth
+from tonari.io.ground_truth import read_ground_truth, write_ground_truth
+
+__all__ = ["SUFFIXES", "FileInfo", "Format", "describe", "read", "read_ground_truth", "write", "write_ground_truth"]
+
+
+def read(path: StrPath, *, mmap: bool = True, key: str | None = None) -> Array:
+    """Open the points in a file.
+
+    Parameters
+    ----------
+    path : str or path; the suffix names the format, see `SUFFIXES`
+    mmap : True maps the file read-only where its layout allows (all but .npz and HDF5); False copies it to memory
+    key : name of the array in an .npz file (needed if it holds several) or HDF5 file ("train" by default)
+
+    Returns
+    -------
+    array of shape (n, d), n and d at least 1, in the dtype of the file. C-contiguous, but for a mapped .fvecs, .bvecs
+    or .ivecs file, whose rows lie 4 bytes apart, and for arrays that were saved in Fortran order.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        no such file
+    ValueError
+        unknown suffix; a truncated or empty file, or one whose size belies its header (with both byte counts);
+        rows of different width; no rows or columns; an unknown or missing `key` (with the known ones)
+    ImportError
+        HDF5 without h5py
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "points.u8bin")
+    ...     write(path, np.arange(6, dtype=np.uint8).reshape(3, 2))  # 8 bytes of header, 3 * 2 values
+    ...     print(path.stat().st_size, read(path, mmap=False).tolist())
+    14 [[0, 1], [2, 3], [4, 5]]
+    """
+    path = Path(path)
+    return format_of(path, key).family.read(path, mmap=mmap, key=key)
+
+
+def write(path: StrPath, array: Array) -> None:
+    """Write points to a file, whole or not at all.
+
+    An existing file is replaced, with every array in it: .npz and HDF5 files get the one array ("arr_0", "train").
+    A memory map larger than memory is written in pieces of about 8 MB; it may be a map of `path` itself.
+
+    Parameters
+    ----------
+    path : str or path; the suffix names the format, see `SUFFIXES`
+    array : shape (n, d), n and d at least 1, any strides; of the dtype that the suffix stands for, never converted
+        (.npy, .npz and HDF5 take all integers and floating-point numbers)
+
+    Raises
+    ------
+    ValueError
+        unknown suffix, a dtype that the suffix does not stand for, not two-dimensional, no rows or columns
+    FileNotFoundError, IsADirectoryError
+        the directory does not exist, or `path` is one
+    ImportError
+        HDF5 without h5py
+
+    Examples
+    --------
+    >>> write("points.fbin", np.zeros((3, 2)))
+    Traceback (most recent call last):
+    ...
+    ValueError: points.fbin: found float64 (8 bytes a value), expected float32 (4 bytes a value), as the suffix says. \
+Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
+    """
+    path = Path(path)
+    form = format_of(path)
+    array = np.asarray(array)
+    check_matrix(f"{path}, the array to write", array.shape, array.dtype)
+    if form.dtype is not None and form.dtype != array.dtype.newbyteorder("<"):
+        fitting = [suffix for suffix, other in SUFFIXES.items() if other.dtype in (None, array.dtype)]
+        raise ValueError(
+            f"{path}: found {array.dtype} ({array.itemsize} bytes a value), expected {form.dtype} "
+            f"({form.dtype.itemsize} bytes a value), as the suffix says. "
+            f"Use .astype('{form.dtype}'), or one of these suffixes: {' '.join(fitting)}"
+        )
+    form.family.write(path, array)
+
+
+def describe(path: StrPath, *, key: str | None = None) -> FileInfo:
+    """Shape, dtype and size of a file, from its header (for .*vecs, from all rows' widths); values are not read.
+
+    Raises what `read` raises, but an .ibin file of ground truth is described as such.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(pathlib.Path(folder, "points.fvecs"), np.ones((5, 3), dtype=np.float32))
+    ...     info = describe(pathlib.Path(folder, "points.fvecs"))
+    >>> info.format, info.rows, info.columns, info.dtype, info.bytes  # 5 * (4 + 3 * 4) bytes
+    ('fvecs', 5, 3, 'float32', 80)
+    """
+    path = Path(path)
+    form = format_of(path, key)
+    if path.suffix.lower() == ".ibin" and holds_ground_truth(*counts(path)):
+        return ground_truth.describe(path)
+    return form.family.describe(path, key=key)

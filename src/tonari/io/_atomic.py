@@ -1,0 +1,45 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a new binary file that takes the place of `path` when the block ends without an exception.
+
+    The bytes go to a hidden temporary file in the same directory, reach the disk (fsync), and are then renamed
+    over `path` in one step. After an exception the temporary file is gone and `path` is what it was.
+    A symbolic link stays a link; what it points to is replaced.
+
+    Raises
+    ------
+    FileNotFoundError
+        the directory of `path` does not exist
+    IsADirectoryError
+        `path` is a directory
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path}: this is a directory, name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the directory {target.parent} does not exist, create it first")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    # Not tempfile: it makes files that only their owner may read, and os.replace would keep that.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,49 @@
+"""The table of suffixes."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from tonari.io import bin as bin_
+from tonari.io import hdf5, npy, npz, vecs
+from tonari.io._common import Array, DType, FileInfo
+
+
+class Family(Protocol):
+    """What the module of a format provides."""
+
+    def read(self, path: Path, *, mmap: bool, key: str | None) -> Array: ...
+    def write(self, path: Path, array: Array) -> None: ...
+    def describe(self, path: Path, *, key: str | None) -> FileInfo: ...
+
+
+class Format(NamedTuple):
+    """What a suffix means: who reads it, the one dtype it holds (None: any number), whether it has named arrays."""
+
+    family: Family
+    dtype: DType | None = None
+    keyed: bool = False
+
+
+SUFFIXES: dict[str, Format] = {
+    **{suffix: Format(vecs, dtype) for suffix, dtype in vecs.DTYPES.items()},
+    **{suffix: Format(bin_, dtype) for suffix, dtype in bin_.DTYPES.items()},
+    ".npy": Format(npy),
+    ".npz": Format(npz, keyed=True),
+    ".hdf5": Format(hdf5, keyed=True),
+    ".h5": Format(hdf5, keyed=True),
+}
+
+
+def format_of(path: Path, key: str | None = None) -> Format:
+    """What the suffix of `path` stands for; a `key` is refused where a file has no named arrays."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        nearest = difflib.get_close_matches(suffix or path.name, SUFFIXES, n=1, cutoff=0.0)[0]
+        said = f"unknown suffix {path.suffix!r}" if suffix else "no suffix, which would name the format"
+        raise ValueError(f"{path}: {said}; the nearest is {nearest!r}. Known: {' '.join(SUFFIXES)}")
+    if key is not None and not SUFFIXES[suffix].keyed:
+        raise ValueError(f"{path}: key={key!r} is for .npz, .hdf5 and .h5; a {suffix} file holds one array")
+    return SUFFIXES[suffix]

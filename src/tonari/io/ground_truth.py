@@ -1,0 +1,137 @@
+"""Ground truth as Big-ANN stores it: the true neighbours of every query, nearest first.
+
+    | n: uint32 | k: uint32 | n * k ids, int32 | n * k distances, float32 |      little-endian
+
+Files that keep their ids as uint32 read the same below 2**31. An id -1 (all bits set) is a missing neighbour.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tonari.io import hdf5
+from tonari.io._atomic import atomic
+from tonari.io._common import FileInfo, StrPath, check_matrix, mismatch, pieces, size_of
+from tonari.io._formats import SUFFIXES
+from tonari.io.bin import counts, header, holds_ground_truth
+from tonari.results import Neighbors
+
+HDF5_SUFFIXES = (".hdf5", ".h5")
+MISSING = 2**32 - 1
+
+
+def _layout(path: Path) -> tuple[int, int]:
+    rows, k, size = counts(path)
+    if holds_ground_truth(rows, k, size):
+        return rows, k
+    if not (rows and k):
+        why = f"the header says {rows} rows of {k} neighbours, at least one of each is needed"
+        raise mismatch(path, size, "at least 16", why, "Is this a ground truth file?")
+    why = f"{rows} rows of {k} neighbours, each an int32 id and a float32 distance"
+    plain = size == 8 + 4 * rows * k
+    fix = "This is a plain matrix: use tonari.io.read." if plain else "Fetch the file again."
+    raise mismatch(path, size, 8 + 8 * rows * k, why, fix)
+
+
+def read_ground_truth(path: StrPath) -> Neighbors:
+    """Read the true neighbours of every query.
+
+    Parameters
+    ----------
+    path : str or path; Big-ANN ground truth under any name, or an ann-benchmarks .hdf5 or .h5 file
+
+    Returns
+    -------
+    Neighbors of shape (n, k), in the order of the file. Big-ANN: float32 distances and int32 indices, read-only maps
+    (int64 in memory if an id is 2**31 or more; -1 is a missing neighbour). HDF5: the dtypes of the file.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        as `read`; also for a plain matrix, which `read` opens
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> found = Neighbors(np.array([[0.5, 2.0]], dtype=np.float32), np.array([[7, 3]], dtype=np.int32))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "truth.ibin")
+    ...     write_ground_truth(path, found)
+    ...     print(path.stat().st_size, read_ground_truth(path).indices.tolist())  # 8 + 1 * 2 * (4 + 4) bytes
+    24 [[7, 3]]
+    """
+    path = Path(path)
+    if path.suffix.lower() in HDF5_SUFFIXES:
+        indices = hdf5.read(path, mmap=False, key="neighbors")
+        distances = hdf5.read(path, mmap=False, key="distances")
+        if indices.shape != distances.shape:
+            raise ValueError(
+                f"{path}: found {distances.nbytes} bytes of distances {distances.shape}, expected "
+                f"{indices.size * distances.itemsize} bytes: one for each of the neighbors {indices.shape}"
+            )
+        return Neighbors(distances, indices)
+    rows, k = _layout(path)
+    ids = np.memmap(path, dtype="<i4", mode="r", offset=8, shape=(rows, k))
+    distances = np.memmap(path, dtype="<f4", mode="r", offset=8 + 4 * rows * k, shape=(rows, k))
+    if ids.min() >= -1:
+        return Neighbors(distances, ids)
+    wide = np.array(ids, dtype=np.int64)
+    wide[wide < -1] += 2**32
+    return Neighbors(distances, wide)
+
+
+def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
+    """Write neighbours as Big-ANN ground truth, whole or not at all; an existing file is replaced.
+
+    Parameters
+    ----------
+    path : str or path; by custom .ibin or .bin. The suffix of another format is refused.
+    neighbors : distances (n, k), float64 is rounded to the float32 of the format; indices (n, k), integers from -1
+        (missing) to 2**32 - 2
+
+    Raises
+    ------
+    ValueError
+        the suffix of another format; shapes that differ, no rows or columns; an index or distance that does not fit
+    FileNotFoundError, IsADirectoryError
+        the directory does not exist, or `path` is one
+
+    Examples
+    --------
+    See `read_ground_truth`.
+    """
+    path = Path(path)
+    if path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".ibin":
+        raise ValueError(f"{path}: {path.suffix} is the suffix of another format, ground truth is .ibin or .bin")
+    distances, indices = np.asarray(neighbors.distances), np.asarray(neighbors.indices)
+    check_matrix(f"{path}, indices", indices.shape, indices.dtype)
+    check_matrix(f"{path}, distances", distances.shape, distances.dtype)
+    if distances.shape != indices.shape:
+        raise ValueError(f"{path}: distances {distances.shape} and indices {indices.shape} must have one shape")
+    if max(indices.shape) > MISSING:
+        raise ValueError(f"{path}: shape {indices.shape} does not fit the 8-byte header of ground truth")
+    if indices.dtype.kind not in "iu" or indices.min() < -1 or indices.max() >= MISSING:
+        raise ValueError(
+            f"{path}: indices are {indices.dtype} from {indices.min()} to {indices.max()}, expected integers from "
+            f"-1 (missing) to {MISSING - 1}: this format keeps 4 bytes for each"
+        )
+    with atomic(path) as file:
+        file.write(header(*indices.shape))
+        for _, ids in pieces(indices):
+            file.write(ids.astype("<u4").data)
+        for _, values in pieces(distances):
+            with np.errstate(over="ignore"):
+                rounded = values.astype("<f4")
+            if np.any(np.isinf(rounded) & ~np.isinf(values)):
+                raise ValueError(
+                    f"{path}: found a distance of {values.itemsize} bytes that is too large for float32, 4 bytes"
+                )
+            file.write(rounded.data)
+
+
+def describe(path: Path) -> FileInfo:
+    """Rows and neighbours per row, from the header and the size."""
+    rows, k = _layout(path)
+    return FileInfo(path, "ground truth", rows, k, "int32", size_of(path), {"distances": "float32"})

@@ -1,0 +1,207 @@
+"""Recall: how many of the true neighbours a list has, with an interval that says how sure that is.
+
+The interval is about rows, since rows are what is drawn; the neighbours of one row stand or fall together (a lost
+cluster loses whole rows), so counting rows x k trials would claim too much. See :func:`_interval`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import exact
+from tonari.arrays import as_rows, check_nonnegative
+from tonari.metrics import get_metric
+from tonari.reference import returned, values_at
+from tonari.results import Neighbors, first_repeated_row
+
+if TYPE_CHECKING:
+    from tonari.graph import KNNGraph
+
+# A returned point counts as a neighbour up to this share beyond the true k-th distance: 8 float32 roundings, so that
+# a tie is not lost to the last bits of another program's arithmetic, and relative, so that units do not matter.
+SLACK = 1e-6
+
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Share of the true neighbours that were found, self never counted.
+
+    Attributes
+    ----------
+    by_index : float
+        Share of the true lists' ids that were returned. Among tied points it asks for the smaller index.
+    by_distance : float
+        Share of returned points no farther than the true k-th neighbour (within a relative 1e-6): any of several
+        tied points will do. Never less than ``by_index``, but for that of lists whose distances are wrong.
+    low, high : float
+        95 % confidence interval of ``by_distance`` over all rows; both equal it where every row was measured.
+    rows : int
+        Rows measured.
+    k : int
+        Neighbours asked of each row.
+    """
+
+    by_index: float
+    by_distance: float
+    low: float
+    high: float
+    rows: int
+    k: int
+
+
+def graph_recall(
+    graph: KNNGraph,
+    points: Any,
+    *,
+    sample: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Callable[[int, int], None] | None = None,
+) -> Recall:
+    """Measure a graph against the exact neighbours of a random sample of its rows.
+
+    Parameters
+    ----------
+    graph : KNNGraph
+        Its distances are not trusted: those of the points it lists are computed anew. Where self is column 0, it is
+        left out and k is one less. Missing neighbours (-1) count as not found.
+    points : array of shape (n, d)
+        The points that the graph is of.
+    sample : int
+        Rows to draw, without putting back; all rows where there are no more than that.
+    seed : int
+        Of the draw: the same seed measures the same rows.
+    threads : int, optional
+        Default: all cores.
+    progress : bool or callable(done, total), optional
+        As for ``knn_graph``.
+
+    Raises
+    ------
+    ValueError
+        points does not have the graph's number of rows, sample is less than 1, the graph has no column but self, or
+        a sampled row names a point twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.graph import KNNGraph
+    >>> from tonari.quality import graph_recall
+    >>> points = np.array([[0.0], [1.0], [3.0], [7.0]], np.float32)
+    >>> nearest = KNNGraph(np.array([[1], [0], [0], [2]], np.int32), np.array([[1], [1], [3], [4]], np.float32),
+    ...                    metric="euclidean", method="by hand")
+    >>> graph_recall(nearest, points)  # point 2 is nearer to 1 than to 0
+    Recall(by_index=0.75, by_distance=0.75, low=0.75, high=0.75, rows=4, k=1)
+    """
+    x = as_rows(points, "points")
+    metric = get_metric(graph.metric)
+    if metric.nonnegative:
+        check_nonnegative(x, "points")
+    if len(x) != graph.n:
+        raise ValueError(f"the graph has {graph.n} rows, points has {len(x)}: they must be the same points")
+    if sample < 1:
+        raise ValueError(f"sample={sample}: at least one row is needed")
+    first = int(graph.include_self)
+    k = graph.k - first
+    if k == 0:
+        raise ValueError("the graph lists no neighbour but self: there is nothing to measure")
+
+    rows = np.sort(np.random.default_rng(seed).choice(graph.n, min(sample, graph.n), replace=False))
+    queries = x[rows]
+    listed = graph.indices[rows, first:]
+    truth = exact.neighbors(
+        queries, x, k, metric=graph.metric, self_ids=rows.astype(np.int64), threads=threads, progress=progress
+    )
+    values = returned(values_at(queries, x, listed, graph.metric), truth.distances.dtype)
+    return _recall(Neighbors(values, listed), truth, graph.metric, rows, graph.n)
+
+
+def neighbors_recall(found: Neighbors, truth: Neighbors, *, metric: str = "euclidean") -> Recall:
+    """Measure the answer to some queries against the true one.
+
+    The queries count as a random sample of all there could be: the interval is for queries of the same kind.
+
+    Parameters
+    ----------
+    found : Neighbors of shape (m, k)
+        Its distances are taken at their word: use it for those that were computed from the points.
+    truth : Neighbors of shape (m, k) or wider
+        Further columns are not used.
+    metric : str
+        Says which way rows are ordered.
+
+    Raises
+    ------
+    ValueError
+        The number of rows differs, truth has fewer columns than found, or a row of found names a point twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.quality import neighbors_recall
+    >>> from tonari.results import Neighbors
+    >>> truth = Neighbors(np.array([[1.0, 2.0]]), np.array([[4, 5]]))
+    >>> tied = Neighbors(np.array([[1.0, 2.0]]), np.array([[4, 6]]))
+    >>> result = neighbors_recall(tied, truth)
+    >>> result.by_index, result.by_distance
+    (0.5, 1.0)
+    """
+    m, k = found.indices.shape
+    if len(truth.indices) != m or truth.indices.shape[1] < k:
+        raise ValueError(f"found of shape {(m, k)} cannot be measured against a truth of {truth.indices.shape}")
+    if m == 0 or k == 0:
+        raise ValueError(f"found of shape {(m, k)} has nothing to measure")
+    exact_k = Neighbors(truth.distances[:, :k], truth.indices[:, :k])
+    return _recall(found, exact_k, metric, np.arange(m), None)
+
+
+def _recall(found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[Any], population: int | None) -> Recall:
+    repeated = first_repeated_row(found.indices)
+    if repeated >= 0:
+        raise ValueError(f"row {rows[repeated]} names a point twice: such a list has no recall")
+    m, k = found.indices.shape
+    present = found.indices >= 0
+
+    span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
+    row_start = np.arange(m)[:, None] * span
+    shared = np.isin(row_start + found.indices, (row_start + truth.indices)[truth.indices >= 0]) & present
+
+    last = truth.distances[:, -1:].astype(np.float64)
+    if get_metric(metric).descending:
+        near = found.distances >= last - SLACK * np.abs(last)
+    else:
+        near = found.distances <= last + SLACK * np.abs(last)
+    by_row = (near & present).mean(axis=1)
+    low, high = _interval(by_row, population)
+    return Recall(float(shared.mean()), float(by_row.mean()), low, high, m, k)
+
+
+def _interval(by_row: npt.NDArray[np.float64], population: int | None) -> tuple[float, float]:
+    """95 % interval for the mean over all rows, from the recall of sampled ones."""
+    # Rows are clusters of k answers, so the variance is that between rows, with Cochran's finite-population correction
+    # (Sampling Techniques, 1977, sections 2.5 and 9.2). Turned into an effective number of yes/no trials it goes into
+    # Wilson's score interval, which holds up near 0 and 1 where mean +- 1.96 s does not (Franco, Little, Louis and
+    # Slud, Journal of Survey Statistics and Methodology 7, 2019). Before the variance is taken one perfect and one
+    # empty row are added (after Agresti and Coull, 1998): a sample without a fault, or without the rare row that lost
+    # everything, then counts as no more than about one trial per row, and its interval is close to the rule of three.
+    rows = len(by_row)
+    mean = float(by_row.mean())
+    padded = np.append(by_row, (0.0, 1.0))
+    unseen = 1.0 if population is None else 1.0 - rows / population
+    variance = unseen * float(padded.var(ddof=1)) / len(padded)
+    if variance == 0.0:
+        return mean, mean
+    centre = float(padded.mean())
+    trials = centre * (1.0 - centre) / variance
+    z2 = _Z95 * _Z95 / trials
+    middle = (mean + z2 / 2) / (1 + z2)
+    reach = _Z95 / (1 + z2) * math.sqrt(mean * (1 - mean) / trials + z2 / (4 * trials))
+    return max(0.0, min(mean, middle - reach)), min(1.0, max(mean, middle + reach))

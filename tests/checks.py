@@ -1,0 +1,200 @@
+"""What every test leans on: assertions about neighbour lists, and data made to hurt.
+
+An assertion here is worth what it refuses: ``test_checks.py`` shows each one failing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.metrics import METRICS
+from tonari.results import Neighbors
+
+Array = npt.NDArray[Any]
+
+
+def assert_valid_neighbors(
+    found: Neighbors,
+    *,
+    m: int,
+    n: int,
+    k: int,
+    dtype: npt.DTypeLike = np.float32,
+    metric: str = "euclidean",
+    self_ids: Array | None = None,
+    complete: bool = True,
+) -> None:
+    """Check all that holds for any (m, k) answer over n points, right neighbours or not.
+
+    Shapes, dtypes, layout, range of the ids, no id twice in a row, none of self, order by (value, index), no NaN, no
+    negative distance or -0.0, missing entries (only with ``complete=False``) last, as -1 and inf.
+    """
+    assert isinstance(found, Neighbors), f"a {type(found).__name__} is not Neighbors"
+    distances, indices = found
+    descending = METRICS[metric].descending
+    assert distances.shape == indices.shape == (m, k), f"{distances.shape} and {indices.shape} are not both {(m, k)}"
+    assert distances.dtype == np.dtype(dtype), f"distances are {distances.dtype}, not {np.dtype(dtype)}"
+    id_dtype = np.dtype(np.int32 if n < 2**31 else np.int64)
+    assert indices.dtype == id_dtype, f"indices are {indices.dtype}, not {id_dtype}"
+    for array in found:
+        assert array.flags.c_contiguous, "a result is not contiguous"
+        assert array.flags.writeable, "a result cannot be written to"
+
+    assert not np.isnan(distances).any(), f"NaN distance {_first(np.isnan(distances))}"
+    _assert_none((indices < -1) | (indices >= n), "index out of range")
+    missing = indices == -1
+    if complete:
+        _assert_none(missing, "missing neighbour")
+    _assert_none(missing & (distances != (-np.inf if descending else np.inf)), "missing neighbour has a distance")
+    _assert_none(missing[:, :-1] & ~missing[:, 1:], "missing neighbour before a present one")
+    _assert_none((distances == 0) & np.signbit(distances), "negative zero")
+    if not descending:
+        _assert_none(distances < 0, "negative distance")
+    if self_ids is not None:
+        _assert_none(indices == np.asarray(self_ids)[:, None], "a point is its own neighbour")
+
+    ids = np.sort(indices, axis=1)
+    _assert_none((ids[:, 1:] == ids[:, :-1]) & (ids[:, 1:] >= 0), "id twice in a row (column of the sorted ids)")
+    left, right = distances[:, :-1], distances[:, 1:]
+    _assert_none(left < right if descending else left > right, "unsorted distances")
+    tied = (left == right) & ~missing[:, 1:]
+    _assert_none(tied & (indices[:, :-1] > indices[:, 1:]), "tie not in order of index")
+
+
+def assert_same_neighbors(found: Neighbors, truth: Neighbors, *, metric: str = "euclidean") -> None:
+    """Check that an exact answer equals the truth to the last bit: dtypes, shape, distances and indices.
+
+    Both must be in order (see :func:`assert_valid_neighbors`), so that a wrong truth cannot excuse a wrong answer.
+    """
+    for answer in (truth, found):
+        assert isinstance(answer, Neighbors), f"a {type(answer).__name__} is not Neighbors"
+        # The truth says how wide ids are; an id that it does not have is reported below, with its place.
+        n = max(int(answer.indices.max(initial=0)) + 1, 2**31 if truth.indices.dtype == np.int64 else 1)
+        m, k = truth.indices.shape
+        assert_valid_neighbors(answer, m=m, n=n, k=k, dtype=truth.distances.dtype, metric=metric, complete=False)
+    bits = np.dtype(f"u{truth.distances.itemsize}")
+    different = (found.distances.view(bits) != truth.distances.view(bits)) | (found.indices != truth.indices)
+    if different.any():
+        row = int(different.any(axis=1).argmax())
+        raise AssertionError(
+            f"{int(different.any(axis=1).sum())} of {m} rows differ; the first is row {row}, "
+            f"in columns {np.flatnonzero(different[row]).tolist()}:\n"
+            f"found {found.indices[row].tolist()} at {found.distances[row].tolist()}\n"
+            f"truth {truth.indices[row].tolist()} at {truth.distances[row].tolist()}"
+        )
+
+
+def _assert_none(bad: Array, what: str) -> None:
+    assert not bad.any(), f"{what} {_first(bad)}"
+
+
+def _first(bad: Array) -> str:
+    row, column = np.argwhere(bad)[0]
+    return f"at row {row}, column {column} ({int(bad.sum())} in all)"
+
+
+def gaussian(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Array:
+    """Make plain N(0, 1) data, the only kind set here: every library gets it right."""
+    return np.random.default_rng(seed).standard_normal((n, d)).astype(dtype)
+
+
+def offset(n: int, d: int, seed: int = 0, *, by: float = 1e4, dtype: npt.DTypeLike = np.float32) -> Array:
+    """Make N(0, 1) data moved away from the origin: |x|^2 + |y|^2 - 2<x, y> cancels to noise in float32."""
+    return (gaussian(n, d, seed, np.float64) + by).astype(dtype)
+
+
+def offset_float64(n: int, d: int, seed: int = 0) -> Array:
+    """Make float64 data 1e8 from the origin: the same cancellation in double precision."""
+    return offset(n, d, seed, by=1e8, dtype=np.float64)
+
+
+def gps_metres(n: int, d: int = 3, seed: int = 0) -> Array:
+    """Make positions within 1 km on the ground in earth-centred metres (columns beyond 3 are 0), float32."""
+    rng = np.random.default_rng(seed)
+    east, north = rng.uniform(-500, 500, (2, n))
+    latitude, longitude, radius = np.radians(35.68), np.radians(139.77), 6.371e6
+    latitudes = latitude + north / radius
+    longitudes = longitude + east / (radius * np.cos(latitude))
+    metres = np.zeros((n, max(d, 3)), np.float32)
+    metres[:, 0] = radius * np.cos(latitudes) * np.cos(longitudes)
+    metres[:, 1] = radius * np.cos(latitudes) * np.sin(longitudes)
+    metres[:, 2] = radius * np.sin(latitudes)
+    return np.ascontiguousarray(metres[:, :d])
+
+
+def tight_far_clusters(n: int, d: int, seed: int = 0) -> Array:
+    """Make 20 clusters of width 1 with centres 1e4 apart: centring on one mean does not help."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((20, d)) * 1e4
+    return (centres[rng.integers(20, size=n)] + rng.standard_normal((n, d))).astype(np.float32)
+
+
+def duplicates(n: int, d: int, seed: int = 0) -> Array:
+    """Make about n / 8 different points, each repeated in scattered places: every row is full of ties."""
+    rng = np.random.default_rng(seed)
+    return gaussian(max(1, n // 8), d, seed)[rng.integers(max(1, n // 8), size=n)]
+
+
+def all_equal(n: int, d: int, seed: int = 0) -> Array:
+    """Make n times the same point: only the index orders."""
+    return np.repeat(gaussian(1, d, seed), n, axis=0)
+
+
+def one_hot(n: int, d: int, seed: int = 0) -> Array:
+    """Make unit vectors along random axes: two distances in all, 0 and sqrt(2)."""
+    rows = np.zeros((n, d), np.float32)
+    rows[np.arange(n), np.random.default_rng(seed).integers(d, size=n)] = 1
+    return rows
+
+
+def subnormal(n: int, d: int, seed: int = 0) -> Array:
+    """Make float32 data below the smallest normal number: flushing to zero makes all points equal."""
+    smallest = np.float64(np.finfo(np.float32).smallest_subnormal)
+    return (np.random.default_rng(seed).integers(-(2**20), 2**20, (n, d)) * smallest).astype(np.float32)
+
+
+def huge(n: int, d: int, seed: int = 0) -> Array:
+    """Make data of magnitude 1e30: squares overflow float32."""
+    return (gaussian(n, d, seed, np.float64) * 1e30).astype(np.float32)
+
+
+def zero_rows(n: int, d: int, seed: int = 0) -> Array:
+    """Make N(0, 1) data with every third row zero, every other one of these as -0.0."""
+    rows = gaussian(n, d, seed)
+    rows[::3] = 0.0
+    rows[::6] = -0.0
+    return rows
+
+
+def offset_1e2(n: int, d: int, seed: int = 0) -> Array:
+    """Make float32 data 1e2 from the origin."""
+    return offset(n, d, seed, by=1e2)
+
+
+def offset_1e4(n: int, d: int, seed: int = 0) -> Array:
+    """Make float32 data 1e4 from the origin."""
+    return offset(n, d, seed, by=1e4)
+
+
+# name -> maker(n, d, seed) for pytest.mark.parametrize; all are finite, some have negative values (chi2 needs abs).
+HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
+    maker.__name__: maker
+    for maker in (
+        gaussian,
+        offset_1e2,
+        offset_1e4,
+        offset_float64,
+        gps_metres,
+        tight_far_clusters,
+        duplicates,
+        all_equal,
+        one_hot,
+        subnormal,
+        huge,
+        zero_rows,
+    )
+}
