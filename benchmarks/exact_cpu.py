@@ -460,7 +460,8 @@ def describe_results(
     }
     medians = {rival.name: float(np.median(seconds[rival.name])) for rival in rivals}
     present = [name for name in case.against if name in medians]
-    carrier = min(present, key=medians.__getitem__) if len(present) == len(case.against) else None
+    # "The better of two" cannot be told when one of them is missing.
+    carrier = min(present, key=medians.__getitem__) if present and len(present) == len(case.against) else None
     judged = settings.scale == 1 and settings.threads == BAR_THREADS
     rows = []
     for rival in rivals:

@@ -42,6 +42,8 @@ const Kernel& kernel_named(const std::string& name) {
 using Self = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Ids = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Value, class Index>
@@ -53,6 +55,22 @@ std::int64_t finish(RowBlock& block, Output<Value> distances, Output<Index> indi
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def(
+      "exact_values",
+      [](const std::string& metric, const Rows& queries, const Rows& points, const Ids& indices, const Values& values) {
+        const Metric chosen = metric_named(metric);
+        const RowsView query_rows = view_of(queries), point_rows = view_of(points);
+        const auto width = static_cast<std::int64_t>(indices.shape(1));
+        const ExactValues compute = exact_values(supported_isas().back());
+        nb::gil_scoped_release release;
+        for (std::int64_t i = 0; i < query_rows.n; ++i) {
+          const ExactQuery query = exact_query(chosen, query_rows, i);
+          compute(chosen, query, point_rows, indices.data() + i * width, width, values.data() + i * width);
+        }
+      },
+      nb::arg("metric"), nb::arg("queries"), nb::arg("points"), nb::arg("indices"), nb::arg("values").noconvert(),
+      "Exact values of (queries[i], points[indices[i, j]]), in float64, before rounding to the output type.");
+
   nb::class_<Form>(module, "Form", "The form in which rows are compared; see form.hpp.")
       .def(
           "__init__",

@@ -1,0 +1,32 @@
+"""tonari (隣, "next door"): k-nearest-neighbour search and k-NN graphs, exact first.
+
+    points, queries          any array
+        │  tonari.arrays     checked once, at the border
+        ▼
+    metric form              tonari.metrics, tonari.exact.prepared
+        │                    gemm form: a(x) - 2 <q', x'>, or elementwise form: sum of f(q_i, x_i)
+        ▼
+    schedule                 tonari.exact.engine      which block of queries meets which slice of points
+        ▼
+    screen                   native/screen_*.cpp      low precision; the least of each group of points
+        ▼
+    select                   native/row_block.cpp     running thresholds, buffers of survivors
+        ▼
+    refine                   native/refine*.cpp       exact float64 values; order by (returned value, index)
+        ▼
+    Neighbors                tonari.results           merge_neighbors joins lists found over parts
+        ▼
+    KNNGraph                 tonari.graph             quality, exports, files
+
+`tonari.planning` stands beside the flow and makes every choice. Values are defined by `tonari.reference`; files are read
+by `tonari.io`; the command line is `tonari.cli`.
+"""
+
+from tonari.api import Index, knn_graph, search
+from tonari.graph import KNNGraph
+from tonari.planning import Plan, plan
+from tonari.results import Neighbors, merge_neighbors
+
+__version__ = "0.1.0"
+
+__all__ = ["Index", "KNNGraph", "Neighbors", "Plan", "knn_graph", "merge_neighbors", "plan", "search"]

@@ -5,7 +5,6 @@ Every message names the argument, says what came and what was expected, and give
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 import re
@@ -104,13 +103,13 @@ def check_nonnegative(x: Rows, name: str) -> None:
     ValueError: points: row 1 has a negative value (-1.0 in column 1); chi2 compares counts or histograms, which are \
 at least 0
     """
-    if x.dtype.kind == "u" or x.min() >= 0:
-        return
-    row, column = _first_outside(x, 0.0, math.inf)
-    raise ValueError(
-        f"{name}: row {row} has a negative value ({x[row, column]} in column {column}); "
-        "chi2 compares counts or histograms, which are at least 0"
-    )
+    row = _native.first_negative_row(x)
+    if row >= 0:
+        column = int((x[row] < 0).argmax())
+        raise ValueError(
+            f"{name}: row {row} has a negative value ({x[row, column]} in column {column}); "
+            "chi2 compares counts or histograms, which are at least 0"
+        )
 
 
 def check_k(k: Any, limit: int, *, without_self: bool) -> int:
@@ -310,17 +309,12 @@ def _check_finite(rows: Rows, name: str) -> None:
             "drop such rows or fill them first"
         )
     if rows.dtype == np.float64 and max(rows.max(), -rows.min()) > LARGEST_FLOAT64:
-        row, column = _first_outside(rows, -LARGEST_FLOAT64, LARGEST_FLOAT64)
+        row = int(((rows.min(axis=1) < -LARGEST_FLOAT64) | (rows.max(axis=1) > LARGEST_FLOAT64)).argmax())
+        column = int((np.abs(rows[row]) > LARGEST_FLOAT64).argmax())
         raise ValueError(
             f"{name}: row {row} has a value whose square overflows float64 ({rows[row, column]} in column {column}); "
             f"scale the data to within {LARGEST_FLOAT64:.0e}"
         )
-
-
-def _first_outside(rows: Rows, low: float, high: float) -> tuple[int, int]:
-    """Row and column of the first value below low or above high; there must be one."""
-    row = int(((rows.min(axis=1) < low) | (rows.max(axis=1) > high)).argmax())
-    return row, int(((rows[row] < low) | (rows[row] > high)).argmax())
 
 
 def _whole_number(value: Any, name: str, expected: str = "a whole number") -> int:

@@ -217,5 +217,15 @@ class KNNGraph:
                 raise ValueError(f"{os.fspath(path)}: not a whole KNNGraph file: {error}") from error
 
 
-# What NumPy, zipfile and json raise on bytes that are not what they expect.
-_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, EOFError, zipfile.BadZipFile, NotImplementedError)
+# What NumPy, zipfile and json raise on bytes that are not what they expect: OSError for a place before the start of
+# the file, RuntimeError for a flag that says it is encrypted.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    zipfile.BadZipFile,
+)

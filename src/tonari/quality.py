@@ -40,7 +40,7 @@ class Recall:
         Share of the true lists' ids that were returned. Among tied points it asks for the smaller index.
     by_distance : float
         Share of returned points no farther than the true k-th neighbour (within a relative 1e-6): any of several
-        tied points will do. Never less than ``by_index``, but for that of lists whose distances are wrong.
+        tied points will do, so this is at least ``by_index`` wherever distances are right.
     low, high : float
         95 % confidence interval of ``by_distance`` over all rows; both equal it where every row was measured.
     rows : int
@@ -175,10 +175,8 @@ def _recall(found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[A
     shared = np.isin(row_start + found.indices, (row_start + truth.indices)[truth.indices >= 0]) & present
 
     last = truth.distances[:, -1:].astype(np.float64)
-    if get_metric(metric).descending:
-        near = found.distances >= last - SLACK * np.abs(last)
-    else:
-        near = found.distances <= last + SLACK * np.abs(last)
+    slack = SLACK * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
+    near = found.distances >= last - slack if get_metric(metric).descending else found.distances <= last + slack
     by_row = (near & present).mean(axis=1)
     low, high = _interval(by_row, population)
     return Recall(float(shared.mean()), float(by_row.mean()), low, high, m, k)
@@ -187,7 +185,7 @@ def _recall(found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[A
 def _interval(by_row: npt.NDArray[np.float64], population: int | None) -> tuple[float, float]:
     """95 % interval for the mean over all rows, from the recall of sampled ones."""
     # Rows are clusters of k answers, so the variance is that between rows, with Cochran's finite-population correction
-    # (Sampling Techniques, 1977, sections 2.5 and 9.2). Turned into an effective number of yes/no trials it goes into
+    # (Sampling Techniques, 1977, chapters 2 and 9). Turned into an effective number of yes/no trials it goes into
     # Wilson's score interval, which holds up near 0 and 1 where mean +- 1.96 s does not (Franco, Little, Louis and
     # Slud, Journal of Survey Statistics and Methodology 7, 2019). Before the variance is taken one perfect and one
     # empty row are added (after Agresti and Coull, 1998): a sample without a fault, or without the rare row that lost
@@ -196,7 +194,7 @@ def _interval(by_row: npt.NDArray[np.float64], population: int | None) -> tuple[
     mean = float(by_row.mean())
     padded = np.append(by_row, (0.0, 1.0))
     unseen = 1.0 if population is None else 1.0 - rows / population
-    variance = unseen * float(padded.var(ddof=1)) / len(padded)
+    variance = unseen * float(padded.var()) / rows
     if variance == 0.0:
         return mean, mean
     centre = float(padded.mean())

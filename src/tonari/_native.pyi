@@ -1,0 +1,59 @@
+"""Compiled kernels of tonari. Single-threaded, without the GIL, on array slices."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def supported_isas() -> list[str]: ...
+def kernel_names() -> list[str]: ...
+def peak_rate(kernel: str, seconds: float = 0.2) -> float: ...
+def first_nonfinite_row(rows: npt.NDArray[Any], begin: int = 0, end: int | None = None) -> int: ...
+def first_negative_row(rows: npt.NDArray[Any], begin: int = 0, end: int | None = None) -> int: ...
+def column_means(rows: npt.NDArray[Any], step: int = 1) -> list[float]: ...
+def largest_magnitude(rows: npt.NDArray[Any], centre: list[float], step: int = 1) -> float: ...
+def exact_values(
+    metric: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    indices: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+) -> None: ...
+
+class Form:
+    def __init__(self, metric: str, centre: list[float], scale: float) -> None: ...
+
+class PackedPoints:
+    def __init__(self, kernel: str, form: Form, points: npt.NDArray[Any], begin: int, end: int) -> None: ...
+    @property
+    def groups(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+
+class RowBlock:
+    def __init__(
+        self,
+        kernel: str,
+        form: Form,
+        queries: npt.NDArray[Any],
+        begin: int,
+        end: int,
+        points: npt.NDArray[Any],
+        k: int,
+        isa: str,
+        self_ids: npt.NDArray[np.int64] | None,
+        double_output: bool,
+        may_climb: bool,
+        capacity: int,
+        sample_rank: int,
+    ) -> None: ...
+    def screen(
+        self, points: PackedPoints, group_begin: int, group_end: int, stride: int = 0, take_stride: bool = False
+    ) -> None: ...
+    def end_sample(self) -> None: ...
+    def absorb(self, other: RowBlock) -> None: ...
+    def finish(
+        self, distances: npt.NDArray[Any], indices: npt.NDArray[Any], status: npt.NDArray[np.uint8]
+    ) -> int: ...

@@ -1,0 +1,60 @@
+"""Brute force, exact: every query against every point, on matrix or vector units at low precision, with a proof.
+
+    prepared.py   points -> form (centred, scaled, or normalised) -> packed copy in a kernel's layout
+    engine.py     blocks of queries x slices of points -> screen -> select -> refine -> certified rows
+    report.py     what a run did: rows per precision, survivors per row
+
+The screen, the running thresholds and the refinement are native (native/row_block.hpp); docs/exactness.md proves that
+no true neighbour can be lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.exact.engine import search_prepared
+from tonari.exact.prepared import PreparedPoints
+from tonari.exact.report import Report
+from tonari.planning import plan as make_plan
+from tonari.progress import ProgressLike
+from tonari.results import Neighbors
+
+__all__ = ["PreparedPoints", "Report", "neighbors", "search_prepared"]
+
+
+def neighbors(
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    k: int,
+    *,
+    metric: str,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+) -> Neighbors:
+    """The k nearest points of every query, exactly, for arrays that were checked at the border.
+
+    Parameters
+    ----------
+    queries, points : array of shape (m, d) and (n, d), C-contiguous, finite, of an accepted dtype
+    k : int
+    metric : str
+    self_ids : int64 array of shape (m,), optional
+        The point that each query is, which it must not find.
+    threads, memory, progress
+        As in :func:`tonari.search`.
+
+    Returns
+    -------
+    Neighbors
+        distances and indices of shape (m, k), ordered by (returned distance, index).
+    """
+    plan = make_plan(
+        len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, threads=threads, memory=memory
+    )
+    found, _ = search_prepared(queries, PreparedPoints(points, plan), plan, self_ids=self_ids, progress=progress)
+    return found

@@ -1,0 +1,79 @@
+"""Points made ready: their form (centre and scale, or normalisation) and their packed copies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import _native
+from tonari.planning import Plan
+from tonari.pool import Workers
+
+# Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
+_SAMPLE_ROWS = 65_536
+
+
+class PreparedPoints:
+    """Points with their form, packed for the first rung of the plan's ladder unless memory forbids.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    plan : Plan
+        Names the kernel, the slices and whether the packed copy stays resident.
+    """
+
+    def __init__(self, points: npt.NDArray[Any], plan: Plan) -> None:
+        self.points = points
+        self.form = _form(points, plan.metric)
+        self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
+        self._kernel = plan.kernel(plan.ladder[0])
+        self._packed: list[_native.PackedPoints] | None = None
+        if plan.resident:
+            self._packed = self.pack(self._kernel, self.slices, Workers(plan.threads))
+
+    def pack(
+        self, kernel: str, slices: list[tuple[int, int]], workers: Workers
+    ) -> list[_native.PackedPoints]:
+        """Packed copies of slices of the points, for one kernel."""
+
+        def work(bounds: tuple[int, int]) -> _native.PackedPoints:
+            workers.check()
+            return _native.PackedPoints(kernel, self.form, self.points, *bounds)
+
+        return workers.map(work, slices)
+
+    def resident(self, kernel: str) -> list[_native.PackedPoints] | None:
+        """The packed copy that is held, if it is for `kernel`."""
+        return self._packed if kernel == self._kernel else None
+
+    @property
+    def packed_bytes(self) -> int:
+        """Memory of the packed copy."""
+        return sum(part.nbytes for part in self._packed or [])
+
+
+def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
+    n, d = points.shape
+    step = -(-n // _SAMPLE_ROWS)
+    zeros = [0.0] * d
+    if metric in ("cosine", "correlation"):
+        return _native.Form(metric, zeros, 1.0)
+    if points.dtype.kind in "iu" and metric in ("euclidean", "sqeuclidean", "inner_product"):
+        # Integers stay integers: unsigned bytes move to the signed range that byte products want.
+        return _native.Form(metric, [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0)
+    centred = metric in ("euclidean", "sqeuclidean")
+    centre = _native.column_means(points, step) if centred else zeros
+    if not all(map(math.isfinite, centre)):
+        centre = zeros
+    return _native.Form(metric, centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step)))
+
+
+def _power_of_two_below_inverse(magnitude: float) -> float:
+    """Scale that brings `magnitude` into [1/2, 1): a power of two, so that it rounds nothing."""
+    if magnitude == 0.0 or not math.isfinite(magnitude):
+        return 1.0
+    return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(magnitude)[1])))

@@ -1,0 +1,41 @@
+"""What a run of the exact engine did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Report:
+    """Counts of one search, logged to the logger "tonari" at level INFO.
+
+    Attributes
+    ----------
+    rows : int
+        Queries answered.
+    rows_by_precision : dict of str to int
+        Where the rows were certified: precision of the screen -> rows.
+    resampled : int
+        Rows whose sampled threshold was too low and that were searched again without it.
+    refined : int
+        Survivors whose exact value was computed at the end, over all rows.
+    seconds : float
+    """
+
+    rows: int
+    rows_by_precision: dict[str, int] = field(default_factory=dict)
+    resampled: int = 0
+    refined: int = 0
+    seconds: float = 0.0
+
+    def certify(self, precision: str, rows: int) -> None:
+        """Count rows certified at `precision`."""
+        if rows:
+            self.rows_by_precision[precision] = self.rows_by_precision.get(precision, 0) + rows
+
+    def __str__(self) -> str:
+        rungs = ", ".join(f"{count} at {precision}" for precision, count in self.rows_by_precision.items())
+        return (
+            f"{self.rows} rows in {self.seconds:.3g} s: {rungs}; {self.refined / max(1, self.rows):.1f} survivors "
+            f"refined per row; {self.resampled} rows searched again without a sample"
+        )

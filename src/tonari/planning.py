@@ -1,0 +1,326 @@
+"""The plan: one frozen record of every choice, made by a pure function of the problem and the machine.
+
+Everything reads it, nothing else chooses. The command line prints it; a field can be overridden, and an override that
+cannot work is refused with the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import _native, arrays
+from tonari.metrics import get_metric
+from tonari.pool import default_threads
+from tonari.results import index_dtype
+
+MIB = 1 << 20
+
+# Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
+# and Ctrl-C answers; a multiple of every kernel's group of points.
+_CHUNK_VALUES = 1 << 21
+_GROUPS_FIT = 96
+_QUERY_BLOCK = 256  # queries that share one pass over the points: enough that the product, not memory, sets the pace
+_TILE = 32  # the widest tile of queries
+_BLOCK_BYTES = 32 * MIB  # survivors of one block of queries
+_SURVIVOR_BYTES = 16
+_SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
+_METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
+
+# Operations per second of one core, order of magnitude (benchmarks/results); only progress bars and `plan` read it.
+_RATES = {
+    ("generic", "float32"): 2e10,
+    ("avx2", "float32"): 8e10,
+    ("avx2", "int8"): 1.6e11,
+    ("avx512", "float32"): 1.5e11,
+    ("avx512", "int8"): 3e11,
+    ("amx", "bfloat16"): 1e12,
+    ("amx", "int8"): 1.3e12,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every choice of one exact search.
+
+    Attributes
+    ----------
+    n, m, d, k : int
+        Points, queries, dimensions, neighbours.
+    dtype, metric, method, device : str
+    isa : str
+        Instruction set: generic, avx2, avx512 or amx.
+    ladder : tuple of str
+        Precisions of the screen, first to last; rows that one cannot certify climb to the next. The last one always
+        can, since it settles doubtful rows by exact values.
+    threads : int
+    query_block : int
+        Queries that share one pass over the points.
+    point_chunk : int
+        Points per slice of work.
+    capacity : int
+        Survivors a row may hold before it climbs or settles.
+    sample_stride, sample_rank : int
+        Every sample_stride-th group is screened first, and the sample_rank-th smallest bound there becomes the
+        threshold for the rest (matsumoto2015); 0 when k is small.
+    point_splits : int
+        Parts of the points searched side by side when there are fewer blocks of queries than threads.
+    resident : bool
+        Whether the packed points stay in memory, or are packed slice by slice to keep a memory budget.
+    packed_bytes, working_bytes, output_bytes : int
+        Memory beyond the input.
+    seconds : float
+        Rough expectation.
+    """
+
+    n: int
+    m: int
+    d: int
+    k: int
+    dtype: str
+    metric: str
+    method: str
+    device: str
+    isa: str
+    ladder: tuple[str, ...]
+    threads: int
+    query_block: int
+    point_chunk: int
+    capacity: int
+    sample_stride: int
+    sample_rank: int
+    point_splits: int
+    resident: bool
+    packed_bytes: int
+    working_bytes: int
+    output_bytes: int
+    seconds: float
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory beyond the input."""
+        return (self.packed_bytes if self.resident else 0) + self.working_bytes + self.output_bytes
+
+    def kernel(self, precision: str) -> str:
+        """Name of the kernel that screens at `precision`."""
+        return kernel_name(self.metric, precision, self.isa)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as plain values, for JSON."""
+        return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
+
+    def __str__(self) -> str:
+        lines = [f"{name:>14}  {_shown(name, value)}" for name, value in self.as_dict().items()]
+        return "\n".join(lines)
+
+
+def plan(
+    n: int,
+    m: int,
+    d: int,
+    k: int,
+    *,
+    dtype: npt.DTypeLike = "float32",
+    metric: str = "euclidean",
+    method: str = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    **overrides: Any,
+) -> Plan:
+    """Plan the exact search of the k nearest of n points for m queries in d dimensions.
+
+    A pure function of its arguments and the machine (its instruction sets, TONARI_ISA, TONARI_NUM_THREADS).
+
+    Parameters
+    ----------
+    n, m, d, k : int
+    dtype : dtype of the points
+    metric : str
+    method : "auto" or "exact"
+    device : "auto" or "cpu"
+    threads : int, optional
+        Default: the processors this process may use.
+    memory : int or str, optional
+        Bytes beyond the input that may be used, such as "2GB".
+    **overrides
+        isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, point_splits or resident.
+
+    Raises
+    ------
+    ValueError
+        For an impossible problem, override or budget, with the reason.
+
+    Examples
+    --------
+    >>> plan(1000, 10, 16, 5, threads=1).method
+    'exact'
+    """
+    check_method(method)
+    arrays.check_device(device)
+    get_metric(metric)
+    for name, value in (("n", n), ("m", m), ("d", d)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    k = arrays.check_k(k, n, without_self=False)
+    kind = np.dtype(dtype)
+    if kind not in arrays.ACCEPTED:
+        raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(map(str, arrays.ACCEPTED))}")
+    unknown = set(overrides) - _OVERRIDES
+    if unknown:
+        raise ValueError(f"cannot override {', '.join(sorted(unknown))}; these can be: {', '.join(sorted(_OVERRIDES))}")
+    count = arrays.check_threads(threads) or default_threads()
+    budget = arrays.parse_memory(memory)
+
+    isa = overrides.get("isa") or chosen_isa()
+    _check_isa(isa)
+    ladder = tuple(overrides.get("ladder") or _ladder(metric, isa))
+    available = set(_native.kernel_names())
+    for precision in ladder:
+        if kernel_name(metric, precision, isa) not in available:
+            raise ValueError(f"no {precision} kernel for {metric} on {isa}; available: {', '.join(sorted(available))}")
+
+    block = overrides.get("query_block") or _query_block(m, k, count)
+    chunk = overrides.get("point_chunk") or _point_chunk(n, d)
+    if chunk % _GROUPS_FIT:
+        raise ValueError(f"point_chunk must be a multiple of {_GROUPS_FIT}, got {chunk}")
+    blocks = -(-m // block)
+    splits = overrides.get("point_splits") or max(1, min(count // blocks, -(-n // chunk)))
+    stride, rank = _sample(n, k) if splits == 1 else (0, 0)
+    stride, rank = overrides.get("sample_stride", stride), overrides.get("sample_rank", rank)
+    capacity = overrides.get("capacity") or max(4096, 8 * k)
+
+    packed = n * (_padded(d, ladder[0]) * _BYTES[ladder[0]] + _METADATA_BYTES)
+    in_flight = min(count, blocks * splits)
+    survivors = min(block, m) * (2 * k + 48) * _SURVIVOR_BYTES
+    working = in_flight * (survivors + min(block, m) * _padded(d, "float32") * 4) + 4 * MIB
+    value_bytes = 8 if kind == np.float64 else 4
+    output = m * k * (value_bytes + index_dtype(n).itemsize)
+    resident = bool(overrides.get("resident", True))
+    if budget is not None and packed + working + output > budget:
+        resident = False
+        slice_bytes = chunk * (_padded(d, ladder[0]) * 4 + _METADATA_BYTES) * count
+        working += slice_bytes + survivors * max(0, min(blocks, 4 * count) - in_flight)
+        if working + output > budget:
+            raise ValueError(
+                f"a memory budget of {budget} bytes cannot hold this search: results take {output} and work takes "
+                f"{working}; allow at least {working + output}, or search the queries in smaller batches"
+            )
+    seconds = 2.0 * m * n * _padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits)))
+    return Plan(
+        n=n,
+        m=m,
+        d=d,
+        k=k,
+        dtype=kind.name,
+        metric=metric,
+        method="exact",
+        device="cpu",
+        isa=isa,
+        ladder=ladder,
+        threads=count,
+        query_block=block,
+        point_chunk=chunk,
+        capacity=capacity,
+        sample_stride=stride,
+        sample_rank=rank,
+        point_splits=splits,
+        resident=resident,
+        packed_bytes=packed,
+        working_bytes=working,
+        output_bytes=output,
+        seconds=seconds,
+    )
+
+
+_OVERRIDES = {
+    "isa",
+    "ladder",
+    "query_block",
+    "point_chunk",
+    "capacity",
+    "sample_stride",
+    "sample_rank",
+    "point_splits",
+    "resident",
+}
+_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that this version does not have."""
+    if method not in ("auto", "exact"):
+        raise ValueError(f"unknown method {method!r}; expected 'auto' or 'exact'")
+
+
+def chosen_isa() -> str:
+    """The instruction set to use: TONARI_ISA if set, else the strongest that this machine has."""
+    asked = os.environ.get("TONARI_ISA")
+    if asked is None:
+        return _native.supported_isas()[-1]
+    _check_isa(asked)
+    return asked
+
+
+def kernel_name(metric: str, precision: str, isa: str) -> str:
+    """Name of the kernel for a metric; AMX has no float32, so its last rung is AVX-512's."""
+    operation = "inner" if get_metric(metric).form == "gemm" else metric
+    return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
+
+
+def _check_isa(isa: str) -> None:
+    supported = _native.supported_isas()
+    if isa not in supported:
+        raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")
+
+
+def _ladder(metric: str, isa: str) -> tuple[str, ...]:
+    available = set(_native.kernel_names())
+    rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
+    return tuple(rungs)
+
+
+def _padded(d: int, precision: str) -> int:
+    """Dimensions after packing, at most."""
+    run = {"int8": 4, "bfloat16": 32, "float32": 1}[precision]
+    return -(-d // run) * run
+
+
+def _query_block(m: int, k: int, threads: int) -> int:
+    room = _BLOCK_BYTES // ((2 * k + 48) * _SURVIVOR_BYTES)
+    fair = -(-m // (2 * threads))  # two blocks per thread keep all of them busy to the end
+    block = min(_QUERY_BLOCK, max(_TILE, fair), max(1, room))
+    return min(m, -(-block // _TILE) * _TILE if block > _TILE else block)
+
+
+def _point_chunk(n: int, d: int) -> int:
+    whole = -(-n // _GROUPS_FIT) * _GROUPS_FIT
+    return min(whole, max(_GROUPS_FIT, _CHUNK_VALUES // d // _GROUPS_FIT * _GROUPS_FIT))
+
+
+def _sample(n: int, k: int) -> tuple[int, int]:
+    """Stride and rank of matsumoto2015's sampled threshold, for about 8 k samples (its section IV).
+
+    The rank is four standard deviations above the k * share that the sample holds on average, so that one row in tens
+    of thousands finds its threshold too low and is searched again.
+    """
+    stride = n // (8 * k)
+    if k < _SAMPLE_FROM_K or stride < 4:
+        return 0, 0
+    expected = k / stride
+    return stride, int(expected + 4.0 * expected**0.5 + 4.0)
+
+
+def _shown(name: str, value: Any) -> str:
+    if name.endswith("_bytes"):
+        return f"{value / MIB:,.1f} MiB"
+    if name == "seconds":
+        return f"{value:.3g}"
+    if isinstance(value, tuple):
+        return " > ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
