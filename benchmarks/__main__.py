@@ -10,7 +10,12 @@
 
 Results are printed and appended to ``benchmarks/results/exact_cpu.csv``. The exit status is 1 when an answer failed
 its proof; a missed bar is shown and recorded. From a bare copy: ``PYTHONPATH=src:. python -m benchmarks run``.
+The peers run with the OpenBLAS kernels that are fastest for them here; ``--blas-core own`` takes OpenBLAS's choice.
 Real descriptors come from ``shared/data``, from the ``.bvecs`` file that TONARI_SIFT names, or from photographs.
+
+Sample of real output:
+
+    (two cores, to be pasted from the first full run)
 """
 
 from __future__ import annotations
@@ -53,6 +58,11 @@ def build_parser() -> argparse.ArgumentParser:
             default=20.0,
             help="longest single run of a peer before it gets a slice (default 20)",
         )
+        command.add_argument(
+            "--blas-core",
+            default="fastest",
+            help="OpenBLAS kernels of the peers: fastest (measured, default), own (its choice), or a name: Haswell",
+        )
         if verb == "run":
             command.add_argument("--isa", action="append", help="force an instruction set: generic, avx2, avx512, amx")
             command.add_argument("--csv", type=Path, help="results file (default benchmarks/results/exact_cpu.csv)")
@@ -76,7 +86,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
     if not 0 < options.scale <= 1 or options.repeats < 1 or options.seconds <= 0:
         raise SystemExit("--scale lies above 0 and up to 1, --repeats is at least 1, --seconds is above 0")
-    return Settings(options.threads, options.scale, options.repeats, options.seconds)
+    return Settings(options.threads, options.scale, options.repeats, options.seconds, options.blas_core)
 
 
 def list_cases() -> int:

@@ -77,10 +77,10 @@ def gemm_rate(threads: int) -> float:
 
 
 @functools.cache
-def kernel_peak(native: ModuleType, level: str, kernel: str, threads: int) -> float:
+def kernel_peak(native: ModuleType, kernel: str, threads: int) -> float:
     """FLOP/s of all threads together, from ``native.peak_rate`` of one core, run on every thread at the same time."""
     with ThreadPoolExecutor(threads) as pool:
-        return float(sum(pool.map(lambda _: native.peak_rate(level, kernel, 0.5), range(threads))))
+        return float(sum(pool.map(lambda _: native.peak_rate(kernel, 0.5), range(threads))))
 
 
 def describe(threads: int) -> str:

@@ -10,15 +10,14 @@ are outside its time. A peer that would need more than ``seconds`` for one run g
 time is scaled; ``peer_rows`` in the results says how many rows it searched.
 
 ``ratio`` is the peer's time over ours. ``fraction`` is 2 m n d operations over our time against the ceiling: the peak
-rate of the instruction that our kernel lives on (``tonari._native.peak_rate``; the float32 matrix product where the
-module offers none), or, where that is lower, what the memory can feed when every original value is read once.
+rate of the instruction that our first screening kernel lives on (``tonari._native.peak_rate``), or, where that is
+lower, what the memory can feed when every original value is read once.
 A self-join that uses its symmetry, or a prepared index narrower than its points, can pass 1.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -81,6 +80,13 @@ class Settings:
     scale: float = 1.0
     repeats: int = 5
     seconds: float = 20.0
+    blas_core: str = "fastest"
+
+    def core_of(self, peer: str) -> str | None:
+        """OpenBLAS kernels for a peer: the fastest by measurement, OpenBLAS's own choice (None), or those named."""
+        if self.blas_core == "fastest":
+            return peers.fastest_blas_core(peer, self.threads)
+        return None if self.blas_core == "own" else self.blas_core
 
 
 class Timed(NamedTuple):
@@ -393,7 +399,7 @@ def start_peer(stack: contextlib.ExitStack, name: str, case: Case, data: Data, s
         say(f"{case.name}: {missing}")
         return None
     queries = data.points if data.queries is None else data.queries
-    core = peers.fastest_blas_core(name, settings.threads)
+    core = settings.core_of(name)
     running = peers.RunningPeer(name, data.points, queries, case.metric, settings.threads, core)
     return Theirs(stack.enter_context(running), case, len(queries), settings.seconds)
 
@@ -427,10 +433,11 @@ def describe_results(
     n, d = data.points.shape
     m = 1 if case.single else n if data.queries is None else len(data.queries)
     mine = seconds[f"tonari {case.metric}"]
-    level = os.environ.get("TONARI_ISA") or machine.levels()[-1]
+    plan = tonari.plan(n, m, d, case.k, dtype=str(data.points.dtype), metric=case.metric, threads=settings.threads)
+    level = plan.isa
     operations = 2.0 * m * n * d
     rate = operations / float(np.median(mine))
-    ceiling, ceiling_name = ceiling_of(tonari, case, data, m, level, settings.threads)
+    ceiling, ceiling_name = ceiling_of(tonari, plan, data, settings.threads)
     versions = " ".join(f"{name}={number}" for name, number in machine.library_versions().items())
     shared = {
         "date": machine.today(),
@@ -468,7 +475,7 @@ def describe_results(
         ratio = medians[rival.name] / shared["seconds_median"]
         bar = case.bars.get(level) if rival.name == carrier and judged else None
         sliced = rival.rows if isinstance(rival, Theirs) and rival.rows < rival.all_rows else None
-        core = peers.fastest_blas_core(rival.name, settings.threads) if isinstance(rival, Theirs) else None
+        core = (settings.core_of(rival.name) or "own") if isinstance(rival, Theirs) else None
         rows.append(
             shared
             | {
@@ -485,13 +492,10 @@ def describe_results(
     return rows or [shared]
 
 
-def ceiling_of(tonari: ModuleType, case: Case, data: Data, m: int, level: str, threads: int) -> tuple[float, str]:
+def ceiling_of(tonari: ModuleType, plan: Any, data: Data, threads: int) -> tuple[float, str]:
     """FLOP/s that this machine could give the case at most, and which limit that is."""
-    n, d = data.points.shape
-    peak, name = ceilings.gemm_rate(threads), "float32 GEMM"
-    if hasattr(tonari._native, "peak_rate"):
-        kernel = tonari.plan(n, m, d, case.k, dtype=str(data.points.dtype), metric=case.metric).as_dict()["kernel"]
-        peak, name = ceilings.kernel_peak(tonari._native, level, kernel, threads), kernel
-    queries = 0 if data.queries is None else m * d * data.queries.itemsize
-    fed = 2.0 * m * n * d / (data.points.nbytes + queries) * ceilings.read_rate(threads)
-    return (fed, "memory read") if fed < peak else (peak, name)
+    kernel = plan.kernel(plan.ladder[0])
+    peak = ceilings.kernel_peak(tonari._native, kernel, threads)
+    queries = 0 if data.queries is None else plan.m * plan.d * data.queries.itemsize
+    fed = 2.0 * plan.m * plan.n * plan.d / (data.points.nbytes + queries) * ceilings.read_rate(threads)
+    return (fed, "memory read") if fed < peak else (peak, kernel)

@@ -51,7 +51,8 @@ def limit_threads(threads: int) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(limits=threads)
+    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(limits=threads)
+    return limits
 
 
 def unit_rows(rows: Array, *, centred: bool) -> Array:

@@ -98,26 +98,23 @@ void bind_engine(nb::module_& module) {
   nb::class_<RowBlock>(module, "RowBlock", "A block of queries on its way through the engine; see row_block.hpp.")
       .def(
           "__init__",
-          [](RowBlock* self, const std::string& kernel, const Form& form, const Rows& queries, std::int64_t begin,
-             std::int64_t end, const Rows& points, std::int64_t k, const std::string& isa, std::optional<Self> self_ids,
-             bool double_output, bool may_climb, std::int64_t capacity, std::int64_t sample_rank) {
-            const Kernel& chosen = kernel_named(kernel);
-            const Isa level = isa_named(isa);
+          [](RowBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
+             std::int64_t k, const std::string& isa, std::optional<Self> self_ids, bool double_output, bool may_climb,
+             std::int64_t capacity, std::int64_t sample_rank) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .double_output = double_output,
                                   .may_climb = may_climb,
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
-            const RowsView query_rows = view_of(queries), point_rows = view_of(points);
-            nb::gil_scoped_release release;
-            new (self) RowBlock(chosen, form, query_rows, begin, end, point_rows, spec, level);
+            new (self) RowBlock(kernel_named(kernel), form, view_of(queries), view_of(points), spec, isa_named(isa));
           },
-          nb::arg("kernel"), nb::arg("form"), nb::arg("queries"), nb::arg("begin"), nb::arg("end"), nb::arg("points"),
-          nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").none(), nb::arg("double_output"), nb::arg("may_climb"),
-          nb::arg("capacity"), nb::arg("sample_rank"),
-          // The block reads these arrays until it is finished.
-          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 7>(), nb::keep_alive<1, 10>())
+          nb::arg("kernel"), nb::arg("form"), nb::arg("queries"), nb::arg("points"), nb::arg("k"), nb::arg("isa"),
+          nb::arg("self_ids").none(), nb::arg("double_output"), nb::arg("may_climb"), nb::arg("capacity"),
+          nb::arg("sample_rank"),
+          // The block reads these as long as it lives.
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 8>())
+      .def("open", &RowBlock::open, nb::arg("begin"), nb::arg("end"), nb::call_guard<nb::gil_scoped_release>())
       .def("screen", &RowBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
            nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::call_guard<nb::gil_scoped_release>())
       .def("end_sample", &RowBlock::end_sample, nb::call_guard<nb::gil_scoped_release>())

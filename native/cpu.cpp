@@ -27,6 +27,7 @@ CpuFeatures detect() {
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   found.avx512_vnni = found.avx512 && __builtin_cpu_supports("avx512vnni");
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (found.avx2 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) found.avx_vnni = eax & (1u << 4);
   if (found.avx512_vnni && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
     const bool bf16 = edx & (1u << 22), tile = edx & (1u << 24), int8 = edx & (1u << 25);
     found.amx = bf16 && tile && int8 && request_amx_tiles();

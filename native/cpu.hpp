@@ -11,6 +11,7 @@ enum class Isa : int { generic, avx2, avx512, amx };
 
 struct CpuFeatures {
   bool avx2 = false;         // AVX2, FMA, F16C and BMI2, with the operating system's consent
+  bool avx_vnni = false;     // int8 dot products on 256 bits
   bool avx512 = false;       // F, BW, DQ, VL
   bool avx512_vnni = false;  // int8 dot products
   bool amx = false;          // TILE, INT8, BF16, and the kernel let this process use the tiles

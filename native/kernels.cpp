@@ -1,5 +1,8 @@
 #include "kernels.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 #include "screens.hpp"
 
 namespace tonari {
@@ -7,13 +10,19 @@ namespace tonari {
 std::vector<const Kernel*> available_kernels() {
   std::vector<const Kernel*> found;
   const CpuFeatures& cpu = cpu_features();
-  auto take = [&](std::span<const Kernel> table, bool usable) {
+  auto take = [&](std::span<const Kernel> table, bool level) {
     for (const Kernel& kernel : table) {
-      if (usable && (!kernel.needs_vnni || cpu.avx512_vnni)) found.push_back(&kernel);
+      const bool usable = kernel.needs == Needs::nothing || (kernel.needs == Needs::avx_vnni && cpu.avx_vnni) ||
+                          (kernel.needs == Needs::avx512_vnni && cpu.avx512_vnni);
+      const bool better_found = std::any_of(found.begin(), found.end(), [&](const Kernel* other) {
+        return std::string_view(other->name) == kernel.name;
+      });
+      if (level && usable && !better_found) found.push_back(&kernel);
     }
   };
   take(generic_kernels(), true);
 #if TONARI_X86
+  take(avx_vnni_kernels(), cpu.avx2);  // before its stand-in of the same name
   take(avx2_kernels(), cpu.avx2);
   take(avx512_kernels(), cpu.avx512);
   take(amx_kernels(), cpu.amx);

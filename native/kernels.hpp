@@ -15,6 +15,7 @@ namespace tonari {
 
 enum class Op : int { inner, l1, linf, chi2 };
 enum class Precision : int { int8, bfloat16, float32 };
+enum class Needs : int { nothing, avx_vnni, avx512_vnni };  // beyond the instruction set's level
 
 // How rows lie in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte tile
 // row); rows come in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].
@@ -57,8 +58,8 @@ struct Task {
   std::int64_t stride = 0;
   bool take_stride = false;
   int depth = 0;  // runs of dimensions: ceil(d / run)
-  // Called for a group in which at least one query may have a survivor: scores is [point in group][query in tile].
-  void (*collect)(void* context, int tile, std::int64_t group, const float* scores, std::uint64_t lanes) = nullptr;
+  // Called for every survivor: a query's row in the block, bounds on the score, and the point's place in the packed run.
+  void (*keep)(void* context, std::int64_t row, float lower, float upper, std::int64_t point) = nullptr;
   void* context = nullptr;
 
   bool visits(std::int64_t group) const {
@@ -71,7 +72,7 @@ struct Kernel {
   Op op;
   Precision precision;
   Isa isa;
-  bool needs_vnni;
+  Needs needs;
   Layout layout;
   void (*screen)(const Task&);
   double (*peak)(double seconds);  // operations per second of the instruction that does the work, one core

@@ -11,6 +11,7 @@
 namespace tonari {
 namespace {
 
+constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Far above every score of packed data (magnitudes near 1) and far below overflow: "no bound", without infinities that
 // would turn into NaN when multiplied by zero.
@@ -22,15 +23,13 @@ constexpr double kTiny = 0x1p-100;  // absolute floor of every bound
 // A row with larger values is beyond the screen: its products could overflow.
 constexpr double kUsable = 1e15;
 
-using Bytes = std::unique_ptr<std::byte[], void (*)(std::byte*)>;
-
-Bytes allocate(std::int64_t bytes) {
+AlignedBytes allocate(std::int64_t bytes) {
   constexpr std::size_t alignment = 64;
   const std::size_t rounded = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
   std::memset(memory, 0, rounded);
-  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+  return AlignedBytes(static_cast<std::byte*>(memory));
 }
 
 // The next float32 at or above `x`; kHuge where there is none worth having (overflow, NaN).
@@ -58,36 +57,90 @@ int element_size(Precision precision) {
   return precision == Precision::int8 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
 }
 
-// Where element (row, column) lies, in elements: see Layout.
-struct Placement {
-  std::int64_t rows_per_block, run, depth;
-  bool interleaved;  // a query's run is spread over tile rows (the matrix unit's B operand)
+}  // namespace
 
-  std::int64_t operator()(std::int64_t row, std::int64_t column) const {
-    const std::int64_t block = row / rows_per_block, r = row % rows_per_block, k = column / run, c = column % run;
-    const std::int64_t cell = (block * depth + k) * rows_per_block * run;
-    if (!interleaved) return cell + r * run + c;
-    const std::int64_t together = run / 16;  // 2 bfloat16 or 4 int8 share a 32-bit lane
-    return cell + (c / together) * 16 * together + r * together + c % together;
+// One row's elements on their way into packed memory: see Layout. Padding beyond d stays zero.
+class RowWriter {
+ public:
+  RowWriter(const Kernel& kernel, std::int64_t d, bool queries)
+      : size_(element_size(kernel.precision)),
+        run_bytes_(kernel.layout.run * size_),
+        depth_(packed_depth(kernel, d)),
+        rows_(kernel.layout.tile_rows != 0 ? kernel.layout.tile_rows
+              : queries                    ? kernel.layout.query_tile
+                                           : kernel.layout.point_group),
+        interleaved_(queries && kernel.layout.tile_rows != 0),
+        elements_(static_cast<std::size_t>(run_bytes_ * depth_)) {}
+
+  std::byte* elements() { return elements_.data(); }
+
+  void write(std::byte* packed, std::int64_t row) const {
+    const std::int64_t block = row / rows_, r = row % rows_;
+    for (std::int64_t k = 0; k < depth_; ++k) {
+      std::byte* cell = packed + (block * depth_ + k) * rows_ * run_bytes_;
+      const std::byte* run = elements_.data() + k * run_bytes_;
+      if (run_bytes_ == 4) {
+        std::memcpy(cell + r * 4, run, 4);
+      } else if (!interleaved_) {
+        std::memcpy(cell + r * run_bytes_, run, static_cast<std::size_t>(run_bytes_));
+      } else {  // the matrix unit's second operand: each 32-bit piece of a query in its own tile row
+        for (std::int64_t j = 0; j < run_bytes_ / 4; ++j) std::memcpy(cell + (j * rows_ + r) * 4, run + j * 4, 4);
+      }
+    }
   }
+
+ private:
+  std::int64_t size_, run_bytes_, depth_, rows_;
+  bool interleaved_;
+  std::vector<std::byte> elements_;
 };
 
-Placement point_placement(const Kernel& kernel, std::int64_t d) {
-  const Layout& layout = kernel.layout;
-  const int rows = layout.tile_rows != 0 ? layout.tile_rows : layout.point_group;
-  return {rows, layout.run, packed_depth(kernel, d), false};
+namespace {
+
+// Round to the nearest integer, ties to even, without a library call: exact below 2^51.
+double nearest(double x) {
+  constexpr double magic = 0x1.8p52;
+  return (x + magic) - magic;
 }
 
-Placement query_placement(const Kernel& kernel, std::int64_t d) {
-  const Layout& layout = kernel.layout;
-  const int rows = layout.tile_rows != 0 ? layout.tile_rows : layout.query_tile;
-  return {rows, layout.run, packed_depth(kernel, d), layout.tile_rows != 0};
+// Rounds a form row to the kernel's precision: elements for the unit, and their values (`factor` is a power of two that
+// goes into the elements alone).
+void round_row(const Kernel& kernel, const double* row, std::int64_t d, double factor, std::byte* elements,
+               double* rounded) {
+  for (std::int64_t c = 0; c < d; ++c) {
+    const float value = std::fabs(row[c]) >= kFlush ? static_cast<float>(row[c]) : 0.0f;
+    if (kernel.precision == Precision::bfloat16) {
+      const std::uint16_t half = to_bfloat16(value);
+      const std::uint16_t scaled = to_bfloat16(static_cast<float>(factor) * from_bfloat16(half));
+      rounded[c] = static_cast<double>(from_bfloat16(half));
+      std::memcpy(elements + c * 2, &scaled, 2);
+    } else {
+      const float scaled = static_cast<float>(factor) * value;
+      rounded[c] = static_cast<double>(value);
+      std::memcpy(elements + c * 4, &scaled, 4);
+    }
+  }
+}
+
+// The same in steps of `step`, between -limit - 1 and limit; `offset` is added to the element. Returns the elements' sum.
+std::int32_t round_row_int8(const double* row, std::int64_t d, double step, double limit, int offset,
+                            std::byte* elements, double* rounded) {
+  const double inverse = 1.0 / step;
+  std::int32_t sum = 0;
+  for (std::int64_t c = 0; c < d; ++c) {
+    const double steps = std::min(std::max(nearest(row[c] * inverse), -limit - 1), limit);
+    const int value = static_cast<int>(steps);
+    elements[c] = static_cast<std::byte>(value + offset);
+    rounded[c] = steps * step;
+    sum += value;
+  }
+  return sum;
 }
 
 // Whether integers of the form row are themselves the packed bytes, so that nothing is rounded at all.
 bool integers_fit(const double* row, std::int64_t d, double low, double high) {
   for (std::int64_t i = 0; i < d; ++i) {
-    if (row[i] != std::nearbyint(row[i]) || row[i] < low || row[i] > high) return false;
+    if (row[i] != nearest(row[i]) || row[i] < low || row[i] > high) return false;
   }
   return true;
 }
@@ -103,38 +156,61 @@ double int8_step(double most, double limit) {
   return most > kTiny ? static_cast<double>(static_cast<float>(most / limit)) : 1.0;
 }
 
+// One step for a group of points: exact for small integers, else the finest that fits its largest value.
+double group_step(const double* rows, std::int64_t count, std::int64_t d) {
+  double most = 0;
+  bool exact = true;
+  for (std::int64_t p = 0; p < count; ++p) {
+    const double magnitude = largest(rows + p * d, d);
+    if (!(magnitude < kUsable)) continue;
+    most = std::max(most, magnitude);
+    exact = exact && integers_fit(rows + p * d, d, -128, 127);
+  }
+  return exact ? 1.0 : int8_step(most, 127);
+}
+
 // What the certificate needs to know of one row: its size, its rounded size, and their difference. For products these
 // are Euclidean norms; for sums of |differences| they are l1 norms; for the maximum, maxima.
 struct Norms {
   double exact = 0, rounded = 0, difference = 0, square = 0;
 };
 
-class NormMeter {
- public:
-  explicit NormMeter(Metric metric) : metric_(metric) {}
-  void add(double exact, double rounded) {
-    const double difference = exact - rounded;
-    square_ += exact * exact;
-    if (metric_ == Metric::l1 || metric_ == Metric::chi2) {
-      exact_ += std::fabs(exact), rounded_ += std::fabs(rounded), difference_ += std::fabs(difference);
-    } else if (metric_ == Metric::linf) {
-      exact_ = std::max(exact_, std::fabs(exact)), rounded_ = std::max(rounded_, std::fabs(rounded));
-      difference_ = std::max(difference_, std::fabs(difference));
-    } else {
-      exact_ += exact * exact, rounded_ += rounded * rounded, difference_ += difference * difference;
+Norms measure(Metric metric, const double* exact, const double* rounded, std::int64_t d) {
+  constexpr int lanes = 8;  // independent sums, so that additions overlap
+  double size[lanes] = {}, rounded_size[lanes] = {}, difference[lanes] = {}, square = 0;
+  const bool squares = !is_elementwise(metric), maxima = metric == Metric::linf;
+  for (std::int64_t first = 0; first < d; first += lanes) {
+    const int count = static_cast<int>(std::min<std::int64_t>(lanes, d - first));
+    for (int j = 0; j < count; ++j) {
+      const double x = exact[first + j], y = rounded[first + j], t = x - y;
+      if (squares) {
+        size[j] += x * x, rounded_size[j] += y * y, difference[j] += t * t;
+      } else if (maxima) {
+        size[j] = std::max(size[j], std::fabs(x)), rounded_size[j] = std::max(rounded_size[j], std::fabs(y));
+        difference[j] = std::max(difference[j], std::fabs(t));
+      } else {
+        size[j] += std::fabs(x), rounded_size[j] += std::fabs(y), difference[j] += std::fabs(t);
+      }
     }
   }
-  Norms result() const {
-    if (is_elementwise(metric_)) return {exact_, rounded_, difference_ + 0x1p-50 * exact_, square_};
-    const double norm = std::sqrt(exact_);
-    // The form row itself carries a few roundings of float64.
-    return {norm, std::sqrt(rounded_), std::sqrt(difference_) + 0x1p-50 * norm, square_};
+  Norms norms;
+  for (int j = 0; j < lanes; ++j) {
+    if (maxima) {
+      norms.exact = std::max(norms.exact, size[j]), norms.rounded = std::max(norms.rounded, rounded_size[j]);
+      norms.difference = std::max(norms.difference, difference[j]);
+    } else {
+      norms.exact += size[j], norms.rounded += rounded_size[j], norms.difference += difference[j];
+    }
   }
-
- private:
-  Metric metric_;
-  double exact_ = 0, rounded_ = 0, difference_ = 0, square_ = 0;
-};
+  square = norms.exact;
+  if (squares) {
+    norms.exact = std::sqrt(norms.exact), norms.rounded = std::sqrt(norms.rounded);
+    norms.difference = std::sqrt(norms.difference);
+  }
+  norms.square = square;
+  norms.difference += 0x1p-50 * norms.exact;  // the form row itself carries a few roundings of float64
+  return norms;
+}
 
 double chi2_factor(Metric metric) { return metric == Metric::chi2 ? 3.0 : 1.0; }  // |d term / d x| <= 3 (docs)
 
@@ -150,94 +226,71 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
       base_(begin),
       count_(end - begin),
       groups_((end - begin + kernel.layout.point_group - 1) / kernel.layout.point_group),
-      data_(nullptr, [](std::byte*) {}),
       data_bytes_(groups_ * kernel.layout.point_group * packed_depth(kernel, form.d) * kernel.layout.run *
                   element_size(kernel.precision)) {
-  const auto padded = static_cast<std::size_t>(groups_ * kernel.layout.point_group);
+  // One register beyond the last group, since a group's errors are read a register at a time.
+  const auto padded = static_cast<std::size_t>(groups_ * kernel.layout.point_group + 16);
   const auto groups = static_cast<std::size_t>(groups_);
   data_ = allocate(data_bytes_);
   low_.assign(padded, kInfinity);
   error_query_.assign(padded, 0), error_rest_.assign(padded, 0), error_own_.assign(padded, 0);
   group_error_query_.assign(groups, 0), group_error_rest_.assign(groups, 0);
   if (kernel.precision == Precision::int8) group_scale_.assign(groups, 0), correction_.assign(padded, 0);
-  std::vector<double> scratch(static_cast<std::size_t>(kernel.layout.point_group * form.d));
-  for (std::int64_t group = 0; group < groups_; ++group) pack_group(form, points, group, scratch);
+  std::vector<double> rows(static_cast<std::size_t>(kernel.layout.point_group * form.d));
+  std::vector<double> rounded(static_cast<std::size_t>(form.d));
+  RowWriter writer(kernel, form.d, false);
+  const double gamma = accumulation_error(kernel, form.d);
+  for (std::int64_t group = 0; group < groups_; ++group) {
+    const std::int64_t first = group * kernel.layout.point_group;
+    const std::int64_t last = std::min(first + kernel.layout.point_group, count_);
+    double step = 1.0;
+    for (std::int64_t p = first; p < last; ++p) {
+      double* row = rows.data() + (p - first) * form.d;
+      load_row(points, base_ + p, row);
+      to_form(form, row);
+    }
+    if (kernel.precision == Precision::int8) {
+      step = group_step(rows.data(), last - first, form.d);
+      group_scale_[static_cast<std::size_t>(group)] = static_cast<float>(step);
+    }
+    for (std::int64_t p = first; p < last; ++p) {
+      pack_row(form, rows.data() + (p - first) * form.d, p, step, gamma, rounded.data(), writer);
+    }
+  }
 }
 
-void PackedPoints::pack_group(const Form& form, const RowsView& points, std::int64_t group,
-                              std::vector<double>& scratch) {
-  const Kernel& kernel = *kernel_;
-  const std::int64_t d = form.d, size = kernel.layout.point_group;
-  const std::int64_t first = group * size, last = std::min(first + size, count_);
-  const Placement place = point_placement(kernel, d);
-  const double gamma = accumulation_error(kernel, d);
-
-  double most = 0;
-  bool exact = true;
-  for (std::int64_t p = first; p < last; ++p) {
-    double* row = scratch.data() + (p - first) * d;
-    load_row(points, base_ + p, row);
-    to_form(form, row);
-    if (kernel.precision == Precision::int8 && largest(row, d) < kUsable) {
-      most = std::max(most, largest(row, d));
-      exact = exact && integers_fit(row, d, -128, 127);
-    }
+void PackedPoints::pack_row(const Form& form, const double* row, std::int64_t point, double step, double gamma,
+                            double* rounded, RowWriter& writer) {
+  const auto at = static_cast<std::size_t>(point), group = at / static_cast<std::size_t>(kernel_->layout.point_group);
+  if (!(largest(row, form.d) < kUsable)) {  // always a survivor, judged by its exact value alone
+    low_[at] = -kHuge;
+    error_own_[at] = kHuge;
+    return;
   }
-  const double step = exact ? 1.0 : int8_step(most, 127);
-  const auto g = static_cast<std::size_t>(group);
-
-  for (std::int64_t p = first; p < last; ++p) {
-    const double* row = scratch.data() + (p - first) * d;
-    const auto at = static_cast<std::size_t>(p);
-    if (!(largest(row, d) < kUsable)) {  // always a survivor, judged by its exact value alone
-      low_[at] = -kHuge;
-      error_own_[at] = kHuge;
-      continue;
-    }
-    NormMeter meter(form.metric);
-    std::int32_t sum = 0;
-    for (std::int64_t c = 0; c < d; ++c) {
-      const std::int64_t where = place(p, c);
-      double rounded = 0;
-      if (kernel.precision == Precision::int8) {
-        const double steps = std::clamp(std::nearbyint(row[c] / step), -128.0, 127.0);
-        const auto byte = static_cast<std::int8_t>(steps);
-        reinterpret_cast<std::int8_t*>(data_.get())[where] = byte;
-        sum += byte;
-        rounded = byte * step;
-      } else if (std::fabs(row[c]) >= kFlush) {
-        const float value = static_cast<float>(row[c]);
-        if (kernel.precision == Precision::bfloat16) {
-          const std::uint16_t half = to_bfloat16(value);
-          reinterpret_cast<std::uint16_t*>(data_.get())[where] = half;
-          rounded = static_cast<double>(from_bfloat16(half));
-        } else {
-          reinterpret_cast<float*>(data_.get())[where] = value;
-          rounded = static_cast<double>(value);
-        }
-      }
-      meter.add(row[c], rounded);
-    }
-    const Norms norms = meter.result();
-    const double term = point_term(form, row);
-    double own = 0, query = 0, rest = 0;
-    if (is_elementwise(form.metric)) {
-      own = chi2_factor(form.metric) * norms.difference + gamma * norms.rounded + kTiny;
-      query = 1;
-    } else {
-      own = gamma * std::fabs(term) + kTiny;
-      query = 2 * norms.difference;
-      rest = 2 * norms.rounded + kTiny;
-    }
-    low_[at] = round_down(term - own);
-    error_own_[at] = round_up(own);
-    error_query_[at] = round_up(query);
-    error_rest_[at] = round_up(rest);
-    if (kernel.precision == Precision::int8) correction_[at] = -kernel.layout.query_offset * sum;
-    group_error_query_[g] = std::max(group_error_query_[g], error_query_[at]);
-    group_error_rest_[g] = std::max(group_error_rest_[g], error_rest_[at]);
+  if (kernel_->precision == Precision::int8) {
+    const std::int32_t sum = round_row_int8(row, form.d, step, 127, 0, writer.elements(), rounded);
+    correction_[at] = -kernel_->layout.query_offset * sum;
+  } else {
+    round_row(*kernel_, row, form.d, 1.0, writer.elements(), rounded);
   }
-  if (kernel.precision == Precision::int8) group_scale_[g] = static_cast<float>(step);
+  writer.write(data_.get(), point);
+  const Norms norms = measure(form.metric, row, rounded, form.d);
+  const double term = is_euclidean(form.metric) ? norms.square : point_term(form, row);
+  double own = 0, query = 0, rest = 0;
+  if (is_elementwise(form.metric)) {
+    own = chi2_factor(form.metric) * norms.difference + gamma * norms.rounded + kTiny;
+    query = 1;
+  } else {
+    own = gamma * std::fabs(term) + kTiny;
+    query = 2 * norms.difference;
+    rest = 2 * norms.rounded + kTiny;
+  }
+  low_[at] = round_down(term - own);
+  error_own_[at] = round_up(own);
+  error_query_[at] = round_up(query);
+  error_rest_[at] = round_up(rest);
+  group_error_query_[group] = std::max(group_error_query_[group], error_query_[at]);
+  group_error_rest_[group] = std::max(group_error_rest_[group], error_rest_[at]);
 }
 
 PointsView PackedPoints::view() const {
@@ -261,8 +314,7 @@ std::int64_t PackedPoints::bytes() const {
 PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin,
                              std::int64_t end)
     : count(end - begin),
-      tiles(static_cast<int>((count + kernel.layout.query_tile - 1) / kernel.layout.query_tile)),
-      data(nullptr, [](std::byte*) {}) {
+      tiles(static_cast<int>((count + kernel.layout.query_tile - 1) / kernel.layout.query_tile)) {
   const std::int64_t d = form.d;
   const auto padded = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(kernel.layout.query_tile);
   data = allocate(static_cast<std::int64_t>(padded) * packed_depth(kernel, d) * kernel.layout.run *
@@ -270,11 +322,12 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
   norm.assign(padded, 0), rest.assign(padded, 0), step.assign(padded, 0);
   threshold.assign(padded, -kInfinity);
   beyond.assign(padded, 0), shift.assign(padded, 0);
-  const Placement place = query_placement(kernel, d);
   const double gamma = accumulation_error(kernel, d);
   // The products' factor -2 is a power of two: it goes into the packed query (or its step) and rounds nothing.
   const double factor = is_elementwise(form.metric) ? 1.0 : -2.0;
+  const double limit = kernel.layout.query_limit;
   std::vector<double> row(static_cast<std::size_t>(d)), rounded(static_cast<std::size_t>(d));
+  RowWriter writer(kernel, d, true);
 
   for (std::int64_t q = 0; q < count; ++q) {
     const auto at = static_cast<std::size_t>(q);
@@ -283,41 +336,18 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
     const double most = largest(row.data(), d);
     const bool usable = most < kUsable;
     beyond[at] = !usable;
-    const double limit = kernel.layout.query_limit;
-    const bool exact = kernel.precision == Precision::int8 && integers_fit(row.data(), d, -limit - 1, limit);
-    const double unit = exact ? 1.0 : int8_step(usable ? most : 0.0, limit);
-    if (kernel.precision == Precision::int8) {
-      // Padding columns must hold the offset too, but points are zero there, so that any value will do.
+    if (usable && kernel.precision == Precision::int8) {
+      const double unit = integers_fit(row.data(), d, -limit - 1, limit) ? 1.0 : int8_step(most, limit);
       step[at] = static_cast<float>(2 * unit);
+      round_row_int8(row.data(), d, unit, limit, kernel.layout.query_offset, writer.elements(), rounded.data());
+    } else if (usable) {
+      round_row(kernel, row.data(), d, factor, writer.elements(), rounded.data());
     }
-    for (std::int64_t c = 0; c < d; ++c) {
-      const auto column = static_cast<std::size_t>(c);
-      const std::int64_t where = place(q, c);
-      rounded[column] = 0;
-      if (kernel.precision == Precision::int8) {
-        const double steps = usable ? std::clamp(std::nearbyint(row[column] / unit), -limit - 1, limit) : 0.0;
-        const int offset = static_cast<int>(steps) + kernel.layout.query_offset;
-        reinterpret_cast<std::uint8_t*>(data.get())[where] = static_cast<std::uint8_t>(offset);
-        rounded[column] = steps * unit;
-      } else if (usable && std::fabs(row[column]) >= kFlush) {
-        const float value = static_cast<float>(row[column]);
-        if (kernel.precision == Precision::bfloat16) {
-          const std::uint16_t half = to_bfloat16(value);
-          rounded[column] = static_cast<double>(from_bfloat16(half));
-          reinterpret_cast<std::uint16_t*>(data.get())[where] =
-              to_bfloat16(static_cast<float>(factor * rounded[column]));
-        } else {
-          rounded[column] = static_cast<double>(value);
-          reinterpret_cast<float*>(data.get())[where] = static_cast<float>(factor * rounded[column]);
-        }
-      }
-    }
-    NormMeter meter(form.metric);
-    for (std::size_t c = 0; c < row.size(); ++c) meter.add(row[c], rounded[c]);
-    const Norms norms = meter.result();
+    if (usable) writer.write(data.get(), q);
+    const Norms norms = measure(form.metric, row.data(), rounded.data(), d);
     shift[at] = query_term(form, row.data(), norms.square);
     if (!usable) continue;  // its threshold stays below every score: nothing passes the screen
-    threshold[at] = kInfinity;
+    threshold[at] = kNoThreshold;
     if (is_elementwise(form.metric)) {
       norm[at] = round_up(chi2_factor(form.metric) * norms.difference + gamma * norms.rounded + kTiny);
     } else {

@@ -4,12 +4,20 @@
 // assumed about the data: |x|, |x - x^| and |x^| are computed, in float64, and rounded up.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 
 #include "form.hpp"
 #include "kernels.hpp"
 
 namespace tonari {
+
+class RowWriter;
+
+struct FreeBytes {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using AlignedBytes = std::unique_ptr<std::byte[], FreeBytes>;  // 64-byte aligned, zeroed
 
 // Owns the packed copy of a run of points. Rows beyond `count` pad the last group and never survive.
 class PackedPoints {
@@ -24,11 +32,12 @@ class PackedPoints {
   const Kernel& kernel() const { return *kernel_; }
 
  private:
-  void pack_group(const Form& form, const RowsView& points, std::int64_t group, std::vector<double>& scratch);
+  void pack_row(const Form& form, const double* row, std::int64_t point, double step, double gamma, double* rounded,
+                RowWriter& writer);
 
   const Kernel* kernel_;
   std::int64_t base_, count_, groups_;
-  std::unique_ptr<std::byte[], void (*)(std::byte*)> data_;
+  AlignedBytes data_;
   std::int64_t data_bytes_;
   std::vector<float> low_, error_query_, error_rest_, error_own_, group_error_query_, group_error_rest_, group_scale_;
   std::vector<std::int32_t> correction_;
@@ -36,13 +45,14 @@ class PackedPoints {
 
 // Owns a block of packed queries, padded to whole tiles; padding has threshold -infinity.
 struct PackedQueries {
+  PackedQueries() = default;
   PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end);
 
   QueriesView view() const;
 
   std::int64_t count = 0;
   int tiles = 0;
-  std::unique_ptr<std::byte[], void (*)(std::byte*)> data;
+  AlignedBytes data;
   std::vector<float> norm, rest, step, threshold;
   std::vector<double> shift;   // what the score leaves out: see query_term
   std::vector<char> beyond;    // rows too large for the screen

@@ -72,6 +72,17 @@ struct ChiSquareStep {
   }
 };
 
+template <class STEP, class T>
+T join(T a, T b) {  // sums add; maxima take the larger
+  if constexpr (std::is_same_v<STEP, MaximumStep>) {
+    return b > a ? b : a;
+  } else {
+    return a + b;
+  }
+}
+
+// Lane j sums elements j, j + 16, ...; the end of the row is filled with zeros, which change no sum; then halves are
+// joined: 16 -> 8 -> 4 -> 2 -> 1, first between registers, then inside the last one.
 template <class STEP, int WIDTH, class T>
 inline double reduce(const double* q, const T* x, std::int64_t d) {
   constexpr int registers = kLanes / WIDTH;
@@ -82,17 +93,21 @@ inline double reduce(const double* q, const T* x, std::int64_t d) {
       sums[r] = STEP::apply(sums[r], load<WIDTH>(q + i + r * WIDTH), load<WIDTH>(x + i + r * WIDTH));
     }
   }
-  double lanes[kLanes];
-  std::memcpy(lanes, sums, sizeof lanes);
-  for (int j = 0; i + j < d; ++j) lanes[j] = STEP::apply(lanes[j], q[i + j], static_cast<double>(x[i + j]));
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) {
-      if constexpr (std::is_same_v<STEP, MaximumStep>) {
-        lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
-      } else {
-        lanes[j] += lanes[j + half];
-      }
+  if (i < d) {
+    double q_end[kLanes] = {};
+    T x_end[kLanes] = {};
+    for (int j = 0; i + j < d; ++j) q_end[j] = q[i + j], x_end[j] = x[i + j];
+    for (int r = 0; r < registers; ++r) {
+      sums[r] = STEP::apply(sums[r], load<WIDTH>(q_end + r * WIDTH), load<WIDTH>(x_end + r * WIDTH));
     }
+  }
+  for (int half = registers / 2; half > 0; half /= 2) {
+    for (int r = 0; r < half; ++r) sums[r] = join<STEP>(sums[r], sums[r + half]);
+  }
+  double lanes[WIDTH];
+  std::memcpy(lanes, sums, sizeof lanes);
+  for (int half = WIDTH / 2; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) lanes[j] = join<STEP>(lanes[j], lanes[j + half]);
   }
   return lanes[0];
 }

@@ -1,7 +1,6 @@
 #include "row_block.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace tonari {
@@ -10,40 +9,71 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kFirstRoom = 48;  // survivors beyond k before the first condensing
 
+// A value no smaller than the k-th smallest and close above it, which is all that a threshold needs: values are counted
+// in bins between the least and the largest, and the largest of the k-th one's bin and below is taken.
+float at_least_kth(std::vector<float>& values, std::int64_t k) {
+  constexpr int bins = 256;
+  constexpr std::size_t few = 64;
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const float low = *least, scale = (bins - 1) / (*most - low);
+  if (values.size() >= few && scale > 0 && scale < kInfinity) {
+    std::int32_t counts[bins] = {};
+    const auto bin = [low, scale](float value) { return static_cast<int>((value - low) * scale); };
+    for (float value : values) ++counts[bin(value)];
+    std::int64_t below = 0;
+    int last = 0;
+    while (below + counts[last] < k) below += counts[last++];
+    if (counts[last] <= k / 8 + 8) {
+      float kth = low;
+      for (float value : values) kth = bin(value) <= last && value > kth ? value : kth;
+      return kth;
+    }
+  }
+  std::nth_element(values.begin(), values.begin() + (k - 1), values.end());
+  return values[static_cast<std::size_t>(k - 1)];
+}
+
 }  // namespace
 
-RowBlock::RowBlock(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin,
-                   std::int64_t end, const RowsView& points, const SearchSpec& spec, Isa isa)
+RowBlock::RowBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
+                   const SearchSpec& spec, Isa isa)
     : kernel_(kernel),
       queries_(queries),
       points_(points),
       form_(form),
       spec_(spec),
       bounds_(form, spec.double_output),
-      exact_values_(exact_values(isa)),
-      begin_(begin),
-      count_(end - begin),
-      packed_(kernel, form, queries, begin, end),
-      rows_(static_cast<std::size_t>(end - begin)) {
-  for (Row& row : rows_) {
-    row.wanted = spec.k + (spec.self_ids != nullptr ? 1 : 0);
-    row.survivors.reserve(static_cast<std::size_t>(2 * row.wanted + kFirstRoom));
+      exact_values_(exact_values(isa)) {}
+
+void RowBlock::open(std::int64_t begin, std::int64_t end) {
+  begin_ = begin, count_ = end - begin;
+  packed_ = PackedQueries(kernel_, form_, queries_, begin, end);
+  if (std::ssize(rows_) < count_) rows_.resize(static_cast<std::size_t>(count_));
+  const std::int64_t wanted = spec_.k + (spec_.self_ids != nullptr ? 1 : 0);
+  for (std::int64_t r = 0; r < count_; ++r) {
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    row.wanted = wanted;
+    row.was_sampled = row.climbs = false;
+    row.survivors.clear();
+    row.settled.clear();
+    row.survivors.reserve(static_cast<std::size_t>(2 * wanted + kFirstRoom));
   }
 }
 
 void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end,
                       std::int64_t stride, bool take_stride) {
-  screening_ = points.view();
-  kernel_.screen({.points = screening_,
+  base_ = points.base();
+  sampling_ = stride != 0 && take_stride;
+  kernel_.screen({.points = points.view(),
                   .queries = packed_.view(),
                   .group_begin = group_begin,
                   .group_end = group_end,
                   .stride = stride,
                   .take_stride = take_stride,
                   .depth = packed_depth(kernel_, form_.d),
-                  .collect = collect,
+                  .keep = keep,
                   .context = this});
-  if (stride != 0 && take_stride) return;  // rows beyond the screen see every point once, with the second pass
+  if (sampling_) return;  // rows beyond the screen see every point once, with the second pass
   const std::int64_t size = kernel_.layout.point_group;
   for (std::int64_t row = 0; row < count_; ++row) {
     if (!packed_.beyond[static_cast<std::size_t>(row)]) continue;
@@ -52,36 +82,16 @@ void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std:
   }
 }
 
-void RowBlock::collect(void* self, int tile, std::int64_t group, const float* scores, std::uint64_t lanes) {
+void RowBlock::keep(void* self, std::int64_t row, float lower, float upper, std::int64_t point) {
   RowBlock& block = *static_cast<RowBlock*>(self);
-  const Layout& layout = block.kernel_.layout;
-  const PointsView& points = block.screening_;
-  const std::int64_t first = group * layout.point_group;
-  for (; lanes != 0; lanes &= lanes - 1) {
-    const int lane = std::countr_zero(lanes);
-    const std::int64_t row = static_cast<std::int64_t>(tile) * layout.query_tile + lane;
-    const auto r = static_cast<std::size_t>(row);
-    const float norm = block.packed_.norm[r], rest = block.packed_.rest[r];
-    for (int p = 0; p < layout.point_group; ++p) {
-      const std::int64_t at = first + p;
-      const float score = scores[p * layout.query_tile + lane];
-      const float bound = norm * points.error_query[at] + rest * points.error_rest[at];
-      if (score - bound <= block.packed_.threshold[r] && points.low[at] < kInfinity) {
-        block.push(row, {score - bound, score + bound + 2 * points.error_own[at], points.base + at});
-      }
-    }
-  }
-}
-
-void RowBlock::push(std::int64_t row, Survivor survivor) {
-  std::vector<Survivor>& survivors = rows_[static_cast<std::size_t>(row)].survivors;
-  survivors.push_back(survivor);
-  if (survivors.size() == survivors.capacity()) make_room(row);
+  std::vector<Survivor>& survivors = block.rows_[static_cast<std::size_t>(row)].survivors;
+  survivors.push_back({lower, upper, block.base_ + point});
+  if (survivors.size() == survivors.capacity()) block.make_room(row);
 }
 
 void RowBlock::make_room(std::int64_t r) {
   Row& row = rows_[static_cast<std::size_t>(r)];
-  condense(r, row.wanted);
+  condense(r, sampling_ ? spec_.sample_rank : row.wanted);
   const auto held = static_cast<std::int64_t>(row.survivors.size());
   const auto room = static_cast<std::int64_t>(row.survivors.capacity());
   if (held * 4 <= room * 3) return;
@@ -102,13 +112,16 @@ float RowBlock::condense(std::int64_t r, std::int64_t rank) {
   if (static_cast<std::int64_t>(survivors.size()) < rank) return kInfinity;
   uppers_.clear();
   for (const Survivor& survivor : survivors) uppers_.push_back(survivor.upper);
-  const auto kth = uppers_.begin() + (rank - 1);
-  std::nth_element(uppers_.begin(), kth, uppers_.end());
-  const float bound = bounds_.threshold_from_score(static_cast<double>(*kth), packed_.shift[at]);
+  const float kth = at_least_kth(uppers_, rank);
+  const float bound = bounds_.threshold_from_score(static_cast<double>(kth), packed_.shift[at]);
   float& threshold = packed_.threshold[at];
   threshold = std::min(threshold, bound);
-  const float limit = threshold;
-  std::erase_if(survivors, [limit](const Survivor& survivor) { return survivor.lower > limit; });
+  std::size_t kept = 0;  // without branches: half of them would be guessed wrong
+  for (const Survivor& survivor : survivors) {
+    survivors[kept] = survivor;
+    kept += survivor.lower <= threshold;
+  }
+  survivors.resize(kept);
   return bound;
 }
 
@@ -124,7 +137,7 @@ void RowBlock::end_sample() {
 }
 
 void RowBlock::absorb(RowBlock& other) {
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
+  for (std::size_t r = 0; r < static_cast<std::size_t>(count_); ++r) {
     Row &row = rows_[r], &more = other.rows_[r];
     row.climbs |= more.climbs;
     if (more.was_sampled) {
@@ -144,24 +157,26 @@ void RowBlock::rank_exactly(std::int64_t r, std::span<const std::int64_t> ids) {
   const ExactQuery query = exact_query(form_.metric, queries_, begin_ + r);
   values_.resize(ids.size());
   exact_values_(form_.metric, query, points_, ids.data(), static_cast<std::int64_t>(ids.size()), values_.data());
+  row.settled.reserve(row.settled.size() + ids.size());
   const std::int64_t self = spec_.self_ids != nullptr ? spec_.self_ids[begin_ + r] : -1;
   for (std::size_t j = 0; j < ids.size(); ++j) {
     if (ids[j] != self) row.settled.push_back({bounds_.key(bounds_.returned(values_[j])), ids[j]});
   }
-  const auto k = static_cast<std::ptrdiff_t>(spec_.k);
-  if (std::ssize(row.settled) > k) {
-    std::nth_element(row.settled.begin(), row.settled.begin() + (k - 1), row.settled.end());
-    row.settled.resize(static_cast<std::size_t>(k));
-  }
+}
+
+void RowBlock::refine(std::int64_t r) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  ids_.clear();
+  for (const Survivor& survivor : row.survivors) ids_.push_back(survivor.id);
+  row.survivors.clear();
+  rank_exactly(r, ids_);
 }
 
 void RowBlock::settle(std::int64_t r) {
   const auto at = static_cast<std::size_t>(r);
   Row& row = rows_[at];
-  ids_.clear();
-  for (const Survivor& survivor : row.survivors) ids_.push_back(survivor.id);
-  row.survivors.clear();
-  rank_exactly(r, ids_);
+  refine(r);
+  keep_smallest(row.settled, spec_.k);
   if (std::ssize(row.settled) < spec_.k) return;
   const double worst = std::max_element(row.settled.begin(), row.settled.end())->key;
   const float bound = bounds_.threshold_from_value(bounds_.key(worst), packed_.shift[at]);
@@ -174,6 +189,7 @@ void RowBlock::search_exactly(std::int64_t r, std::int64_t begin, std::int64_t e
     ids_.clear();
     for (std::int64_t id = first; id < std::min(first + batch, end); ++id) ids_.push_back(id);
     rank_exactly(r, ids_);
+    keep_smallest(rows_[static_cast<std::size_t>(r)].settled, spec_.k);
   }
 }
 
@@ -192,8 +208,9 @@ std::int64_t RowBlock::finish(Value* distances, Index* indices, std::uint8_t* st
     if (row.climbs) continue;
     condense(r, row.wanted);
     refined += std::ssize(row.survivors);
-    settle(r);
-    std::sort(row.settled.begin(), row.settled.end());
+    refine(r);
+    sort_ranked(row.settled);
+    if (std::ssize(row.settled) > spec_.k) row.settled.resize(static_cast<std::size_t>(spec_.k));
     if (row.was_sampled && !sample_was_enough(row, r)) {
       status[r] = static_cast<std::uint8_t>(RowStatus::resample);
       continue;
@@ -203,8 +220,6 @@ std::int64_t RowBlock::finish(Value* distances, Index* indices, std::uint8_t* st
       distances[out] = static_cast<Value>(bounds_.key(row.settled[j].key));
       indices[out] = static_cast<Index>(row.settled[j].id);
     }
-    row.survivors = {};
-    row.settled = {};
   }
   return refined;
 }

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "bounds.hpp"
+#include "order.hpp"
 #include "pack.hpp"
 #include "refine.hpp"
 
@@ -27,12 +28,6 @@ struct Survivor {
   std::int64_t id;
 };
 
-struct Ranked {
-  double key;  // ascending: the returned value, negated where larger is nearer
-  std::int64_t id;
-  bool operator<(const Ranked& other) const { return key < other.key || (key == other.key && id < other.id); }
-};
-
 struct SearchSpec {
   std::int64_t k = 0;
   const std::int64_t* self_ids = nullptr;  // per query of the whole set: the point it must not find; null for none
@@ -44,8 +39,12 @@ struct SearchSpec {
 
 class RowBlock {
  public:
-  RowBlock(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end,
-           const RowsView& points, const SearchSpec& spec, Isa isa);
+  RowBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
+           const SearchSpec& spec, Isa isa);
+
+  // Starts on queries [begin, end). A block is opened many times, since its buffers are worth keeping: fresh memory
+  // costs more than all that is written to it.
+  void open(std::int64_t begin, std::int64_t end);
 
   // Screens groups [group_begin, group_end) of `points`; stride and take as in Task.
   void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
@@ -68,11 +67,12 @@ class RowBlock {
     bool climbs = false;
   };
 
-  static void collect(void* self, int tile, std::int64_t group, const float* scores, std::uint64_t lanes);
-  void push(std::int64_t row, Survivor survivor);
+  static void keep(void* self, std::int64_t row, float lower, float upper, std::int64_t point);
   void make_room(std::int64_t row);
   // Drops what the rank-th smallest upper bound rules out; returns that bound's threshold.
   float condense(std::int64_t row, std::int64_t rank);
+  // Replaces the survivors by their exact values.
+  void refine(std::int64_t row);
   void settle(std::int64_t row);
   void search_exactly(std::int64_t row, std::int64_t begin, std::int64_t end);
   void rank_exactly(std::int64_t row, std::span<const std::int64_t> ids);
@@ -84,13 +84,14 @@ class RowBlock {
   const SearchSpec spec_;
   const Bounds bounds_;
   const ExactValues exact_values_;
-  const std::int64_t begin_, count_;
+  std::int64_t begin_ = 0, count_ = 0;
   PackedQueries packed_;
-  std::vector<Row> rows_;
+  std::vector<Row> rows_;  // at least count_
   std::vector<float> uppers_;
   std::vector<std::int64_t> ids_;
   std::vector<double> values_;
-  PointsView screening_;  // the points under the kernel, for collect
+  std::int64_t base_ = 0;  // index of the first point under the kernel
+  bool sampling_ = false;
 };
 
 }  // namespace tonari

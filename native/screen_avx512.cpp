@@ -3,38 +3,17 @@
 // 12 points x 2 registers of queries = 24 sums, 2 queries and 1 broadcast, of 32 registers: 24 multiply-adds (12
 // cycles on two ports) for 14 loads (7 cycles). int8 is the same shape with vpdpbusd, four products a lane (AVX512-VNNI):
 // queries are packed unsigned (plus 128), and each point's sum starts at -128 times the sum of its bytes.
-#include <immintrin.h>
-
 #include "peak.hpp"
 #include "screen_tile.hpp"
 #include "screens.hpp"
+#include "simd_avx512.hpp"
 
 namespace tonari {
 namespace {
 
-struct Avx512 {
-  static constexpr int lanes = 16;
-  using F = __m512;
-  using I = __m512i;
-  static F zero() { return _mm512_setzero_ps(); }
-  static F set1(float x) { return _mm512_set1_ps(x); }
-  static F load(const float* p) { return _mm512_loadu_ps(p); }
-  static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
-  static F add(F a, F b) { return _mm512_add_ps(a, b); }
-  static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
-  static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
-  static F div(F a, F b) { return _mm512_div_ps(a, b); }
-  static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
-  static F min(F a, F b) { return _mm512_min_ps(a, b); }
-  static F max(F a, F b) { return _mm512_max_ps(a, b); }
-  static F abs(F a) { return _mm512_abs_ps(a); }
-  static std::uint32_t less_equal(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
-  static I set1_i32(std::int32_t x) { return _mm512_set1_epi32(x); }
-  static I load_i32(const std::int32_t* p) { return _mm512_loadu_si512(p); }
-  static F to_f32(I a) { return _mm512_cvtepi32_ps(a); }
-  static I dot(I sum, I unsigned_query, I signed_point) {
-    return _mm512_dpbusd_epi32(sum, unsigned_query, signed_point);
-  }
+// unsigned query bytes times signed point bytes, four products added to each lane
+struct Avx512Vnni : Avx512 {
+  static I dot(I sum, I query, I point) { return _mm512_dpbusd_epi32(sum, query, point); }
 };
 
 constexpr int kPoints = 12, kVectors = 2;
@@ -48,7 +27,8 @@ double peak_f32(double seconds) {
   const auto a = Avx512::set1(0.999f), b = Avx512::set1(0.001f);
   const double rate = measured_rate(seconds, [&] {
     for (int i = 0; i < 10000; ++i) {
-      for (auto& sum : sums) sum = Avx512::fma(sum, a, b);
+#pragma GCC unroll 20
+      for (int j = 0; j < 20; ++j) sums[j] = Avx512::fma(sums[j], a, b);
     }
     return 10000.0 * 20 * Avx512::lanes * 2;
   });
@@ -63,7 +43,8 @@ double peak_i8(double seconds) {
   const auto a = Avx512::set1_i32(0x01020304), b = Avx512::set1_i32(0x01010101);
   const double rate = measured_rate(seconds, [&] {
     for (int i = 0; i < 10000; ++i) {
-      for (auto& sum : sums) sum = Avx512::dot(sum, a, b);
+#pragma GCC unroll 20
+      for (int j = 0; j < 20; ++j) sums[j] = Avx512Vnni::dot(sums[j], a, b);
     }
     return 10000.0 * 20 * 128;
   });
@@ -74,15 +55,15 @@ double peak_i8(double seconds) {
 
 template <class OP>
 constexpr Kernel make(const char* name, Op op) {
-  return {name, op, Precision::float32, Isa::avx512, false, kLayout, screen_f32<Avx512, OP, kPoints, kVectors>,
+  return {name, op, Precision::float32, Isa::avx512, Needs::nothing, kLayout, screen_f32<Avx512, OP, kPoints, kVectors>,
           peak_f32};
 }
 
 constexpr Kernel kKernels[] = {
     make<InnerOp<Avx512>>("inner/float32/avx512", Op::inner), make<L1Op<Avx512>>("l1/float32/avx512", Op::l1),
     make<LinfOp<Avx512>>("linf/float32/avx512", Op::linf), make<Chi2Op<Avx512>>("chi2/float32/avx512", Op::chi2),
-    Kernel{"inner/int8/avx512", Op::inner, Precision::int8, Isa::avx512, true, kLayoutI8,
-           screen_i8<Avx512, kPoints, kVectors>, peak_i8}};
+    Kernel{"inner/int8/avx512", Op::inner, Precision::int8, Isa::avx512, Needs::avx512_vnni, kLayoutI8,
+           screen_i8<Avx512Vnni, kPoints, kVectors>, peak_i8}};
 
 }  // namespace
 

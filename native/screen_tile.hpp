@@ -5,7 +5,7 @@
 //       sum[p][v] = low[p]                       p < POINTS, v < VECTORS registers of lanes
 //       for k: sum[p][v] += x[k][p] * q[k][v]    POINTS * VECTORS multiply-adds for POINTS + VECTORS loads
 //       m[v] = min over p of sum[p][v]
-//       if any m[v] - |q| e1 - rest e2 <= threshold[v]: hand the sums to the collector
+//       for queries with m - |q| e1 - rest e2 <= threshold: judge the group's points one by one
 //
 // V supplies the registers of one instruction set. Everything here has internal linkage: each instruction set compiles
 // its own copy, and none may leak into baseline code.
@@ -29,6 +29,45 @@ inline std::uint64_t survivors(const typename V::F (&least)[VECTORS], const Task
     mask |= static_cast<std::uint64_t>(V::less_equal(low, V::load(task.queries.threshold + lane))) << (v * V::lanes);
   }
   return mask;
+}
+
+// Keeps the points of one group that may matter to the queries in `lanes`, each judged by its own error bound.
+// `score(p, v)` is point p's score for register v of queries.
+template <class V, int POINTS, int VECTORS, class SCORE>
+inline void judge(const Task& task, int tile, std::int64_t group, std::uint64_t lanes, SCORE&& score) {
+  const PointsView& points = task.points;
+  const std::int64_t first = group * POINTS;
+  for (int v = 0; v < VECTORS; ++v) {
+    constexpr std::uint64_t full = (std::uint64_t{1} << V::lanes) - 1;
+    if (((lanes >> (v * V::lanes)) & full) == 0) continue;
+    const std::int64_t row = (static_cast<std::int64_t>(tile) * VECTORS + v) * V::lanes;
+    const auto norm = V::load(task.queries.norm + row), rest = V::load(task.queries.rest + row);
+    const auto threshold = V::load(task.queries.threshold + row);
+    for (int p = 0; p < POINTS; ++p) {
+      const std::int64_t at = first + p;
+      const auto s = score(p, v);
+      const auto bound = V::fma(norm, V::set1(points.error_query[at]), V::mul(rest, V::set1(points.error_rest[at])));
+      const auto lower = V::sub(s, bound);
+      std::uint32_t mask = V::less_equal(lower, threshold);
+      if (mask == 0) continue;
+      alignas(64) float lowers[V::lanes], uppers[V::lanes];
+      V::store(lowers, lower);
+      V::store(uppers, V::add(V::add(s, bound), V::set1(2 * points.error_own[at])));
+      for (; mask != 0; mask &= mask - 1) {
+        const int i = __builtin_ctz(mask);
+        task.keep(task.context, row + i, lowers[i], uppers[i], at);
+      }
+    }
+  }
+}
+
+// The same from scores in memory, [point in group][query in tile]; out of line, since most groups hold no survivor.
+template <class V, int POINTS, int VECTORS>
+__attribute__((noinline)) void judge_stored(const Task& task, int tile, std::int64_t group, std::uint64_t lanes,
+                                            const float* scores) {
+  judge<V, POINTS, VECTORS>(task, tile, group, lanes, [scores](int p, int v) {
+    return V::load(scores + (p * VECTORS + v) * V::lanes);
+  });
 }
 
 // The three operations of a tile: how a score starts, how one dimension is added, how it ends.
@@ -108,7 +147,7 @@ void screen_f32(const Task& task) {
           for (int p = 0; p < POINTS; ++p) {
             for (int v = 0; v < VECTORS; ++v) V::store(scores + p * width + v * V::lanes, sum[p][v]);
           }
-          task.collect(task.context, tile, group, scores, lanes);
+          judge_stored<V, POINTS, VECTORS>(task, tile, group, lanes, scores);
         }
       }
     }
@@ -167,7 +206,7 @@ void screen_i8(const Task& task) {
               V::store(scores + p * width + v * V::lanes, V::fma(V::to_f32(sum[p][v]), factor[v], V::set1(low[p])));
             }
           }
-          task.collect(task.context, tile, group, scores, lanes);
+          judge_stored<V, POINTS, VECTORS>(task, tile, group, lanes, scores);
         }
       }
     }

@@ -38,8 +38,6 @@ class RowBlock:
         kernel: str,
         form: Form,
         queries: npt.NDArray[Any],
-        begin: int,
-        end: int,
         points: npt.NDArray[Any],
         k: int,
         isa: str,
@@ -49,6 +47,7 @@ class RowBlock:
         capacity: int,
         sample_rank: int,
     ) -> None: ...
+    def open(self, begin: int, end: int) -> None: ...
     def screen(
         self, points: PackedPoints, group_begin: int, group_end: int, stride: int = 0, take_stride: bool = False
     ) -> None: ...

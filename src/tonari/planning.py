@@ -32,16 +32,20 @@ _SURVIVOR_BYTES = 16
 _SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
 _METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
 
-# Operations per second of one core, order of magnitude (benchmarks/results); only progress bars and `plan` read it.
+# Operations per second of one core (benchmarks/results). Their ratios choose the precision; nothing else depends on them
+# but expectations of time.
 _RATES = {
     ("generic", "float32"): 2e10,
-    ("avx2", "float32"): 8e10,
-    ("avx2", "int8"): 1.6e11,
-    ("avx512", "float32"): 1.5e11,
-    ("avx512", "int8"): 3e11,
+    ("avx2", "float32"): 1.3e11,
+    ("avx2", "int8"): 2.4e11,
+    ("avx512", "float32"): 2.5e11,
+    ("avx512", "int8"): 4.4e11,
+    ("amx", "float32"): 1.2e11,
     ("amx", "bfloat16"): 1e12,
-    ("amx", "int8"): 1.3e12,
+    ("amx", "int8"): 1.6e12,
 }
+# Seconds that one survivor costs on the way from the screen to its place in the answer, plus so much per dimension.
+_SURVIVOR_SECONDS, _SURVIVOR_SECONDS_PER_DIMENSION = 6e-8, 3e-10
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Plan:
         threshold for the rest (matsumoto2015); 0 when k is small.
     point_splits : int
         Parts of the points searched side by side when there are fewer blocks of queries than threads.
+    adaptive : bool
+        Whether the first blocks may move the rest to the next rung, when their survivors cost more than it would.
     resident : bool
         Whether the packed points stay in memory, or are packed slice by slice to keep a memory budget.
     packed_bytes, working_bytes, output_bytes : int
@@ -95,6 +101,7 @@ class Plan:
     sample_stride: int
     sample_rank: int
     point_splits: int
+    adaptive: bool
     resident: bool
     packed_bytes: int
     working_bytes: int
@@ -105,6 +112,18 @@ class Plan:
     def total_bytes(self) -> int:
         """Memory beyond the input."""
         return (self.packed_bytes if self.resident else 0) + self.working_bytes + self.output_bytes
+
+    def prefers_finer(self, rung: int, survivors: float) -> bool:
+        """Whether rows would be answered sooner one rung up, given the survivors per row seen at this one."""
+        if rung + 1 >= len(self.ladder):
+            return False
+        finer = self._row_seconds(rung + 1, 1.1 * self.k)
+        return finer < 0.9 * self._row_seconds(rung, survivors)
+
+    def _row_seconds(self, rung: int, survivors: float) -> float:
+        precision = self.ladder[rung]
+        screen = 2.0 * self.n * _padded(self.d, precision) / _RATES[self.isa, precision]
+        return screen + survivors * (_SURVIVOR_SECONDS + _SURVIVOR_SECONDS_PER_DIMENSION * self.d)
 
     def kernel(self, precision: str) -> str:
         """Name of the kernel that screens at `precision`."""
@@ -149,7 +168,7 @@ def plan(
     memory : int or str, optional
         Bytes beyond the input that may be used, such as "2GB".
     **overrides
-        isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, point_splits or resident.
+        isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, point_splits, adaptive or resident.
 
     Raises
     ------
@@ -202,8 +221,10 @@ def plan(
     value_bytes = 8 if kind == np.float64 else 4
     output = m * k * (value_bytes + index_dtype(n).itemsize)
     resident = bool(overrides.get("resident", True))
+    finest = n * (_padded(d, "float32") * 4 + _METADATA_BYTES)
+    adaptive = bool(overrides.get("adaptive", len(ladder) > 1 and blocks >= 4 * count))
     if budget is not None and packed + working + output > budget:
-        resident = False
+        resident = adaptive = False
         slice_bytes = chunk * (_padded(d, ladder[0]) * 4 + _METADATA_BYTES) * count
         working += slice_bytes + survivors * max(0, min(blocks, 4 * count) - in_flight)
         if working + output > budget:
@@ -211,6 +232,8 @@ def plan(
                 f"a memory budget of {budget} bytes cannot hold this search: results take {output} and work takes "
                 f"{working}; allow at least {working + output}, or search the queries in smaller batches"
             )
+    elif budget is not None and finest + working + output > budget:
+        adaptive = False
     seconds = 2.0 * m * n * _padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits)))
     return Plan(
         n=n,
@@ -230,6 +253,7 @@ def plan(
         sample_stride=stride,
         sample_rank=rank,
         point_splits=splits,
+        adaptive=adaptive,
         resident=resident,
         packed_bytes=packed,
         working_bytes=working,
@@ -247,6 +271,7 @@ _OVERRIDES = {
     "sample_stride",
     "sample_rank",
     "point_splits",
+    "adaptive",
     "resident",
 }
 _BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}

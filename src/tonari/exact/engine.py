@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,10 @@ from tonari.planning import Plan
 from tonari.pool import Workers
 from tonari.progress import Progress, ProgressLike
 from tonari.results import Neighbors, index_dtype
+
+Bounds: TypeAlias = tuple[int, int]  # queries [begin, end)
+NewBlock: TypeAlias = Callable[[], _native.RowBlock]
+CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
 
 logger = logging.getLogger("tonari")
 
@@ -53,17 +58,27 @@ def search_prepared(
     report = Report(rows=m)
     with Progress(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         search = _Search(prepared, plan, Workers(plan.threads), bar, report)
-        status = search.rows(queries, self_ids, found, rung=0, sampled=plan.sample_rank > 0)
-        for rung in range(len(plan.ladder)):
-            for wanted, next_rung in ((_RESAMPLE, rung), (_CLIMB, rung + 1)):
-                rows = np.flatnonzero(status == wanted)
-                if len(rows) == 0:
-                    continue
+        rung, sampled = prepared.first_rung(plan), plan.sample_rank > 0
+        pilot = plan.query_block * plan.threads if plan.adaptive else m
+        todo: list[tuple[slice | npt.NDArray[np.intp], int, bool]] = [(slice(0, pilot), rung, sampled)]
+        while todo:
+            rows, at, with_sample = todo.pop()
+            part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
+            ids = None if self_ids is None else self_ids[rows]
+            status = search.rows(np.ascontiguousarray(queries[rows]), ids, part, rung=at, sampled=with_sample)
+            if not isinstance(rows, slice):
+                found.distances[rows], found.indices[rows] = part
                 bar.extend(len(rows) * n)
-                ids = None if self_ids is None else self_ids[rows]
-                again = Neighbors(*(np.empty((len(rows), plan.k), part.dtype) for part in found))
-                status[rows] = search.rows(np.ascontiguousarray(queries[rows]), ids, again, rung=next_rung, sampled=False)
-                found.distances[rows], found.indices[rows] = again
+            numbers = np.arange(m)[rows]
+            for wanted, next_rung in ((_RESAMPLE, at), (_CLIMB, at + 1)):
+                if np.any(status == wanted):
+                    todo.append((numbers[status == wanted], next_rung, False))
+            if pilot < m:
+                if plan.prefers_finer(rung, report.refined / pilot):
+                    rung += 1
+                    prepared.keep(plan.kernel(plan.ladder[rung]), search.workers)
+                todo.append((slice(pilot, m), rung, sampled))
+                pilot = m
     report.seconds = time.perf_counter() - started
     logger.info("%s", report)
     return found, report
@@ -93,12 +108,11 @@ class _Search:
         kernel = plan.kernel(precision)
         status = np.empty(len(queries), np.uint8)
 
-        def open_block(bounds: tuple[int, int]) -> _native.RowBlock:
+        def new_block() -> _native.RowBlock:
             return _native.RowBlock(
                 kernel,
                 self.prepared.form,
                 queries,
-                *bounds,
                 self.prepared.points,
                 plan.k,
                 plan.isa,
@@ -109,7 +123,7 @@ class _Search:
                 plan.sample_rank if sampled else 0,
             )
 
-        def close_block(bounds: tuple[int, int], block: _native.RowBlock) -> int:
+        def close_block(bounds: Bounds, block: _native.RowBlock) -> int:
             part = slice(*bounds)
             return block.finish(found.distances[part], found.indices[part], status[part])
 
@@ -117,15 +131,18 @@ class _Search:
         blocks = [(begin, min(begin + size, len(queries))) for begin in range(0, len(queries), size)]
         packed = self.prepared.resident(kernel)
         if packed is None:
-            refined = self._stream(blocks, kernel, open_block, close_block, sampled)
+            refined = self._stream(blocks, kernel, new_block, close_block, sampled)
         elif plan.point_splits > 1:
-            refined = self._split(blocks, packed, open_block, close_block)
+            refined = self._split(blocks, packed, new_block, close_block)
         else:
+            own = threading.local()  # one block per thread, opened again and again
 
-            def work(bounds: tuple[int, int]) -> int:
-                block = open_block(bounds)
-                self._screen(block, bounds, packed, sampled)
-                return close_block(bounds, block)
+            def work(bounds: Bounds) -> int:
+                if not hasattr(own, "block"):
+                    own.block = new_block()
+                own.block.open(*bounds)
+                self._screen(own.block, bounds, packed, sampled)
+                return close_block(bounds, own.block)
 
             refined = sum(self.workers.map(work, blocks))
         self.report.refined += refined
@@ -136,7 +153,7 @@ class _Search:
     def _screen(
         self,
         block: _native.RowBlock,
-        bounds: tuple[int, int],
+        bounds: Bounds,
         packed: list[_native.PackedPoints],
         sampled: bool,
     ) -> None:
@@ -152,62 +169,64 @@ class _Search:
             self.bar.add((bounds[1] - bounds[0]) * part.count)
 
     def _split(
-        self,
-        blocks: list[tuple[int, int]],
-        packed: list[_native.PackedPoints],
-        open_block: Any,
-        close_block: Any,
+        self, blocks: list[Bounds], packed: list[_native.PackedPoints], new_block: NewBlock, close_block: CloseBlock
     ) -> int:
         """Few queries: every thread takes a share of the points, and the survivors are joined."""
         splits = self.plan.point_splits
-        shares = [packed[at::splits] for at in range(splits)]
-        opened = {(bounds, at): open_block(bounds) for bounds in blocks for at in range(splits)}
-
-        def work(task: tuple[tuple[int, int], int]) -> None:
-            self._screen(opened[task], task[0], shares[task[1]], False)
-
-        self.workers.map(work, opened)
         refined = 0
+        opened = [new_block() for _ in range(splits)]
         for bounds in blocks:
-            block = opened[bounds, 0]
-            for at in range(1, splits):
-                block.absorb(opened[bounds, at])
-            refined += close_block(bounds, block)
+            for block in opened:
+                block.open(*bounds)
+
+            def work(at: int, bounds: Bounds = bounds) -> None:
+                self._screen(opened[at], bounds, packed[at::splits], False)
+
+            self.workers.map(work, range(splits))
+            for other in opened[1:]:
+                opened[0].absorb(other)
+            refined += close_block(bounds, opened[0])
         return refined
 
     def _stream(
-        self,
-        blocks: list[tuple[int, int]],
-        kernel: str,
-        open_block: Any,
-        close_block: Any,
-        sampled: bool,
+        self, blocks: list[Bounds], kernel: str, new_block: NewBlock, close_block: CloseBlock, sampled: bool
     ) -> int:
         """No packed copy at hand: pack a few slices, pass them over some blocks, forget them, go on."""
         threads = self.workers.threads
+        opened = [new_block() for _ in range(min(4 * threads, len(blocks)))]
         refined = 0
-        for batch in _batches(blocks, 4 * threads):
-            opened = {bounds: open_block(bounds) for bounds in batch}
-            for stage in ((True, False) if sampled else (False,)):
+        for batch in _batches(blocks, len(opened)):
+            tasks = list(zip(batch, opened, strict=False))
+            for bounds, block in tasks:
+                block.open(*bounds)
+            for stage in (True, False) if sampled else (False,):
                 for slices in _batches(self.prepared.slices, threads):
                     packed = self.prepared.pack(kernel, slices, self.workers)
-                    stride = self.plan.sample_stride if sampled else 0
-
-                    def work(bounds: tuple[int, int], packed: Any = packed, stage: bool = stage, opened: Any = opened, stride: int = stride) -> None:
-                        for part in packed:
-                            self.workers.check()
-                            opened[bounds].screen(part, 0, part.groups, stride, stage)
-                            if not stage:
-                                self.bar.add((bounds[1] - bounds[0]) * part.count)
-
-                    self.workers.map(work, batch)
+                    self._pass_over(tasks, packed, self.plan.sample_stride if sampled else 0, stage)
                 if stage:
-                    for block in opened.values():
+                    for block in opened:
                         block.end_sample()
-            refined += sum(self.workers.map(lambda bounds, opened=opened: close_block(bounds, opened[bounds]), batch))
+            refined += sum(self.workers.map(lambda task: close_block(*task), tasks))
         return refined
 
+    def _pass_over(
+        self,
+        tasks: list[tuple[Bounds, _native.RowBlock]],
+        packed: list[_native.PackedPoints],
+        stride: int,
+        take_sample: bool,
+    ) -> None:
+        def work(task: tuple[Bounds, _native.RowBlock]) -> None:
+            (begin, end), block = task
+            for part in packed:
+                self.workers.check()
+                block.screen(part, 0, part.groups, stride, take_sample)
+                if not take_sample:
+                    self.bar.add((end - begin) * part.count)
 
-def _batches(items: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
+        self.workers.map(work, tasks)
+
+
+def _batches(items: list[Bounds], size: int) -> Iterator[list[Bounds]]:
     for at in range(0, len(items), size):
         yield items[at : at + size]

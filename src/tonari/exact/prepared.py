@@ -30,14 +30,17 @@ class PreparedPoints:
         self.points = points
         self.form = _form(points, plan.metric)
         self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
-        self._kernel = plan.kernel(plan.ladder[0])
-        self._packed: list[_native.PackedPoints] | None = None
+        self._kernel = ""
+        self._packed: list[_native.PackedPoints] = []
         if plan.resident:
-            self._packed = self.pack(self._kernel, self.slices, Workers(plan.threads))
+            self.keep(plan.kernel(plan.ladder[0]), Workers(plan.threads))
 
-    def pack(
-        self, kernel: str, slices: list[tuple[int, int]], workers: Workers
-    ) -> list[_native.PackedPoints]:
+    def keep(self, kernel: str, workers: Workers) -> None:
+        """Hold the packed copy for `kernel`, in place of any other."""
+        self._packed = []  # before the new one is made, so that there are never two
+        self._packed, self._kernel = self.pack(kernel, self.slices, workers), kernel
+
+    def pack(self, kernel: str, slices: list[tuple[int, int]], workers: Workers) -> list[_native.PackedPoints]:
         """Packed copies of slices of the points, for one kernel."""
 
         def work(bounds: tuple[int, int]) -> _native.PackedPoints:
@@ -46,6 +49,11 @@ class PreparedPoints:
 
         return workers.map(work, slices)
 
+    def first_rung(self, plan: Plan) -> int:
+        """The rung of the plan's ladder that the packed copy serves; 0 when none is held."""
+        kernels = [plan.kernel(precision) for precision in plan.ladder]
+        return kernels.index(self._kernel) if self._kernel in kernels else 0
+
     def resident(self, kernel: str) -> list[_native.PackedPoints] | None:
         """The packed copy that is held, if it is for `kernel`."""
         return self._packed if kernel == self._kernel else None
@@ -53,7 +61,7 @@ class PreparedPoints:
     @property
     def packed_bytes(self) -> int:
         """Memory of the packed copy."""
-        return sum(part.nbytes for part in self._packed or [])
+        return sum(part.nbytes for part in self._packed)
 
 
 def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:

@@ -1,0 +1,48 @@
+"""The command line: each command reads files, calls one verb of the library and writes or prints what came.
+
+    tonari graph    the k nearest neighbours of each point among the others      graph.py
+    tonari search   the k nearest points of each query                           search.py
+    tonari recall   a graph against the exact answer on a sample                 recall.py
+    tonari info     what a file holds                                            info.py
+    tonari plan     what a search would do and cost                              plan.py
+
+What was asked for goes to stdout; progress, the log (-v) and errors go to stderr, an error as one line.
+Exit codes: 0 done, 1 data or files that cannot be used, 2 wrong usage, 130 interrupted (Ctrl-C).
+"""
+
+from __future__ import annotations
+
+import click
+
+from tonari import __version__
+from tonari.cli._common import Program
+from tonari.cli.graph import graph
+from tonari.cli.info import info
+from tonari.cli.plan import plan
+from tonari.cli.recall import recall
+from tonari.cli.search import search
+
+__all__ = ["main"]
+
+
+@click.group(cls=Program, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tonari")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Search k nearest neighbours and build k-NN graphs, exactly.
+
+    Points and queries are files, one row each; the suffix names the format: .fvecs .bvecs .fbin .f16bin .u8bin .i8bin
+    .npy .npz .hdf5 .h5
+
+    \b
+    Example:
+      tonari graph points.fbin -k 10 -o graph.npz
+      tonari recall graph.npz points.fbin
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(2)
+
+
+for _command in (graph, search, recall, info, plan):
+    main.add_command(_command)

@@ -1,0 +1,168 @@
+"""What the commands share: options, the check of the output path, results on stdout, and errors as exit codes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tonari.arrays import check_output_path, parse_memory
+from tonari.metrics import METRICS
+from tonari.planning import check_method
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+logger = logging.getLogger("tonari")
+
+# What the library raises for data, files and machines that cannot serve; anything else is a defect and keeps its
+# traceback.
+_REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
+_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+class Program(click.Group):
+    """A group of commands whose every failure is one line on stderr and an exit code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line and exit; without `standalone_mode`, return or raise instead."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        level, handlers = logger.level, logger.handlers[:]
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.Abort:
+            code = _fail("interrupted", _INTERRUPTED)
+        except click.ClickException as error:
+            code = _fail(f"error: {error.format_message()}{_where_to_look(error)}", error.exit_code)
+        except _REFUSALS as error:
+            logger.debug("where it came from:", exc_info=True)
+            code = _fail(f"error: {_describe(error)}", 1)
+        finally:
+            logger.setLevel(level)
+            logger.handlers[:] = handlers
+        sys.exit(code)
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"tonari: {' '.join(message.splitlines())}", err=True)
+    return code
+
+
+def _where_to_look(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return "" if context is None else f" (see '{context.command_path} --help')"
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:  # from the system, so without our own words
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
+
+
+def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path], force: bool) -> Path:
+    """Check, before any work, that `path` can be written and that nothing is lost by it.
+
+    Raises
+    ------
+    click.UsageError
+        Unknown suffix, or the output is one of the inputs.
+    OSError
+        The directory is missing or cannot be written to; or the file exists and `force` is not given.
+    """
+    try:
+        target = check_output_path(path, tuple(suffixes))
+    except ValueError as error:
+        raise click.BadParameter(str(error), click.get_current_context(), param_hint="'-o'") from error
+    if not target.exists():
+        return target
+    for source in inputs:
+        if source.exists() and target.samefile(source):
+            raise click.BadParameter(f"{target} is also read", click.get_current_context(), param_hint="'-o'")
+    if not force:
+        raise FileExistsError(f"{target}: exists already; --force replaces it")
+    return target
+
+
+def emit(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print the result: `facts` as one JSON object, or `text` for people."""
+    click.echo(json.dumps(facts, allow_nan=False) if as_json else text)
+
+
+def _memory(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    try:
+        return parse_memory(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
+
+def _method(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        check_method(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    return value
+
+
+def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> None:
+    if count:  # Program.main takes the handler away again
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("tonari: %(message)s"))
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO if count == 1 else logging.DEBUG)
+
+
+def file_argument(name: str) -> Callable[[Decorated], Decorated]:
+    """A file to read; that it exists and is sound is for the reader to say."""
+    return click.argument(name, metavar=name.upper(), type=click.Path(path_type=Path))
+
+
+def output_option(formats: str) -> Callable[[Decorated], Decorated]:
+    """-o and --force."""
+
+    def decorate(command: Decorated) -> Decorated:
+        command = click.option("--force", is_flag=True, help="Replace the output if it exists.")(command)
+        out = click.Path(path_type=Path)
+        text = f"Where to write: {formats}. Written whole or not at all."
+        return click.option("-o", "--output", metavar="OUT", type=out, required=True, help=text)(command)
+
+    return decorate
+
+
+k_option = click.option("-k", metavar="K", type=click.IntRange(min=1), required=True, help="Neighbours per row.")
+key_option = click.option("--key", help="Name of the array in POINTS, where it is .npz or HDF5.")
+metric_option = click.option(
+    "--metric", type=click.Choice(list(METRICS)), default="euclidean", show_default=True, help="What is compared."
+)
+method_option = click.option(
+    "--method", default="auto", show_default=True, callback=_method, help='"exact", or "auto" to leave the choice.'
+)
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), help="Default: all processors this process may use."
+)
+memory_option = click.option(
+    "--memory", metavar="SIZE", callback=_memory, help='Memory beyond the input, such as "2GB" or "512MiB".'
+)
+progress_option = click.option(
+    "--progress/--no-progress", default=None, help="A bar on stderr; by default on a terminal, for longer work."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    count=True,
+    expose_value=False,
+    callback=_verbose,
+    help="Log to stderr what each search did; twice: also where an error came from.",
+)

@@ -1,0 +1,78 @@
+"""tonari graph: from a file of points to a file with their k-nearest-neighbour graph."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from tonari import api, io
+from tonari.cli import _common
+
+
+@click.command()
+@_common.file_argument("points")
+@_common.k_option
+@_common.output_option(".npz, which tonari.KNNGraph.load and numpy.load read")
+@_common.metric_option
+@_common.method_option
+@click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
+@_common.key_option
+@_common.threads_option
+@_common.memory_option
+@_common.progress_option
+@_common.json_option
+@_common.verbose_option
+def graph(
+    points: Path,
+    k: int,
+    output: Path,
+    force: bool,
+    metric: str,
+    method: str,
+    include_self: bool,
+    key: str | None,
+    threads: int | None,
+    memory: int | None,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Build the k-nearest-neighbour graph of POINTS.
+
+    A point is not its own neighbour, but duplicates of it are. Equal distances are ordered by row number.
+
+    \b
+    Example:
+      tonari graph points.fbin -k 10 --metric cosine -o graph.npz
+    """
+    output = _common.check_output(output, (".npz",), inputs=(points,), force=force)
+    started = time.perf_counter()
+    made = api.knn_graph(
+        io.read(points, key=key),
+        k,
+        metric=metric,
+        method=method,
+        include_self=include_self,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    made.save(output)
+    seconds = time.perf_counter() - started
+    size = output.stat().st_size
+    facts = {
+        "output": str(output),
+        "rows": made.n,
+        "k": made.k,
+        "metric": made.metric,
+        "method": made.method,
+        "include_self": made.include_self,
+        "seconds": seconds,
+        "bytes": size,
+    }
+    text = (
+        f"{made.n:,} rows, k={made.k}, {made.metric}, {made.method}, in {seconds:.3g} s\n"
+        f"wrote {click.format_filename(output)}, {size:,} bytes"
+    )
+    _common.emit(facts, text, as_json=as_json)

@@ -1,0 +1,82 @@
+"""tonari info: what a file holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tonari import io
+from tonari.cli import _common
+from tonari.graph import KNNGraph
+
+_GRAPH = {"about.npy", "indices.npy", "distances.npy"}
+_NEIGHBORS = {"indices.npy", "distances.npy"}
+
+
+@click.command()
+@_common.file_argument("file")
+@click.option("--key", help="Name of an array in FILE, where it is .npz or HDF5.")
+@_common.json_option
+def info(file: Path, key: str | None, as_json: bool) -> None:
+    """Describe FILE: points, neighbours or a graph.
+
+    Only headers are read, but a graph is loaded and checked.
+
+    \b
+    Example:
+      tonari info points.fvecs
+      tonari info mnist.hdf5 --key test
+    """
+    facts = _facts(file, key)
+    flat = {name: value for name, value in facts.items() if name != "extra"} | facts["extra"]
+    text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
+    _common.emit(facts, text, as_json=as_json)
+
+
+def _facts(path: Path, key: str | None) -> dict[str, Any]:
+    members = _members(path) if key is None else set()
+    if members == _GRAPH:
+        return _graph_facts(path)
+    if members == _NEIGHBORS:
+        found = io.describe(path, key="indices")
+        extra = {"distances": io.describe(path, key="distances").dtype}
+        found = dataclasses.replace(found, format="neighbours", extra=extra)
+    else:
+        found = io.describe(path, key=key)
+    return dataclasses.asdict(found) | {"path": str(path)}
+
+
+def _members(path: Path) -> set[str]:
+    """Names in an .npz file; none where it is not one or is damaged, which io.describe words better."""
+    if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
+        return set()
+    with zipfile.ZipFile(path) as archive:
+        return set(archive.namelist())
+
+
+def _graph_facts(path: Path) -> dict[str, Any]:
+    graph = KNNGraph.load(path)
+    return {
+        "path": str(path),
+        "format": "graph",
+        "rows": graph.n,
+        "columns": graph.k,
+        "dtype": str(graph.indices.dtype),
+        "bytes": path.stat().st_size,
+        "extra": {
+            "distances": str(graph.distances.dtype),
+            "metric": graph.metric,
+            "method": graph.method,
+            "include_self": graph.include_self,
+            "seed": graph.seed,
+            "missing": int((graph.indices < 0).sum()),
+        },
+    }
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

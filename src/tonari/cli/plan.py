@@ -1,0 +1,77 @@
+"""tonari plan: what a graph or a search would do and cost, without doing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tonari import io, planning
+from tonari.arrays import check_k
+from tonari.cli import _common
+
+
+def _precisions(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(value.split(","))
+
+
+@click.command()
+@_common.file_argument("points")
+@_common.k_option
+@click.option("--queries", metavar="M", type=click.IntRange(min=1), help="Plan a search of M queries, not a graph.")
+@_common.metric_option
+@_common.method_option
+@_common.key_option
+@_common.threads_option
+@_common.memory_option
+@_common.json_option
+@click.option("--isa", help="Override: instruction set, such as avx2.")
+@click.option("--ladder", callback=_precisions, help="Override: precisions of the screen, such as int8,float32.")
+@click.option("--query-block", type=click.IntRange(min=1), help="Override: queries that share one pass.")
+@click.option("--point-chunk", type=click.IntRange(min=1), help="Override: points per slice of work.")
+@click.option("--capacity", type=click.IntRange(min=1), help="Override: survivors a row may hold.")
+@click.option(
+    "--sample-stride", metavar="N", type=click.IntRange(min=0), help="Override: screen every N-th group first."
+)
+@click.option("--sample-rank", type=click.IntRange(min=0), help="Override: rank in the sample that is the threshold.")
+@click.option("--point-splits", type=click.IntRange(min=1), help="Override: parts of the points searched side by side.")
+@click.option("--adaptive/--no-adaptive", default=None, help="Override: whether first blocks may change the precision.")
+@click.option("--resident/--no-resident", default=None, help="Override: whether packed points stay in memory.")
+def plan(
+    points: Path,
+    k: int,
+    queries: int | None,
+    metric: str,
+    method: str,
+    key: str | None,
+    threads: int | None,
+    memory: int | None,
+    as_json: bool,
+    **overrides: Any,
+) -> None:
+    """Print what building the graph of POINTS would do: kernels, blocks, memory and a rough time.
+
+    Only the header of POINTS is read. With --queries, the plan is for a search.
+
+    \b
+    Example:
+      tonari plan points.fbin -k 10 --memory 2GB
+      tonari plan points.fbin -k 10 --queries 10000 --json
+    """
+    described = io.describe(points, key=key)
+    if queries is None:
+        check_k(k, described.rows - 1, without_self=True)
+    made = planning.plan(
+        described.rows,
+        described.rows if queries is None else queries,
+        described.columns,
+        k,
+        dtype=described.dtype,
+        metric=metric,
+        method=method,
+        threads=threads,
+        memory=memory,
+        **{name: value for name, value in overrides.items() if value is not None},
+    )
+    _common.emit(made.as_dict(), str(made), as_json=as_json)

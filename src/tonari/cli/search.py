@@ -1,0 +1,94 @@
+"""tonari search: from files of points and queries to a file with the nearest points of every query."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+
+from tonari import api, io
+from tonari.cli import _common
+from tonari.io._atomic import atomic
+from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.results import Neighbors
+
+
+@click.command()
+@_common.file_argument("points")
+@_common.file_argument("queries")
+@_common.k_option
+@_common.output_option(".npz (arrays indices and distances) or .ibin (Big-ANN ground truth, distances in float32)")
+@_common.metric_option
+@_common.method_option
+@_common.key_option
+@click.option("--queries-key", help='The same for QUERIES; in HDF5 "test" by default.')
+@_common.threads_option
+@_common.memory_option
+@_common.progress_option
+@_common.json_option
+@_common.verbose_option
+def search(
+    points: Path,
+    queries: Path,
+    k: int,
+    output: Path,
+    force: bool,
+    metric: str,
+    method: str,
+    key: str | None,
+    queries_key: str | None,
+    threads: int | None,
+    memory: int | None,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Find the k nearest POINTS of each of the QUERIES.
+
+    Equal distances are ordered by row number.
+
+    \b
+    Example:
+      tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
+    """
+    output = _common.check_output(output, (".npz", ".ibin"), inputs=(points, queries), force=force)
+    if queries_key is None and queries.suffix.lower() in HDF5_SUFFIXES:
+        queries_key = "test"  # as ann-benchmarks names it; the reader's default, "train", would be the points again
+    started = time.perf_counter()
+    base = io.read(points, key=key)
+    found = api.search(
+        io.read(queries, key=queries_key),
+        base,
+        k,
+        metric=metric,
+        method=method,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    _write(output, found)
+    seconds = time.perf_counter() - started
+    size = output.stat().st_size
+    facts = {
+        "output": str(output),
+        "rows": len(found.indices),
+        "points": len(base),
+        "k": k,
+        "metric": metric,
+        "seconds": seconds,
+        "bytes": size,
+    }
+    text = (
+        f"{len(found.indices):,} queries in {len(base):,} points, k={k}, {metric}, in {seconds:.3g} s\n"
+        f"wrote {click.format_filename(output)}, {size:,} bytes"
+    )
+    _common.emit(facts, text, as_json=as_json)
+
+
+def _write(output: Path, found: Neighbors) -> None:
+    if output.suffix.lower() == ".ibin":
+        io.write_ground_truth(output, found)
+        return
+    with atomic(output) as file:
+        np.savez(file, indices=found.indices, distances=found.distances)

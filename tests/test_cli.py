@@ -1,0 +1,499 @@
+"""The command line: what it writes and prints, what it refuses and with which exit code, and how it stops."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import checks
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import tonari
+from tonari import io
+from tonari.cli import main
+from tonari.graph import KNNGraph
+from tonari.planning import _OVERRIDES, plan
+from tonari.quality import graph_recall
+from tonari.reference import brute
+
+N, M, D, K = 300, 20, 8, 5
+COMMANDS = ("graph", "search", "recall", "info", "plan")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with points.fbin and queries.npy."""
+    io.write(tmp_path / "points.fbin", checks.gaussian(N, D, seed=1))
+    io.write(tmp_path / "queries.npy", checks.gaussian(M, D, seed=2))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code, (result.exit_code, result.stdout, result.stderr)
+    return result
+
+
+def _refused(*arguments: str, code: int) -> str:
+    """The one line on stderr, after checking that nothing is on stdout."""
+    result = _run(*arguments, code=code)
+    assert result.stdout == ""
+    assert result.stderr.startswith("tonari: error: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def _json(*arguments: str) -> Any:
+    """What stdout holds, which must be JSON and nothing else."""
+    return json.loads(_run(*arguments, "--json").stdout)
+
+
+def _truth(metric: str = "euclidean", k: int = K) -> Any:
+    points = io.read("points.fbin")
+    return brute(points, points, k, metric, self_ids=np.arange(N))
+
+
+# ---------------------------------------------------------------- graph
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1"])
+def test_graph_writes_the_exact_graph(folder: Path, metric: str) -> None:
+    facts = _json("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--metric", metric, "--threads", "1")
+    graph, truth = KNNGraph.load("g.npz"), _truth(metric)
+    np.testing.assert_array_equal(graph.indices, truth.indices)
+    np.testing.assert_array_equal(graph.distances, truth.distances)
+    assert graph.metric == metric
+    assert facts.pop("seconds") > 0
+    assert facts == {
+        "output": "g.npz",
+        "rows": N,
+        "k": K,
+        "metric": metric,
+        "method": "exact",
+        "include_self": False,
+        "bytes": (folder / "g.npz").stat().st_size,
+    }
+
+
+def test_graph_can_include_self(folder: Path) -> None:
+    assert _json("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--include-self")["include_self"] is True
+    graph = KNNGraph.load("g.npz")
+    np.testing.assert_array_equal(graph.indices[:, 0], np.arange(N))
+    np.testing.assert_array_equal(graph.indices[:, 1:], _truth(k=K - 1).indices)
+
+
+def test_graph_ends_with_a_summary(folder: Path) -> None:
+    result = _run("graph", "points.fbin", "-k", str(K), "-o", "g.npz")
+    assert f"{N} rows, k={K}, euclidean, exact, in " in result.stdout
+    assert f"wrote g.npz, {(folder / 'g.npz').stat().st_size:,} bytes" in result.stdout
+    assert result.stderr == ""
+
+
+def test_verbose_logs_the_rows_per_precision(folder: Path) -> None:
+    logger = logging.getLogger("tonari")
+    before = logger.level, logger.handlers[:]
+    result = _run("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "-v", "--json")
+    assert result.stderr.startswith(f"tonari: {N} rows in ")
+    assert sum(map(int, re.findall(r"(\d+) at (?:int8|bfloat16|float32)", result.stderr))) == N
+    assert json.loads(result.stdout)["rows"] == N
+    assert (logger.level, logger.handlers) == before
+
+
+def test_progress_is_on_stderr_and_only_if_wanted(folder: Path) -> None:
+    command = ("graph", "points.fbin", "-k", "3", "--force", "-o", "g.npz")
+    assert "neighbours" in _run(*command, "--progress").stderr
+    assert "neighbours" not in _run(*command, "--progress").stdout
+    assert _run(*command, "--no-progress").stderr == ""
+
+
+def test_memory_and_method_reach_the_search(folder: Path) -> None:
+    command = ("graph", "points.fbin", "-k", "3", "-o", "g.npz")
+    assert "memory budget of 3000 bytes" in _refused(*command, "--memory", "3kB", code=1)
+    assert "'--memory'" in _refused(*command, "--memory", "3", code=2)
+    assert "unknown method 'guess'" in _refused(*command, "--method", "guess", code=2)
+    assert not (folder / "g.npz").exists()
+
+
+# ---------------------------------------------------------------- search
+
+
+@pytest.mark.parametrize("name", ["t.npz", "t.ibin"])
+def test_search_writes_the_exact_neighbours(folder: Path, name: str) -> None:
+    facts = _json("search", "points.fbin", "queries.npy", "-k", str(K), "-o", name, "--metric", "sqeuclidean")
+    truth = brute(io.read("queries.npy"), io.read("points.fbin"), K, "sqeuclidean")
+    if name == "t.npz":
+        with np.load(name) as archive:
+            assert set(archive.files) == {"indices", "distances"}
+            found = tonari.Neighbors(archive["distances"], archive["indices"])
+    else:
+        found = io.read_ground_truth(name)
+    np.testing.assert_array_equal(found.indices, truth.indices)
+    np.testing.assert_array_equal(found.distances, truth.distances)
+    assert facts.pop("seconds") > 0
+    size = (folder / name).stat().st_size
+    assert facts == {"output": name, "rows": M, "points": N, "k": K, "metric": "sqeuclidean", "bytes": size}
+
+
+def test_keys_name_the_arrays(folder: Path) -> None:
+    points, queries = io.read("points.fbin"), io.read("queries.npy")
+    np.savez("both.npz", base=points, asked=queries)
+    command = ("search", "both.npz", "both.npz", "-k", "3", "-o", "t.npz")
+    assert "base, asked" in _refused(*command, code=1)
+    _run(*command, "--key", "base", "--queries-key", "asked")
+    with np.load("t.npz") as archive:
+        np.testing.assert_array_equal(archive["indices"], brute(queries, points, 3).indices)
+
+
+def test_queries_in_hdf5_are_the_test_set(folder: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    points, queries = io.read("points.fbin"), io.read("queries.npy")
+    with h5py.File("set.hdf5", "w") as file:
+        file["train"], file["test"] = points, queries
+    _run("search", "set.hdf5", "set.hdf5", "-k", "3", "-o", "t.ibin")
+    np.testing.assert_array_equal(io.read_ground_truth("t.ibin").indices, brute(queries, points, 3).indices)
+    _run("search", "set.hdf5", "set.hdf5", "--queries-key", "train", "-k", "1", "-o", "own.ibin")
+    np.testing.assert_array_equal(io.read_ground_truth("own.ibin").indices[:, 0], np.arange(N))
+
+
+# ---------------------------------------------------------------- recall
+
+
+def _damaged_graph() -> KNNGraph:
+    """The true graph, with a far point as last neighbour in a third of the rows."""
+    truth = _truth()
+    far = brute(io.read("points.fbin"), io.read("points.fbin"), N - 1, self_ids=np.arange(N)).indices[:, -1]
+    indices = truth.indices.copy()
+    indices[::3, -1] = far[::3]
+    return KNNGraph(indices, truth.distances, "euclidean", "by hand")
+
+
+def test_recall_of_all_rows_and_of_a_sample(folder: Path) -> None:
+    graph = _damaged_graph()
+    graph.save("g.npz")
+    whole = _json("recall", "g.npz", "points.fbin")
+    assert whole["rows"] == whole["of_rows"] == N
+    assert whole["by_distance"] == whole["low"] == whole["high"] == pytest.approx(1 - 1 / (3 * K))
+    assert (whole["k"], whole["metric"], whole["seed"]) == (K, "euclidean", 0)
+
+    part = _json("recall", "g.npz", "points.fbin", "--sample", "40", "--seed", "3")
+    expected = graph_recall(graph, io.read("points.fbin"), sample=40, seed=3)
+    assert (part["by_distance"], part["low"], part["high"]) == (expected.by_distance, expected.low, expected.high)
+    assert (part["rows"], part["seed"]) == (40, 3)
+    assert part["low"] < part["by_distance"] < part["high"]
+    other = graph_recall(graph, io.read("points.fbin"), sample=40, seed=0)
+    assert other.by_distance != expected.by_distance, "the seed would not be seen"
+
+    text = _run("recall", "g.npz", "points.fbin", "--sample", "40", "--seed", "3").stdout
+    assert f"{expected.by_distance:.8g}, 95 % interval {expected.low:.8g} to {expected.high:.8g}" in text
+    assert f"40 of {N} rows" in text
+
+
+def test_recall_refuses_other_points(folder: Path) -> None:
+    _damaged_graph().save("g.npz")
+    assert f"the graph has {N} rows, points has {M}" in _refused("recall", "g.npz", "queries.npy", code=1)
+    assert "not a whole KNNGraph file" in _refused("recall", "points.fbin", "points.fbin", code=1)
+    assert "absent.npz" in _refused("recall", "absent.npz", "points.fbin", code=1)
+
+
+# ---------------------------------------------------------------- info
+
+
+def test_info_describes_points(folder: Path) -> None:
+    facts = _json("info", "points.fbin")
+    size = 8 + 4 * N * D
+    expected = {"path": "points.fbin", "format": "fbin", "rows": N, "columns": D, "dtype": "float32", "bytes": size}
+    assert {name: value for name, value in facts.items() if name != "extra"} == expected
+    lines = dict(line.split(maxsplit=1) for line in _run("info", "points.fbin").stdout.splitlines())
+    assert (lines["rows"], lines["columns"], lines["bytes"]) == (str(N), str(D), f"{size:,}")
+
+
+def test_info_describes_a_graph(folder: Path) -> None:
+    graph = _damaged_graph()
+    graph.indices[4, 3:], graph.distances[4, 3:] = -1, np.inf
+    KNNGraph(graph.indices, graph.distances, "l1", "by hand", seed=7).save("g.npz")
+    facts = _json("info", "g.npz")
+    assert (facts["format"], facts["rows"], facts["columns"], facts["dtype"]) == ("graph", N, K, "int32")
+    assert facts["bytes"] == (folder / "g.npz").stat().st_size
+    assert facts["extra"] == {
+        "distances": "float32",
+        "metric": "l1",
+        "method": "by hand",
+        "include_self": False,
+        "seed": 7,
+        "missing": K - 3,
+    }
+    assert _json("info", "g.npz", "--key", "distances")["dtype"] == "float32"
+
+
+def test_info_describes_found_neighbours(folder: Path) -> None:
+    for name, form in (("t.npz", "neighbours"), ("t.ibin", "ground truth")):
+        _run("search", "points.fbin", "queries.npy", "-k", str(K), "-o", name)
+        facts = _json("info", name)
+        assert (facts["format"], facts["rows"], facts["columns"], facts["dtype"]) == (form, M, K, "int32")
+        assert facts["extra"] == {"distances": "float32"}
+
+
+def test_info_refuses_what_it_cannot_describe(folder: Path) -> None:
+    np.savez("many.npz", a=np.ones((2, 2)), b=np.ones((3, 2)))
+    assert "a, b" in _refused("info", "many.npz", code=1)
+    assert _json("info", "many.npz", "--key", "b")["rows"] == 3
+    whole = (folder / "many.npz").read_bytes()
+    (folder / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    assert f"found {len(whole) // 2} bytes" in _refused("info", "cut.npz", code=1)
+    assert "absent.fbin: no such file" in _refused("info", "absent.fbin", code=1)
+
+
+# ---------------------------------------------------------------- plan
+
+
+def test_plan_is_that_of_the_library(folder: Path) -> None:
+    graph = plan(N, N, D, K, threads=2)
+    assert _run("plan", "points.fbin", "-k", str(K), "--threads", "2").stdout == f"{graph}\n"
+    facts = _json("plan", "points.fbin", "-k", str(K), "--queries", "7", "--metric", "l1", "--memory", "1GB")
+    search = plan(N, 7, D, K, metric="l1", memory="1GB")
+    assert facts == json.loads(json.dumps(search.as_dict()))
+
+
+def test_plan_takes_overrides(folder: Path) -> None:
+    facts = _json("plan", "points.fbin", "-k", "3", "--ladder", "float32", "--isa", "generic", "--no-resident")
+    assert (facts["ladder"], facts["isa"], facts["resident"]) == (["float32"], "generic", False)
+    assert _json("plan", "points.fbin", "-k", "3", "--adaptive")["adaptive"] is True
+    assert _json("plan", "points.fbin", "-k", "3", "--no-adaptive")["adaptive"] is False
+    facts = _json("plan", "points.fbin", "-k", "3", "--query-block", "9", "--point-chunk", "192", "--capacity", "5000")
+    assert (facts["query_block"], facts["point_chunk"], facts["capacity"]) == (9, 192, 5000)
+    facts = _json(
+        "plan", "points.fbin", "-k", "3", "--point-splits", "1", "--sample-stride", "4", "--sample-rank", "11"
+    )
+    assert (facts["point_splits"], facts["sample_stride"], facts["sample_rank"]) == (1, 4, 11)
+
+
+def test_every_override_is_an_option() -> None:
+    assert isinstance(main, click.Group)
+    assert {option.name for option in main.commands["plan"].params} >= _OVERRIDES
+
+
+def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
+    assert f"the largest k is {N - 1}" in _refused("plan", "points.fbin", "-k", str(N), code=1)
+    assert _json("plan", "points.fbin", "-k", str(N), "--queries", "1")["k"] == N
+    assert "no int3 kernel" in _refused("plan", "points.fbin", "-k", "1", "--ladder", "int3", code=1)
+    np.save("whole.npy", np.ones((9, 2), np.int32))
+    assert "int32 is not searched" in _refused("plan", "whole.npy", "-k", "1", code=1)
+
+
+# ---------------------------------------------------------------- errors and outputs
+
+
+def test_an_existing_output_is_refused_before_any_work(folder: Path) -> None:
+    (folder / "old.npz").write_bytes(b"precious")
+    # The points do not exist: had they been looked at first, the message would say so.
+    assert "old.npz: exists already; --force" in _refused("graph", "absent.fbin", "-k", "1", "-o", "old.npz", code=1)
+    assert "old.npz: exists already" in _refused("search", "absent.fbin", "no.npy", "-k", "1", "-o", "old.npz", code=1)
+    assert (folder / "old.npz").read_bytes() == b"precious"
+    _run("graph", "points.fbin", "-k", "1", "-o", "old.npz", "--force")
+    assert KNNGraph.load("old.npz").n == N
+
+
+def test_a_failed_search_leaves_a_forced_output_as_it_was(folder: Path) -> None:
+    (folder / "old.npz").write_bytes(b"precious")
+    _refused("graph", "points.fbin", "-k", str(N), "-o", "old.npz", "--force", code=1)
+    assert (folder / "old.npz").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("command", ["graph", "search"])
+def test_an_input_is_never_the_output(folder: Path, command: str) -> None:
+    np.savez("points.npz", io.read("points.fbin"))
+    before = (folder / "points.npz").read_bytes()
+    (folder / "link.npz").symlink_to("points.npz")
+    inputs = ["points.npz"] if command == "graph" else ["points.fbin", "points.npz"]
+    for output in ("points.npz", "link.npz"):
+        assert f"{output} is also read" in _refused(command, *inputs, "-k", "1", "-o", output, "--force", code=2)
+    assert (folder / "points.npz").read_bytes() == before
+
+
+def test_outputs_that_cannot_be_written(folder: Path) -> None:
+    for output, code, said in (
+        ("g.txt", 2, "expected .npz"),
+        ("g.ibin", 2, "expected .npz"),
+        ("no/g.npz", 1, "the directory no does not exist"),
+        ("points.fbin/g.npz", 1, "is a file, not a directory"),
+        (".", 1, "is a directory"),
+    ):
+        assert said in _refused("graph", "absent.fbin", "-k", "1", "-o", output, code=code)
+    assert "expected .ibin, .npz" in _refused("search", "a.fbin", "b.fbin", "-k", "1", "-o", "t.fbin", code=2)
+
+
+def test_bad_data_is_one_line_and_exit_code_1(folder: Path) -> None:
+    bad = checks.gaussian(9, 3)
+    bad[4, 1] = np.nan
+    np.save("nan.npy", bad)
+    np.save("narrow.npy", bad[:2])
+    (folder / "cut.fbin").write_bytes((folder / "points.fbin").read_bytes()[:1000])
+    np.save("whole.npy", np.ones((9, 2), np.int64))
+    for points, said in (
+        ("nan.npy", "row 4"),
+        ("cut.fbin", "found 1000 bytes"),
+        ("whole.npy", "int64 is not searched"),
+        ("absent.fbin", "absent.fbin: no such file"),
+        ("points.txt", "unknown suffix '.txt'"),
+    ):
+        assert said in _refused("graph", points, "-k", "1", "-o", "g.npz", code=1)
+    assert f"the largest k is {N - 1}" in _refused("graph", "points.fbin", "-k", str(N), "-o", "g.npz", code=1)
+    narrow = ("search", "points.fbin", "narrow.npy", "-k", "1", "-o", "t.npz")
+    assert "same number of columns" in _refused(*narrow, code=1)
+    assert not [path for path in folder.iterdir() if "g.npz" in path.name or "t.npz" in path.name]
+
+
+def test_wrong_usage_is_one_line_and_exit_code_2(folder: Path) -> None:
+    for arguments, said in (
+        (("--nonsense",), "--nonsense"),
+        (("nonsense",), "No such command 'nonsense'"),
+        (("graph",), "Missing argument 'POINTS'"),
+        (("graph", "points.fbin", "-o", "g.npz"), "'-k'"),
+        (("graph", "points.fbin", "-k", "1"), "'-o'"),
+        (("graph", "points.fbin", "-k", "0", "-o", "g.npz"), "'-k'"),
+        (("graph", "points.fbin", "-k", "1", "-o", "g.npz", "--metric", "cosin"), "'cosine'"),
+        (("graph", "points.fbin", "-k", "1", "-o", "g.npz", "--threads", "0"), "'--threads'"),
+        (("recall", "g.npz", "points.fbin", "--sample", "0"), "'--sample'"),
+        (("plan", "points.fbin", "-k", "1", "--queries", "0"), "'--queries'"),
+    ):
+        line = _refused(*arguments, code=2)
+        assert said in line
+        assert "--help')" in line
+
+
+def test_the_traceback_is_kept_for_those_who_ask(folder: Path) -> None:
+    result = _run("graph", "absent.fbin", "-k", "1", "-o", "g.npz", "-vv", code=1)
+    assert "Traceback" in result.stderr
+    assert result.stderr.endswith("tonari: error: absent.fbin: no such file\n")
+
+
+def test_a_defect_is_not_dressed_up_as_bad_data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(io, "describe", broken)
+    result = CliRunner().invoke(main, ["info", "points.fbin"])
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(command: str) -> None:
+    text = _run(command, "--help").stdout
+    assert f"Example:\n    tonari {command} " in text
+    assert "--json" in text
+
+
+def test_help_without_a_command() -> None:
+    assert all(f"  {command} " in _run("-h").stdout for command in COMMANDS)
+    bare = _run(code=2)
+    assert bare.stdout == ""
+    assert "Usage:" in bare.stderr
+    assert tonari.__version__ in _run("--version").stdout
+
+
+# ---------------------------------------------------------------- as a process
+
+
+def _process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tonari", *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_process_runs(folder: Path) -> None:
+    done = _process("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["rows"] == N
+    np.testing.assert_array_equal(KNNGraph.load("g.npz").indices, _truth().indices)
+
+
+def test_a_process_fails_with_its_exit_code(folder: Path) -> None:
+    (folder / "cut.fbin").write_bytes(b"\x01\x02")
+    done = _process("graph", "cut.fbin", "-k", "1", "-o", "g.npz")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("tonari: error: cut.fbin: found 2 bytes")
+    assert done.stderr.count("\n") == 1
+    assert _process("graph", "cut.fbin", "-k", "none", "-o", "g.npz").returncode == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_stops_a_search_and_leaves_nothing(folder: Path, threads: int) -> None:
+    # The slowest kernel there is: minutes of work, were it not stopped.
+    io.write("many.fbin", np.abs(checks.gaussian(200_000, 32)))
+    command = ["search", "many.fbin", "many.fbin", "-k", "10", "-o", "t.npz", "--metric", "chi2"]
+    before = sorted(path.name for path in folder.iterdir())
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tonari", *command, "--progress", "--threads", str(threads)],
+        stderr=subprocess.PIPE,
+        env=os.environ | {"TONARI_ISA": "generic", "PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's & ignores it
+    )
+    try:
+        assert running.stderr is not None
+        seen = b""
+        while b"neighbours:" not in seen or b" 0.00/" in seen.split(b"\r")[-1]:  # until the bar has moved
+            piece = os.read(running.stderr.fileno(), 4096)
+            assert piece, f"ended before it could be interrupted: {seen!r}"
+            seen += piece
+        running.send_signal(signal.SIGINT)
+        sent = time.perf_counter()
+        rest = running.stderr.read()
+        code = running.wait(timeout=30)
+        took = time.perf_counter() - sent
+    finally:
+        running.kill()
+        running.wait()
+    assert code == 130
+    assert took < 2.0, f"took {took:.1f} s to stop"
+    assert rest.rstrip().endswith(b"tonari: interrupted")
+    assert b"Traceback" not in rest
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_ctrl_c_while_writing_leaves_the_old_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "old.npz").write_bytes(b"precious")
+    before = sorted(path.name for path in folder.iterdir())
+
+    def half(file: Any, **_: Any) -> None:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", half)
+    for command in (("graph", "points.fbin"), ("search", "points.fbin", "queries.npy")):
+        result = _run(*command, "-k", "1", "-o", "old.npz", "--force", code=130)
+        assert result.stderr.strip() == "tonari: interrupted"
+        assert (folder / "old.npz").read_bytes() == b"precious"
+        assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def _imported(*arguments: str) -> set[str]:
+    """Modules that a fresh interpreter has after running the arguments."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, timeout=60, check=True
+    )
+    return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+def test_importing_the_library_does_not_import_the_command_line() -> None:
+    modules = _imported("-c", "import tonari")
+    assert "tonari.api" in modules
+    assert not {name for name in modules if name.split(".")[0] == "click" or name.startswith("tonari.cli")}
+
+
+def test_help_imports_nothing_heavy() -> None:
+    modules = _imported("-m", "tonari", "--help")
+    assert "click" in modules
+    assert not modules & {"scipy", "h5py", "torch", "tqdm", "sklearn"}
