@@ -24,10 +24,10 @@ namespace {
 
 constexpr int kTileRows = 16, kTileBytes = 1024;
 constexpr int kPoints = 32, kQueries = 32;
-// The first cache (48 KB) holds a panel of points (24 KB), the running tile of queries and two blocks of sums: with d up
-// to 416 in bfloat16 or 832 in int8 sums never leave the tiles.
-constexpr int kChunkRuns = 13;
-constexpr int kPanelTiles = 24;
+// The first cache (48 KB) holds a panel of points (16 KB), the running tile of queries (14 KB at most) and two blocks of
+// sums (8 KB). Larger chunks save moving sums but push each other out: 13 runs and 24 tiles ran at half the speed.
+constexpr int kChunkRuns = 7;
+constexpr int kPanelTiles = 16;
 
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -54,6 +54,9 @@ struct alignas(64) Block {
   int tile;
 };
 
+// A block's points are judged in parts, so that a survivor costs a look at its neighbours and not at all 32.
+constexpr int kPart = 8, kParts = kPoints / kPart;
+
 template <bool INT8>
 class Epilogue {  // turns a finished block's sums into scores, row by row, and judges them
  public:
@@ -62,7 +65,7 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
   void begin(Block* block) {
     block_ = block;
     row_ = 0;
-    least_[0] = least_[1] = _mm512_set1_ps(__builtin_inff());
+    for (auto& part : least_) part[0] = part[1] = _mm512_set1_ps(__builtin_inff());
     if constexpr (INT8) {
       const __m512 step = _mm512_set1_ps(-task_.points.group_scale[block->group]);
       factor_[0] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + block->tile * kQueries));
@@ -76,15 +79,18 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
     const float* low = task_.points.low + block_->group * kPoints;
     for (; row_ < end; ++row_) {
       const __m512 own = _mm512_set1_ps(low[row_]);
-      for (int v = 0; v < 2; ++v) least_[v] = _mm512_min_ps(least_[v], score(row_, v, own));
+      __m512(&least)[2] = least_[row_ / kPart];
+      for (int v = 0; v < 2; ++v) least[v] = _mm512_min_ps(least[v], score(row_, v, own));
     }
   }
 
   void finish() {
     if (block_ == nullptr) return;
     advance(kPoints);
-    const std::uint64_t lanes = survivors<Avx512, 2>(least_, task_, block_->group, block_->tile);
-    if (lanes != 0) judge_block(lanes);
+    for (int part = 0; part < kParts; ++part) {
+      const std::uint64_t lanes = survivors<Avx512, 2>(least_[part], task_, block_->group, block_->tile);
+      if (lanes != 0) judge_part(part, lanes);
+    }
     block_ = nullptr;
   }
 
@@ -98,16 +104,18 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
     }
   }
 
-  __attribute__((noinline)) void judge_block(std::uint64_t lanes) const {
+  __attribute__((noinline)) void judge_part(int part, std::uint64_t lanes) const {
     const float* low = task_.points.low + block_->group * kPoints;
-    judge<Avx512, kPoints, 2>(task_, block_->tile, block_->group, lanes,
-                              [&](int p, int v) { return score(p, v, _mm512_set1_ps(low[p])); });
+    judge<Avx512, kPart, 2>(task_, block_->tile, block_->group * kPoints + part * kPart, lanes, [&](int p, int v) {
+      const int row = part * kPart + p;
+      return score(row, v, _mm512_set1_ps(low[row]));
+    });
   }
 
   const Task& task_;
   Block* block_ = nullptr;
   int row_ = 0;
-  __m512 least_[2], factor_[2];
+  __m512 least_[kParts][2], factor_[2];
 };
 
 void load_sums(const std::int32_t* sums) {

@@ -31,12 +31,11 @@ inline std::uint64_t survivors(const typename V::F (&least)[VECTORS], const Task
   return mask;
 }
 
-// Keeps the points of one group that may matter to the queries in `lanes`, each judged by its own error bound.
-// `score(p, v)` is point p's score for register v of queries.
+// Keeps those of POINTS points from `first` on that may matter to the queries in `lanes`, each judged by its own error
+// bound. `score(p, v)` is point p's score for register v of queries.
 template <class V, int POINTS, int VECTORS, class SCORE>
-inline void judge(const Task& task, int tile, std::int64_t group, std::uint64_t lanes, SCORE&& score) {
+inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t lanes, SCORE&& score) {
   const PointsView& points = task.points;
-  const std::int64_t first = group * POINTS;
   for (int v = 0; v < VECTORS; ++v) {
     constexpr std::uint64_t full = (std::uint64_t{1} << V::lanes) - 1;
     if (((lanes >> (v * V::lanes)) & full) == 0) continue;
@@ -65,7 +64,7 @@ inline void judge(const Task& task, int tile, std::int64_t group, std::uint64_t 
 template <class V, int POINTS, int VECTORS>
 __attribute__((noinline)) void judge_stored(const Task& task, int tile, std::int64_t group, std::uint64_t lanes,
                                             const float* scores) {
-  judge<V, POINTS, VECTORS>(task, tile, group, lanes, [scores](int p, int v) {
+  judge<V, POINTS, VECTORS>(task, tile, group * POINTS, lanes, [scores](int p, int v) {
     return V::load(scores + (p * VECTORS + v) * V::lanes);
   });
 }

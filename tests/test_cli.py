@@ -20,14 +20,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tonari
-from tonari import io
+from tonari import api, io, planning, quality
 from tonari.cli import main
 from tonari.graph import KNNGraph
-from tonari.planning import _OVERRIDES, plan
-from tonari.quality import graph_recall
 from tonari.reference import brute
 
 N, M, D, K = 300, 20, 8, 5
+# A process started in another directory finds the package where this one did, even through a relative PYTHONPATH.
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMANDS = ("graph", "search", "recall", "info", "plan")
 
 
@@ -146,7 +146,7 @@ def test_search_writes_the_exact_neighbours(folder: Path, name: str) -> None:
     assert facts == {"output": name, "rows": M, "points": N, "k": K, "metric": "sqeuclidean", "bytes": size}
 
 
-def test_keys_name_the_arrays(folder: Path) -> None:
+def test_keys_name_the_points_and_the_queries(folder: Path) -> None:
     points, queries = io.read("points.fbin"), io.read("queries.npy")
     np.savez("both.npz", base=points, asked=queries)
     command = ("search", "both.npz", "both.npz", "-k", "3", "-o", "t.npz")
@@ -188,11 +188,11 @@ def test_recall_of_all_rows_and_of_a_sample(folder: Path) -> None:
     assert (whole["k"], whole["metric"], whole["seed"]) == (K, "euclidean", 0)
 
     part = _json("recall", "g.npz", "points.fbin", "--sample", "40", "--seed", "3")
-    expected = graph_recall(graph, io.read("points.fbin"), sample=40, seed=3)
+    expected = quality.graph_recall(graph, io.read("points.fbin"), sample=40, seed=3)
     assert (part["by_distance"], part["low"], part["high"]) == (expected.by_distance, expected.low, expected.high)
     assert (part["rows"], part["seed"]) == (40, 3)
     assert part["low"] < part["by_distance"] < part["high"]
-    other = graph_recall(graph, io.read("points.fbin"), sample=40, seed=0)
+    other = quality.graph_recall(graph, io.read("points.fbin"), sample=40, seed=0)
     assert other.by_distance != expected.by_distance, "the seed would not be seen"
 
     text = _run("recall", "g.npz", "points.fbin", "--sample", "40", "--seed", "3").stdout
@@ -259,10 +259,10 @@ def test_info_refuses_what_it_cannot_describe(folder: Path) -> None:
 
 
 def test_plan_is_that_of_the_library(folder: Path) -> None:
-    graph = plan(N, N, D, K, threads=2)
+    graph = planning.plan(N, N, D, K, threads=2)
     assert _run("plan", "points.fbin", "-k", str(K), "--threads", "2").stdout == f"{graph}\n"
     facts = _json("plan", "points.fbin", "-k", str(K), "--queries", "7", "--metric", "l1", "--memory", "1GB")
-    search = plan(N, 7, D, K, metric="l1", memory="1GB")
+    search = planning.plan(N, 7, D, K, metric="l1", memory="1GB")
     assert facts == json.loads(json.dumps(search.as_dict()))
 
 
@@ -281,7 +281,7 @@ def test_plan_takes_overrides(folder: Path) -> None:
 
 def test_every_override_is_an_option() -> None:
     assert isinstance(main, click.Group)
-    assert {option.name for option in main.commands["plan"].params} >= _OVERRIDES
+    assert {option.name for option in main.commands["plan"].params} >= planning._OVERRIDES
 
 
 def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
@@ -388,6 +388,53 @@ def test_a_defect_is_not_dressed_up_as_bad_data(folder: Path, monkeypatch: pytes
     assert isinstance(result.exception, ZeroDivisionError)
 
 
+@pytest.mark.parametrize(
+    ("module", "verb", "arguments"),
+    [
+        (api, "knn_graph", ("graph", "points.fbin", "-k", "3", "-o", "o.npz")),
+        (api, "search", ("search", "points.fbin", "queries.npy", "-k", "3", "-o", "o.npz")),
+        (planning, "plan", ("plan", "points.fbin", "-k", "3")),
+        (quality, "graph_recall", ("recall", "g.npz", "points.fbin")),
+    ],
+)
+def test_options_reach_the_library(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, module: Any, verb: str, arguments: tuple[str, ...]
+) -> None:
+    _damaged_graph().save("g.npz")
+    called: dict[str, Any] = {}
+    real = getattr(module, verb)
+
+    def record(*positional: Any, **named: Any) -> Any:
+        called.update(named)
+        return real(*positional, **named)
+
+    monkeypatch.setattr(module, verb, record)
+    wanted: dict[str, Any] = {"threads": 3}
+    options = ["--threads", "3"]
+    if verb != "plan":
+        wanted["progress"] = True
+        options.append("--progress")
+    if verb != "graph_recall":
+        wanted |= {"metric": "l1", "method": "exact", "memory": 10**9}
+        options += ["--metric", "l1", "--method", "exact", "--memory", "1GB"]
+    _run(*arguments, *options)
+    assert {name: called[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("command", ["graph", "recall", "plan", "info"])
+def test_a_key_names_the_array(folder: Path, command: str) -> None:
+    _damaged_graph().save("g.npz")
+    np.savez("both.npz", points=io.read("points.fbin"), few=io.read("queries.npy"))
+    arguments = {
+        "graph": ["both.npz", "-k", "2", "-o", "o.npz"],
+        "recall": ["g.npz", "both.npz"],
+        "plan": ["both.npz", "-k", "2"],
+        "info": ["both.npz"],
+    }[command]
+    assert "points, few" in _refused(command, *arguments, code=1)
+    assert _json(command, *arguments, "--key", "points")["n" if command == "plan" else "rows"] == N
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_with_an_example(command: str) -> None:
     text = _run(command, "--help").stdout
@@ -407,9 +454,8 @@ def test_help_without_a_command() -> None:
 
 
 def _process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tonari", *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    command = [sys.executable, "-m", "tonari", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
 
 
 def test_a_process_runs(folder: Path) -> None:
@@ -435,27 +481,26 @@ def test_ctrl_c_stops_a_search_and_leaves_nothing(folder: Path, threads: int) ->
     io.write("many.fbin", np.abs(checks.gaussian(200_000, 32)))
     command = ["search", "many.fbin", "many.fbin", "-k", "10", "-o", "t.npz", "--metric", "chi2"]
     before = sorted(path.name for path in folder.iterdir())
-    running = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "tonari", *command, "--progress", "--threads", str(threads)],
         stderr=subprocess.PIPE,
-        env=os.environ | {"TONARI_ISA": "generic", "PYTHONUNBUFFERED": "1"},
+        env=ENVIRONMENT | {"TONARI_ISA": "generic"},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's & ignores it
-    )
-    try:
-        assert running.stderr is not None
-        seen = b""
-        while b"neighbours:" not in seen or b" 0.00/" in seen.split(b"\r")[-1]:  # until the bar has moved
-            piece = os.read(running.stderr.fileno(), 4096)
-            assert piece, f"ended before it could be interrupted: {seen!r}"
-            seen += piece
-        running.send_signal(signal.SIGINT)
-        sent = time.perf_counter()
-        rest = running.stderr.read()
-        code = running.wait(timeout=30)
-        took = time.perf_counter() - sent
-    finally:
-        running.kill()
-        running.wait()
+    ) as running:
+        try:
+            assert running.stderr is not None
+            seen = b""
+            while b"neighbours:" not in seen or b" 0.00/" in seen.split(b"\r")[-1]:  # until the bar has moved
+                piece = os.read(running.stderr.fileno(), 4096)
+                assert piece, f"ended before it could be interrupted: {seen!r}"
+                seen += piece
+            running.send_signal(signal.SIGINT)
+            sent = time.perf_counter()
+            rest = running.stderr.read()
+            code = running.wait(timeout=30)
+            took = time.perf_counter() - sent
+        finally:
+            running.kill()
     assert code == 130
     assert took < 2.0, f"took {took:.1f} s to stop"
     assert rest.rstrip().endswith(b"tonari: interrupted")
@@ -481,9 +526,8 @@ def test_ctrl_c_while_writing_leaves_the_old_file(folder: Path, monkeypatch: pyt
 
 def _imported(*arguments: str) -> set[str]:
     """Modules that a fresh interpreter has after running the arguments."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, timeout=60, check=True
-    )
+    command = [sys.executable, "-X", "importtime", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=ENVIRONMENT)
     return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 

@@ -198,7 +198,7 @@ def plan(
 
     isa = overrides.get("isa") or chosen_isa()
     _check_isa(isa)
-    ladder = tuple(overrides.get("ladder") or _ladder(metric, isa))
+    ladder = tuple(overrides.get("ladder") or _ladder(metric, isa, kind))
     available = set(_native.kernel_names())
     for precision in ladder:
         if kernel_name(metric, precision, isa) not in available:
@@ -304,9 +304,13 @@ def _check_isa(isa: str) -> None:
         raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")
 
 
-def _ladder(metric: str, isa: str) -> tuple[str, ...]:
+def _ladder(metric: str, isa: str, dtype: np.dtype[Any]) -> tuple[str, ...]:
     available = set(_native.kernel_names())
     rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
+    if isa == "amx" and "int8" in rungs and (dtype.kind == "f" or get_metric(metric).name in ("cosine", "correlation")):
+        # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
+        # them; where integers are exact in it there are none to spare.
+        rungs.remove("int8")
     return tuple(rungs)
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from tonari import io
+from tonari import io, quality
 from tonari.cli import _common
 from tonari.graph import KNNGraph
-from tonari.quality import graph_recall
 
 
 @click.command()
@@ -43,7 +42,7 @@ def recall(
       tonari recall graph.npz points.fbin --sample 5000
     """
     made = KNNGraph.load(graph)
-    measured = graph_recall(
+    measured = quality.graph_recall(
         made, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress
     )
     facts = dataclasses.asdict(measured) | {"of_rows": made.n, "metric": made.metric, "seed": seed}

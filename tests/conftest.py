@@ -1,0 +1,51 @@
+"""What the tests of the exact engine share: every kernel this machine can run, and a search through a chosen one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tonari
+from tonari import _native
+from tonari.metrics import METRICS
+from tonari.planning import kernel_name
+from tonari.results import Neighbors
+
+ISAS = _native.supported_isas()
+
+
+def ladders(metric: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Every (instruction set, ladder) for a metric: each choice of its precisions, coarse to fine."""
+    found = []
+    for isa in ISAS:
+        rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
+        for length in range(1, len(rungs) + 1):
+            found += [(isa, ladder) for ladder in itertools.combinations(rungs, length)]
+    return found
+
+
+def planned_search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
+    """Search with overrides of the plan, in the arguments that plan() has."""
+    n, d = points.shape
+    plan = tonari.plan(n, len(queries), d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | choices)
+    return tonari.search(queries, points, k, metric=metric, plan=plan)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test with both `metric` and `rungs` every metric on every ladder; with `rungs` alone, those of L2."""
+    if {"metric", "rungs"} <= set(metafunc.fixturenames):
+        pairs = [(metric, rungs) for metric in METRICS for rungs in ladders(metric)]
+        metafunc.parametrize(
+            ("metric", "rungs"), pairs, ids=[f"{metric}-{isa}-{'+'.join(ladder)}" for metric, (isa, ladder) in pairs]
+        )
+    elif "rungs" in metafunc.fixturenames:  # the product form, which has the most kernels
+        pairs = ladders("euclidean")
+        metafunc.parametrize("rungs", pairs, ids=[f"{isa}-{'+'.join(ladder)}" for isa, ladder in pairs])
+
+
+@pytest.fixture
+def by_plan() -> Callable[..., Neighbors]:
+    return planned_search
