@@ -1,6 +1,6 @@
 """The exact k-NN graph of 10,000 real SIFT descriptors, checked against plain float64 arithmetic.
 
-    python examples/demo.py
+python examples/demo.py
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ def main() -> None:
 
     rows = np.random.default_rng(0).choice(n, 500, replace=False)
     truth = brute(points[rows], points, K, self_ids=rows)
-    same = np.array_equal(truth.indices, graph.indices[rows]) and np.array_equal(
-        truth.distances, graph.distances[rows]
-    )
+    same = np.array_equal(truth.indices, graph.indices[rows]) and np.array_equal(truth.distances, graph.distances[rows])
     print(f"{len(rows)} random rows against float64 brute force: {'identical, bit for bit' if same else 'DIFFERENT'}")
 
     OUTPUT.mkdir(exist_ok=True)

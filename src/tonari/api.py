@@ -164,7 +164,7 @@ class Index:
         else:
             _check_plan(plan, m=len(queries), k=k)
         if self._prepared is None:
-            self._prepared = PreparedPoints(self._points, plan)
+            self._prepared = PreparedPoints(self._points, plan, progress)
         return search_prepared(queries, self._prepared, plan, self_ids=self_ids, progress=progress)[0]
 
 
@@ -210,8 +210,10 @@ def knn_graph(
     own = np.arange(index.n, dtype=np.int64)
     if include_self:
         k = arrays.check_k(k, index.n, without_self=False)
-        found = _empty_like(rows, index.n) if k == 1 else index._search(
-            rows, k - 1, progress=progress, threads=threads, self_ids=own
+        found = (
+            _empty_like(rows, index.n)
+            if k == 1
+            else index._search(rows, k - 1, progress=progress, threads=threads, self_ids=own)
         )
         found = _with_self(found, rows, own, index.metric)
     else:

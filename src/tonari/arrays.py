@@ -268,12 +268,13 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
         raise ValueError(
             f"{target}: the suffix {target.suffix!r} is not known here; expected {', '.join(sorted(suffixes))}"
         )
-    if not target.parent.exists():
-        raise FileNotFoundError(f"{target}: the directory {target.parent} does not exist; make it first")
-    if not target.parent.is_dir():
-        raise NotADirectoryError(f"{target}: {target.parent} is a file, not a directory")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"{target}: the directory {target.parent} cannot be written to")
+    parent = Path(os.path.realpath(target)).parent  # a symbolic link is written through
+    if not parent.exists():
+        raise FileNotFoundError(f"{target}: the directory {parent} does not exist; make it first")
+    if not parent.is_dir():
+        raise NotADirectoryError(f"{target}: {parent} is a file, not a directory")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{target}: the directory {parent} cannot be written to")
     return target
 
 

@@ -32,8 +32,8 @@ _SURVIVOR_BYTES = 16
 _SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
 _METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
 
-# Operations per second of one core (benchmarks/results). Their ratios choose the precision; nothing else depends on them
-# but expectations of time.
+# Operations per second of one core (benchmarks/results). Their ratios choose the precision; nothing else depends on
+# them but expectations of time.
 _RATES = {
     ("generic", "float32"): 2e10,
     ("avx2", "float32"): 1.3e11,
@@ -198,21 +198,34 @@ def plan(
 
     isa = overrides.get("isa") or chosen_isa()
     _check_isa(isa)
-    ladder = tuple(overrides.get("ladder") or _ladder(metric, isa, kind))
+    ladder = _checked_ladder(overrides["ladder"]) if "ladder" in overrides else _ladder(metric, isa, kind)
     available = set(_native.kernel_names())
     for precision in ladder:
         if kernel_name(metric, precision, isa) not in available:
             raise ValueError(f"no {precision} kernel for {metric} on {isa}; available: {', '.join(sorted(available))}")
 
-    block = overrides.get("query_block") or _query_block(m, k, count)
-    chunk = overrides.get("point_chunk") or _point_chunk(n, d)
+    for name in ("query_block", "point_chunk", "capacity", "point_splits"):
+        if name in overrides:
+            _check_whole(name, overrides[name], least=1)
+    block = overrides.get("query_block", _query_block(m, k, count))
+    chunk = overrides.get("point_chunk", _point_chunk(n, d))
     if chunk % _GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {_GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
-    splits = overrides.get("point_splits") or max(1, min(count // blocks, -(-n // chunk)))
+    splits = overrides.get("point_splits", max(1, min(count // blocks, -(-n // chunk))))
     stride, rank = _sample(n, k) if splits == 1 else (0, 0)
     stride, rank = overrides.get("sample_stride", stride), overrides.get("sample_rank", rank)
-    capacity = overrides.get("capacity") or max(4096, 8 * k)
+    _check_whole("sample_stride", stride, least=0)
+    _check_whole("sample_rank", rank, least=0)
+    if (stride == 0) != (rank == 0):
+        raise ValueError(
+            f"sample_stride={stride} and sample_rank={rank}: a sample needs both, and 0 for both means no sample"
+        )
+    if stride and splits > 1:
+        raise ValueError(
+            f"point_splits={splits} parts are searched side by side and cannot share a sample: set one of them"
+        )
+    capacity = overrides.get("capacity", max(4096, 8 * k))
 
     packed = n * (_padded(d, ladder[0]) * _BYTES[ladder[0]] + _METADATA_BYTES)
     in_flight = min(count, blocks * splits)
@@ -296,6 +309,21 @@ def kernel_name(metric: str, precision: str, isa: str) -> str:
     """Name of the kernel for a metric; AMX has no float32, so its last rung is AVX-512's."""
     operation = "inner" if get_metric(metric).form == "gemm" else metric
     return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
+
+
+def _check_whole(name: str, value: Any, *, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+def _checked_ladder(ladder: Any) -> tuple[str, ...]:
+    rungs = () if isinstance(ladder, str) else tuple(ladder)
+    order = [p for p in _BYTES if p in rungs]
+    if not rungs or list(rungs) != order:
+        raise ValueError(
+            f"ladder={ladder!r}: expected a tuple that rises through {', '.join(_BYTES)}, such as ('int8', 'float32')"
+        )
+    return rungs
 
 
 def _check_isa(isa: str) -> None:

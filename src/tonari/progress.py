@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, TypeAlias
 
 ProgressLike: TypeAlias = bool | Callable[[int, int], object] | None
@@ -21,14 +20,14 @@ class Progress:
     wanted : None, bool or callable(done, total)
         None shows a bar when standard error is a terminal and the work is expected to take over 2 seconds.
     total : int
-        Units of work; pairs of rows in this package.
+        Units of work.
     seconds : float
         Expected duration, for the choice above.
-    label : str
+    label, unit : str
         Shown beside the bar.
     """
 
-    def __init__(self, wanted: ProgressLike, *, total: int, seconds: float, label: str) -> None:
+    def __init__(self, wanted: ProgressLike, *, total: int, seconds: float, label: str, unit: str = "pair") -> None:
         self.total = total
         self.done = 0
         self._lock = threading.Lock()
@@ -39,7 +38,7 @@ class Progress:
         if wanted is True:
             from tqdm import tqdm  # costs a tenth of a second, so only when a bar is shown
 
-            self._bar = tqdm(total=total, unit="pair", unit_scale=True, desc=label, leave=False, file=sys.stderr)
+            self._bar = tqdm(total=total, unit=unit, unit_scale=True, desc=label, leave=False, file=sys.stderr)
 
     def add(self, amount: int) -> None:
         """Count `amount` more units; safe from any thread."""
@@ -60,6 +59,6 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()

@@ -56,5 +56,5 @@ def neighbors(
     plan = make_plan(
         len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, threads=threads, memory=memory
     )
-    found, _ = search_prepared(queries, PreparedPoints(points, plan), plan, self_ids=self_ids, progress=progress)
-    return found
+    prepared = PreparedPoints(points, plan, progress)
+    return search_prepared(queries, prepared, plan, self_ids=self_ids, progress=progress)[0]

@@ -1,9 +1,9 @@
 """The schedule of the exact engine: which block of queries meets which slice of points, on which thread.
 
-    for precision in ladder:                      only rows that the one before could not certify
-        for block of queries (in parallel):
-            for slice of points:                  screen, compare, compact     (native, without the GIL)
-            refine, order, write                  rows done | to climb | to search again without a sample
+for precision in ladder:                      only rows that the one before could not certify
+    for block of queries (in parallel):
+        for slice of points:                  screen, compare, compact     (native, without the GIL)
+        refine, order, write                  rows done | to climb | to search again without a sample
 """
 
 from __future__ import annotations

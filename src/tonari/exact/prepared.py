@@ -11,9 +11,11 @@ import numpy.typing as npt
 from tonari import _native
 from tonari.planning import Plan
 from tonari.pool import Workers
+from tonari.progress import Progress, ProgressLike
 
 # Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
 _SAMPLE_ROWS = 65_536
+_PACKED_VALUES_PER_SECOND = 1.5e8  # one core; for the choice to show progress
 
 
 class PreparedPoints:
@@ -24,28 +26,38 @@ class PreparedPoints:
     points : array of shape (n, d), checked
     plan : Plan
         Names the kernel, the slices and whether the packed copy stays resident.
+    progress : None or bool
+        As in :func:`tonari.search`, but never the callback, which counts pairs.
     """
 
-    def __init__(self, points: npt.NDArray[Any], plan: Plan) -> None:
+    def __init__(self, points: npt.NDArray[Any], plan: Plan, progress: ProgressLike = None) -> None:
         self.points = points
         self.form = _form(points, plan.metric)
         self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
         self._kernel = ""
         self._packed: list[_native.PackedPoints] = []
         if plan.resident:
-            self.keep(plan.kernel(plan.ladder[0]), Workers(plan.threads))
+            seconds = points.size / (_PACKED_VALUES_PER_SECOND * plan.threads)
+            shown = None if callable(progress) else progress
+            with Progress(shown, total=len(points), seconds=seconds, label="packing", unit="row") as bar:
+                self.keep(plan.kernel(plan.ladder[0]), Workers(plan.threads), bar)
 
-    def keep(self, kernel: str, workers: Workers) -> None:
+    def keep(self, kernel: str, workers: Workers, bar: Progress | None = None) -> None:
         """Hold the packed copy for `kernel`, in place of any other."""
         self._packed = []  # before the new one is made, so that there are never two
-        self._packed, self._kernel = self.pack(kernel, self.slices, workers), kernel
+        self._packed, self._kernel = self.pack(kernel, self.slices, workers, bar), kernel
 
-    def pack(self, kernel: str, slices: list[tuple[int, int]], workers: Workers) -> list[_native.PackedPoints]:
+    def pack(
+        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Progress | None = None
+    ) -> list[_native.PackedPoints]:
         """Packed copies of slices of the points, for one kernel."""
 
         def work(bounds: tuple[int, int]) -> _native.PackedPoints:
             workers.check()
-            return _native.PackedPoints(kernel, self.form, self.points, *bounds)
+            packed = _native.PackedPoints(kernel, self.form, self.points, *bounds)
+            if bar is not None:
+                bar.add(packed.count)
+            return packed
 
         return workers.map(work, slices)
 
