@@ -7,6 +7,7 @@
 
 #include "binds.hpp"
 #include "row_block.hpp"
+#include "self_join.hpp"
 
 namespace nb = nanobind;
 
@@ -52,6 +53,13 @@ std::int64_t finish(RowBlock& block, Output<Value> distances, Output<Index> indi
   return block.finish(distances.data(), indices.data(), status.data());
 }
 
+template <class Value, class Index>
+std::int64_t finish_join(SelfJoin& join, std::int64_t begin, std::int64_t end, Output<Value> distances,
+                         Output<Index> indices, Status status) {
+  nb::gil_scoped_release release;
+  return join.finish(begin, end, distances.data(), indices.data(), status.data());
+}
+
 }  // namespace
 
 void bind_engine(nb::module_& module) {
@@ -91,9 +99,46 @@ void bind_engine(nb::module_& module) {
             new (self) PackedPoints(chosen, form, rows, begin, end);
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("begin"), nb::arg("end"))
+      .def_prop_ro("group", [](const PackedPoints& points) { return points.kernel().layout.point_group; })
       .def_prop_ro("groups", &PackedPoints::groups)
       .def_prop_ro("count", &PackedPoints::count)
       .def_prop_ro("nbytes", &PackedPoints::bytes);
+
+  nb::class_<SelfJoin>(module, "SelfJoin", "The points as their own queries; see self_join.hpp.")
+      .def(
+          "__init__",
+          [](SelfJoin* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t k,
+             const std::string& isa, const Self& self_ids, bool double_output, bool may_climb, std::int64_t capacity,
+             std::int64_t growth) {
+            const SearchSpec spec{.k = k,
+                                  .self_ids = self_ids.data(),
+                                  .double_output = double_output,
+                                  .may_climb = may_climb,
+                                  .capacity = capacity,
+                                  .growth = growth};
+            new (self) SelfJoin(kernel_named(kernel), form, view_of(points), spec, isa_named(isa));
+          },
+          nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("k"), nb::arg("isa"), nb::arg("self_ids"),
+          nb::arg("double_output"), nb::arg("may_climb"), nb::arg("capacity"), nb::arg("growth"),
+          // The join reads these as long as it lives.
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 7>())
+      .def("open", &SelfJoin::open, nb::arg("begin"), nb::arg("end"), nb::call_guard<nb::gil_scoped_release>())
+      .def("prepare", &SelfJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("finish", finish_join<float, std::int32_t>, nb::arg("begin"), nb::arg("end"),
+           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert())
+      .def("finish", finish_join<float, std::int64_t>, nb::arg("begin"), nb::arg("end"),
+           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert())
+      .def("finish", finish_join<double, std::int32_t>, nb::arg("begin"), nb::arg("end"),
+           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert())
+      .def("finish", finish_join<double, std::int64_t>, nb::arg("begin"), nb::arg("end"),
+           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert());
+
+  nb::class_<JoinWorker>(module, "JoinWorker", "One thread's hand in a join; see self_join.hpp.")
+      .def(nb::init<SelfJoin&>(), nb::arg("join"), nb::keep_alive<1, 2>())
+      .def("open", &JoinWorker::open, nb::arg("begin"), nb::arg("end"), nb::call_guard<nb::gil_scoped_release>())
+      .def("screen", &JoinWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
+           nb::arg("both"), nb::call_guard<nb::gil_scoped_release>());
 
   nb::class_<RowBlock>(module, "RowBlock", "A block of queries on its way through the engine; see row_block.hpp.")
       .def(

@@ -24,7 +24,10 @@ float Bounds::threshold_from_value(double value, double shift) const {
   // a unit. Evaluation in float64 adds (d + 16) units of its own, absolute where the terms cancel (1 - cosine).
   const double evaluation = static_cast<double>(form_.d + 16) * 0x1p-51;
   const double relative = (double_output_ ? 0.0 : 0x1p-22) + evaluation;
-  const double smallest = double_output_ ? 0x1p-1070 : 0x1p-148;
+  // Products below float64's range are lost, d of them at most; a term of chi2 loses no more than 2^-536.
+  const double terms = static_cast<double>(form_.d + 16);
+  const double underflow = terms * (form_.metric == Metric::chi2 ? 0x1p-536 : 0x1p-1074);
+  const double smallest = (double_output_ ? 0x1p-1070 : 0x1p-148) + underflow;
   const double slack = std::fabs(value) * relative + smallest + (is_angular(form_.metric) ? evaluation : 0.0);
   const double worst = form_.metric == Metric::inner_product ? value - slack : value + slack;
   if (!double_output_ && !(std::fabs(worst) < static_cast<double>(FLT_MAX))) return round_up(kInfinity);
@@ -36,8 +39,9 @@ float Bounds::threshold_from_value(double value, double shift) const {
       score = worst * scale * scale - shift;
       break;
     case Metric::euclidean:
-      size = (worst * scale) * (worst * scale) + shift;
-      score = (worst * scale) * (worst * scale) - shift;
+      score = (worst * scale) * (worst * scale) + underflow * scale * scale;
+      size = score + shift;
+      score -= shift;
       break;
     case Metric::inner_product:
       size = 2 * std::fabs(shift) + 2 * std::fabs(worst) * scale * scale;

@@ -1,8 +1,15 @@
 #include "form.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace tonari {
+namespace {
+
+// Two rows of at least this squared norm lose less than 2^-100 of their product to underflow.
+constexpr double kSmallestSquare = 0x1p-960;
+
+}  // namespace
 
 double lane_sum(const double* values, std::int64_t d) {
   double lanes[kLanes] = {};
@@ -34,7 +41,12 @@ void to_form(const Form& form, double* row) {
     if (form.metric == Metric::correlation) remove_mean(row, d);
     std::vector<double> squares(static_cast<std::size_t>(d));
     for (std::int64_t i = 0; i < d; ++i) squares[static_cast<std::size_t>(i)] = row[i] * row[i];
-    const double norm = std::sqrt(lane_sum(squares.data(), d));
+    const double square = lane_sum(squares.data(), d);
+    const double norm = std::sqrt(square);
+    if (square != 0 && square < kSmallestSquare) {  // its products lose bits to underflow: judged by exact values alone
+      for (std::int64_t i = 0; i < d; ++i) row[i] = std::numeric_limits<double>::quiet_NaN();
+      return;
+    }
     for (std::int64_t i = 0; i < d; ++i) row[i] = norm == 0 ? 0.0 : row[i] / norm;
   } else if (is_elementwise(form.metric)) {
     for (std::int64_t i = 0; i < d; ++i) row[i] *= form.scale;

@@ -33,7 +33,7 @@ double lane_sum(const double* values, std::int64_t d);
 // Subtracts the row's mean; a constant row becomes zeros.
 void remove_mean(double* row, std::int64_t d);
 
-// Turns an original row (as float64) into the form's row, in place.
+// Turns an original row (as float64) into the form's row, in place; NaN where the form cannot hold it.
 void to_form(const Form& form, double* row);
 
 // The part of the score that depends on the point alone, from its form row.

@@ -50,9 +50,20 @@ struct QueriesView {
   int tiles = 0;
 };
 
+// When queries are points too, a product serves both: `threshold[p]` is point p's own, as a query, and the queries' terms
+// as points complete the score seen from the other side. Null pointers: one side only.
+struct ReverseView {
+  const float* threshold = nullptr;  // by place in the packed run of points
+  const float* low = nullptr;        // of the queries as points, by row; +infinity beyond the last
+  const float* own = nullptr;
+  const float* tile_norm = nullptr;  // largest |q| and rest of each tile of queries
+  const float* tile_rest = nullptr;
+};
+
 struct Task {
   PointsView points;
   QueriesView queries;
+  ReverseView reverse;
   std::int64_t group_begin = 0, group_end = 0;
   // Groups of this range with g % stride == 0 only (take_stride), or all others (skip_stride), or all (stride == 0).
   std::int64_t stride = 0;
@@ -60,6 +71,8 @@ struct Task {
   int depth = 0;  // runs of dimensions: ceil(d / run)
   // Called for every survivor: a query's row in the block, bounds on the score, and the point's place in the packed run.
   void (*keep)(void* context, std::int64_t row, float lower, float upper, std::int64_t point) = nullptr;
+  // The same for a point that keeps a query: place of the point, bounds, and the query's row.
+  void (*keep_reverse)(void* context, std::int64_t point, float lower, float upper, std::int64_t row) = nullptr;
   void* context = nullptr;
 
   bool visits(std::int64_t group) const {

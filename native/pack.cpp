@@ -11,7 +11,6 @@
 namespace tonari {
 namespace {
 
-constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Far above every score of packed data (magnitudes near 1) and far below overflow: "no bound", without infinities that
 // would turn into NaN when multiplied by zero.
@@ -20,8 +19,8 @@ constexpr float kHuge = 1e30f;
 // difference accounts for it.
 constexpr double kFlush = 0x1p-60;
 constexpr double kTiny = 0x1p-100;  // absolute floor of every bound
-// A row with larger values is beyond the screen: its products could overflow.
-constexpr double kUsable = 1e15;
+// A row of larger norm is beyond the screen. Scores of the others stay below 3e24, far inside kHuge.
+constexpr double kUsableSquare = 1e24;
 
 AlignedBytes allocate(std::int64_t bytes) {
   constexpr std::size_t alignment = 64;
@@ -161,9 +160,8 @@ double group_step(const double* rows, std::int64_t count, std::int64_t d) {
   double most = 0;
   bool exact = true;
   for (std::int64_t p = 0; p < count; ++p) {
-    const double magnitude = largest(rows + p * d, d);
-    if (!(magnitude < kUsable)) continue;
-    most = std::max(most, magnitude);
+    if (is_beyond(rows + p * d, d)) continue;
+    most = std::max(most, largest(rows + p * d, d));
     exact = exact && integers_fit(rows + p * d, d, -128, 127);
   }
   return exact ? 1.0 : int8_step(most, 127);
@@ -216,6 +214,12 @@ double chi2_factor(Metric metric) { return metric == Metric::chi2 ? 3.0 : 1.0; }
 
 }  // namespace
 
+bool is_beyond(const double* row, std::int64_t d) {
+  double square = 0;
+  for (std::int64_t i = 0; i < d; ++i) square += row[i] * row[i];
+  return !(square < kUsableSquare);  // NaN is beyond, too
+}
+
 int packed_depth(const Kernel& kernel, std::int64_t d) {
   return static_cast<int>((d + kernel.layout.run - 1) / kernel.layout.run);
 }
@@ -262,7 +266,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
 void PackedPoints::pack_row(const Form& form, const double* row, std::int64_t point, double step, double gamma,
                             double* rounded, RowWriter& writer) {
   const auto at = static_cast<std::size_t>(point), group = at / static_cast<std::size_t>(kernel_->layout.point_group);
-  if (!(largest(row, form.d) < kUsable)) {  // always a survivor, judged by its exact value alone
+  if (is_beyond(row, form.d)) {  // always a survivor, judged by its exact value alone
     low_[at] = -kHuge;
     error_own_[at] = kHuge;
     return;
@@ -320,7 +324,6 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
   data = allocate(static_cast<std::int64_t>(padded) * packed_depth(kernel, d) * kernel.layout.run *
                   element_size(kernel.precision));
   norm.assign(padded, 0), rest.assign(padded, 0), step.assign(padded, 0);
-  threshold.assign(padded, -kInfinity);
   beyond.assign(padded, 0), shift.assign(padded, 0);
   const double gamma = accumulation_error(kernel, d);
   // The products' factor -2 is a power of two: it goes into the packed query (or its step) and rounds nothing.
@@ -333,11 +336,10 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
     const auto at = static_cast<std::size_t>(q);
     load_row(queries, begin + q, row.data());
     to_form(form, row.data());
-    const double most = largest(row.data(), d);
-    const bool usable = most < kUsable;
-    beyond[at] = !usable;
+    beyond[at] = is_beyond(row.data(), d);
+    const bool usable = !beyond[at];
     if (usable && kernel.precision == Precision::int8) {
-      const double unit = integers_fit(row.data(), d, -limit - 1, limit) ? 1.0 : int8_step(most, limit);
+      const double unit = integers_fit(row.data(), d, -limit - 1, limit) ? 1.0 : int8_step(largest(row.data(), d), limit);
       step[at] = static_cast<float>(2 * unit);
       round_row_int8(row.data(), d, unit, limit, kernel.layout.query_offset, writer.elements(), rounded.data());
     } else if (usable) {
@@ -346,8 +348,7 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
     if (usable) writer.write(data.get(), q);
     const Norms norms = measure(form.metric, row.data(), rounded.data(), d);
     shift[at] = query_term(form, row.data(), norms.square);
-    if (!usable) continue;  // its threshold stays below every score: nothing passes the screen
-    threshold[at] = kNoThreshold;
+    if (!usable) continue;
     if (is_elementwise(form.metric)) {
       norm[at] = round_up(chi2_factor(form.metric) * norms.difference + gamma * norms.rounded + kTiny);
     } else {
@@ -362,7 +363,6 @@ QueriesView PackedQueries::view() const {
           .norm = norm.data(),
           .rest = rest.data(),
           .step = step.data(),
-          .threshold = threshold.data(),
           .tiles = tiles};
 }
 

@@ -43,7 +43,7 @@ class PackedPoints {
   std::vector<std::int32_t> correction_;
 };
 
-// Owns a block of packed queries, padded to whole tiles; padding has threshold -infinity.
+// Owns a block of packed queries, padded to whole tiles.
 struct PackedQueries {
   PackedQueries() = default;
   PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end);
@@ -53,11 +53,14 @@ struct PackedQueries {
   std::int64_t count = 0;
   int tiles = 0;
   AlignedBytes data;
-  std::vector<float> norm, rest, step, threshold;
+  std::vector<float> norm, rest, step;
   std::vector<double> shift;   // what the score leaves out: see query_term
   std::vector<char> beyond;    // rows too large for the screen
 };
 
 int packed_depth(const Kernel& kernel, std::int64_t d);
+
+// Whether a form row is too large for the screen, or could not be brought into its form.
+bool is_beyond(const double* row, std::int64_t d);
 
 }  // namespace tonari

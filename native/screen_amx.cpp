@@ -57,7 +57,7 @@ struct alignas(64) Block {
 // A block's points are judged in parts, so that a survivor costs a look at its neighbours and not at all 32.
 constexpr int kPart = 8, kParts = kPoints / kPart;
 
-template <bool INT8>
+template <bool INT8, bool BOTH>
 class Epilogue {  // turns a finished block's sums into scores, row by row, and judges them
  public:
   explicit Epilogue(const Task& task) : task_(task) {}
@@ -66,6 +66,12 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
     block_ = block;
     row_ = 0;
     for (auto& part : least_) part[0] = part[1] = _mm512_set1_ps(__builtin_inff());
+    if constexpr (BOTH) {
+      for (auto& part : reverse_) part = 0;
+      reverse_limits<Avx512>(task_, block->tile, block->group * kPoints, kPoints, limits_);
+      query_low_[0] = _mm512_loadu_ps(task_.reverse.low + block->tile * kQueries);
+      query_low_[1] = _mm512_loadu_ps(task_.reverse.low + block->tile * kQueries + 16);
+    }
     if constexpr (INT8) {
       const __m512 step = _mm512_set1_ps(-task_.points.group_scale[block->group]);
       factor_[0] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + block->tile * kQueries));
@@ -80,7 +86,14 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
     for (; row_ < end; ++row_) {
       const __m512 own = _mm512_set1_ps(low[row_]);
       __m512(&least)[2] = least_[row_ / kPart];
-      for (int v = 0; v < 2; ++v) least[v] = _mm512_min_ps(least[v], score(row_, v, own));
+      for (int v = 0; v < 2; ++v) {
+        const __m512 s = score(row_, v, own);
+        least[v] = _mm512_min_ps(least[v], s);
+        if constexpr (BOTH) {
+          const __m512 limit = _mm512_set1_ps(limits_[row_]);
+          reverse_[row_ / kPart] |= Avx512::less_equal(_mm512_add_ps(s, query_low_[v]), limit);
+        }
+      }
     }
   }
 
@@ -89,7 +102,7 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
     advance(kPoints);
     for (int part = 0; part < kParts; ++part) {
       const std::uint64_t lanes = survivors<Avx512, 2>(least_[part], task_, block_->group, block_->tile);
-      if (lanes != 0) judge_part(part, lanes);
+      if (lanes != 0 || (BOTH && reverse_[part] != 0)) judge_part(part, lanes);
     }
     block_ = nullptr;
   }
@@ -106,16 +119,20 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
 
   __attribute__((noinline)) void judge_part(int part, std::uint64_t lanes) const {
     const float* low = task_.points.low + block_->group * kPoints;
-    judge<Avx512, kPart, 2>(task_, block_->tile, block_->group * kPoints + part * kPart, lanes, [&](int p, int v) {
-      const int row = part * kPart + p;
-      return score(row, v, _mm512_set1_ps(low[row]));
-    });
+    const std::int64_t first = block_->group * kPoints + part * kPart;
+    const auto scores = [&](int p, int v) { return score(part * kPart + p, v, _mm512_set1_ps(low[part * kPart + p])); };
+    if (lanes != 0) judge<Avx512, kPart, 2>(task_, block_->tile, first, lanes, scores);
+    if constexpr (BOTH) {
+      if (reverse_[part] != 0) judge_reverse<Avx512, kPart, 2>(task_, block_->tile, first, scores);
+    }
   }
 
   const Task& task_;
   Block* block_ = nullptr;
   int row_ = 0;
-  __m512 least_[kParts][2], factor_[2];
+  __m512 least_[kParts][2], factor_[2], query_low_[2];
+  alignas(64) float limits_[kPoints];
+  std::uint32_t reverse_[kParts];
 };
 
 void load_sums(const std::int32_t* sums) {
@@ -165,8 +182,8 @@ class Ahead {
   const std::byte *at_ = nullptr, *end_ = nullptr;
 };
 
-template <bool INT8>
-void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, Epilogue<INT8>& before,
+template <bool INT8, class BEFORE>
+void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, BEFORE& before,
               Ahead& ahead) {
   const int rows = (kPoints + runs - 1) / runs;
   for (int run = 0; run < runs; ++run) {
@@ -184,8 +201,8 @@ void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, i
   }
 }
 
-template <bool INT8>
-void screen_amx(const Task& task) {
+template <bool INT8, bool BOTH>
+void screen_amx_sides(const Task& task) {
   const TileScope tiles;
   const std::byte* points = static_cast<const std::byte*>(task.points.data);
   const std::byte* queries = static_cast<const std::byte*>(task.queries.data);
@@ -199,7 +216,7 @@ void screen_amx(const Task& task) {
   if (waiting == nullptr) std::abort();  // a few hundred kilobytes; nothing can be said without memory
   Block blocks[2];
   int current = 0;
-  Epilogue<INT8> before(task);
+  Epilogue<INT8, BOTH> before(task);
   Ahead ahead(task.queries.tiles);
 
   for (std::int64_t first = task.group_begin; first < task.group_end; first += panel) {
@@ -238,6 +255,12 @@ void screen_amx(const Task& task) {
   }
   before.finish();
   std::free(waiting);
+}
+
+template <bool INT8>
+void screen_amx(const Task& task) {
+  if (task.reverse.threshold != nullptr) return screen_amx_sides<INT8, true>(task);
+  screen_amx_sides<INT8, false>(task);
 }
 
 template <bool INT8>

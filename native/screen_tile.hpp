@@ -11,6 +11,8 @@
 // its own copy, and none may leak into baseline code.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels.hpp"
 
 namespace tonari {
@@ -60,13 +62,89 @@ inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t 
   }
 }
 
+// The other side of a product. From point p's place, query i's score is (s - low_p) + low_i; its errors are those of the
+// product (the same bound), of a(x_p), on which the sum started, and of a(x_i).
+//
+// A limit per point tells in one compare per register whether any lane can matter: s + low_i <= limit_p. It uses the
+// tile's largest bound, and 2^-20 of all that is added pays for the roundings of this shortcut.
+template <class V>
+inline void reverse_limits(const Task& task, int tile, std::int64_t first, int count, float* limits) {
+  const PointsView& points = task.points;
+  const auto norm = V::set1(task.reverse.tile_norm[tile]), rest = V::set1(task.reverse.tile_rest[tile]);
+  for (int p = 0; p < count; p += V::lanes) {
+    const std::int64_t at = first + p;
+    const auto threshold = V::load(task.reverse.threshold + at), low = V::load(points.low + at);
+    auto bound = V::fma(norm, V::load(points.error_query + at), V::mul(rest, V::load(points.error_rest + at)));
+    bound = V::add(bound, V::load(points.error_own + at));
+    const auto size = V::add(V::add(V::abs(threshold), V::abs(low)), bound);
+    const auto exact = V::add(V::add(threshold, low), bound);
+    V::store(limits + p, V::fma(size, V::set1(0x1p-20f), exact));
+  }
+}
+
+template <class V, int POINTS, int VECTORS, class SCORE>
+inline void judge_reverse(const Task& task, int tile, std::int64_t first, SCORE&& score) {
+  const PointsView& points = task.points;
+  for (int v = 0; v < VECTORS; ++v) {
+    const std::int64_t row = (static_cast<std::int64_t>(tile) * VECTORS + v) * V::lanes;
+    const auto norm = V::load(task.queries.norm + row), rest = V::load(task.queries.rest + row);
+    const auto query_low = V::load(task.reverse.low + row), query_own = V::load(task.reverse.own + row);
+    for (int p = 0; p < POINTS; ++p) {
+      const std::int64_t at = first + p;
+      const auto s = V::add(V::sub(score(p, v), V::set1(points.low[at])), query_low);
+      auto bound = V::fma(norm, V::set1(points.error_query[at]), V::mul(rest, V::set1(points.error_rest[at])));
+      bound = V::add(bound, V::set1(points.error_own[at]));
+      const auto lower = V::sub(s, bound);
+      std::uint32_t mask = V::less_equal(lower, V::set1(task.reverse.threshold[at]));
+      if (mask == 0) continue;
+      alignas(64) float lowers[V::lanes], uppers[V::lanes];
+      V::store(lowers, lower);
+      V::store(uppers, V::add(V::add(s, bound), V::add(query_own, query_own)));
+      for (; mask != 0; mask &= mask - 1) {
+        const int i = __builtin_ctz(mask);
+        task.keep_reverse(task.context, at, lowers[i], uppers[i], row + i);
+      }
+    }
+  }
+}
+
 // The same from scores in memory, [point in group][query in tile]; out of line, since most groups hold no survivor.
 template <class V, int POINTS, int VECTORS>
 __attribute__((noinline)) void judge_stored(const Task& task, int tile, std::int64_t group, std::uint64_t lanes,
-                                            const float* scores) {
-  judge<V, POINTS, VECTORS>(task, tile, group * POINTS, lanes, [scores](int p, int v) {
-    return V::load(scores + (p * VECTORS + v) * V::lanes);
-  });
+                                            bool reverse, const float* scores) {
+  const auto score = [scores](int p, int v) { return V::load(scores + (p * VECTORS + v) * V::lanes); };
+  if (lanes != 0) judge<V, POINTS, VECTORS>(task, tile, group * POINTS, lanes, score);
+  if (reverse) judge_reverse<V, POINTS, VECTORS>(task, tile, group * POINTS, score);
+}
+
+// What follows a product: is there anything in it for the queries, or (BOTH) for the points?
+template <class V, bool BOTH, int POINTS, int VECTORS>
+inline void examine(const Task& task, int tile, std::int64_t group, const typename V::F (&score)[POINTS][VECTORS]) {
+  typename V::F least[VECTORS];
+  for (int v = 0; v < VECTORS; ++v) {
+    least[v] = score[0][v];
+    for (int p = 1; p < POINTS; ++p) least[v] = V::min(least[v], score[p][v]);
+  }
+  const std::uint64_t lanes = survivors<V, VECTORS>(least, task, group, tile);
+  std::uint32_t reverse = 0;
+  if constexpr (BOTH) {
+    constexpr int padded = (POINTS + V::lanes - 1) / V::lanes * V::lanes;
+    alignas(64) float limits[padded];
+    reverse_limits<V>(task, tile, group * POINTS, POINTS, limits);
+    typename V::F query_low[VECTORS];
+    for (int v = 0; v < VECTORS; ++v) query_low[v] = V::load(task.reverse.low + (tile * VECTORS + v) * V::lanes);
+    for (int p = 0; p < POINTS; ++p) {
+      const auto limit = V::set1(limits[p]);
+      for (int v = 0; v < VECTORS; ++v) reverse |= V::less_equal(V::add(score[p][v], query_low[v]), limit);
+    }
+  }
+  if (lanes != 0 || reverse != 0) {
+    alignas(64) float scores[POINTS * VECTORS * V::lanes];
+    for (int p = 0; p < POINTS; ++p) {
+      for (int v = 0; v < VECTORS; ++v) V::store(scores + (p * VECTORS + v) * V::lanes, score[p][v]);
+    }
+    judge_stored<V, POINTS, VECTORS>(task, tile, group, lanes, reverse != 0, scores);
+  }
 }
 
 // The three operations of a tile: how a score starts, how one dimension is added, how it ends.
@@ -98,8 +176,8 @@ struct Chi2Op {  // 0 / 0 counts as 0: the denominator is kept above the smalles
   }
 };
 
-template <class V, class OP, int POINTS, int VECTORS>
-void screen_f32(const Task& task) {
+template <class V, class OP, bool BOTH, int POINTS, int VECTORS>
+void screen_f32_sides(const Task& task) {
   using F = typename V::F;
   constexpr int width = VECTORS * V::lanes;
   const std::int64_t depth = task.depth;
@@ -135,28 +213,24 @@ void screen_f32(const Task& task) {
             for (int v = 0; v < VECTORS; ++v) sum[p][v] = V::add(sum[p][v], V::set1(low[p]));
           }
         }
-        F least[VECTORS];
-        for (int v = 0; v < VECTORS; ++v) {
-          least[v] = sum[0][v];
-          for (int p = 1; p < POINTS; ++p) least[v] = V::min(least[v], sum[p][v]);
-        }
-        const std::uint64_t lanes = survivors<V, VECTORS>(least, task, group, tile);
-        if (lanes != 0) {
-          alignas(64) float scores[POINTS * width];
-          for (int p = 0; p < POINTS; ++p) {
-            for (int v = 0; v < VECTORS; ++v) V::store(scores + p * width + v * V::lanes, sum[p][v]);
-          }
-          judge_stored<V, POINTS, VECTORS>(task, tile, group, lanes, scores);
-        }
+        examine<V, BOTH, POINTS, VECTORS>(task, tile, group, sum);
       }
     }
   }
 }
 
+template <class V, class OP, int POINTS, int VECTORS>
+void screen_f32(const Task& task) {
+  if constexpr (std::is_same_v<OP, InnerOp<V>>) {
+    if (task.reverse.threshold != nullptr) return screen_f32_sides<V, OP, true, POINTS, VECTORS>(task);
+  }
+  screen_f32_sides<V, OP, false, POINTS, VECTORS>(task);
+}
+
 // The same for int8 with exact integer sums: V::dot adds four products of bytes per lane.
 //   score = low - (group step * query step) * sum,  the step of the query being packed with its factor 2
-template <class V, int POINTS, int VECTORS>
-void screen_i8(const Task& task) {
+template <class V, bool BOTH, int POINTS, int VECTORS>
+void screen_i8_sides(const Task& task) {
   using F = typename V::F;
   using I = typename V::I;
   constexpr int width = VECTORS * V::lanes;
@@ -189,27 +263,21 @@ void screen_i8(const Task& task) {
           }
         }
         const F step = V::set1(-task.points.group_scale[group]);
-        F factor[VECTORS], least[VECTORS];
+        F score[POINTS][VECTORS];
         for (int v = 0; v < VECTORS; ++v) {
-          factor[v] = V::mul(step, V::load(task.queries.step + tile * width + v * V::lanes));
-          for (int p = 0; p < POINTS; ++p) {
-            const F score = V::fma(V::to_f32(sum[p][v]), factor[v], V::set1(low[p]));
-            least[v] = p == 0 ? score : V::min(least[v], score);
-          }
+          const F factor = V::mul(step, V::load(task.queries.step + tile * width + v * V::lanes));
+          for (int p = 0; p < POINTS; ++p) score[p][v] = V::fma(V::to_f32(sum[p][v]), factor, V::set1(low[p]));
         }
-        const std::uint64_t lanes = survivors<V, VECTORS>(least, task, group, tile);
-        if (lanes != 0) {
-          alignas(64) float scores[POINTS * width];
-          for (int p = 0; p < POINTS; ++p) {
-            for (int v = 0; v < VECTORS; ++v) {
-              V::store(scores + p * width + v * V::lanes, V::fma(V::to_f32(sum[p][v]), factor[v], V::set1(low[p])));
-            }
-          }
-          judge_stored<V, POINTS, VECTORS>(task, tile, group, lanes, scores);
-        }
+        examine<V, BOTH, POINTS, VECTORS>(task, tile, group, score);
       }
     }
   }
+}
+
+template <class V, int POINTS, int VECTORS>
+void screen_i8(const Task& task) {
+  if (task.reverse.threshold != nullptr) return screen_i8_sides<V, true, POINTS, VECTORS>(task);
+  screen_i8_sides<V, false, POINTS, VECTORS>(task);
 }
 
 }  // namespace

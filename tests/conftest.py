@@ -28,8 +28,9 @@ def ladders(metric: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def planned_search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
-    """Search with overrides of the plan, in the arguments that plan() has."""
+    """Search with overrides of the plan, in the arguments that plan() has; one that is None is left to the plan."""
     n, d = points.shape
+    choices = {name: choice for name, choice in choices.items() if choice is not None}
     plan = tonari.plan(n, len(queries), d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | choices)
     return tonari.search(queries, points, k, metric=metric, plan=plan)
 

@@ -1,7 +1,8 @@
 """The certificate bites: take the bound away and answers go wrong; with it they are right, on the same native code.
 
 Two ways to take it away. Pack points that were rounded beforehand: the bound measures what packing loses, and finds
-nothing, while refinement still reads the original rows. Or multiply the bound by zero (`bound_scale` of the native block).
+nothing, while refinement still reads the original rows. Or multiply the bound by zero, with `bound_scale` of the
+native block.
 """
 
 from __future__ import annotations
@@ -82,19 +83,17 @@ def test_rounding_that_is_not_measured_gives_wrong_answers(precision: str, isa: 
     assert wrong_rows(search_seen_as(queries, points, seen, isa, precision), truth) > M // 2
 
 
-def search_with(bound_scale: float, queries: Array, points: Array, patch: pytest.MonkeyPatch, **choices: Any) -> Neighbors:
+def search_with(
+    bound_scale: float, queries: Array, points: Array, patch: pytest.MonkeyPatch, **choices: Any
+) -> Neighbors:
     """Search with the queries' part of every bound multiplied by `bound_scale`."""
-    plan = tonari.plan(
-        len(points), len(queries), points.shape[1], K, dtype=points.dtype, threads=1, **choices
-    )
+    plan = tonari.plan(len(points), len(queries), points.shape[1], K, dtype=points.dtype, threads=1, **choices)
     patch.setattr(engine._native, "RowBlock", functools.partial(_native.RowBlock, bound_scale=bound_scale))
     return search_prepared(queries, PreparedPoints(points, plan), plan)[0]
 
 
 @pytest.mark.parametrize(("precision", "isa"), CASES)
-def test_without_the_bound_tight_clusters_go_wrong(
-    precision: str, isa: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_bound_tight_clusters_go_wrong(precision: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     points = checks.tight_far_clusters(N, D, 1)
     truth = brute(points[:M], points, K)
     choices = {"isa": isa, "ladder": (precision,)}
@@ -106,7 +105,7 @@ def test_without_the_bound_tight_clusters_go_wrong(
 def test_without_the_bound_sums_in_float32_go_wrong(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whole numbers that float32 holds but whose products it does not: packing loses nothing, only sums do. Products of
     # rows have no term of the points' own, so that the queries' part is the whole bound.
-    points = 2.0**20 + np.random.default_rng(0).integers(0, 60, (N, D))
+    points = 2.0**22 + np.random.default_rng(0).integers(0, 30, (N, 128))
     truth = brute(points[:M], points, K, "inner_product")
     choices = {"isa": isa, "ladder": ("float32",), "metric": "inner_product"}
     found = search_with(1.0, points[:M], points, monkeypatch, **choices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_drawn_plans(problem: tuple[Array, Array, int, str], choice: st.DataObje
         "resident": choice.draw(st.booleans()),
     }
     if choice.draw(st.booleans()):
-        choices |= {"sample_stride": stride, "sample_rank": choice.draw(st.integers(1, 2 * k))}
+        choices |= {"point_splits": 1, "sample_stride": stride, "sample_rank": choice.draw(st.integers(1, 2 * k))}
     else:
         choices |= {"point_splits": choice.draw(st.integers(1, 3)), "sample_stride": 0, "sample_rank": 0}
     found = by_plan(queries, points, k, metric, **choices)
@@ -110,10 +111,7 @@ def test_parts_merge_into_the_whole(problem: tuple[Array, Array, int, str], cuts
     queries, points, k, metric = problem
     n = len(points)
     edges = sorted({0, n, *(cut for cut in cuts if cut < n)})
-    parts = [
-        tonari.search(queries, points[a:b], min(k, b - a), metric=metric)
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    parts = [tonari.search(queries, points[a:b], min(k, b - a), metric=metric) for a, b in itertools.pairwise(edges)]
     # Part dtypes follow the inputs, as the whole's does.
     merged = merge_neighbors(parts, edges[:-1], k=k, metric=metric)
     assert_same_neighbors(merged, tonari.search(queries, points, k, metric=metric), metric=metric)

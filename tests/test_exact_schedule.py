@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import checks
@@ -23,7 +24,7 @@ Search = Callable[..., Neighbors]
 N, M, D = 4000, 70, 12
 
 
-@lru_cache(maxsize=None)
+@cache
 def points(kind: str) -> Array:
     if kind == "mixed":  # easy rows, rows that climb, rows full of ties
         parts = (checks.gaussian, checks.tight_far_clusters, checks.duplicates, checks.offset_1e4)
@@ -32,15 +33,13 @@ def points(kind: str) -> Array:
     return np.random.default_rng(1).integers(0, 256, (N, D)).astype(np.uint8)
 
 
-@lru_cache(maxsize=None)
+@cache
 def truth(kind: str, k: int, metric: str = "euclidean") -> Neighbors:
     return brute(points(kind)[:M], points(kind), k, metric)
 
 
 def report_of(queries: Array, rows: Array, k: int, **choices: Any) -> tuple[Neighbors, Report]:
-    plan = tonari.plan(
-        len(rows), len(queries), rows.shape[1], k, dtype=rows.dtype, **{"threads": 1} | choices
-    )
+    plan = tonari.plan(len(rows), len(queries), rows.shape[1], k, dtype=rows.dtype, **{"threads": 1} | choices)
     return search_prepared(queries, PreparedPoints(rows, plan), plan)
 
 
@@ -105,7 +104,7 @@ def test_graphs(schedule: str) -> None:
     assert_same_neighbors(Neighbors(graph.distances, graph.indices), _graph_truth())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _graph_truth() -> Neighbors:
     rows = points("mixed")[:500]
     return brute(rows, rows, 70, self_ids=np.arange(500))
@@ -135,10 +134,7 @@ def test_memory_budget_changes_nothing_but_the_memory(k: int) -> None:
 def test_points_in_parts_and_merged(metric: str) -> None:
     rows, k = points("mixed"), 10
     cuts = [0, 13, 1000, 1001, 3500, N]
-    parts = [
-        tonari.search(rows[:M], rows[a:b], min(k, b - a), metric=metric)
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
-    ]
+    parts = [tonari.search(rows[:M], rows[a:b], min(k, b - a), metric=metric) for a, b in itertools.pairwise(cuts)]
     merged = merge_neighbors(parts, cuts[:-1], k=k, metric=metric)
     assert_same_neighbors(merged, truth("mixed", k, metric), metric=metric)
 

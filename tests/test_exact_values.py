@@ -1,9 +1,9 @@
-"""The exact engine against the plain float64 definition, bit for bit: metrics, dtypes, kernels, hostile data, shapes."""
+"""The exact engine against the plain float64 definition, bit for bit: metrics, dtypes, kernels, data, shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import checks
@@ -37,7 +37,7 @@ def tied(n: int, d: int, seed: int = 0, dtype: npt.DTypeLike = np.float32) -> Ar
     return np.random.default_rng(seed).integers(0, 5, (n, d)).astype(dtype)
 
 
-@lru_cache(maxsize=None)
+@cache
 def hostile_truth(maker: str, n: int, m: int, d: int, k: int, metric: str) -> Neighbors:
     points = made(maker, n, d, metric)
     return brute(points[:m], points, k, metric)
@@ -69,7 +69,7 @@ def test_every_kernel_takes_every_dtype(metric: str, rungs: Rungs, dtype: str, b
     assert_same_neighbors(found, _dtype_truth(dtype, metric), metric=metric)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _dtype_truth(dtype: str, metric: str) -> Neighbors:
     points = np.abs(checks.gaussian(300, 21, 3) * 20).astype(dtype)
     return brute(points[:40], points, 9, metric)
@@ -177,8 +177,8 @@ def test_float64_up_to_the_largest_value_allowed(metric: str) -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1", "linf", "chi2"])
 @pytest.mark.parametrize("k", [1, 3])
 def test_outliers_that_the_scale_did_not_see(metric: str, k: int) -> None:
-    # The scale comes from a sample of the rows: from 65,537 points on, every second row at most is looked at. The screen
-    # holds packed values up to 1e15; here a point beyond that is the nearest, and points below it come close.
+    # The scale comes from a sample of the rows: from 65,537 points on, every second row at most is looked at. The
+    # screen holds packed values up to 1e15; here a point beyond that is the nearest, and points below come close.
     points = np.random.default_rng(6).uniform(0, 0.9, (65_600, 4)).astype(np.float32)
     points[1:14:2] = np.array([[0.4e15], [0.45e15], [0.51e15], [0.8e15], [0.9e15], [1.1e15], [3e30]], np.float32)
     queries = np.array([[0.49e15], [0.98e15], [2e30], [0.5]], np.float32).repeat(4, axis=1)
@@ -210,7 +210,8 @@ def test_graph_excludes_self_by_identity(metric: str, maker: str) -> None:
 def test_graph_of_equal_points_on_every_kernel(rungs: Rungs, capacity: int | None) -> None:
     points = checks.all_equal(300, 4)
     isa, ladder = rungs
-    plan = tonari.plan(300, 300, 4, 8, isa=isa, ladder=ladder, capacity=capacity, threads=1)
+    choices = {} if capacity is None else {"capacity": capacity}
+    plan = tonari.plan(300, 300, 4, 8, isa=isa, ladder=ladder, threads=1, **choices)
     graph = tonari.knn_graph(points, 8, plan=plan)
     expected = [[j for j in range(9) if j != i][:8] for i in range(300)]
     assert graph.indices.tolist() == expected

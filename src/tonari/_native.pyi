@@ -26,11 +26,43 @@ class Form:
 class PackedPoints:
     def __init__(self, kernel: str, form: Form, points: npt.NDArray[Any], begin: int, end: int) -> None: ...
     @property
+    def group(self) -> int: ...
+    @property
     def groups(self) -> int: ...
     @property
     def count(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
+
+class SelfJoin:
+    def __init__(
+        self,
+        kernel: str,
+        form: Form,
+        points: npt.NDArray[Any],
+        k: int,
+        isa: str,
+        self_ids: npt.NDArray[np.int64],
+        double_output: bool,
+        may_climb: bool,
+        capacity: int,
+        growth: int,
+    ) -> None: ...
+    def open(self, begin: int, end: int) -> None: ...
+    def prepare(self, begin: int, end: int, packed: PackedPoints) -> None: ...
+    def finish(
+        self,
+        begin: int,
+        end: int,
+        distances: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+        status: npt.NDArray[np.uint8],
+    ) -> int: ...
+
+class JoinWorker:
+    def __init__(self, join: SelfJoin) -> None: ...
+    def open(self, begin: int, end: int) -> None: ...
+    def screen(self, points: PackedPoints, group_begin: int, group_end: int, both: bool) -> None: ...
 
 class RowBlock:
     def __init__(

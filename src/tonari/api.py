@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari import arrays
 from tonari._native import exact_values
@@ -15,7 +15,7 @@ from tonari.metrics import get_metric
 from tonari.planning import Plan, check_method
 from tonari.planning import plan as make_plan
 from tonari.progress import ProgressLike
-from tonari.results import Neighbors
+from tonari.results import Neighbors, index_dtype
 
 
 def search(
@@ -82,9 +82,15 @@ def search(
     >>> distances.tolist(), indices.tolist()
     ([[0.0, 5.0]], [[0, 1]])
     """
+    check_method(method)
+    arrays.check_device(device)
     kind = arrays.kind_of(queries)
-    index = Index(points, metric=metric, device=device, threads=threads, memory=memory, plan=plan, method=method)
-    found = index._search(index._checked(queries), k, progress=progress, threads=threads)
+    base = _rows(points, "points", metric)
+    rows = _rows(queries, "queries", metric)
+    arrays.same_width(rows, base)
+    k = arrays.check_k(k, len(base), without_self=False)
+    chosen = _plan_for(base, rows, k, metric, threads=threads, memory=memory, plan=plan)
+    found, _ = search_prepared(rows, PreparedPoints(base, chosen, progress), chosen, progress=progress)
     return Neighbors(*(arrays.like(kind, part) for part in found))
 
 
@@ -112,60 +118,34 @@ class Index:
         device: str = "auto",
         threads: int | None = None,
         memory: int | str | None = None,
-        plan: Plan | None = None,
+        progress: ProgressLike = None,
     ) -> None:
         check_method(method)
         arrays.check_device(device)
         self.metric = get_metric(metric).name
         self._threads = arrays.check_threads(threads)
         self._memory = arrays.parse_memory(memory)
-        self._given = plan
-        self._points = self._own(arrays.as_rows(points, "points"), "points")
+        self._points = _rows(points, "points", self.metric)
         self.n, self.d = self._points.shape
-        if plan is not None:
-            _check_plan(plan, n=self.n, d=self.d, metric=self.metric, dtype=self._points.dtype.name)
-        self._prepared: PreparedPoints | None = None
+        # What is packed does not depend on the searches to come.
+        plan = _plan_for(self._points, self._points[:1], 1, self.metric, threads=self._threads, memory=self._memory)
+        self._prepared = PreparedPoints(self._points, plan, progress)
 
     def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
         """The k nearest points of every query; see :func:`search`."""
         kind = arrays.kind_of(queries)
-        found = self._search(self._checked(queries), k, progress=progress, threads=threads)
+        rows = _rows(queries, "queries", self.metric)
+        arrays.same_width(rows, self._points)
+        k = arrays.check_k(k, self.n, without_self=False)
+        threads = arrays.check_threads(threads) or self._threads
+        plan = _plan_for(self._points, rows, k, self.metric, threads=threads, memory=self._memory)
+        if not plan.resident:
+            self._prepared.release()
+        found, _ = search_prepared(rows, self._prepared, plan, progress=progress)
         return Neighbors(*(arrays.like(kind, part) for part in found))
 
     def __repr__(self) -> str:
         return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={self._points.dtype})"
-
-    def _own(self, rows: Any, name: str) -> Any:
-        if get_metric(self.metric).nonnegative:
-            arrays.check_nonnegative(rows, name)
-        return rows
-
-    def _checked(self, queries: Any) -> Any:
-        rows = self._own(arrays.as_rows(queries, "queries"), "queries")
-        arrays.same_width(rows, self._points)
-        return rows
-
-    def _search(
-        self, queries: Any, k: int, *, progress: ProgressLike, threads: int | None, self_ids: Any = None
-    ) -> Neighbors:
-        k = arrays.check_k(k, self.n - (self_ids is not None), without_self=self_ids is not None)
-        plan = self._given
-        if plan is None:
-            plan = make_plan(
-                self.n,
-                len(queries),
-                self.d,
-                k,
-                dtype=self._points.dtype,
-                metric=self.metric,
-                threads=arrays.check_threads(threads) or self._threads,
-                memory=self._memory,
-            )
-        else:
-            _check_plan(plan, m=len(queries), k=k)
-        if self._prepared is None:
-            self._prepared = PreparedPoints(self._points, plan, progress)
-        return search_prepared(queries, self._prepared, plan, self_ids=self_ids, progress=progress)[0]
 
 
 def knn_graph(
@@ -205,41 +185,79 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1).indices.ravel().tolist()
     [1, 0, 1]
     """
-    index = Index(points, metric=metric, method=method, device=device, threads=threads, memory=memory, plan=plan)
-    rows = index._points
-    own = np.arange(index.n, dtype=np.int64)
-    if include_self:
-        k = arrays.check_k(k, index.n, without_self=False)
-        found = (
-            _empty_like(rows, index.n)
-            if k == 1
-            else index._search(rows, k - 1, progress=progress, threads=threads, self_ids=own)
-        )
-        found = _with_self(found, rows, own, index.metric)
+    check_method(method)
+    arrays.check_device(device)
+    rows = _rows(points, "points", metric)
+    n = len(rows)
+    own = np.arange(n, dtype=np.int64)
+    k = arrays.check_k(k, n if include_self else n - 1, without_self=not include_self)
+    others = k - include_self
+    if others == 0:
+        found = _nothing(rows)
     else:
-        found = index._search(rows, k, progress=progress, threads=threads, self_ids=own)
+        chosen = _plan_for(rows, rows, others, metric, threads=threads, memory=memory, plan=plan, self_join=True)
+        prepared = PreparedPoints(rows, chosen, progress)
+        found, _ = search_prepared(rows, prepared, chosen, self_ids=own, progress=progress)
+    if include_self:
+        found = _with_self(found, rows, own, metric)
     return KNNGraph(
-        indices=found.indices, distances=found.distances, metric=index.metric, method="exact", include_self=include_self
+        indices=found.indices, distances=found.distances, metric=metric, method="exact", include_self=include_self
     )
 
 
-def _empty_like(rows: Any, n: int) -> Neighbors:
+def _rows(x: Any, name: str, metric: str) -> npt.NDArray[Any]:
+    """Rows that the metric accepts."""
+    rows = arrays.as_rows(x, name)
+    if get_metric(metric).nonnegative:
+        arrays.check_nonnegative(rows, name)
+    return rows
+
+
+def _plan_for(
+    points: npt.NDArray[Any],
+    queries: npt.NDArray[Any],
+    k: int,
+    metric: str,
+    *,
+    threads: int | None,
+    memory: int | str | None,
+    plan: Plan | None = None,
+    self_join: bool = False,
+) -> Plan:
+    """The caller's plan if there is one, refused where it was made for another problem; else a new one."""
+    n, d = points.shape
+    if plan is None:
+        return make_plan(
+            n,
+            len(queries),
+            d,
+            k,
+            dtype=points.dtype,
+            metric=metric,
+            threads=threads,
+            memory=memory,
+            self_join=self_join,
+        )
+    if threads is not None or memory is not None:
+        raise ValueError("a plan has its own threads and memory: give them to tonari.plan, not beside plan=")
+    facts = {"n": n, "m": len(queries), "d": d, "k": k, "metric": metric, "dtype": points.dtype.name}
+    for name, value in facts.items():
+        if getattr(plan, name) != value:
+            raise ValueError(
+                f"the plan was made for {name}={getattr(plan, name)!r}, but this search has {name}={value!r}"
+            )
+    return plan
+
+
+def _nothing(rows: npt.NDArray[Any]) -> Neighbors:
     value = np.float64 if rows.dtype == np.float64 else np.float32
-    return Neighbors(np.empty((n, 0), value), np.empty((n, 0), np.int32 if n < 2**31 else np.int64))
+    return Neighbors(np.empty((len(rows), 0), value), np.empty((len(rows), 0), index_dtype(len(rows))))
 
 
-def _with_self(found: Neighbors, rows: Any, own: Any, metric: str) -> Neighbors:
+def _with_self(found: Neighbors, rows: npt.NDArray[Any], own: npt.NDArray[np.int64], metric: str) -> Neighbors:
     values = np.zeros((len(rows), 1))
     if metric == "inner_product":
         exact_values(metric, rows, rows, own[:, None], values)
     first = values.astype(found.distances.dtype)
     ids = own[:, None].astype(found.indices.dtype)
     return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))
-
-
-def _check_plan(plan: Plan, **facts: Any) -> None:
-    """Refuse a plan that was made for another problem."""
-    fields = dataclasses.asdict(plan)
-    for name, value in facts.items():
-        if fields[name] != value:
-            raise ValueError(f"the plan was made for {name}={fields[name]!r}, but this search has {name}={value!r}")

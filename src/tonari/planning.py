@@ -27,8 +27,12 @@ _CHUNK_VALUES = 1 << 21
 _GROUPS_FIT = 96
 _QUERY_BLOCK = 256  # queries that share one pass over the points: enough that the product, not memory, sets the pace
 _TILE = 32  # the widest tile of queries
-_BLOCK_BYTES = 32 * MIB  # survivors of one block of queries
+_BLOCK_BYTES = 16 * MIB  # survivors of one block of queries, at most
 _SURVIVOR_BYTES = 16
+JOIN_BLOCK = 288  # rows of a self-join that share one pass; all groups and tiles fit into it
+_JOIN_BYTES = 112 * MIB  # first room for the survivors of all active rows of a self-join
+JOIN_GROWTH = 64 * MIB // _SURVIVOR_BYTES  # survivors they may hold beyond it, together
+STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone
 _SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
 _METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
 
@@ -72,6 +76,9 @@ class Plan:
     sample_stride, sample_rank : int
         Every sample_stride-th group is screened first, and the sample_rank-th smallest bound there becomes the
         threshold for the rest (matsumoto2015); 0 when k is small.
+    active_rows : int
+        For a graph: rows whose survivors are held at once, so that each product of two of them serves both; 0 where
+        every product serves its query alone.
     point_splits : int
         Parts of the points searched side by side when there are fewer blocks of queries than threads.
     adaptive : bool
@@ -100,6 +107,7 @@ class Plan:
     capacity: int
     sample_stride: int
     sample_rank: int
+    active_rows: int
     point_splits: int
     adaptive: bool
     resident: bool
@@ -150,6 +158,7 @@ def plan(
     device: str = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
+    self_join: bool = False,
     **overrides: Any,
 ) -> Plan:
     """Plan the exact search of the k nearest of n points for m queries in d dimensions.
@@ -167,8 +176,11 @@ def plan(
         Default: the processors this process may use.
     memory : int or str, optional
         Bytes beyond the input that may be used, such as "2GB".
+    self_join : bool
+        The queries are the points themselves, as in :func:`tonari.knn_graph`; then m is n and k at most n - 1.
     **overrides
-        isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, point_splits, adaptive or resident.
+        isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, active_rows,
+        point_splits, adaptive or resident.
 
     Raises
     ------
@@ -186,7 +198,9 @@ def plan(
     for name, value in (("n", n), ("m", m), ("d", d)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
-    k = arrays.check_k(k, n, without_self=False)
+    if self_join and m != n:
+        raise ValueError(f"a self-join has as many queries as points, got m={m} and n={n}")
+    k = arrays.check_k(k, n - self_join, without_self=self_join)
     kind = np.dtype(dtype)
     if kind not in arrays.ACCEPTED:
         raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(map(str, arrays.ACCEPTED))}")
@@ -225,28 +239,43 @@ def plan(
         raise ValueError(
             f"point_splits={splits} parts are searched side by side and cannot share a sample: set one of them"
         )
-    capacity = overrides.get("capacity", max(4096, 8 * k))
+    capacity = overrides.get("capacity", max(2048, 4 * k))
 
     packed = n * (_padded(d, ladder[0]) * _BYTES[ladder[0]] + _METADATA_BYTES)
-    in_flight = min(count, blocks * splits)
-    survivors = min(block, m) * (2 * k + 48) * _SURVIVOR_BYTES
-    working = in_flight * (survivors + min(block, m) * _padded(d, "float32") * 4) + 4 * MIB
-    value_bytes = 8 if kind == np.float64 else 4
-    output = m * k * (value_bytes + index_dtype(n).itemsize)
-    resident = bool(overrides.get("resident", True))
     finest = n * (_padded(d, "float32") * 4 + _METADATA_BYTES)
-    adaptive = bool(overrides.get("adaptive", len(ladder) > 1 and blocks >= 4 * count))
-    if budget is not None and packed + working + output > budget:
-        resident = adaptive = False
-        slice_bytes = chunk * (_padded(d, ladder[0]) * 4 + _METADATA_BYTES) * count
-        working += slice_bytes + survivors * max(0, min(blocks, 4 * count) - in_flight)
-        if working + output > budget:
+    slices = count * min(n, chunk) * (_padded(d, "float32") * 4 + _METADATA_BYTES)
+    output = m * k * ((8 if kind == np.float64 else 4) + index_dtype(n).itemsize)
+    row_bytes = max(capacity, 2 * k + 50) * _SURVIVOR_BYTES + _padded(d, "float32") * 4
+    in_flight = min(count, blocks * splits) * min(block, m) * row_bytes
+    working = 4 * MIB + in_flight + (slices if len(ladder) > 1 else 0)  # climbing rows meet points packed by slices
+    resident = bool(overrides.get("resident", True))
+    adaptive = bool(overrides.get("adaptive", resident and len(ladder) > 1 and blocks >= 4 * count))
+    active = _active_rows(n, k) if self_join and resident and get_metric(metric).form == "gemm" and not stride else 0
+    active = overrides.get("active_rows", active)
+    _check_whole("active_rows", active, least=0)
+    if active and (not self_join or active % JOIN_BLOCK):
+        raise ValueError(f"active_rows={active}: expected a multiple of {JOIN_BLOCK}, and only for a self-join")
+    join = min(active, n) * _join_row_bytes(k) + (JOIN_GROWTH * _SURVIVOR_BYTES if active else 0)
+    if budget is not None:
+        if packed + working + join + output > budget:
+            active = join = 0
+        if finest + working + join + output > budget:
+            adaptive = False
+        if packed + working + output > budget:
+            resident = False
+            working = 4 * MIB + slices + min(blocks, STREAM_BLOCKS * count) * min(block, m) * row_bytes
+        if (packed if resident else 0) + working + output > budget:
+            smaller = _smaller_block(block, m) if "query_block" not in overrides else block
+            if smaller < block:
+                return plan(
+                    n, m, d, k, dtype=dtype, metric=metric, method=method, device=device, threads=threads,
+                    memory=memory, self_join=self_join, **overrides, query_block=smaller,
+                )  # fmt: skip
             raise ValueError(
                 f"a memory budget of {budget} bytes cannot hold this search: results take {output} and work takes "
                 f"{working}; allow at least {working + output}, or search the queries in smaller batches"
             )
-    elif budget is not None and finest + working + output > budget:
-        adaptive = False
+    working += join
     seconds = 2.0 * m * n * _padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits)))
     return Plan(
         n=n,
@@ -265,6 +294,7 @@ def plan(
         capacity=capacity,
         sample_stride=stride,
         sample_rank=rank,
+        active_rows=active,
         point_splits=splits,
         adaptive=adaptive,
         resident=resident,
@@ -283,6 +313,7 @@ _OVERRIDES = {
     "capacity",
     "sample_stride",
     "sample_rank",
+    "active_rows",
     "point_splits",
     "adaptive",
     "resident",
@@ -349,10 +380,28 @@ def _padded(d: int, precision: str) -> int:
 
 
 def _query_block(m: int, k: int, threads: int) -> int:
-    room = _BLOCK_BYTES // ((2 * k + 48) * _SURVIVOR_BYTES)
+    room = _BLOCK_BYTES // (max(2048, 4 * k) * _SURVIVOR_BYTES)
     fair = -(-m // (2 * threads))  # two blocks per thread keep all of them busy to the end
     block = min(_QUERY_BLOCK, max(_TILE, fair), max(1, room))
     return min(m, -(-block // _TILE) * _TILE if block > _TILE else block)
+
+
+def _smaller_block(block: int, m: int) -> int:
+    """Half a block, in whole tiles while there are any."""
+    half = min(block, m) // 2
+    return max(1, half // _TILE * _TILE if half > _TILE else half)
+
+
+def _join_row_bytes(k: int) -> int:
+    """First room of one active row: 2 (k + 1) + 24 survivors, and its state."""
+    return (2 * (k + 1) + 24) * _SURVIVOR_BYTES + 128
+
+
+def _active_rows(n: int, k: int) -> int:
+    """Active rows that memory allows, in whole blocks; 0 where too few would pair with each other to gain anything."""
+    whole = -(-n // JOIN_BLOCK) * JOIN_BLOCK
+    active = min(whole, _JOIN_BYTES // _join_row_bytes(k) // JOIN_BLOCK * JOIN_BLOCK)
+    return active if active >= 8 * JOIN_BLOCK and 8 * active >= n else 0
 
 
 def _point_chunk(n: int, d: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,7 +32,7 @@ def default_threads() -> int:
     """
     asked = os.environ.get("TONARI_NUM_THREADS")
     if asked is not None:
-        if not asked.isdigit() or int(asked) < 1:
+        if not (asked.isascii() and asked.isdigit()) or int(asked) < 1:
             raise ValueError(f"TONARI_NUM_THREADS={asked!r}: expected a whole number of at least 1")
         return int(asked)
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -75,24 +75,26 @@ class Workers:
         source = iter(enumerate(tasks))
         lock = threading.Lock()
         results: dict[int, R] = {}
+        errors: list[BaseException] = []  # in order of time
 
         def work() -> None:
-            for at, item in _shared(source, lock):
-                self.check()
-                results[at] = function(item)
+            try:
+                for at, item in _shared(source, lock):
+                    self.check()
+                    results[at] = function(item)
+            except BaseException as error:
+                errors.append(error)
+                self._stop.set()
+                raise
 
         with ThreadPoolExecutor(min(self.threads, len(tasks))) as executor:
-            futures = [executor.submit(work) for _ in range(min(self.threads, len(tasks)))]
+            pending = {executor.submit(work) for _ in range(min(self.threads, len(tasks)))}
             try:
-                pending = set(futures)
                 while pending:
-                    done, pending = wait(pending, timeout=_WAKE_SECONDS, return_when=FIRST_EXCEPTION)
-                    if any(future.exception() is not None for future in done):
-                        break
-            finally:
-                if any(not future.done() or future.exception() is not None for future in futures):
-                    self._stop.set()
-        errors = [error for error in (future.exception() for future in futures) if error is not None]
+                    pending = wait(pending, timeout=_WAKE_SECONDS).not_done
+            except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their slice
+                self._stop.set()
+                raise
         for error in errors:
             if not isinstance(error, Stopped):
                 raise error

@@ -8,6 +8,7 @@ for precision in ladder:                      only rows that the one before coul
 
 from __future__ import annotations
 
+import bisect
 import logging
 import threading
 import time
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from tonari import _native
 from tonari.exact.prepared import PreparedPoints
 from tonari.exact.report import Report
-from tonari.planning import Plan
+from tonari.planning import JOIN_BLOCK, JOIN_GROWTH, STREAM_BLOCKS, Plan
 from tonari.pool import Workers
 from tonari.progress import Progress, ProgressLike
 from tonari.results import Neighbors, index_dtype
@@ -59,29 +60,45 @@ def search_prepared(
     with Progress(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         search = _Search(prepared, plan, Workers(plan.threads), bar, report)
         rung, sampled = prepared.first_rung(plan), plan.sample_rank > 0
-        pilot = plan.query_block * plan.threads if plan.adaptive else m
-        todo: list[tuple[slice | npt.NDArray[np.intp], int, bool]] = [(slice(0, pilot), rung, sampled)]
+        pilot = plan.query_block * plan.threads if plan.adaptive else 0
+        todo: list[tuple[slice | npt.NDArray[np.intp], int, bool]] = []
+        if pilot:
+            head = Neighbors(found.distances[:pilot], found.indices[:pilot])
+            ids = None if self_ids is None else self_ids[:pilot]
+            status = search.rows(queries[:pilot], ids, head, rung=rung, sampled=sampled)
+            if plan.prefers_finer(rung, report.refined / pilot):
+                rung += 1
+                prepared.keep(plan.kernel(plan.ladder[rung]), search.workers)
+                todo += _unfinished(np.arange(pilot), status, rung - 1)
+            else:
+                todo += _unfinished(np.arange(pilot), status, rung)
+        if self_ids is not None and plan.active_rows and prepared.resident(plan.kernel(plan.ladder[rung])):
+            rest = Neighbors(found.distances[pilot:], found.indices[pilot:])
+            status = search.join(self_ids, rest, rung=rung, first=pilot)
+            todo += _unfinished(np.arange(pilot, m), status, rung)
+        else:
+            todo.append((slice(pilot, m), rung, sampled))
         while todo:
             rows, at, with_sample = todo.pop()
             part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
             ids = None if self_ids is None else self_ids[rows]
+            if not isinstance(rows, slice):
+                bar.extend(len(rows) * n)
             status = search.rows(np.ascontiguousarray(queries[rows]), ids, part, rung=at, sampled=with_sample)
             if not isinstance(rows, slice):
                 found.distances[rows], found.indices[rows] = part
-                bar.extend(len(rows) * n)
-            numbers = np.arange(m)[rows]
-            for wanted, next_rung in ((_RESAMPLE, at), (_CLIMB, at + 1)):
-                if np.any(status == wanted):
-                    todo.append((numbers[status == wanted], next_rung, False))
-            if pilot < m:
-                if plan.prefers_finer(rung, report.refined / pilot):
-                    rung += 1
-                    prepared.keep(plan.kernel(plan.ladder[rung]), search.workers)
-                todo.append((slice(pilot, m), rung, sampled))
-                pilot = m
+            todo += _unfinished(np.arange(m)[rows], status, at)
     report.seconds = time.perf_counter() - started
     logger.info("%s", report)
     return found, report
+
+
+def _unfinished(
+    rows: npt.NDArray[np.intp], status: npt.NDArray[np.uint8], rung: int
+) -> list[tuple[slice | npt.NDArray[np.intp], int, bool]]:
+    """What is left to do for rows that ended as `status` says: again without a sample, or one rung up."""
+    again = ((rows[status == _RESAMPLE], rung, False), (rows[status == _CLIMB], rung + 1, False))
+    return [task for task in again if len(task[0])]
 
 
 @dataclass
@@ -130,7 +147,7 @@ class _Search:
         size = plan.query_block
         blocks = [(begin, min(begin + size, len(queries))) for begin in range(0, len(queries), size)]
         packed = self.prepared.resident(kernel)
-        if packed is None:
+        if not packed:
             refined = self._stream(blocks, kernel, new_block, close_block, sampled)
         elif plan.point_splits > 1:
             refined = self._split(blocks, packed, new_block, close_block)
@@ -145,10 +162,94 @@ class _Search:
                 return close_block(bounds, own.block)
 
             refined = sum(self.workers.map(work, blocks))
+        return self._count(status, precision, refined)
+
+    def _count(self, status: npt.NDArray[np.uint8], precision: str, refined: int) -> npt.NDArray[np.uint8]:
         self.report.refined += refined
         self.report.resampled += int(np.count_nonzero(status == _RESAMPLE))
         self.report.certify(precision, int(np.count_nonzero(status == _DONE)))
         return status
+
+    def join(
+        self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, rung: int, first: int
+    ) -> npt.NDArray[np.uint8]:
+        """Search the points for each other, a product of two active rows serving both; rows from `first` on count."""
+        plan, prepared, precision = self.plan, self.prepared, self.plan.ladder[rung]
+        packed = prepared.resident(plan.kernel(precision))
+        join = _native.SelfJoin(
+            plan.kernel(precision),
+            prepared.form,
+            prepared.points,
+            plan.k,
+            plan.isa,
+            self_ids,
+            found.distances.dtype == np.float64,
+            rung + 1 < len(plan.ladder),
+            plan.capacity,
+            JOIN_GROWTH,
+        )
+        n = len(prepared.points)
+        status = np.empty(n - first, np.uint8)
+        refined = 0
+        start = first // JOIN_BLOCK * JOIN_BLOCK
+        for begin in range(start, n, plan.active_rows):
+            end = min(begin + plan.active_rows, n)
+            refined += self._join_active(join, packed, (begin, end), found, status, first)
+        return self._count(status, precision, refined)
+
+    def _join_active(
+        self,
+        join: _native.SelfJoin,
+        packed: list[_native.PackedPoints],
+        active: Bounds,
+        found: Neighbors,
+        status: npt.NDArray[np.uint8],
+        first: int,
+    ) -> int:
+        starts = [bounds[0] for bounds in self.prepared.slices]
+        blocks = [(a, min(a + JOIN_BLOCK, active[1])) for a in range(*active, JOIN_BLOCK)]
+        join.open(*active)
+
+        def prepare(block: Bounds) -> None:
+            self.workers.check()
+            at, begin = bisect.bisect_right(starts, block[0]) - 1, block[0]
+            while begin < block[1]:
+                end = min(block[1], self.prepared.slices[at][1])
+                join.prepare(begin, end, packed[at])
+                at, begin = at + 1, end
+
+        own = threading.local()  # one worker per thread
+
+        def work(block: Bounds) -> None:
+            if not hasattr(own, "worker"):
+                own.worker = _native.JoinWorker(join)
+            own.worker.open(*block)
+            # Points before the active rows and after them are compared for the block alone, and so are its own.
+            for span, both in (
+                ((0, active[0]), False),
+                (block, False),
+                ((block[1], active[1]), True),
+                ((active[1], len(self.prepared.points)), False),
+            ):
+                for (begin, end), part in zip(self.prepared.slices, packed, strict=True):
+                    low, high = max(begin, span[0]), min(end, span[1])
+                    if low < high:
+                        self.workers.check()
+                        groups = ((low - begin) // part.group, -(-(high - begin) // part.group))
+                        own.worker.screen(part, *groups, both)
+                        self.bar.add((block[1] - block[0]) * (high - low) * (1 + both))
+
+        def close(block: Bounds) -> int:
+            self.workers.check()
+            low = max(block[0], first)
+            if low >= block[1]:
+                return 0
+            rows = slice(low - first, block[1] - first)
+            return join.finish(low, block[1], found.distances[rows], found.indices[rows], status[rows])
+
+        self.workers.map(prepare, blocks)
+        self.workers.map(work, blocks)
+        return sum(self.workers.map(close, blocks))
 
     def _screen(
         self,
@@ -193,7 +294,7 @@ class _Search:
     ) -> int:
         """No packed copy at hand: pack a few slices, pass them over some blocks, forget them, go on."""
         threads = self.workers.threads
-        opened = [new_block() for _ in range(min(4 * threads, len(blocks)))]
+        opened = [new_block() for _ in range(min(STREAM_BLOCKS * threads, len(blocks)))]
         refined = 0
         for batch in _batches(blocks, len(opened)):
             tasks = list(zip(batch, opened, strict=False))
@@ -203,6 +304,7 @@ class _Search:
                 for slices in _batches(self.prepared.slices, threads):
                     packed = self.prepared.pack(kernel, slices, self.workers)
                     self._pass_over(tasks, packed, self.plan.sample_stride if sampled else 0, stage)
+                    del packed  # before the next slices are packed: never more than one set
                 if stage:
                     for block in opened:
                         block.end_sample()

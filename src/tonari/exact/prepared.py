@@ -61,14 +61,18 @@ class PreparedPoints:
 
         return workers.map(work, slices)
 
+    def release(self) -> None:
+        """Forget the packed copy; searches then pack slice by slice."""
+        self._packed, self._kernel = [], ""
+
     def first_rung(self, plan: Plan) -> int:
         """The rung of the plan's ladder that the packed copy serves; 0 when none is held."""
         kernels = [plan.kernel(precision) for precision in plan.ladder]
         return kernels.index(self._kernel) if self._kernel in kernels else 0
 
-    def resident(self, kernel: str) -> list[_native.PackedPoints] | None:
-        """The packed copy that is held, if it is for `kernel`."""
-        return self._packed if kernel == self._kernel else None
+    def resident(self, kernel: str) -> list[_native.PackedPoints]:
+        """The packed copy that is held, if it is for `kernel`, else nothing."""
+        return self._packed if kernel == self._kernel else []
 
     @property
     def packed_bytes(self) -> int:

@@ -1,0 +1,223 @@
+#include "row_states.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <stdexcept>
+
+namespace tonari {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
+constexpr std::size_t kPadding = 64;  // the widest tile of queries
+
+// A value no smaller than the k-th smallest and close above it, which is all that a threshold needs: values are counted
+// in bins between the least and the largest, and the largest of the k-th one's bin and below is taken.
+float at_least_kth(std::vector<float>& values, std::int64_t k) {
+  constexpr int bins = 256;
+  constexpr std::size_t few = 64;
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const float low = *least, scale = (bins - 1) / (*most - low);
+  if (values.size() >= few && scale > 0 && scale < kInfinity) {
+    std::int32_t counts[bins] = {};
+    const auto bin = [low, scale](float value) { return static_cast<int>((value - low) * scale); };
+    for (float value : values) ++counts[bin(value)];
+    std::int64_t below = 0;
+    int last = 0;
+    while (below + counts[last] < k) below += counts[last++];
+    if (counts[last] <= k / 8 + 8) {
+      float kth = low;
+      for (float value : values) kth = bin(value) <= last && value > kth ? value : kth;
+      return kth;
+    }
+  }
+  std::nth_element(values.begin(), values.begin() + (k - 1), values.end());
+  return values[static_cast<std::size_t>(k - 1)];
+}
+
+}  // namespace
+
+RowStates::RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec,
+                     Isa isa)
+    : form_(form),
+      queries_(queries),
+      points_(points),
+      spec_(spec),
+      bounds_(form, spec.double_output),
+      exact_values_(exact_values(isa)),
+      wanted_(spec.k + (spec.self_ids != nullptr ? 1 : 0)),
+      growth_(spec.growth) {}
+
+void RowStates::open(std::int64_t begin, std::int64_t count, std::int64_t room) {
+  begin_ = begin, count_ = count;
+  if (std::ssize(rows_) < count) rows_.resize(static_cast<std::size_t>(count));
+  thresholds_.assign(static_cast<std::size_t>(count) + kPadding, -kInfinity);
+  for (std::int64_t r = 0; r < count; ++r) {
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    row.was_sampled = row.climbs = row.beyond = false;
+    row.survivors.clear();
+    row.settled.clear();
+    row.survivors.reserve(static_cast<std::size_t>(2 * wanted_ + room));
+  }
+}
+
+void RowStates::start(std::int64_t r, double shift, bool beyond) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  row.shift = shift;
+  row.beyond = beyond;
+  set_threshold(r, beyond ? -kInfinity : kNoThreshold);
+}
+
+// Other threads may be reading thresholds while this one falls; an old value only lets more through.
+void RowStates::set_threshold(std::int64_t r, float value) {
+  std::atomic_ref<float>(thresholds_[static_cast<std::size_t>(r)]).store(value, std::memory_order_relaxed);
+}
+
+void RowStates::keep(std::int64_t r, Survivor survivor, bool sampling, Scratch& scratch) {
+  std::vector<Survivor>& survivors = rows_[static_cast<std::size_t>(r)].survivors;
+  survivors.push_back(survivor);
+  if (survivors.size() == survivors.capacity()) make_room(r, sampling, scratch);
+}
+
+void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  condense(r, sampling ? spec_.sample_rank : wanted_, scratch);
+  const auto held = static_cast<std::int64_t>(row.survivors.size());
+  const auto room = static_cast<std::int64_t>(row.survivors.capacity());
+  if (held * 4 <= room * 3) return;
+  if (room < spec_.capacity && growth_.load(std::memory_order_relaxed) >= room) {
+    growth_.fetch_sub(room, std::memory_order_relaxed);
+    row.survivors.reserve(static_cast<std::size_t>(room * 2));
+  } else if (spec_.may_climb) {
+    row.climbs = true;
+    row.survivors.clear();
+    set_threshold(r, -kInfinity);
+  } else {
+    settle(r, scratch);
+  }
+}
+
+void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
+  const auto at = static_cast<std::size_t>(r);
+  std::vector<Survivor>& survivors = rows_[at].survivors;
+  if (static_cast<std::int64_t>(survivors.size()) < rank) return;
+  scratch.uppers.clear();
+  for (const Survivor& survivor : survivors) scratch.uppers.push_back(survivor.upper);
+  const float kth = at_least_kth(scratch.uppers, rank);
+  const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
+  const float threshold = std::min(thresholds_[at], bound);
+  set_threshold(r, threshold);
+  std::size_t kept = 0;  // without branches: half of them would be guessed wrong
+  for (const Survivor& survivor : survivors) {
+    survivors[kept] = survivor;
+    kept += survivor.lower <= threshold;
+  }
+  survivors.resize(kept);
+}
+
+void RowStates::end_sample(Scratch& scratch) {
+  for (std::int64_t r = 0; r < count_; ++r) {
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    if (row.climbs || row.beyond) continue;
+    condense(r, spec_.sample_rank, scratch);
+    row.sampled = thresholds_[static_cast<std::size_t>(r)];
+    row.was_sampled = row.sampled < kNoThreshold;
+  }
+}
+
+void RowStates::absorb(RowStates& other) {
+  for (std::int64_t r = 0; r < count_; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    Row &row = rows_[at], &more = other.rows_[at];
+    row.climbs |= more.climbs;
+    row.survivors.insert(row.survivors.end(), more.survivors.begin(), more.survivors.end());
+    row.settled.insert(row.settled.end(), more.settled.begin(), more.settled.end());
+    set_threshold(r, std::min(thresholds_[at], other.thresholds_[at]));
+    more.survivors.clear();
+    more.settled.clear();
+  }
+}
+
+void RowStates::rank_exactly(std::int64_t r, Scratch& scratch) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  const std::vector<std::int64_t>& ids = scratch.ids;
+  const ExactQuery query = exact_query(form_.metric, queries_, begin_ + r);
+  scratch.values.resize(ids.size());
+  exact_values_(form_.metric, query, points_, ids.data(), std::ssize(ids), scratch.values.data());
+  row.settled.reserve(row.settled.size() + ids.size());
+  const std::int64_t self = spec_.self_ids != nullptr ? spec_.self_ids[begin_ + r] : -1;
+  for (std::size_t j = 0; j < ids.size(); ++j) {
+    if (ids[j] != self) row.settled.push_back({bounds_.key(bounds_.returned(scratch.values[j])), ids[j]});
+  }
+}
+
+void RowStates::refine(std::int64_t r, Scratch& scratch) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  scratch.ids.clear();
+  for (const Survivor& survivor : row.survivors) scratch.ids.push_back(survivor.id);
+  row.survivors.clear();
+  rank_exactly(r, scratch);
+}
+
+void RowStates::settle(std::int64_t r, Scratch& scratch) {
+  const auto at = static_cast<std::size_t>(r);
+  Row& row = rows_[at];
+  refine(r, scratch);
+  keep_smallest(row.settled, spec_.k);
+  if (std::ssize(row.settled) < spec_.k) return;
+  const double worst = std::max_element(row.settled.begin(), row.settled.end())->key;
+  const float bound = bounds_.threshold_from_value(bounds_.key(worst), row.shift);
+  set_threshold(r, std::min(thresholds_[at], bound));
+}
+
+void RowStates::search_exactly(std::int64_t r, std::int64_t begin, std::int64_t end, Scratch& scratch) {
+  constexpr std::int64_t batch = 4096;
+  for (std::int64_t first = begin; first < end; first += batch) {
+    scratch.ids.clear();
+    for (std::int64_t id = first; id < std::min(first + batch, end); ++id) scratch.ids.push_back(id);
+    rank_exactly(r, scratch);
+    keep_smallest(rows_[static_cast<std::size_t>(r)].settled, spec_.k);
+  }
+}
+
+bool RowStates::sample_was_enough(const Row& row) const {
+  if (std::ssize(row.settled) < spec_.k) return false;
+  return bounds_.threshold_from_value(bounds_.key(row.settled.back().key), row.shift) <= row.sampled;
+}
+
+template <class Value, class Index>
+std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* distances, Index* indices,
+                               std::uint8_t* status, Scratch& scratch) {
+  std::int64_t refined = 0;
+  for (std::int64_t r = first; r < last; ++r) {
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    RowStatus& end = reinterpret_cast<RowStatus*>(status)[r - first];
+    end = row.climbs ? RowStatus::climb : RowStatus::done;
+    if (row.climbs) continue;
+    condense(r, wanted_, scratch);
+    refined += std::ssize(row.survivors);
+    refine(r, scratch);
+    sort_ranked(row.settled);
+    if (std::ssize(row.settled) > spec_.k) row.settled.resize(static_cast<std::size_t>(spec_.k));
+    if (row.was_sampled && !sample_was_enough(row)) {
+      end = RowStatus::resample;
+      continue;
+    }
+    if (std::ssize(row.settled) < spec_.k) throw std::logic_error("a row lost neighbours: its bound does not hold");
+    Value* out_distances = distances + (r - first) * spec_.k;
+    Index* out_indices = indices + (r - first) * spec_.k;
+    for (const Ranked& item : row.settled) {
+      *out_distances++ = static_cast<Value>(bounds_.key(item.key)) + Value{0};  // no negative zero
+      *out_indices++ = static_cast<Index>(item.id);
+    }
+  }
+  return refined;
+}
+
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, float*, std::int32_t*, std::uint8_t*, Scratch&);
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, float*, std::int64_t*, std::uint8_t*, Scratch&);
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, double*, std::int32_t*, std::uint8_t*, Scratch&);
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, double*, std::int64_t*, std::uint8_t*, Scratch&);
+
+}  // namespace tonari

@@ -1,0 +1,130 @@
+"""The plan: pure, frozen, readable, within its budget, and strict about overrides."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Any
+
+import checks
+import numpy as np
+import pytest
+from checks import assert_same_neighbors
+
+import tonari
+from tonari import _native
+from tonari.metrics import METRICS
+from tonari.reference import brute
+
+
+def test_same_arguments_same_plan() -> None:
+    first, second = (tonari.plan(10_000, 500, 32, 10, threads=2) for _ in range(2))
+    assert first == second
+    assert first != tonari.plan(10_000, 500, 32, 11, threads=2)
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        tonari.plan(100, 10, 4, 2).k = 3  # type: ignore[misc]
+
+
+def test_a_plan_survives_json_and_reads_as_a_table() -> None:
+    plan = tonari.plan(10_000, 500, 32, 10, threads=2)
+    fields = json.loads(json.dumps(plan.as_dict()))
+    assert fields["ladder"] == list(plan.ladder)
+    assert fields["total_bytes"] == plan.total_bytes == plan.packed_bytes + plan.working_bytes + plan.output_bytes
+    shown = dict(line.split(maxsplit=1) for line in str(plan).splitlines())
+    assert set(shown) == set(fields)
+    assert shown["n"] == "10,000"
+    assert shown["isa"] == plan.isa
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_rung_has_a_kernel(metric: str) -> None:
+    for isa in _native.supported_isas():
+        plan = tonari.plan(100, 10, 4, 2, metric=metric, isa=isa)
+        assert plan.ladder[-1] == "float32"
+        assert {plan.kernel(precision) for precision in plan.ladder} <= set(_native.kernel_names())
+
+
+def test_few_queries_split_the_points_and_many_do_not() -> None:
+    assert tonari.plan(1_000_000, 1, 128, 10, threads=4).point_splits == 4
+    many = tonari.plan(1_000_000, 10_000, 128, 10, threads=4)
+    assert many.point_splits == 1
+    assert -(-10_000 // many.query_block) >= 8
+
+
+def test_output_bytes_are_those_of_the_result() -> None:
+    for dtype in ("float32", "float64", "uint8"):
+        plan = tonari.plan(50, 10, 4, 3, dtype=dtype)
+        found = tonari.search(np.ones((10, 4), dtype), np.ones((50, 4), dtype), 3)
+        assert plan.output_bytes == sum(part.nbytes for part in found)
+
+
+def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
+    problem = {"n": 200_000, "m": 1000, "d": 64, "k": 10, "threads": 2}
+    free = tonari.plan(**problem)
+    assert free.resident
+    assert tonari.plan(**problem, memory=free.total_bytes) == free
+    tight = tonari.plan(**problem, memory=free.total_bytes - 1, point_chunk=960)
+    assert not tight.resident
+    assert tight.total_bytes < free.total_bytes
+    with pytest.raises(ValueError, match=r"budget of 1000000 bytes cannot hold") as refused:
+        tonari.plan(**problem, memory="1MB", point_chunk=960)
+    least = int(re.search(r"allow at least (\d+)", str(refused.value))[1])  # type: ignore[index]
+    assert tonari.plan(**problem, memory=least, point_chunk=960).total_bytes <= least
+    with pytest.raises(ValueError, match="cannot hold"):
+        tonari.plan(**problem, memory=least - 1, point_chunk=960)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ({"tile": 3}, r"cannot override tile; these can be: .*capacity, isa, ladder"),
+        ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'; it can run generic"),
+        ({"ladder": ("float8",)}, r"ladder=\('float8',\): expected a tuple that rises through int8"),
+        ({"ladder": ("int8",), "metric": "l1"}, r"no int8 kernel for l1"),
+        ({"ladder": "float32"}, "ladder"),
+        ({"point_chunk": 100}, r"point_chunk must be a multiple of 96, got 100"),
+        ({"point_chunk": -96}, "point_chunk"),
+        ({"point_chunk": 0}, "point_chunk"),
+        ({"query_block": -1}, "query_block"),
+        ({"query_block": 0}, "query_block"),
+        ({"capacity": -5}, "capacity"),
+        ({"capacity": 0}, "capacity"),
+        ({"point_splits": -1}, "point_splits"),
+        ({"point_splits": 0}, "point_splits"),
+        ({"sample_rank": 5, "sample_stride": 0}, "sample_"),
+        ({"sample_rank": 5, "sample_stride": -3}, "sample_"),
+        ({"sample_rank": -1, "sample_stride": 3}, "sample_"),
+        ({"n": 0}, r"n must be at least 1, got 0"),
+        ({"m": 0}, r"m must be at least 1, got 0"),
+        ({"d": -1}, r"d must be at least 1, got -1"),
+        ({"k": 501}, r"k=501: the largest k is 500, as there are 500 points"),
+        ({"dtype": "int32"}, r"dtype int32 is not searched; expected one of float32, float16"),
+    ],
+    ids=str,
+)
+def test_what_cannot_work_is_refused(override: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tonari.plan(**({"n": 500, "m": 500, "d": 4, "k": 9} | override))
+
+
+@pytest.mark.parametrize(
+    "override", [{"query_block": 1.5}, {"point_chunk": "many"}, {"capacity": 3.5}, {"point_splits": "2"}], ids=str
+)
+def test_overrides_of_a_wrong_type_are_refused_by_name(override: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError), match=next(iter(override))):
+        tonari.plan(500, 500, 4, 9, **override)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [{"sample_rank": 10**6, "sample_stride": 4}, {"point_splits": 100, "threads": 2}, {"query_block": 10**6}],
+    ids=str,
+)
+def test_odd_overrides_that_work(override: dict[str, Any]) -> None:
+    rows = checks.gaussian(500, 4)
+    plan = tonari.plan(500, 500, 4, 9, **override)
+    assert_same_neighbors(tonari.search(rows, rows, 9, plan=plan), brute(rows, rows, 9))

@@ -1,0 +1,142 @@
+"""Threads: order, errors, stopping, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tonari.pool import Stopped, Workers, _cgroup_processors, default_threads
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_stays() -> object:
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) == before
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_results_are_in_the_order_of_the_items(threads: int) -> None:
+    def slow_first(item: int) -> int:
+        time.sleep(0.01 if item == 0 else 0)
+        return item * item
+
+    assert Workers(threads).map(slow_first, range(40)) == [item * item for item in range(40)]
+    assert Workers(threads).map(slow_first, []) == []
+
+
+def test_one_thread_is_the_callers_own() -> None:
+    assert set(Workers(1).map(lambda _: threading.get_ident(), range(3))) == {threading.get_ident()}
+    assert threading.get_ident() not in Workers(2).map(lambda _: threading.get_ident(), range(3))
+
+
+def test_tasks_run_side_by_side() -> None:
+    meeting = threading.Barrier(3, timeout=10)
+    Workers(3).map(lambda _: meeting.wait(), range(3))  # a barrier that one thread alone would break
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_stops_the_rest(threads: int) -> None:
+    started: list[int] = []
+    workers = Workers(threads)
+
+    def work(item: int) -> None:
+        started.append(item)
+        if item == 4:
+            raise ZeroDivisionError("the fourth")
+        time.sleep(0.001)
+
+    with pytest.raises(ZeroDivisionError, match="the fourth"):
+        workers.map(work, range(10_000))
+    assert len(started) < 1000
+
+
+def test_the_first_error_is_the_one_raised() -> None:
+    second_failed = threading.Event()
+
+    def work(item: int) -> None:
+        if item == 1:
+            second_failed.set()
+            raise KeyError("first in time")
+        second_failed.wait(10)
+        time.sleep(0.3)
+        raise IndexError("later")
+
+    with pytest.raises(KeyError, match="first in time"):
+        Workers(2).map(work, [0, 1])
+
+
+def test_running_tasks_are_told_to_stop() -> None:
+    workers = Workers(2)
+    stopped = threading.Event()
+    running = threading.Event()
+
+    def work(item: int) -> None:
+        if item == 1:
+            running.wait(10)
+            raise RuntimeError("enough")
+        running.set()
+        deadline = time.monotonic() + 10
+        try:
+            while time.monotonic() < deadline:
+                workers.check()
+                time.sleep(0.001)
+        except Stopped:
+            stopped.set()
+            raise
+
+    with pytest.raises(RuntimeError, match="enough"):
+        workers.map(work, [0, 1])
+    assert stopped.is_set()
+
+
+def test_check_is_silent_while_nothing_is_wrong() -> None:
+    workers = Workers(2)
+    workers.check()
+    assert workers.map(lambda item: workers.check() or item, range(4)) == [0, 1, 2, 3]
+    workers.check()
+
+
+def test_an_interrupt_raised_in_a_task_comes_out() -> None:
+    def work(item: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2).map(work, range(4))
+
+
+def test_threads_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TONARI_NUM_THREADS", "5")
+    assert default_threads() == 5
+    for text in ("0", "-1", "two", "1.5", "", " "):
+        monkeypatch.setenv("TONARI_NUM_THREADS", text)
+        with pytest.raises(ValueError, match=f"TONARI_NUM_THREADS={text!r}: expected a whole number of at least 1"):
+            default_threads()
+    monkeypatch.delenv("TONARI_NUM_THREADS")
+    assert 1 <= default_threads() <= len(os.sched_getaffinity(0))
+
+
+def test_affinity_limits_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TONARI_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
+    assert default_threads() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "processors"),
+    [
+        ("max 100000\n", None),
+        ("200000 100000\n", 2),
+        ("150000 100000\n", 2),
+        ("10000 100000\n", 1),
+        ("nonsense\n", None),
+    ],
+)
+def test_quota_of_a_container(text: str, processors: int | None, tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text(text)
+    assert _cgroup_processors(tmp_path) == processors
+    assert _cgroup_processors(tmp_path / "elsewhere") is None
