@@ -66,11 +66,11 @@ float Bounds::threshold_from_score(double score, double shift) const {
   switch (form_.metric) {
     case Metric::sqeuclidean:
     case Metric::euclidean: {
-      const double square = std::fmax(0.0, score + shift + (std::fabs(score) + shift) * kSlack) / (scale * scale);
+      const double square = std::fmax(0.0, score + shift + (std::fabs(score) + shift) * kSlack) / scale / scale;
       return threshold_from_value(form_.metric == Metric::euclidean ? std::sqrt(square) * (1 + kSlack) : square, shift);
     }
     case Metric::inner_product:
-      return threshold_from_value((shift - score / 2 - (std::fabs(shift) + std::fabs(score)) * kSlack) / (scale * scale),
+      return threshold_from_value((shift - score / 2 - (std::fabs(shift) + std::fabs(score)) * kSlack) / scale / scale,
                                   shift);
     case Metric::cosine:
     case Metric::correlation: return threshold_from_value(std::fmax(0.0, 1 + score / 2 + kSlack), shift);

@@ -287,7 +287,7 @@ def test_every_override_is_an_option() -> None:
 def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
     assert f"the largest k is {N - 1}" in _refused("plan", "points.fbin", "-k", str(N), code=1)
     assert _json("plan", "points.fbin", "-k", str(N), "--queries", "1")["k"] == N
-    assert "no int3 kernel" in _refused("plan", "points.fbin", "-k", "1", "--ladder", "int3", code=1)
+    assert "ladder=('int3',): expected" in _refused("plan", "points.fbin", "-k", "1", "--ladder", "int3", code=1)
     np.save("whole.npy", np.ones((9, 2), np.int32))
     assert "int32 is not searched" in _refused("plan", "whole.npy", "-k", "1", code=1)
 
@@ -326,7 +326,7 @@ def test_outputs_that_cannot_be_written(folder: Path) -> None:
     for output, code, said in (
         ("g.txt", 2, "expected .npz"),
         ("g.ibin", 2, "expected .npz"),
-        ("no/g.npz", 1, "the directory no does not exist"),
+        ("no/g.npz", 1, "no does not exist"),
         ("points.fbin/g.npz", 1, "is a file, not a directory"),
         (".", 1, "is a directory"),
     ):

@@ -1,13 +1,11 @@
 """The certificate bites: take the bound away and answers go wrong; with it they are right, on the same native code.
 
-Two ways to take it away. Pack points that were rounded beforehand: the bound measures what packing loses, and finds
-nothing, while refinement still reads the original rows. Or multiply the bound by zero, with `bound_scale` of the
-native block.
+The bound is brought to zero by packing points that were rounded beforehand: it measures what packing loses, and finds
+nothing, while refinement still reads the original rows.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import checks
@@ -18,7 +16,7 @@ from checks import assert_same_neighbors
 
 import tonari
 from tonari import _native
-from tonari.exact import PreparedPoints, engine, search_prepared
+from tonari.exact import PreparedPoints, search_prepared
 from tonari.pool import Workers
 from tonari.reference import brute
 from tonari.results import Neighbors
@@ -41,7 +39,9 @@ class SeenAs(PreparedPoints):
         self.seen = seen
         self.form = _native.Form(plan.metric, [0.0] * points.shape[1], 1.0)  # rows are packed as they are
 
-    def pack(self, kernel: str, slices: list[tuple[int, int]], workers: Workers) -> list[_native.PackedPoints]:
+    def pack(
+        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Any = None
+    ) -> list[_native.PackedPoints]:
         return [_native.PackedPoints(kernel, self.form, self.seen, *bounds) for bounds in slices]
 
 
@@ -81,33 +81,3 @@ def test_rounding_that_is_not_measured_gives_wrong_answers(precision: str, isa: 
     truth = brute(queries, points, K)
     assert_same_neighbors(search_seen_as(queries, points, points, isa, precision), truth)
     assert wrong_rows(search_seen_as(queries, points, seen, isa, precision), truth) > M // 2
-
-
-def search_with(
-    bound_scale: float, queries: Array, points: Array, patch: pytest.MonkeyPatch, **choices: Any
-) -> Neighbors:
-    """Search with the queries' part of every bound multiplied by `bound_scale`."""
-    plan = tonari.plan(len(points), len(queries), points.shape[1], K, dtype=points.dtype, threads=1, **choices)
-    patch.setattr(engine._native, "RowBlock", functools.partial(_native.RowBlock, bound_scale=bound_scale))
-    return search_prepared(queries, PreparedPoints(points, plan), plan)[0]
-
-
-@pytest.mark.parametrize(("precision", "isa"), CASES)
-def test_without_the_bound_tight_clusters_go_wrong(precision: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = checks.tight_far_clusters(N, D, 1)
-    truth = brute(points[:M], points, K)
-    choices = {"isa": isa, "ladder": (precision,)}
-    assert_same_neighbors(search_with(1.0, points[:M], points, monkeypatch, **choices), truth)
-    assert wrong_rows(search_with(0.0, points[:M], points, monkeypatch, **choices), truth) > M // 2
-
-
-@pytest.mark.parametrize("isa", kernels_of("float32"))
-def test_without_the_bound_sums_in_float32_go_wrong(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whole numbers that float32 holds but whose products it does not: packing loses nothing, only sums do. Products of
-    # rows have no term of the points' own, so that the queries' part is the whole bound.
-    points = 2.0**22 + np.random.default_rng(0).integers(0, 30, (N, 128))
-    truth = brute(points[:M], points, K, "inner_product")
-    choices = {"isa": isa, "ladder": ("float32",), "metric": "inner_product"}
-    found = search_with(1.0, points[:M], points, monkeypatch, **choices)
-    assert_same_neighbors(found, truth, metric="inner_product")
-    assert wrong_rows(search_with(0.0, points[:M], points, monkeypatch, **choices), truth) > M // 2

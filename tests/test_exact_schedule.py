@@ -123,8 +123,8 @@ def test_environment_chooses_the_kernel(isa: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("k", [10, 80])
 def test_memory_budget_changes_nothing_but_the_memory(k: int) -> None:
     rows = points("mixed")
-    free = tonari.plan(N, M, D, k, threads=2)
-    tight = tonari.plan(N, M, D, k, threads=2, memory=free.total_bytes - 1, point_chunk=96)
+    free = tonari.plan(N, M, D, k, threads=2, point_chunk=96, query_block=M)
+    tight = tonari.plan(N, M, D, k, threads=2, memory=free.total_bytes - 1, point_chunk=96, query_block=M)
     assert free.resident
     assert not tight.resident
     assert_same_neighbors(tonari.search(rows[:M], rows, k, plan=tight), truth("mixed", k))
@@ -210,3 +210,45 @@ def test_repeated_searches_of_an_index_do_not_disturb_each_other() -> None:
     for k in (10, 80, 10):
         assert_same_neighbors(index.search(rows[:M], k), truth("mixed", k))
         assert_same_neighbors(index.search(rows[:3], k), Neighbors(*(part[:3] for part in truth("mixed", k))))
+
+
+SELF_JOINS = [
+    {"active_rows": 0},
+    {"active_rows": 288, "threads": 1},
+    {"active_rows": 288 * 2, "threads": 3, "point_chunk": 96},
+    {"active_rows": 288 * 20, "threads": 2, "point_chunk": 480, "adaptive": True},
+    {"active_rows": 288 * 20, "threads": 3, "capacity": 1},
+]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product", "correlation"])
+@pytest.mark.parametrize("choices", SELF_JOINS, ids=str)
+def test_a_product_of_two_rows_serves_both(metric: str, choices: dict[str, Any]) -> None:
+    rows, k = points("mixed")[:1900], 7
+    truth_of_all = brute(rows, rows, k, metric, self_ids=np.arange(len(rows)))
+    for isa in tonari._native.supported_isas():
+        plan = tonari.plan(len(rows), len(rows), D, k, metric=metric, self_join=True, isa=isa, **choices)
+        graph = tonari.knn_graph(rows, k, metric=metric, plan=plan)
+        assert_same_neighbors(Neighbors(graph.distances, graph.indices), truth_of_all, metric=metric)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float64"])
+def test_self_join_of_rows_beyond_the_screen_and_of_bytes(dtype: str) -> None:
+    rows = checks.gaussian(1500, 9, 3, np.float64) * 30 + 128
+    rows = rows.clip(0, 255).astype(dtype)
+    if dtype == "float64":
+        rows[5::400] *= 1e40  # the others vanish beside these once packed: only exact values tell them apart
+    plan = tonari.plan(1500, 1500, 9, 5, dtype=dtype, self_join=True, active_rows=288 * 6)
+    graph = tonari.knn_graph(rows, 5, plan=plan)
+    expected = brute(rows, rows, 5, self_ids=np.arange(1500))
+    assert_same_neighbors(Neighbors(graph.distances, graph.indices), expected)
+
+
+def test_self_join_is_planned_where_it_pays() -> None:
+    assert tonari.plan(20_000, 20_000, 32, 10, self_join=True).active_rows >= 20_000
+    assert tonari.plan(20_000, 20_000, 32, 10).active_rows == 0
+    assert tonari.plan(20_000, 20_000, 32, 10, metric="l1", self_join=True).active_rows == 0
+    with pytest.raises(ValueError, match="as many queries as points"):
+        tonari.plan(100, 99, 4, 2, self_join=True)
+    with pytest.raises(ValueError, match="multiple of 288"):
+        tonari.plan(9000, 9000, 4, 2, self_join=True, active_rows=100)

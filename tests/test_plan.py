@@ -63,19 +63,19 @@ def test_output_bytes_are_those_of_the_result() -> None:
 
 
 def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
-    problem = {"n": 200_000, "m": 1000, "d": 64, "k": 10, "threads": 2}
+    problem = {"n": 200_000, "m": 1000, "d": 64, "k": 10, "threads": 2, "point_chunk": 960, "query_block": 32}
     free = tonari.plan(**problem)
     assert free.resident
-    assert tonari.plan(**problem, memory=free.total_bytes) == free
-    tight = tonari.plan(**problem, memory=free.total_bytes - 1, point_chunk=960)
+    assert tonari.plan(**problem, memory=10 * free.total_bytes) == free
+    tight = tonari.plan(**problem, memory=free.total_bytes - 1)
     assert not tight.resident
     assert tight.total_bytes < free.total_bytes
     with pytest.raises(ValueError, match=r"budget of 1000000 bytes cannot hold") as refused:
-        tonari.plan(**problem, memory="1MB", point_chunk=960)
+        tonari.plan(**problem, memory="1MB")
     least = int(re.search(r"allow at least (\d+)", str(refused.value))[1])  # type: ignore[index]
-    assert tonari.plan(**problem, memory=least, point_chunk=960).total_bytes <= least
+    assert tonari.plan(**problem, memory=least).total_bytes <= least
     with pytest.raises(ValueError, match="cannot hold"):
-        tonari.plan(**problem, memory=least - 1, point_chunk=960)
+        tonari.plan(**problem, memory=least - 1)
 
 
 @pytest.mark.parametrize(

@@ -221,62 +221,28 @@ def plan(
     for name in ("query_block", "point_chunk", "capacity", "point_splits"):
         if name in overrides:
             _check_whole(name, overrides[name], least=1)
-    block = overrides.get("query_block", _query_block(m, k, count))
+    block = min(m, overrides.get("query_block", _query_block(m, k, count)))
     chunk = overrides.get("point_chunk", _point_chunk(n, d))
     if chunk % _GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {_GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
-    splits = overrides.get("point_splits", max(1, min(count // blocks, -(-n // chunk))))
+    sampled = overrides.get("sample_stride", 0) != 0
+    splits = overrides.get("point_splits", 1 if sampled else max(1, min(count // blocks, -(-n // chunk))))
     stride, rank = _sample(n, k) if splits == 1 else (0, 0)
-    stride, rank = overrides.get("sample_stride", stride), overrides.get("sample_rank", rank)
-    _check_whole("sample_stride", stride, least=0)
-    _check_whole("sample_rank", rank, least=0)
-    if (stride == 0) != (rank == 0):
-        raise ValueError(
-            f"sample_stride={stride} and sample_rank={rank}: a sample needs both, and 0 for both means no sample"
-        )
-    if stride and splits > 1:
-        raise ValueError(
-            f"point_splits={splits} parts are searched side by side and cannot share a sample: set one of them"
-        )
-    capacity = overrides.get("capacity", max(2048, 4 * k))
-
-    packed = n * (_padded(d, ladder[0]) * _BYTES[ladder[0]] + _METADATA_BYTES)
-    finest = n * (_padded(d, "float32") * 4 + _METADATA_BYTES)
-    slices = count * min(n, chunk) * (_padded(d, "float32") * 4 + _METADATA_BYTES)
-    output = m * k * ((8 if kind == np.float64 else 4) + index_dtype(n).itemsize)
-    row_bytes = max(capacity, 2 * k + 50) * _SURVIVOR_BYTES + _padded(d, "float32") * 4
-    in_flight = min(count, blocks * splits) * min(block, m) * row_bytes
-    working = 4 * MIB + in_flight + (slices if len(ladder) > 1 else 0)  # climbing rows meet points packed by slices
+    stride, rank = _checked_sample(overrides.get("sample_stride", stride), overrides.get("sample_rank", rank), splits)
     resident = bool(overrides.get("resident", True))
-    adaptive = bool(overrides.get("adaptive", resident and len(ladder) > 1 and blocks >= 4 * count))
     active = _active_rows(n, k) if self_join and resident and get_metric(metric).form == "gemm" and not stride else 0
-    active = overrides.get("active_rows", active)
-    _check_whole("active_rows", active, least=0)
-    if active and (not self_join or active % JOIN_BLOCK):
-        raise ValueError(f"active_rows={active}: expected a multiple of {JOIN_BLOCK}, and only for a self-join")
-    join = min(active, n) * _join_row_bytes(k) + (JOIN_GROWTH * _SURVIVOR_BYTES if active else 0)
+    active = _checked_active(overrides.get("active_rows", active), self_join)
+
+    problem = _Problem(n, m, d, k, kind, ladder, count, chunk, overrides.get("capacity", max(2048, 4 * k)), splits)
+    choice = _Choice(block, resident, active)
     if budget is not None:
-        if packed + working + join + output > budget:
-            active = join = 0
-        if finest + working + join + output > budget:
-            adaptive = False
-        if packed + working + output > budget:
-            resident = False
-            working = 4 * MIB + slices + min(blocks, STREAM_BLOCKS * count) * min(block, m) * row_bytes
-        if (packed if resident else 0) + working + output > budget:
-            smaller = _smaller_block(block, m) if "query_block" not in overrides else block
-            if smaller < block:
-                return plan(
-                    n, m, d, k, dtype=dtype, metric=metric, method=method, device=device, threads=threads,
-                    memory=memory, self_join=self_join, **overrides, query_block=smaller,
-                )  # fmt: skip
-            raise ValueError(
-                f"a memory budget of {budget} bytes cannot hold this search: results take {output} and work takes "
-                f"{working}; allow at least {working + output}, or search the queries in smaller batches"
-            )
-    working += join
-    seconds = 2.0 * m * n * _padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits)))
+        fixed = set(overrides) & {"query_block", "resident", "active_rows"}
+        choice = _within(budget, problem, choice, fixed)
+        blocks = -(-m // choice.query_block)
+    adaptive = choice.resident and len(ladder) > 1 and blocks >= 4 * count
+    if budget is not None and problem.packed_bytes("float32") + problem.rest_bytes(choice) > budget:
+        adaptive = False
     return Plan(
         n=n,
         m=m,
@@ -289,19 +255,95 @@ def plan(
         isa=isa,
         ladder=ladder,
         threads=count,
-        query_block=block,
+        query_block=choice.query_block,
         point_chunk=chunk,
-        capacity=capacity,
+        capacity=problem.capacity,
         sample_stride=stride,
         sample_rank=rank,
-        active_rows=active,
+        active_rows=choice.active_rows,
         point_splits=splits,
-        adaptive=adaptive,
-        resident=resident,
-        packed_bytes=packed,
-        working_bytes=working,
-        output_bytes=output,
-        seconds=seconds,
+        adaptive=bool(overrides.get("adaptive", adaptive)),
+        resident=choice.resident,
+        packed_bytes=problem.packed_bytes(ladder[0]),
+        working_bytes=problem.working_bytes(choice),
+        output_bytes=problem.output_bytes,
+        seconds=2.0 * m * n * _padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits))),
+    )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What gives way when memory is short."""
+
+    query_block: int
+    resident: bool
+    active_rows: int
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What memory depends on besides."""
+
+    n: int
+    m: int
+    d: int
+    k: int
+    dtype: np.dtype[Any]
+    ladder: tuple[str, ...]
+    threads: int
+    chunk: int
+    capacity: int
+    splits: int
+
+    def packed_bytes(self, precision: str) -> int:
+        return self.n * (_padded(self.d, precision) * _BYTES[precision] + _METADATA_BYTES)
+
+    @property
+    def output_bytes(self) -> int:
+        value = 8 if self.dtype == np.float64 else 4
+        return self.m * self.k * (value + index_dtype(self.n).itemsize)
+
+    def working_bytes(self, choice: _Choice) -> int:
+        """Blocks of queries in flight, slices packed on the way, active rows of a self-join, and small change."""
+        row = max(self.capacity, 2 * self.k + 50) * _SURVIVOR_BYTES + _padded(self.d, "float32") * 4
+        blocks = -(-self.m // choice.query_block)
+        at_once = self.threads if choice.resident else STREAM_BLOCKS * self.threads
+        rows = min(at_once, blocks * self.splits) * choice.query_block
+        finest = "float32" if len(self.ladder) > 1 else self.ladder[0]
+        slices = self.threads * min(self.n, self.chunk) * (_padded(self.d, finest) * _BYTES[finest] + _METADATA_BYTES)
+        # Rows that climb meet points packed slice by slice, too.
+        streams = not choice.resident or len(self.ladder) > 1
+        join = min(choice.active_rows, self.n) * _join_row_bytes(self.k) + JOIN_GROWTH * _SURVIVOR_BYTES
+        return 4 * MIB + rows * row + (slices if streams else 0) + (join if choice.active_rows else 0)
+
+    def rest_bytes(self, choice: _Choice) -> int:
+        """All memory but the packed points."""
+        return self.working_bytes(choice) + self.output_bytes
+
+    def total_bytes(self, choice: _Choice) -> int:
+        return (self.packed_bytes(self.ladder[0]) if choice.resident else 0) + self.rest_bytes(choice)
+
+
+def _within(budget: int, problem: _Problem, wish: _Choice, fixed: set[str]) -> _Choice:
+    """The choice nearest to the wish that keeps the budget: first without a self-join, then with smaller blocks of
+    queries, then with points packed slice by slice.
+    """
+    block = wish.query_block
+    halves = [block]
+    while halves[-1] > 1 and "query_block" not in fixed:
+        halves.append(_smaller_block(halves[-1]))
+    choices = [wish]
+    if "active_rows" not in fixed:
+        choices += [_Choice(size, wish.resident, 0) for size in halves if size >= min(block, _TILE)]
+        choices += [_Choice(size, False, 0) for size in halves if "resident" not in fixed]
+    for choice in choices:
+        if problem.total_bytes(choice) <= budget:
+            return choice
+    least = min(choices, key=problem.total_bytes)
+    raise ValueError(
+        f"a memory budget of {budget} bytes cannot hold this search: results take {problem.output_bytes} and work "
+        f"{problem.total_bytes(least) - problem.output_bytes}; allow at least {problem.total_bytes(least)}, or search "
+        "the queries in smaller batches"
     )
 
 
@@ -386,10 +428,31 @@ def _query_block(m: int, k: int, threads: int) -> int:
     return min(m, -(-block // _TILE) * _TILE if block > _TILE else block)
 
 
-def _smaller_block(block: int, m: int) -> int:
+def _smaller_block(block: int) -> int:
     """Half a block, in whole tiles while there are any."""
-    half = min(block, m) // 2
+    half = block // 2
     return max(1, half // _TILE * _TILE if half > _TILE else half)
+
+
+def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
+    _check_whole("sample_stride", stride, least=0)
+    _check_whole("sample_rank", rank, least=0)
+    if (stride == 0) != (rank == 0):
+        raise ValueError(
+            f"sample_stride={stride} and sample_rank={rank}: a sample needs both, and 0 for both means no sample"
+        )
+    if stride and splits > 1:
+        raise ValueError(
+            f"point_splits={splits} parts are searched side by side and cannot share a sample: set one of them"
+        )
+    return stride, rank
+
+
+def _checked_active(active: Any, self_join: bool) -> int:
+    _check_whole("active_rows", active, least=0)
+    if active and (not self_join or active % JOIN_BLOCK):
+        raise ValueError(f"active_rows={active}: expected a multiple of {JOIN_BLOCK}, and only for a self-join")
+    return int(active)
 
 
 def _join_row_bytes(k: int) -> int:

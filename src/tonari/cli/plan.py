@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from tonari import io, planning
-from tonari.arrays import check_k
 from tonari.cli import _common
 
 
@@ -35,6 +34,7 @@ def _precisions(context: click.Context, parameter: click.Parameter, value: str |
     "--sample-stride", metavar="N", type=click.IntRange(min=0), help="Override: screen every N-th group first."
 )
 @click.option("--sample-rank", type=click.IntRange(min=0), help="Override: rank in the sample that is the threshold.")
+@click.option("--active-rows", type=click.IntRange(min=0), help="Override: rows of a graph that share products.")
 @click.option("--point-splits", type=click.IntRange(min=1), help="Override: parts of the points searched side by side.")
 @click.option("--adaptive/--no-adaptive", default=None, help="Override: whether first blocks may change the precision.")
 @click.option("--resident/--no-resident", default=None, help="Override: whether packed points stay in memory.")
@@ -60,8 +60,6 @@ def plan(
       tonari plan points.fbin -k 10 --queries 10000 --json
     """
     described = io.describe(points, key=key)
-    if queries is None:
-        check_k(k, described.rows - 1, without_self=True)
     made = planning.plan(
         described.rows,
         described.rows if queries is None else queries,
@@ -72,6 +70,7 @@ def plan(
         method=method,
         threads=threads,
         memory=memory,
+        self_join=queries is None,
         **{name: value for name, value in overrides.items() if value is not None},
     )
     _common.emit(made.as_dict(), str(made), as_json=as_json)
