@@ -142,7 +142,7 @@ void exact_values_tile(Metric metric, const ExactQuery& query, const RowsView& p
   const std::int64_t d = points.d;
   const bool plain = metric != Metric::correlation;
   if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64)) {
-    constexpr std::int64_t ahead = 4;  // rows are scattered: ask for a later one while this one is summed
+    constexpr std::int64_t ahead = 8;  // rows are scattered: ask for a later one while this one is summed
     const std::int64_t bytes = d * static_cast<std::int64_t>(dtype_size(points.dtype));
     for (std::int64_t j = 0; j < count; ++j) {
       if (j + ahead < count) {

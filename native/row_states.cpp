@@ -51,15 +51,29 @@ RowStates::RowStates(const Form& form, const RowsView& queries, const RowsView& 
 
 void RowStates::open(std::int64_t begin, std::int64_t count, std::int64_t room) {
   begin_ = begin, count_ = count;
-  if (std::ssize(rows_) < count) rows_.resize(static_cast<std::size_t>(count));
+  if (std::ssize(rows_) < count) rows_.resize(static_cast<std::size_t>(count)), slots_.resize(rows_.size());
   thresholds_.assign(static_cast<std::size_t>(count) + kPadding, -kInfinity);
   for (std::int64_t r = 0; r < count; ++r) {
     Row& row = rows_[static_cast<std::size_t>(r)];
     row.was_sampled = row.climbs = row.beyond = false;
-    row.survivors.clear();
     row.settled.clear();
-    row.survivors.reserve(static_cast<std::size_t>(2 * wanted_ + room));
+    keep_first(r, 0);
+    reserve(r, std::max(row.room, 2 * wanted_ + room));
   }
+}
+
+void RowStates::reserve(std::int64_t r, std::int64_t room) {
+  const auto at = static_cast<std::size_t>(r);
+  Row& row = rows_[at];
+  const std::span<Survivor> held = survivors(r);
+  if (room > row.room) {
+    auto larger = std::make_unique_for_overwrite<Survivor[]>(static_cast<std::size_t>(room));
+    std::copy(held.begin(), held.end(), larger.get());
+    row.survivors = std::move(larger);
+    row.room = room;
+    keep_first(r, std::ssize(held));
+  }
+  slots_[at].end = row.survivors.get() + row.room;
 }
 
 void RowStates::start(std::int64_t r, double shift, bool beyond) {
@@ -74,24 +88,17 @@ void RowStates::set_threshold(std::int64_t r, float value) {
   std::atomic_ref<float>(thresholds_[static_cast<std::size_t>(r)]).store(value, std::memory_order_relaxed);
 }
 
-void RowStates::keep(std::int64_t r, Survivor survivor, bool sampling, Scratch& scratch) {
-  std::vector<Survivor>& survivors = rows_[static_cast<std::size_t>(r)].survivors;
-  survivors.push_back(survivor);
-  if (survivors.size() == survivors.capacity()) make_room(r, sampling, scratch);
-}
-
 void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
   Row& row = rows_[static_cast<std::size_t>(r)];
   condense(r, sampling ? spec_.sample_rank : wanted_, scratch);
-  const auto held = static_cast<std::int64_t>(row.survivors.size());
-  const auto room = static_cast<std::int64_t>(row.survivors.capacity());
+  const std::int64_t held = std::ssize(survivors(r)), room = row.room;
   if (held * 4 <= room * 3) return;
   if (room < spec_.capacity && growth_.load(std::memory_order_relaxed) >= room) {
     growth_.fetch_sub(room, std::memory_order_relaxed);
-    row.survivors.reserve(static_cast<std::size_t>(room * 2));
+    reserve(r, room * 2);
   } else if (spec_.may_climb) {
     row.climbs = true;
-    row.survivors.clear();
+    keep_first(r, 0);
     set_threshold(r, -kInfinity);
   } else {
     settle(r, scratch);
@@ -100,20 +107,20 @@ void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
 
 void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   const auto at = static_cast<std::size_t>(r);
-  std::vector<Survivor>& survivors = rows_[at].survivors;
-  if (static_cast<std::int64_t>(survivors.size()) < rank) return;
+  const std::span<Survivor> held = survivors(r);
+  if (std::ssize(held) < rank) return;
   scratch.uppers.clear();
-  for (const Survivor& survivor : survivors) scratch.uppers.push_back(survivor.upper);
+  for (const Survivor& survivor : held) scratch.uppers.push_back(survivor.upper);
   const float kth = at_least_kth(scratch.uppers, rank);
   const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
   const float threshold = std::min(thresholds_[at], bound);
   set_threshold(r, threshold);
   std::size_t kept = 0;  // without branches: half of them would be guessed wrong
-  for (const Survivor& survivor : survivors) {
-    survivors[kept] = survivor;
+  for (const Survivor& survivor : held) {
+    held[kept] = survivor;
     kept += survivor.lower <= threshold;
   }
-  survivors.resize(kept);
+  keep_first(r, static_cast<std::int64_t>(kept));
 }
 
 void RowStates::end_sample(Scratch& scratch) {
@@ -131,10 +138,14 @@ void RowStates::absorb(RowStates& other) {
     const auto at = static_cast<std::size_t>(r);
     Row &row = rows_[at], &more = other.rows_[at];
     row.climbs |= more.climbs;
-    row.survivors.insert(row.survivors.end(), more.survivors.begin(), more.survivors.end());
+    const std::span<Survivor> found = other.survivors(r);
+    const std::int64_t own = std::ssize(survivors(r));
+    reserve(r, own + std::ssize(found) + 1);
+    std::copy(found.begin(), found.end(), row.survivors.get() + own);
+    keep_first(r, own + std::ssize(found));
     row.settled.insert(row.settled.end(), more.settled.begin(), more.settled.end());
     set_threshold(r, std::min(thresholds_[at], other.thresholds_[at]));
-    more.survivors.clear();
+    other.keep_first(r, 0);
     more.settled.clear();
   }
 }
@@ -153,10 +164,9 @@ void RowStates::rank_exactly(std::int64_t r, Scratch& scratch) {
 }
 
 void RowStates::refine(std::int64_t r, Scratch& scratch) {
-  Row& row = rows_[static_cast<std::size_t>(r)];
   scratch.ids.clear();
-  for (const Survivor& survivor : row.survivors) scratch.ids.push_back(survivor.id);
-  row.survivors.clear();
+  for (const Survivor& survivor : survivors(r)) scratch.ids.push_back(survivor.id);
+  keep_first(r, 0);
   rank_exactly(r, scratch);
 }
 
@@ -196,7 +206,7 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     end = row.climbs ? RowStatus::climb : RowStatus::done;
     if (row.climbs) continue;
     condense(r, wanted_, scratch);
-    refined += std::ssize(row.survivors);
+    refined += std::ssize(survivors(r));
     refine(r, scratch);
     sort_ranked(row.settled);
     if (std::ssize(row.settled) > spec_.k) row.settled.resize(static_cast<std::size_t>(spec_.k));

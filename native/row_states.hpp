@@ -10,6 +10,8 @@
 
 #include <atomic>
 #include <limits>
+#include <memory>
+#include <span>
 
 #include "bounds.hpp"
 #include "order.hpp"
@@ -61,7 +63,11 @@ class RowStates {
   // One per row, followed by a register's worth that lets nothing pass.
   const float* thresholds() const { return thresholds_.data(); }
 
-  void keep(std::int64_t row, Survivor survivor, bool sampling, Scratch& scratch);
+  void keep(std::int64_t row, Survivor survivor, bool sampling, Scratch& scratch) {
+    Slot& slot = slots_[static_cast<std::size_t>(row)];
+    *slot.next++ = survivor;
+    if (slot.next == slot.end) make_room(row, sampling, scratch);
+  }
   // After the sample: its threshold becomes every row's, to be checked in finish().
   void end_sample(Scratch& scratch);
   // Takes over what rows of the same queries hold that saw other points.
@@ -74,8 +80,14 @@ class RowStates {
                       Scratch& scratch);
 
  private:
+  // Where a row's next survivor goes: all that the screen touches, so that a block's worth stays in the first cache.
+  struct Slot {
+    Survivor* next = nullptr;
+    Survivor* end = nullptr;
+  };
   struct Row {
-    std::vector<Survivor> survivors;
+    std::unique_ptr<Survivor[]> survivors;
+    std::int64_t room = 0;
     std::vector<Ranked> settled;  // exact, at most k
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`
@@ -84,6 +96,15 @@ class RowStates {
     bool beyond = false;
   };
 
+  std::span<Survivor> survivors(std::int64_t row) {
+    const auto at = static_cast<std::size_t>(row);
+    return {rows_[at].survivors.get(), slots_[at].next};
+  }
+  void reserve(std::int64_t row, std::int64_t room);  // keeps what the row holds
+  void keep_first(std::int64_t row, std::int64_t count) {
+    const auto at = static_cast<std::size_t>(row);
+    slots_[at].next = rows_[at].survivors.get() + count;
+  }
   void make_room(std::int64_t row, bool sampling, Scratch& scratch);
   // Drops what the rank-th smallest upper bound rules out.
   void condense(std::int64_t row, std::int64_t rank, Scratch& scratch);
@@ -103,6 +124,7 @@ class RowStates {
   std::atomic<std::int64_t> growth_;  // what is left of spec_.growth
   std::int64_t begin_ = 0, count_ = 0;
   std::vector<Row> rows_;  // at least count_
+  std::vector<Slot> slots_;
   std::vector<float> thresholds_;
 };
 

@@ -475,14 +475,14 @@ def _point_chunk(n: int, d: int) -> int:
 def _sample(n: int, k: int) -> tuple[int, int]:
     """Stride and rank of matsumoto2015's sampled threshold, for about 8 k samples (its section IV).
 
-    The rank is four standard deviations above the k * share that the sample holds on average, so that one row in tens
-    of thousands finds its threshold too low and is searched again.
+    The rank is three standard deviations above the k * share that the sample holds on average, so that about one row in
+    a thousand finds its threshold too low and is searched again.
     """
     stride = n // (8 * k)
     if k < _SAMPLE_FROM_K or stride < 4:
         return 0, 0
     expected = k / stride
-    return stride, int(expected + 4.0 * expected**0.5 + 4.0)
+    return stride, int(expected + 3.0 * expected**0.5 + 3.0)
 
 
 def _shown(name: str, value: Any) -> str:
