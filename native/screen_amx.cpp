@@ -24,8 +24,8 @@ namespace {
 
 constexpr int kTileRows = 16, kTileBytes = 1024;
 constexpr int kPoints = 32, kQueries = 32;
-// The first cache (48 KB) holds a panel of points (16 KB), the running tile of queries (14 KB at most) and two blocks of
-// sums (8 KB). Larger chunks save moving sums but push each other out: 13 runs and 24 tiles ran at half the speed.
+// The first cache (48 KB) holds a panel of points (16 KB), the running tile of queries (14 KB at most) and a block of
+// sums (4 KB). Larger chunks save moving sums but push each other out: 13 runs and 24 tiles ran at half the speed.
 constexpr int kChunkRuns = 7;
 constexpr int kPanelTiles = 16;
 
@@ -54,62 +54,44 @@ struct alignas(64) Block {
   int tile;
 };
 
-// A block's points are judged in parts, so that a survivor costs a look at its neighbours and not at all 32.
+// A finished block's points are judged eight at a time, between the products of the next block: few enough that all
+// their scores stay in registers, and that a survivor costs a look at its neighbours and not at all 32.
 constexpr int kPart = 8, kParts = kPoints / kPart;
 
 template <bool INT8, bool BOTH>
-class Epilogue {  // turns a finished block's sums into scores, row by row, and judges them
+class Epilogue {
  public:
   explicit Epilogue(const Task& task) : task_(task) {}
 
-  void begin(Block* block) {
+  void begin(const Block* block) {
     block_ = block;
-    row_ = 0;
-    for (auto& part : least_) part[0] = part[1] = _mm512_set1_ps(__builtin_inff());
-    if constexpr (BOTH) {
-      for (auto& part : reverse_) part = 0;
-      reverse_limits<Avx512>(task_, block->tile, block->group * kPoints, kPoints, limits_);
-      query_low_[0] = _mm512_loadu_ps(task_.reverse.low + block->tile * kQueries);
-      query_low_[1] = _mm512_loadu_ps(task_.reverse.low + block->tile * kQueries + 16);
-    }
-    if constexpr (INT8) {
-      const __m512 step = _mm512_set1_ps(-task_.points.group_scale[block->group]);
-      factor_[0] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + block->tile * kQueries));
-      factor_[1] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + block->tile * kQueries + 16));
-    }
-  }
-
-  void advance(int rows) {
-    if (block_ == nullptr) return;
-    const int end = row_ + rows < kPoints ? row_ + rows : kPoints;
-    const float* low = task_.points.low + block_->group * kPoints;
-    for (; row_ < end; ++row_) {
-      const __m512 own = _mm512_set1_ps(low[row_]);
-      __m512(&least)[2] = least_[row_ / kPart];
-      for (int v = 0; v < 2; ++v) {
-        const __m512 s = score(row_, v, own);
-        least[v] = _mm512_min_ps(least[v], s);
-        if constexpr (BOTH) {
-          const __m512 limit = _mm512_set1_ps(limits_[row_]);
-          reverse_[row_ / kPart] |= Avx512::less_equal(_mm512_add_ps(s, query_low_[v]), limit);
-        }
+    part_ = 0;
+    const std::int64_t group = block->group, lane = static_cast<std::int64_t>(block->tile) * kQueries;
+    const __m512 e1 = _mm512_set1_ps(task_.points.group_error_query[group]);
+    const __m512 e2 = _mm512_set1_ps(task_.points.group_error_rest[group]);
+    for (int v = 0; v < 2; ++v) {
+      const __m512 rest = _mm512_mul_ps(_mm512_loadu_ps(task_.queries.rest + lane + v * 16), e2);
+      bound_[v] = _mm512_fmadd_ps(_mm512_loadu_ps(task_.queries.norm + lane + v * 16), e1, rest);
+      if constexpr (INT8) {
+        const __m512 step = _mm512_set1_ps(-task_.points.group_scale[group]);
+        factor_[v] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + lane + v * 16));
       }
+      if constexpr (BOTH) query_low_[v] = _mm512_loadu_ps(task_.reverse.low + lane + v * 16);
     }
+    if constexpr (BOTH) reverse_limits<Avx512>(task_, block->tile, group * kPoints, kPoints, limits_);
   }
 
-  void finish() {
+  // Parts up to `end` of the block before, if there is one.
+  void advance(int end) {
     if (block_ == nullptr) return;
-    advance(kPoints);
-    for (int part = 0; part < kParts; ++part) {
-      const std::uint64_t lanes = survivors<Avx512, 2>(least_[part], task_, block_->group, block_->tile);
-      if (lanes != 0 || (BOTH && reverse_[part] != 0)) judge_part(part, lanes);
-    }
-    block_ = nullptr;
+    for (; part_ < end; ++part_) judge_if_needed();
+    if (part_ == kParts) block_ = nullptr;
   }
 
  private:
-  __m512 score(int row, int v, __m512 low) const {
+  __m512 score(int row, int v) const {
     const std::int32_t* sums = block_->sums + row * kQueries + v * 16;
+    const __m512 low = _mm512_set1_ps(task_.points.low[block_->group * kPoints + row]);
     if constexpr (INT8) {
       return _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums)), factor_[v], low);
     } else {
@@ -117,22 +99,43 @@ class Epilogue {  // turns a finished block's sums into scores, row by row, and 
     }
   }
 
-  __attribute__((noinline)) void judge_part(int part, std::uint64_t lanes) const {
-    const float* low = task_.points.low + block_->group * kPoints;
-    const std::int64_t first = block_->group * kPoints + part * kPart;
-    const auto scores = [&](int p, int v) { return score(part * kPart + p, v, _mm512_set1_ps(low[part * kPart + p])); };
+  void judge_if_needed() {
+    const int first = part_ * kPart;
+    __m512 least[2];
+    std::uint32_t reverse = 0;
+#pragma GCC unroll 8
+    for (int p = 0; p < kPart; ++p) {
+      for (int v = 0; v < 2; ++v) {
+        const __m512 s = score(first + p, v);
+        least[v] = p == 0 ? s : _mm512_min_ps(least[v], s);
+        if constexpr (BOTH) {
+          reverse |= Avx512::less_equal(_mm512_add_ps(s, query_low_[v]), _mm512_set1_ps(limits_[first + p]));
+        }
+      }
+    }
+    const float* thresholds = task_.queries.threshold + static_cast<std::int64_t>(block_->tile) * kQueries;
+    std::uint64_t lanes = 0;
+    for (int v = 0; v < 2; ++v) {
+      const __m512 lower = _mm512_sub_ps(least[v], bound_[v]);
+      lanes |= static_cast<std::uint64_t>(Avx512::less_equal(lower, _mm512_loadu_ps(thresholds + v * 16))) << (v * 16);
+    }
+    if (lanes != 0 || reverse != 0) judge_part(lanes, reverse != 0);
+  }
+
+  __attribute__((noinline)) void judge_part(std::uint64_t lanes, bool reverse) const {
+    const std::int64_t first = block_->group * kPoints + part_ * kPart;
+    const auto scores = [&](int p, int v) { return score(part_ * kPart + p, v); };
     if (lanes != 0) judge<Avx512, kPart, 2>(task_, block_->tile, first, lanes, scores);
     if constexpr (BOTH) {
-      if (reverse_[part] != 0) judge_reverse<Avx512, kPart, 2>(task_, block_->tile, first, scores);
+      if (reverse) judge_reverse<Avx512, kPart, 2>(task_, block_->tile, first, scores);
     }
   }
 
   const Task& task_;
-  Block* block_ = nullptr;
-  int row_ = 0;
-  __m512 least_[kParts][2], factor_[2], query_low_[2];
+  const Block* block_ = nullptr;
+  int part_ = 0;
+  __m512 bound_[2], factor_[2], query_low_[2];
   alignas(64) float limits_[kPoints];
-  std::uint32_t reverse_[kParts];
 };
 
 void load_sums(const std::int32_t* sums) {
@@ -185,7 +188,6 @@ class Ahead {
 template <bool INT8, class BEFORE>
 void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, BEFORE& before,
               Ahead& ahead) {
-  const int rows = (kPoints + runs - 1) / runs;
   for (int run = 0; run < runs; ++run) {
     ahead.advance();
     _tile_loadd(4, a + run * kTileBytes, 64);
@@ -197,7 +199,7 @@ void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, i
     } else {
       TONARI_TILE_PRODUCTS(_tile_dpbf16ps);
     }
-    before.advance(rows);
+    before.advance((run + 1) * kParts / runs);
   }
 }
 
@@ -214,8 +216,7 @@ void screen_amx_sides(const Task& task) {
       chunks == 1 ? 64 : static_cast<std::size_t>(panel) * static_cast<std::size_t>(task.queries.tiles) * 4 * kTileBytes;
   std::int32_t* waiting = static_cast<std::int32_t*>(std::aligned_alloc(64, waiting_bytes));
   if (waiting == nullptr) std::abort();  // a few hundred kilobytes; nothing can be said without memory
-  Block blocks[2];
-  int current = 0;
+  Block block;  // its parts are judged during the next block's products, before it is filled again
   Epilogue<INT8, BOTH> before(task);
   Ahead ahead(task.queries.tiles);
 
@@ -238,12 +239,9 @@ void screen_amx_sides(const Task& task) {
             load_sums(wait);
           }
           multiply<INT8>(a, b, tile_bytes, runs, before, ahead);
-          before.finish();
           if (chunk + 1 < chunks) {
             store_sums(wait);
           } else {
-            Block& block = blocks[current];
-            current ^= 1;
             block.group = group;
             block.tile = tile;
             store_sums(block.sums);
@@ -253,7 +251,7 @@ void screen_amx_sides(const Task& task) {
       }
     }
   }
-  before.finish();
+  before.advance(kParts);
   std::free(waiting);
 }
 

@@ -31,6 +31,7 @@ _BLOCK_BYTES = 16 * MIB  # survivors of one block of queries, at most
 _SURVIVOR_BYTES = 16
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; all groups and tiles fit into it
 _JOIN_BYTES = 112 * MIB  # first room for the survivors of all active rows of a self-join
+_AMX_JOIN_FROM = 512  # dimensions: below, AMX multiplies faster than the other side of a product can be looked at
 JOIN_GROWTH = 64 * MIB // _SURVIVOR_BYTES  # survivors they may hold beyond it, together
 STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone
 _SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
@@ -231,7 +232,9 @@ def plan(
     stride, rank = _sample(n, k) if splits == 1 else (0, 0)
     stride, rank = _checked_sample(overrides.get("sample_stride", stride), overrides.get("sample_rank", rank), splits)
     resident = bool(overrides.get("resident", True))
-    active = _active_rows(n, k) if self_join and resident and get_metric(metric).form == "gemm" and not stride else 0
+    joins = self_join and resident and get_metric(metric).form == "gemm" and not stride
+    joins = joins and (isa != "amx" or d >= _AMX_JOIN_FROM)
+    active = _active_rows(n, k) if joins else 0
     active = _checked_active(overrides.get("active_rows", active), self_join)
 
     problem = _Problem(n, m, d, k, kind, ladder, count, chunk, overrides.get("capacity", max(2048, 4 * k)), splits)
