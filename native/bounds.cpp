@@ -57,7 +57,8 @@ float Bounds::threshold_from_value(double value, double shift) const {
       size = worst * scale;
       score = worst * scale;
   }
-  return round_up(score + size * kSlack);
+  // Points beyond the screen's range carry the lowest score there is: no threshold may fall below it.
+  return std::fmax(round_up(score + size * (kSlack + evaluation)), -kHuge);
 }
 
 float Bounds::threshold_from_score(double score, double shift) const {

@@ -16,6 +16,10 @@
 
 namespace tonari {
 
+// Far above every score of packed rows and far below overflow: "no bound", without infinities that would turn into NaN
+// when multiplied by zero.
+constexpr float kHuge = 1e30f;
+
 struct Form {
   Metric metric = Metric::sqeuclidean;
   std::int64_t d = 0;

@@ -42,7 +42,8 @@ double accumulation_error(const Kernel& kernel, std::int64_t d) {
   // Sums of float32 round once per term; int8 sums are exact and round only on conversion and scaling. The constant
   // covers the rounding of a(x), of the bound's own evaluation and of the comparison, with room for the second order.
   const double terms = kernel.precision == Precision::int8 ? 0.0 : static_cast<double>(d);
-  return (terms + 16.0) * unit * 1.001;
+  const double n = (terms + 16.0) * unit;
+  return n / (1 - 2 * n);
 }
 
 }  // namespace tonari

@@ -12,9 +12,6 @@ namespace tonari {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Far above every score of packed data (magnitudes near 1) and far below overflow: "no bound", without infinities that
-// would turn into NaN when multiplied by zero.
-constexpr float kHuge = 1e30f;
 // Packed values this small are rounded to zero: slow arithmetic on subnormals never happens, and the measured
 // difference accounts for it.
 constexpr double kFlush = 0x1p-60;
@@ -210,11 +207,21 @@ Norms measure(Metric metric, const double* exact, const double* rounded, std::in
   return norms;
 }
 
+// |scale * centre|: what the inner product adds to rows that were moved; 0 for all other forms.
+double centre_norm(const Form& form) {
+  if (form.metric != Metric::inner_product) return 0;
+  double square = 0;
+  for (double c : form.centre) square += c * c * form.scale * form.scale;
+  return std::sqrt(square);
+}
+
 double chi2_factor(Metric metric) { return metric == Metric::chi2 ? 3.0 : 1.0; }  // |d term / d x| <= 3 (docs)
 
 }  // namespace
 
 bool is_beyond(const double* row, std::int64_t d) {
+  constexpr std::int64_t longest = std::int64_t{1} << 22;  // beyond, a float32 sum of d terms has no useful bound
+  if (d > longest) return true;
   double square = 0;
   for (std::int64_t i = 0; i < d; ++i) square += row[i] * row[i];
   return !(square < kUsableSquare);  // NaN is beyond, too
@@ -282,11 +289,13 @@ void PackedPoints::pack_row(const Form& form, const double* row, std::int64_t po
   const double term = is_euclidean(form.metric) ? norms.square : point_term(form, row);
   double own = 0, query = 0, rest = 0;
   if (is_elementwise(form.metric)) {
-    own = chi2_factor(form.metric) * norms.difference + gamma * norms.rounded + kTiny;
+    own = (chi2_factor(form.metric) * norms.difference + gamma * norms.rounded) * (1 + gamma + 0x1p-20) + kTiny;
     query = 1;
   } else {
     own = gamma * std::fabs(term) + kTiny;
     query = 2 * norms.difference;
+    const double centre = centre_norm(form);  // exact values are rounded relative to the rows that were not moved
+    if (centre > 0) query += static_cast<double>(form.d + 16) * 0x1p-51 * (norms.exact + 2 * centre);
     rest = 2 * norms.rounded + kTiny;
   }
   low_[at] = round_down(term - own);
@@ -350,9 +359,9 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
     shift[at] = query_term(form, row.data(), norms.square);
     if (!usable) continue;
     if (is_elementwise(form.metric)) {
-      norm[at] = round_up(chi2_factor(form.metric) * norms.difference + gamma * norms.rounded + kTiny);
+      norm[at] = round_up((chi2_factor(form.metric) * norms.difference + gamma * norms.rounded) * (1 + 0x1p-20) + kTiny);
     } else {
-      norm[at] = round_up(norms.exact * (1 + 0x1p-20) + kTiny);
+      norm[at] = round_up((norms.exact + centre_norm(form)) * (1 + 0x1p-20) + kTiny);
       rest[at] = round_up((norms.difference + gamma * norms.rounded) * (1 + 0x1p-20) + kTiny);
     }
   }

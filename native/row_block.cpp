@@ -5,7 +5,7 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kFirstRoom = 48;  // survivors beyond 2 k before the first condensing
+constexpr std::int64_t kFirstRoom = 32;  // survivors beyond 2 k before the first condensing
 
 }  // namespace
 

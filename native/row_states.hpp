@@ -42,7 +42,7 @@ struct SearchSpec {
 
 // Working memory of one thread.
 struct Scratch {
-  std::vector<float> uppers;
+  std::vector<std::int32_t> keys;
   std::vector<std::int64_t> ids;
   std::vector<double> values;
 };

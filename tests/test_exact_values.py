@@ -245,3 +245,42 @@ def test_zero_vectors_are_at_cosine_distance_one() -> None:
     found = tonari.search(points, points, 3, metric="cosine")
     assert found.distances.tolist() == [[1, 1, 1], [0, 1, 2], [0, 1, 2]]
     assert found.indices.tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
+
+
+def test_sums_of_bytes_beyond_int32() -> None:
+    d = 133_300  # 2**14 products of 2**17 bytes and more overflow 32 bits
+    points = np.zeros((40, d), np.uint8) + np.arange(40, dtype=np.uint8)[:, None]
+    assert "int8" not in tonari.plan(40, 3, d, 2, dtype="uint8").ladder
+    assert_same_neighbors(tonari.search(points[:3], points, 2), brute(points[:3], points, 2))
+    with pytest.raises(ValueError, match="int8 sums overflow"):
+        tonari.plan(40, 3, d, 2, dtype="uint8", ladder=("int8", "float32"))
+
+
+def test_products_far_beyond_the_scale_of_the_sample() -> None:
+    # Every second row is looked at for the scale; the others hold products of 1e35, of which five are wanted.
+    n = 70_000
+    points = np.random.default_rng(0).standard_normal((n, 4)).astype(np.float32)
+    odd = np.arange(1, n, 2)
+    points[odd, 0] = (1e35 * (1 + np.arange(len(odd)) / len(odd))).astype(np.float32)
+    queries = np.abs(points[:3])
+    queries[:, 0] = [0.5, 1.0, 2.0]
+    found = tonari.search(queries, points, 5, metric="inner_product")
+    assert_same_neighbors(found, brute(queries, points, 5, "inner_product"), metric="inner_product")
+
+
+def test_products_that_cancel_beside_a_centre() -> None:
+    # Bytes are moved by 128 before they are packed. Queries of entries near 1e9 that sum to nothing lose that in the
+    # exact value's own rounding, which the bound on moved rows does not see by itself.
+    d = 200
+    points = np.full((3000, d), 128, np.uint8)
+    points[:-3, 0] = 127
+    plan = tonari.plan(
+        3000, 1, d, 5, dtype="uint8", metric="inner_product", ladder=("float32",), capacity=60, threads=1
+    )  # fmt: skip
+    for seed in range(40):
+        query = np.zeros((1, d))
+        query[0, 1:] = np.random.default_rng(seed).standard_normal(d - 1) * 1e9
+        query[0, -1] -= query[0, 1:].sum()
+        query[0, 0] = 1e-4
+        found = tonari.search(query, points, 5, metric="inner_product", plan=plan)
+        assert_same_neighbors(found, brute(query, points, 5, "inner_product"), metric="inner_product")

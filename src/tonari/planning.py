@@ -213,7 +213,11 @@ def plan(
 
     isa = overrides.get("isa") or chosen_isa()
     _check_isa(isa)
-    ladder = _checked_ladder(overrides["ladder"]) if "ladder" in overrides else _ladder(metric, isa, kind)
+    ladder = _checked_ladder(overrides["ladder"]) if "ladder" in overrides else _ladder(metric, isa, kind, d)
+    if "int8" in ladder and d >= _INT8_DIMENSIONS:
+        raise ValueError(
+            f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of the ladder"
+        )
     available = set(_native.kernel_names())
     for precision in ladder:
         if kernel_name(metric, precision, isa) not in available:
@@ -363,6 +367,7 @@ _OVERRIDES = {
     "adaptive",
     "resident",
 }
+_INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, stay below 2**31
 _BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 
@@ -408,9 +413,11 @@ def _check_isa(isa: str) -> None:
         raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")
 
 
-def _ladder(metric: str, isa: str, dtype: np.dtype[Any]) -> tuple[str, ...]:
+def _ladder(metric: str, isa: str, dtype: np.dtype[Any], d: int) -> tuple[str, ...]:
     available = set(_native.kernel_names())
     rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
+    if d >= _INT8_DIMENSIONS and "int8" in rungs:
+        rungs.remove("int8")
     if isa == "amx" and "int8" in rungs and (dtype.kind == "f" or get_metric(metric).name in ("cosine", "correlation")):
         # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
         # them; where integers are exact in it there are none to spare.

@@ -60,7 +60,7 @@ def search_prepared(
     with Progress(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
         search = _Search(prepared, plan, Workers(plan.threads), bar, report)
         rung, sampled = prepared.first_rung(plan), plan.sample_rank > 0
-        pilot = plan.query_block * plan.threads if plan.adaptive else 0
+        pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
         todo: list[tuple[slice | npt.NDArray[np.intp], int, bool]] = []
         if pilot:
             head = Neighbors(found.distances[:pilot], found.indices[:pilot])
@@ -76,7 +76,7 @@ def search_prepared(
             rest = Neighbors(found.distances[pilot:], found.indices[pilot:])
             status = search.join(self_ids, rest, rung=rung, first=pilot)
             todo += _unfinished(np.arange(pilot, m), status, rung)
-        else:
+        elif pilot < m:
             todo.append((slice(pilot, m), rung, sampled))
         while todo:
             rows, at, with_sample = todo.pop()
