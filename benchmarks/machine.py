@@ -100,7 +100,9 @@ def library_versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Short commit, with ``+`` when tracked files differ from it; ``unknown`` outside a git checkout."""
+    """Short commit, with ``+`` when tracked files differ from it; ``unknown`` outside a git checkout, unless TONARI_COMMIT names it."""
+    if "TONARI_COMMIT" in os.environ:  # a bare copy, whose origin the caller knows
+        return os.environ["TONARI_COMMIT"]
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
