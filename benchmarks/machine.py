@@ -100,7 +100,7 @@ def library_versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Short commit, with ``+`` when tracked files differ from it; ``unknown`` outside a git checkout, unless TONARI_COMMIT names it."""
+    """Short commit, with ``+`` when tracked files differ; outside a checkout TONARI_COMMIT, else ``unknown``."""
     if "TONARI_COMMIT" in os.environ:  # a bare copy, whose origin the caller knows
         return os.environ["TONARI_COMMIT"]
 
