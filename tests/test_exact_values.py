@@ -14,6 +14,7 @@ from checks import HOSTILE, assert_same_neighbors, assert_valid_neighbors
 
 import tonari
 from tonari import _native
+from tonari.exact import prepared
 from tonari.metrics import METRICS
 from tonari.reference import brute
 from tonari.results import Neighbors
@@ -174,13 +175,21 @@ def test_float64_up_to_the_largest_value_allowed(metric: str) -> None:
     assert_same_neighbors(found, brute(points[:30], points, 10, metric), metric=metric)
 
 
+def rows_that_no_sample_sees(n: int) -> Array:
+    """Rows that are passed over when centre and scale are taken from every step-th row."""
+    step = -(-n // prepared._SAMPLE_ROWS)
+    assert step > 1
+    return np.arange(1, n, step)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1", "linf", "chi2"])
 @pytest.mark.parametrize("k", [1, 3])
 def test_outliers_that_the_scale_did_not_see(metric: str, k: int) -> None:
-    # The scale comes from a sample of the rows: from 65,537 points on, every second row at most is looked at. The
-    # screen holds packed values up to 1e15; here a point beyond that is the nearest, and points below come close.
-    points = np.random.default_rng(6).uniform(0, 0.9, (65_600, 4)).astype(np.float32)
-    points[1:14:2] = np.array([[0.4e15], [0.45e15], [0.51e15], [0.8e15], [0.9e15], [1.1e15], [3e30]], np.float32)
+    # The scale comes from a sample of the rows. A point beyond the screen's range is the nearest here, and points inside
+    # come close.
+    points = np.random.default_rng(6).uniform(0, 0.9, (20_000, 4)).astype(np.float32)
+    unseen = rows_that_no_sample_sees(len(points))[:7]
+    points[unseen] = np.array([[0.4e15], [0.45e15], [0.51e15], [0.8e15], [0.9e15], [1.1e15], [3e30]], np.float32)
     queries = np.array([[0.49e15], [0.98e15], [2e30], [0.5]], np.float32).repeat(4, axis=1)
     found = tonari.search(queries, points, k, metric=metric)
     assert_same_neighbors(found, brute(queries, points, k, metric), metric=metric)
@@ -257,11 +266,11 @@ def test_sums_of_bytes_beyond_int32() -> None:
 
 
 def test_products_far_beyond_the_scale_of_the_sample() -> None:
-    # Every second row is looked at for the scale; the others hold products of 1e35, of which five are wanted.
-    n = 70_000
+    # Rows that the scale did not see hold products of 1e35, of which five are wanted.
+    n = 20_000
     points = np.random.default_rng(0).standard_normal((n, 4)).astype(np.float32)
-    odd = np.arange(1, n, 2)
-    points[odd, 0] = (1e35 * (1 + np.arange(len(odd)) / len(odd))).astype(np.float32)
+    unseen = rows_that_no_sample_sees(n)
+    points[unseen, 0] = (1e35 * (1 + np.arange(len(unseen)) / len(unseen))).astype(np.float32)
     queries = np.abs(points[:3])
     queries[:, 0] = [0.5, 1.0, 2.0]
     found = tonari.search(queries, points, 5, metric="inner_product")

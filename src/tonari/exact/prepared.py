@@ -14,7 +14,7 @@ from tonari.pool import Workers
 from tonari.progress import Progress, ProgressLike
 
 # Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
-_SAMPLE_ROWS = 65_536
+_SAMPLE_ROWS = 8_192
 _PACKED_VALUES_PER_SECOND = 1.5e8  # one core; for the choice to show progress
 
 
