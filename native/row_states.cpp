@@ -105,7 +105,7 @@ void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
   if (held * 4 <= room * 3) return;
   if (room < spec_.capacity && growth_.load(std::memory_order_relaxed) >= room) {
     growth_.fetch_sub(room, std::memory_order_relaxed);
-    reserve(r, room * 2);
+    reserve(r, std::min(room * 2, spec_.capacity));
   } else if (spec_.may_climb) {
     row.climbs = true;
     keep_first(r, 0);

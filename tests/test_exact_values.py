@@ -185,8 +185,8 @@ def rows_that_no_sample_sees(n: int) -> Array:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1", "linf", "chi2"])
 @pytest.mark.parametrize("k", [1, 3])
 def test_outliers_that_the_scale_did_not_see(metric: str, k: int) -> None:
-    # The scale comes from a sample of the rows. A point beyond the screen's range is the nearest here, and points inside
-    # come close.
+    # The scale comes from a sample of the rows. A point beyond the screen's range is the nearest here, and points
+    # inside come close.
     points = np.random.default_rng(6).uniform(0, 0.9, (20_000, 4)).astype(np.float32)
     unseen = rows_that_no_sample_sees(len(points))[:7]
     points[unseen] = np.array([[0.4e15], [0.45e15], [0.51e15], [0.8e15], [0.9e15], [1.1e15], [3e30]], np.float32)
