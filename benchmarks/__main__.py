@@ -15,7 +15,10 @@ Real descriptors come from ``shared/data``, from the ``.bvecs`` file that TONARI
 
 Sample of real output:
 
-    (two cores, to be pasted from the first full run)
+    case              isa     k   seconds    spread  peer   seconds   recall  ratio   bar       GFLOP/s  ceiling ...
+    graph-sift-f32    avx512  10  5.82 s     6%      faiss  74.08 s*  1.0000  12.72x  3x  pass  439.7    62% of 713 ...
+    search-gauss-k10  avx512  10  949.75 ms  14%     faiss  9.36 s*   1.0000  9.85x   3x  pass  269.5    38% of 713 ...
+    * measured on a slice of the queries and scaled
 """
 
 from __future__ import annotations
