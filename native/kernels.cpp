@@ -30,13 +30,6 @@ std::vector<const Kernel*> available_kernels() {
   return found;
 }
 
-const Kernel* find_kernel(Op op, Precision precision, Isa isa) {
-  for (const Kernel* kernel : available_kernels()) {
-    if (kernel->op == op && kernel->precision == precision && kernel->isa == isa) return kernel;
-  }
-  return nullptr;
-}
-
 double accumulation_error(const Kernel& kernel, std::int64_t d) {
   constexpr double unit = 0x1p-24;
   // Sums of float32 round once per term; int8 sums are exact and round only on conversion and scaling. The constant

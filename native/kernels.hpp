@@ -93,7 +93,6 @@ struct Kernel {
 
 // All kernels of this build that this machine can run.
 std::vector<const Kernel*> available_kernels();
-const Kernel* find_kernel(Op op, Precision precision, Isa isa);  // null where there is none
 
 // Unit roundoff bound of one kernel's score, relative to |a(x)| + 2 |q^| |x^| (docs/exactness.md).
 double accumulation_error(const Kernel& kernel, std::int64_t d);

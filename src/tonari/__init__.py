@@ -18,7 +18,7 @@
         ▼
     KNNGraph                 tonari.graph             quality, exports, files
 
-`tonari.planning` stands beside the flow and makes every choice. Values are defined by `tonari.reference`; files are
+`tonari.planning` stands beside the flow and makes every choice, `tonari.memory` counts what it costs. Values are defined by `tonari.reference`; files are
 read by `tonari.io`; the command line is `tonari.cli`.
 """
 

@@ -15,27 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import _native, arrays
+from tonari.memory import ELEMENT_BYTES, MIB, SURVIVOR_BYTES, TILE, Choice, Problem, join_row_bytes, padded, within
 from tonari.metrics import get_metric
 from tonari.pool import default_threads
-from tonari.results import index_dtype
-
-MIB = 1 << 20
 
 # Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
 # and Ctrl-C answers; a multiple of every kernel's group of points.
 _CHUNK_VALUES = 1 << 21
 _GROUPS_FIT = 96
 _QUERY_BLOCK = 256  # queries that share one pass over the points: enough that the product, not memory, sets the pace
-_TILE = 32  # the widest tile of queries
 _BLOCK_BYTES = 16 * MIB  # survivors of one block of queries, at most
-_SURVIVOR_BYTES = 16
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; all groups and tiles fit into it
 _JOIN_BYTES = 112 * MIB  # first room for the survivors of all active rows of a self-join
 _AMX_JOIN_FROM = 512  # dimensions: below, AMX multiplies faster than the other side of a product can be looked at
-JOIN_GROWTH = 64 * MIB // _SURVIVOR_BYTES  # survivors they may hold beyond it, together
-STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone
 _SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
-_METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
 
 # Operations per second of one core (benchmarks/results). Their ratios choose the precision; nothing else depends on
 # them but expectations of time.
@@ -131,7 +124,7 @@ class Plan:
 
     def _row_seconds(self, rung: int, survivors: float) -> float:
         precision = self.ladder[rung]
-        screen = 2.0 * self.n * _padded(self.d, precision) / _RATES[self.isa, precision]
+        screen = 2.0 * self.n * padded(self.d, precision) / _RATES[self.isa, precision]
         return screen + survivors * (_SURVIVOR_SECONDS + _SURVIVOR_SECONDS_PER_DIMENSION * self.d)
 
     def kernel(self, precision: str) -> str:
@@ -241,11 +234,11 @@ def plan(
     active = _active_rows(n, k) if joins else 0
     active = _checked_active(overrides.get("active_rows", active), self_join)
 
-    problem = _Problem(n, m, d, k, kind, ladder, count, chunk, overrides.get("capacity", max(2048, 4 * k)), splits)
-    choice = _Choice(block, resident, active)
+    problem = Problem(n, m, d, k, kind, ladder, count, chunk, overrides.get("capacity", max(2048, 4 * k)), splits)
+    choice = Choice(block, resident, active)
     if budget is not None:
         fixed = set(overrides) & {"query_block", "resident", "active_rows"}
-        choice = _within(budget, problem, choice, fixed)
+        choice = within(budget, problem, choice, fixed)
         blocks = -(-m // choice.query_block)
     adaptive = choice.resident and len(ladder) > 1 and blocks >= 4 * count
     if budget is not None and problem.packed_bytes("float32") + problem.rest_bytes(choice) > budget:
@@ -274,83 +267,7 @@ def plan(
         packed_bytes=problem.packed_bytes(ladder[0]),
         working_bytes=problem.working_bytes(choice),
         output_bytes=problem.output_bytes,
-        seconds=2.0 * m * n * _padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits))),
-    )
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """What gives way when memory is short."""
-
-    query_block: int
-    resident: bool
-    active_rows: int
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """What memory depends on besides."""
-
-    n: int
-    m: int
-    d: int
-    k: int
-    dtype: np.dtype[Any]
-    ladder: tuple[str, ...]
-    threads: int
-    chunk: int
-    capacity: int
-    splits: int
-
-    def packed_bytes(self, precision: str) -> int:
-        return self.n * (_padded(self.d, precision) * _BYTES[precision] + _METADATA_BYTES)
-
-    @property
-    def output_bytes(self) -> int:
-        value = 8 if self.dtype == np.float64 else 4
-        return self.m * self.k * (value + index_dtype(self.n).itemsize)
-
-    def working_bytes(self, choice: _Choice) -> int:
-        """Blocks of queries in flight, slices packed on the way, active rows of a self-join, and small change."""
-        row = max(self.capacity, 2 * self.k + 50) * _SURVIVOR_BYTES + _padded(self.d, "float32") * 4
-        blocks = -(-self.m // choice.query_block)
-        at_once = self.threads if choice.resident else STREAM_BLOCKS * self.threads
-        rows = min(at_once, blocks * self.splits) * choice.query_block
-        finest = "float32" if len(self.ladder) > 1 else self.ladder[0]
-        slices = self.threads * min(self.n, self.chunk) * (_padded(self.d, finest) * _BYTES[finest] + _METADATA_BYTES)
-        # Rows that climb meet points packed slice by slice, too.
-        streams = not choice.resident or len(self.ladder) > 1
-        join = min(choice.active_rows, self.n) * _join_row_bytes(self.k) + JOIN_GROWTH * _SURVIVOR_BYTES
-        return 4 * MIB + rows * row + (slices if streams else 0) + (join if choice.active_rows else 0)
-
-    def rest_bytes(self, choice: _Choice) -> int:
-        """All memory but the packed points."""
-        return self.working_bytes(choice) + self.output_bytes
-
-    def total_bytes(self, choice: _Choice) -> int:
-        return (self.packed_bytes(self.ladder[0]) if choice.resident else 0) + self.rest_bytes(choice)
-
-
-def _within(budget: int, problem: _Problem, wish: _Choice, fixed: set[str]) -> _Choice:
-    """The choice nearest to the wish that keeps the budget: first without a self-join, then with smaller blocks of
-    queries, then with points packed slice by slice.
-    """
-    block = wish.query_block
-    halves = [block]
-    while halves[-1] > 1 and "query_block" not in fixed:
-        halves.append(_smaller_block(halves[-1]))
-    choices = [wish]
-    if "active_rows" not in fixed:
-        choices += [_Choice(size, wish.resident, 0) for size in halves if size >= min(block, _TILE)]
-        choices += [_Choice(size, False, 0) for size in halves if "resident" not in fixed]
-    for choice in choices:
-        if problem.total_bytes(choice) <= budget:
-            return choice
-    least = min(choices, key=problem.total_bytes)
-    raise ValueError(
-        f"a memory budget of {budget} bytes cannot hold this search: results take {problem.output_bytes} and work "
-        f"{problem.total_bytes(least) - problem.output_bytes}; allow at least {problem.total_bytes(least)}, or search "
-        "the queries in smaller batches"
+        seconds=2.0 * m * n * padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits))),
     )
 
 
@@ -368,7 +285,6 @@ _OVERRIDES = {
     "resident",
 }
 _INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, stay below 2**31
-_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 
 def check_method(method: str) -> None:
@@ -399,11 +315,9 @@ def _check_whole(name: str, value: Any, *, least: int) -> None:
 
 def _checked_ladder(ladder: Any) -> tuple[str, ...]:
     rungs = () if isinstance(ladder, str) else tuple(ladder)
-    order = [p for p in _BYTES if p in rungs]
-    if not rungs or list(rungs) != order:
-        raise ValueError(
-            f"ladder={ladder!r}: expected a tuple that rises through {', '.join(_BYTES)}, such as ('int8', 'float32')"
-        )
+    if not rungs or list(rungs) != [p for p in ELEMENT_BYTES if p in rungs]:
+        known = ", ".join(ELEMENT_BYTES)
+        raise ValueError(f"ladder={ladder!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')")
     return rungs
 
 
@@ -425,23 +339,11 @@ def _ladder(metric: str, isa: str, dtype: np.dtype[Any], d: int) -> tuple[str, .
     return tuple(rungs)
 
 
-def _padded(d: int, precision: str) -> int:
-    """Dimensions after packing, at most."""
-    run = {"int8": 4, "bfloat16": 32, "float32": 1}[precision]
-    return -(-d // run) * run
-
-
 def _query_block(m: int, k: int, threads: int) -> int:
-    room = _BLOCK_BYTES // (max(2048, 4 * k) * _SURVIVOR_BYTES)
+    room = _BLOCK_BYTES // (max(2048, 4 * k) * SURVIVOR_BYTES)
     fair = -(-m // (2 * threads))  # two blocks per thread keep all of them busy to the end
-    block = min(_QUERY_BLOCK, max(_TILE, fair), max(1, room))
-    return min(m, -(-block // _TILE) * _TILE if block > _TILE else block)
-
-
-def _smaller_block(block: int) -> int:
-    """Half a block, in whole tiles while there are any."""
-    half = block // 2
-    return max(1, half // _TILE * _TILE if half > _TILE else half)
+    block = min(_QUERY_BLOCK, max(TILE, fair), max(1, room))
+    return min(m, -(-block // TILE) * TILE if block > TILE else block)
 
 
 def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
@@ -465,15 +367,10 @@ def _checked_active(active: Any, self_join: bool) -> int:
     return int(active)
 
 
-def _join_row_bytes(k: int) -> int:
-    """First room of one active row: 2 (k + 1) + 24 survivors, and its state."""
-    return (2 * (k + 1) + 24) * _SURVIVOR_BYTES + 128
-
-
 def _active_rows(n: int, k: int) -> int:
     """Active rows that memory allows, in whole blocks; 0 where too few would pair with each other to gain anything."""
     whole = -(-n // JOIN_BLOCK) * JOIN_BLOCK
-    active = min(whole, _JOIN_BYTES // _join_row_bytes(k) // JOIN_BLOCK * JOIN_BLOCK)
+    active = min(whole, _JOIN_BYTES // join_row_bytes(k) // JOIN_BLOCK * JOIN_BLOCK)
     return active if active >= 8 * JOIN_BLOCK and 8 * active >= n else 0
 
 

@@ -22,7 +22,8 @@ import numpy.typing as npt
 from tonari import _native
 from tonari.exact.prepared import PreparedPoints
 from tonari.exact.report import Report
-from tonari.planning import JOIN_BLOCK, JOIN_GROWTH, STREAM_BLOCKS, Plan
+from tonari.memory import JOIN_GROWTH, STREAM_BLOCKS
+from tonari.planning import JOIN_BLOCK, Plan
 from tonari.pool import Workers
 from tonari.progress import Progress, ProgressLike
 from tonari.results import Neighbors, index_dtype
