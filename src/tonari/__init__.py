@@ -18,8 +18,8 @@
         ▼
     KNNGraph                 tonari.graph             quality, exports, files
 
-`tonari.planning` stands beside the flow and makes every choice, `tonari.memory` counts what it costs. Values are defined by `tonari.reference`; files are
-read by `tonari.io`; the command line is `tonari.cli`.
+`tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs. Values are
+defined by `tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
 """
 
 from tonari.api import Index, knn_graph, search
