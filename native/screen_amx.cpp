@@ -25,7 +25,7 @@ namespace {
 constexpr int kTileRows = 16, kTileBytes = 1024;
 constexpr int kPoints = 32, kQueries = 32;
 // The first cache (48 KB) holds a panel of points (16 KB), the running tile of queries (14 KB at most) and a block of
-// sums (4 KB). Larger chunks save moving sums but push each other out: 13 runs and 24 tiles ran at half the speed.
+// sums (4 KB). 13 runs and 24 tiles would overfill it.
 constexpr int kChunkRuns = 7;
 constexpr int kPanelTiles = 16;
 
