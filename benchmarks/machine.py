@@ -87,10 +87,10 @@ def pin(threads: int) -> list[int]:
     return chosen
 
 
-def library_versions() -> dict[str, str]:
-    """Python and the installed ones of LIBRARIES."""
+def library_versions(libraries: tuple[str, ...] = LIBRARIES) -> dict[str, str]:
+    """Python and the installed ones of some libraries."""
     found = {"python": platform.python_version()}
-    for name in LIBRARIES:
+    for name in libraries:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -45,8 +45,8 @@ COLUMNS = (
 )
 
 
-def append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Add rows to the CSV file, with its header if it is new.
+def append(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str] = COLUMNS) -> None:
+    """Add rows to the CSV file of these columns, with its header if it is new.
 
     Raises
     ------
@@ -54,18 +54,18 @@ def append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         The file has another header, or a row another column: nothing is written then.
     """
     for row in rows:
-        unknown = set(row) - set(COLUMNS)
+        unknown = set(row) - set(columns)
         if unknown:
             raise ValueError(f"no such columns: {sorted(unknown)}")
     new = not path.exists() or path.stat().st_size == 0
     if not new:
         with path.open(newline="") as file:
             header = next(csv.reader(file))
-        if tuple(header) != COLUMNS:
+        if tuple(header) != tuple(columns):
             raise ValueError(f"{path} has other columns than these results; move it away: {header}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         if new:
             writer.writeheader()
         writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)

@@ -24,14 +24,14 @@ Metric metric_named(const std::string& name) {
   throw nb::value_error(("unknown metric " + name).c_str());
 }
 
-namespace {
-
 Isa isa_named(const std::string& name) {
   for (Isa isa : supported_isas()) {
     if (name == isa_name(isa)) return isa;
   }
   throw nb::value_error(("this machine cannot run " + name).c_str());
 }
+
+namespace {
 
 const Kernel& kernel_named(const std::string& name) {
   for (const Kernel* kernel : available_kernels()) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "cpu.hpp"
 #include "rows.hpp"
 
 namespace tonari {
@@ -12,6 +13,7 @@ namespace tonari {
 void bind_cpu(nanobind::module_& module);
 void bind_arrays(nanobind::module_& module);
 void bind_engine(nanobind::module_& module);
+void bind_select(nanobind::module_& module);
 
 // Any accepted array: two dimensions, C order, read-only allowed.
 using Rows = nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
@@ -19,5 +21,6 @@ using Rows = nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_cont
 RowsView view_of(const Rows& array);  // throws TypeError for other element types
 
 Metric metric_named(const std::string& name);
+Isa isa_named(const std::string& name);  // throws ValueError for one that this machine cannot run
 
 }  // namespace tonari

@@ -8,4 +8,5 @@ NB_MODULE(_native, module) {
   tonari::bind_cpu(module);
   tonari::bind_arrays(module);
   tonari::bind_engine(module);
+  tonari::bind_select(module);
 }

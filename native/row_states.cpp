@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <limits>
 #include <stdexcept>
+
+#include "select/float_keys.hpp"
+#include "select/halving.hpp"
 
 namespace tonari {
 namespace {
@@ -13,38 +15,16 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
 
-// float32 to int32 of the same order, and back: negative values have all bits but the sign flipped.
-std::int32_t to_key(float value) {
-  const std::int32_t bits = std::bit_cast<std::int32_t>(value);
-  return bits ^ ((bits >> 31) & 0x7fffffff);
-}
-float from_key(std::int32_t key) { return std::bit_cast<float>(key ^ ((key >> 31) & 0x7fffffff)); }
-
-// A value no smaller than the k-th smallest and close above it, which is all that a threshold needs: the range is halved
-// until at most an eighth too many lie below. Passes over integers, which the compiler vectorises; no branch depends on
-// the data but the one that ends it. Halves of values and of their bits alternate, so that neither outliers nor a
-// change of sign makes it long.
-float at_least_kth(const std::vector<std::int32_t>& keys, std::int64_t k) {
-  std::int32_t low = keys[0], high = keys[0];
-  for (std::int32_t key : keys) {
-    low = key < low ? key : low;
-    high = key > high ? key : high;
+// Where to halve a range of scores: halves of values and of their keys alternate, so that neither outliers nor a change
+// of sign makes it long.
+struct MiddleScore {
+  bool by_value = true;
+  std::int32_t operator()(std::int32_t low, std::int32_t high) {
+    const std::int32_t middle = by_value ? float_key(key_float(low) / 2 + key_float(high) / 2) : MiddleKey{}(low, high);
+    by_value = !by_value;
+    return middle;
   }
-  for (bool by_value = true; low < high; by_value = !by_value) {
-    const auto middle_key = static_cast<std::int32_t>((static_cast<std::int64_t>(low) + high) >> 1);
-    const std::int32_t middle_value = to_key(from_key(low) / 2 + from_key(high) / 2);
-    const std::int32_t middle = std::clamp(by_value ? middle_value : middle_key, low, high - 1);
-    std::int32_t below = 0;
-    for (std::int32_t key : keys) below += key <= middle;
-    if (below >= k) {
-      high = middle;
-      if (below <= k + k / 8) break;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return from_key(high);
-}
+};
 
 }  // namespace
 
@@ -121,8 +101,10 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   if (std::ssize(held) < rank) return;
   scratch.keys.resize(held.size());
   std::transform(held.begin(), held.end(), scratch.keys.begin(),
-                 [](const Survivor& survivor) { return to_key(survivor.upper); });
-  const float kth = at_least_kth(scratch.keys, rank);
+                 [](const Survivor& survivor) { return float_key(survivor.upper); });
+  // Close above the rank-th smallest is all that a threshold needs.
+  const auto bound_key = at_least_kth(scratch.keys.data(), std::ssize(held), rank, rank / 8, MiddleScore{}).key;
+  const float kth = key_float(bound_key);
   const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
   const float threshold = std::min(thresholds_[at], bound);
   set_threshold(r, threshold);

@@ -14,8 +14,8 @@
 #include <span>
 
 #include "bounds.hpp"
-#include "order.hpp"
 #include "refine.hpp"
+#include "select/order.hpp"
 
 namespace tonari {
 

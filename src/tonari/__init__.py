@@ -18,6 +18,7 @@
         ▼
     KNNGraph                 tonari.graph             quality, exports, files
 
+`tonari.select` is k-selection by itself: the papers' algorithms by name, on the CPU and on CUDA.
 `tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs. Values are
 defined by `tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
 """
@@ -26,7 +27,19 @@ from tonari.api import Index, knn_graph, search
 from tonari.graph import KNNGraph
 from tonari.planning import Plan, plan
 from tonari.results import Neighbors, merge_neighbors
+from tonari.select import Selection, select_k
 
 __version__ = "0.1.0"
 
-__all__ = ["Index", "KNNGraph", "Neighbors", "Plan", "knn_graph", "merge_neighbors", "plan", "search"]
+__all__ = [
+    "Index",
+    "KNNGraph",
+    "Neighbors",
+    "Plan",
+    "Selection",
+    "knn_graph",
+    "merge_neighbors",
+    "plan",
+    "search",
+    "select_k",
+]

@@ -23,6 +23,9 @@ Kind: TypeAlias = Literal["numpy", "torch"]
 
 ACCEPTED = tuple(np.dtype(t) for t in (np.float32, np.float16, np.float64, np.uint8, np.int8))
 
+# What k-selection reads. NumPy has no bfloat16; torch has.
+SELECTED = ("float32", "float16", "bfloat16", "float64", "int32", "uint8")
+
 # float64 values up to here have squared differences whose sum over any row that fits in memory is finite.
 LARGEST_FLOAT64 = 1e150
 
@@ -64,7 +67,7 @@ def as_rows(x: Any, name: str) -> Rows:
     TypeError: points: int64 is not searched, only float32, float16, float64, uint8, int8; try \
 .astype(numpy.float32), exact for whole numbers up to 2**24
     """
-    array = _to_numpy(x, name)
+    array = _from_torch(x, name) if kind_of(x) == "torch" else _to_numpy(x, name, "(n, d)")
     dtype = array.dtype.newbyteorder("=")
     if dtype not in ACCEPTED:
         raise TypeError(f"{name}: {_dtype_name(dtype)} is not searched, only {_accepted()}; {_dtype_fix(dtype)}")
@@ -76,6 +79,97 @@ def as_rows(x: Any, name: str) -> Rows:
     if dtype.kind == "f":
         _check_finite(rows, name)
     return rows
+
+
+def as_values(x: Any, name: str) -> tuple[Any, str]:
+    """Check a matrix to select from, and give it as the methods of k-selection read it.
+
+    Parameters
+    ----------
+    x : array of shape (rows, n)
+        float32, float16, float64, int32 or uint8 in NumPy or lists of floats; the same and bfloat16 in torch, on the
+        CPU or on CUDA. There may be no rows, but not no columns.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    array of shape (rows, n), and the name of its dtype
+        Last axis contiguous, rows at any distance, memory shared with x unless layout, alignment or byte order forbids
+        it. A NumPy array (bfloat16 as its bits, int16), or a tensor on CUDA.
+
+    Raises
+    ------
+    TypeError
+        Another dtype, or a sparse matrix.
+    ValueError
+        Not two-dimensional, no columns or 2**31 and more, masked, or on a device that is neither.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.arrays import as_values
+    >>> values, dtype = as_values(np.zeros((4, 6), np.float16)[::2], "values")
+    >>> values.shape, dtype
+    ((2, 6), 'float16')
+    >>> as_values(np.zeros((4, 6), np.int64), "values")
+    Traceback (most recent call last):
+    TypeError: values: int64 is not selected from, only float32, float16, bfloat16 (torch), float64, int32, uint8; try \
+.astype(numpy.float64), exact for whole numbers up to 2**53
+    """
+    if kind_of(x) == "torch":
+        if x.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"{name}: is on {x.device}; k-selection runs on the CPU and on CUDA devices; use .cpu()")
+        if str(x.layout) != "torch.strided":
+            raise TypeError(f"{name}: sparse input is not read; use .to_dense() if it fits in memory")
+        array, dtype = x.detach(), str(x.dtype).removeprefix("torch.")
+    else:
+        array = _to_numpy(x, name, "(rows, n)")
+        dtype = _dtype_name(array.dtype.newbyteorder("="))
+    if dtype not in SELECTED:
+        accepted = ", ".join(SELECTED).replace("bfloat16", "bfloat16 (torch)")
+        raise TypeError(f"{name}: {dtype} is not selected from, only {accepted}; {_selected_fix(dtype, kind_of(x))}")
+    shape = tuple(array.shape)
+    if len(shape) != 2:
+        raise ValueError(f"{name}: expected shape (rows, n), got {shape}{_rank_fix(array)}")
+    if shape[1] == 0:
+        raise ValueError(f"{name}: shape {shape} has no columns to select from")
+    if shape[1] >= 2**31:
+        raise ValueError(f"{name}: {shape[1]} columns; indices are int32, so there can be {2**31 - 1} at most")
+    if kind_of(x) == "torch":
+        if array.device.type == "cuda":
+            return (array if array.stride(1) == 1 else array.contiguous()), dtype
+        torch = sys.modules["torch"]
+        array = array.view(torch.int16).numpy() if dtype == "bfloat16" else array.numpy()
+    array = np.require(array, array.dtype.newbyteorder("="), ["ALIGNED"])
+    return (array if array.strides[1] == array.itemsize else array.copy(order="C")), dtype
+
+
+def as_lengths(lengths: Any, shape: tuple[int, int], name: str) -> npt.NDArray[np.int64] | None:
+    """Check how many values each row of a (rows, n) matrix has; None, for all, stays None.
+
+    >>> from tonari.arrays import as_lengths
+    >>> as_lengths([3, 0], (2, 3), "lengths")
+    array([3, 0])
+    >>> as_lengths([3, 4], (2, 3), "lengths")
+    Traceback (most recent call last):
+    ValueError: lengths: row 1 has length 4; there are 3 columns, so lengths go from 0 to 3
+    """
+    if lengths is None:
+        return None
+    rows, n = shape
+    array = np.asarray(lengths.detach().cpu() if kind_of(lengths) == "torch" else lengths)
+    if array.shape != (rows,):
+        raise ValueError(f"{name}: expected shape ({rows},), one number for each row, got {array.shape}")
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected whole numbers, got {_dtype_name(array.dtype)}")
+    bad = (array < 0) | (array > n)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{name}: row {row} has length {array[row]}; there are {n} columns, so lengths go from 0 to {n}"
+        )
+    return np.ascontiguousarray(array, np.int64)
 
 
 def same_width(queries: Rows, points: Rows) -> None:
@@ -112,8 +206,8 @@ at least 0
         )
 
 
-def check_k(k: Any, limit: int, *, without_self: bool) -> int:
-    """Check the number of neighbours.
+def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> int:
+    """Check the number of neighbours, or of whatever else is chosen among `limit`.
 
     Parameters
     ----------
@@ -123,6 +217,8 @@ def check_k(k: Any, limit: int, *, without_self: bool) -> int:
         The largest k there can be: the number of points, less one where a point is not its own neighbour.
     without_self : bool
         Whether self was left out of ``limit``; the message then says so.
+    noun : str
+        What there are ``limit`` of.
 
     Raises
     ------
@@ -142,7 +238,7 @@ def check_k(k: Any, limit: int, *, without_self: bool) -> int:
     if number < 1:
         raise ValueError(f"k={number}: the smallest k is 1")
     if number > limit:
-        count = f"{limit + without_self} point{'s' if limit + without_self > 1 else ''}"
+        count = f"{limit + without_self} {noun}{'s' if limit + without_self > 1 else ''}"
         verb = "is" if limit + without_self == 1 else "are"
         why = " and a point is not its own neighbour" if without_self else ""
         raise ValueError(f"k={number}: the largest k is {limit}, as there {verb} {count}{why}")
@@ -186,6 +282,19 @@ def check_device(device: Any) -> None:
     if name == "cuda" or name.startswith("cuda:"):
         raise ValueError(f'device={name!r}: this build has no GPU engine; use device="cpu"')
     raise ValueError(f'device={device!r}: expected "cpu" or "auto"')
+
+
+def check_flag(flag: Any, name: str) -> bool:
+    """Check an argument that is True or False.
+
+    >>> from tonari.arrays import check_flag
+    >>> check_flag("no", "sorted")
+    Traceback (most recent call last):
+    TypeError: sorted='no': expected True or False, got str
+    """
+    if not isinstance(flag, bool | np.bool_):
+        raise TypeError(f"{name}={flag!r}: expected True or False, got {type(flag).__name__}")
+    return bool(flag)
 
 
 def check_threads(threads: Any) -> int | None:
@@ -278,17 +387,15 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     return target
 
 
-def _to_numpy(x: Any, name: str) -> npt.NDArray[Any]:
-    if kind_of(x) == "torch":
-        return _from_torch(x, name)
+def _to_numpy(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise ValueError(f"{name}: has masked values; fill them first, with .filled(...)")
     if hasattr(x, "tocsr"):
-        raise TypeError(f"{name}: sparse input is not searched; use .toarray() if it fits in memory")
+        raise TypeError(f"{name}: sparse input is not read; use .toarray() if it fits in memory")
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of unequal length
-        raise ValueError(f"{name}: cannot be read as an array of shape (n, d): {error}") from None
+        raise ValueError(f"{name}: cannot be read as an array of shape {shape}: {error}") from None
 
 
 def _from_torch(x: Any, name: str) -> npt.NDArray[Any]:
@@ -350,7 +457,18 @@ def _dtype_fix(dtype: np.dtype[Any]) -> str:
     return "try .astype(numpy.float32)"
 
 
-def _rank_fix(array: npt.NDArray[Any]) -> str:
+def _selected_fix(dtype: str, kind: Kind) -> str:
+    cast = {"numpy": ".astype(numpy.{})", "torch": ".to(torch.{})"}[kind]
+    if dtype in ("bool", "int8", "int16", "uint16"):
+        return f"try {cast.format('int32')}"
+    if dtype in ("int64", "uint64", "uint32"):
+        return f"try {cast.format('float64')}, exact for whole numbers up to 2**53"
+    if dtype.startswith("complex"):
+        return "complex numbers have no order; select from .real, .imag or their magnitudes"
+    return f"try {cast.format('float32' if dtype.startswith('float8') else 'float64')}"
+
+
+def _rank_fix(array: Any) -> str:
     if array.ndim == 1:
         return "; use .reshape(1, -1) for one row, .reshape(-1, 1) for one column"
     if array.ndim > 2:

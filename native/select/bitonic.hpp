@@ -1,0 +1,132 @@
+// Truncated bitonic sort (Sismanis et al. 2012, the baseline of tang2015 and komarov2014), one row after another.
+//
+//   K = smallest power of two >= k
+//   runs of K values are sorted; two sorted runs merge to the K smallest of both, the upper half is dropped:
+//
+//       a0 <= a1 <= ... <= aK-1     min(a0, bK-1), min(a1, bK-2), ..., min(aK-1, b0)     bitonic, so that log2 K
+//       b0 <= b1 <= ... <= bK-1     are the K smallest                                   half-cleaners sort them
+//
+// A register holds one entry of each of as many runs, so that all steps but the last merges compare whole registers.
+// Every comparison is made whatever the data, which is the method's nature.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "network.hpp"
+#include "order.hpp"
+
+namespace tonari {
+namespace {
+
+template <class Key>
+class BitonicRows {
+ public:
+  explicit BitonicRows(const SelectTask& task) : task_(task), reader_(task) {}
+
+  std::int64_t select(std::int64_t begin, std::int64_t end) {
+    std::int64_t nan_row = -1;
+    for (std::int64_t row = begin; row < end; ++row) {
+      select_row(row);
+      if (reader_.saw_nan() && nan_row < 0) nan_row = row;
+    }
+    if (task_.counters != nullptr) task_.counters->lanes = 1;
+    return nan_row;
+  }
+
+ private:
+  using E = SortLanes<Key>;
+  static constexpr std::int64_t kLeast = 64;  // registers sorted at a time, if runs are shorter
+
+  void select_row(std::int64_t row) {
+    const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
+    const std::int64_t run = ceiled(task_.k), registers = ceiled((length + kWordLanes - 1) / kWordLanes);
+    // One run per lane, or runs over several lanes if that is already most of the row.
+    const std::int64_t lane_run = std::min(run, registers), block = std::min(std::max(run, kLeast), registers);
+    E *kept = kept_room_.get(lane_run), *fresh = fresh_room_.get(block);
+    for (std::int64_t first = 0; first < length; first += block * kWordLanes) {
+      read_block(row, first, std::min(block * kWordLanes, length - first), fresh, block);
+      sort_lanes(fresh, block, lane_run);
+      for (std::int64_t at = 0; at < block; at += lane_run) {
+        if (first == 0 && at == 0) {
+          std::copy(fresh, fresh + lane_run, kept);
+        } else {
+          keep_smaller(kept, fresh + at, lane_run);
+        }
+      }
+    }
+    if (length > 0) join_runs<1>(kept, lane_run, run / lane_run);
+    Word<Key>* words = words_.get(wanted);
+    const int shift = std::countr_zero(static_cast<std::uint64_t>(lane_run));
+    for (std::int64_t a = 0; a < wanted; ++a) words[a] = kept[a & (lane_run - 1)].get(a >> shift);
+    write_row<Key>(task_, row, words, wanted);
+  }
+
+  static std::int64_t ceiled(std::int64_t count) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+  }
+
+  void read_block(std::int64_t row, std::int64_t first, std::int64_t count, E* out, std::int64_t registers) {
+    const std::int64_t size = registers * kWordLanes;
+    Key* scratch = scratch_room_.get(size);
+    const Key* keys = reader_.read(row, first, count, scratch);
+    const auto column = static_cast<std::int32_t>(first);
+    const std::int64_t whole = count / kWordLanes;
+    for (std::int64_t r = 0; r < whole; ++r) out[r].set(keys + r * kWordLanes, column + r * kWordLanes);
+    for (std::int64_t i = whole * kWordLanes; i < size; ++i) {
+      const bool real = i < count;
+      out[i / kWordLanes].set(i % kWordLanes, real ? pack_word(keys[i], column + static_cast<std::int32_t>(i))
+                                                   : last_word<Key>());
+    }
+  }
+
+  // Merges two runs of each lane and drops the upper half.
+  static void keep_smaller(E* kept, const E* fresh, std::int64_t length) {
+    for (std::int64_t i = 0; i < length; ++i) {
+      E other = fresh[length - 1 - i];
+      E::order(kept[i], other);
+    }
+    clean_halves(kept, length, length / 2);
+  }
+
+  // Makes runs of as many lanes as K needs, and one run of all runs.
+  template <int LANES>
+  static void join_runs(E* kept, std::int64_t length, std::int64_t lanes) {
+    if (lanes == LANES) {
+      merge_lanes<1>(kept, length, LANES);
+      fold_runs<LANES, LANES>(kept, length);
+    } else if constexpr (2 * LANES <= kWordLanes) {
+      join_runs<2 * LANES>(kept, length, lanes);
+    }
+  }
+  // Merges runs that differ in bit BIT of their lanes, then in the next; both of a pair end up with what they keep.
+  template <int LANES, int BIT>
+  static void fold_runs(E* kept, std::int64_t length) {
+    if constexpr (BIT < kWordLanes) {
+      const Vector across = flipped_lanes<(LANES - 1) | BIT>();
+      for (std::int64_t i = 0; i < (length + 1) / 2; ++i) {
+        E &front = kept[i], &back = kept[length - 1 - i];
+        E from_back = back.permuted(across), from_front = front.permuted(across);
+        E::order(front, from_back);
+        if (length > 1) E::order(back, from_front);
+      }
+      if constexpr (LANES > 1) clean_lanes<LANES / 2>(kept, length);
+      clean_halves(kept, length, length / 2);
+      fold_runs<LANES, 2 * BIT>(kept, length);
+    }
+  }
+
+  const SelectTask& task_;
+  KeyReader<Key> reader_;
+  Room<E> kept_room_, fresh_room_;
+  Room<Key> scratch_room_;
+  Room<Word<Key>> words_;
+};
+
+template <class Key>
+std::int64_t select_bitonic(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  return BitonicRows<Key>(task).select(begin, end);
+}
+
+}  // namespace
+}  // namespace tonari

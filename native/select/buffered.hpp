@@ -1,0 +1,242 @@
+// Buffered Search (tang2015 III-D) around any queue of W lanes: values below the head wait in a buffer per lane until
+// many lanes have something to insert.
+//
+//   none     a value goes in at once; lanes without one wait
+//   own      a lane whose buffer is full empties it alone
+//   full     the first full buffer makes all lanes empty theirs together: entry 0 of all lanes, entry 1, ...
+//   sorted   the same after sorting each buffer, so that the smallest go in first and rule out others
+//
+// Every entry is compared with the head again when its turn comes.
+#pragma once
+
+#include "lane_rows.hpp"
+#include "reverse_merge.hpp"
+#include "room.hpp"
+
+namespace tonari {
+namespace {
+
+// Appends the keys whose bits are set, with indices from `first`; room for W entries is needed behind the last.
+template <class Key>
+[[gnu::always_inline]] inline void append_set(std::uint32_t bits, const Key* keys, Key first, Key* to_keys,
+                                              Key* to_indices) {
+#if defined(__AVX512F__)
+  const __m512i loaded = _mm512_loadu_si512(keys);
+  if constexpr (sizeof(Key) == 4) {
+    const __m512i counted = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i indices = _mm512_add_epi32(_mm512_set1_epi32(first), counted);
+    const auto which = static_cast<std::uint16_t>(bits);
+    _mm512_storeu_si512(to_keys, _mm512_maskz_compress_epi32(which, loaded));
+    _mm512_storeu_si512(to_indices, _mm512_maskz_compress_epi32(which, indices));
+  } else {
+    const __m512i indices = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+    const auto which = static_cast<std::uint8_t>(bits);
+    _mm512_storeu_si512(to_keys, _mm512_maskz_compress_epi64(which, loaded));
+    _mm512_storeu_si512(to_indices, _mm512_maskz_compress_epi64(which, indices));
+  }
+#else
+  for (; bits != 0; bits &= bits - 1) {
+    const int column = std::countr_zero(bits);
+    *to_keys++ = keys[column];
+    *to_indices++ = first + static_cast<Key>(column);
+  }
+#endif
+}
+
+template <class Queue>
+class Buffered {
+ public:
+  using Key = typename Queue::Key;
+  static constexpr int W = kWidth<Key>;
+
+  Buffered(const SelectOptions& options, Queue& queue)
+      : queue_(queue),
+        buffering_(options.buffer),
+        size_(options.buffer_size),
+        slots_(room_for(size_)),
+        keys_(room_.get(4 * slots_ * W)),
+        indices_(keys_ + slots_ * W),
+        column_keys_(indices_ + slots_ * W),
+        column_indices_(column_keys_ + slots_ * W) {
+    for (std::int64_t& count : counts_) count = 0;
+  }
+
+  // For the next group of rows: the lanes that have one.
+  void open(const Mask<Key>& lanes) { lanes_ = lanes; }
+
+  // Offers x to the queues of lanes `who`.
+  void offer(const Entries<Key>& x, Mask<Key> who) {
+    who = who & before(x, queue_.heads());
+    if (!any(who)) return;
+    if (buffering_ == Buffering::none) {
+      queue_.insert(x, who, lanes_);
+      heads_moved_ = true;
+      return;
+    }
+    alignas(64) Key keys[W], indices[W];
+    store(keys, x.key);
+    store(indices, x.index);
+    std::uint32_t full = 0;
+    for (std::uint32_t lanes = bits_of(who); lanes != 0; lanes &= lanes - 1) {
+      const int lane = std::countr_zero(lanes);
+      const std::int64_t at = lane * slots_ + counts_[lane]++;
+      keys_[at] = keys[lane];
+      indices_[at] = indices[lane];
+      if (counts_[lane] == size_) full |= 1u << lane;
+    }
+    if (full != 0) empty(full);
+  }
+
+  // Offers the chunk of columns that was read from `first`. Indices ascend, so that a key equal to the head's comes too
+  // late, unless the head is still missing.
+  void offer_chunk(LaneRows<Key>& rows, std::int64_t first) {
+    int longest = 0;
+    for (int lane = 0; lane < W; ++lane) longest = std::max(longest, rows.count(lane));
+    const int blocks = (longest + W - 1) / W;
+    for (int lane = 0; lane < W; ++lane) find_candidates(rows, lane, 0, blocks);
+    heads_moved_ = false;
+    for (int block = 0; block < blocks; ++block) {
+      std::uint32_t columns = columns_of(block);
+      if (columns == 0) continue;
+      if (heads_moved_) {
+        for (int lane = 0; lane < W; ++lane) find_candidates(rows, lane, block, block + 1);
+        columns = columns_of(block);
+        if (columns == 0) continue;
+      }
+      if (has_room(block)) {
+        append_block(rows, block, first);
+      } else {
+        offer_columns(rows, block, first, columns);
+      }
+    }
+  }
+
+  // Empties what is left in the buffers.
+  void drain() {
+    std::uint32_t left = 0;
+    for (int lane = 0; lane < W; ++lane) left |= (counts_[lane] > 0 ? 1u : 0u) << lane;
+    if (left != 0) empty(left);
+  }
+
+  std::int64_t flushes() const { return flushes_; }
+
+ private:
+  static constexpr int kBlocks = LaneRows<Key>::kChunk / W;
+
+  static std::int64_t power_of_two(std::int64_t at_least) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(at_least)));
+  }
+  // A power of two, for sorting, and W more, for appending.
+  static std::int64_t room_for(std::int64_t size) { return power_of_two(std::max<std::int64_t>(size, W)) + W; }
+
+  // Bits of the columns that are candidates of the lane, for some blocks of W columns.
+  void find_candidates(const LaneRows<Key>& rows, int lane, int begin, int end) {
+    const bool missing = queue_.index(0, lane) == kNoIndex;
+    const Vec<Key> head = broadcast(queue_.key(0, lane));
+    const Key* keys = rows.keys(lane);
+    for (int block = begin; block < end; ++block) {
+      std::uint32_t below = bits_of(less(load(keys + block * W), head));
+      if (missing) {
+        const int present = std::clamp(rows.count(lane) - block * W, 0, W);
+        below = (1u << present) - 1;
+      }
+      candidates_[block][lane] = static_cast<std::uint16_t>(below);
+    }
+  }
+  std::uint32_t columns_of(int block) const {
+    std::uint32_t columns = 0;
+    for (int lane = 0; lane < W; ++lane) columns |= candidates_[block][lane];
+    return columns;
+  }
+  // Whether no buffer gets full by this block's candidates.
+  bool has_room(int block) const {
+    if (buffering_ == Buffering::none) return false;
+    std::int64_t most = 0;
+    for (int lane = 0; lane < W; ++lane) most = std::max(most, counts_[lane] + std::popcount(candidates_[block][lane]));
+    return most < size_;
+  }
+  void append_block(const LaneRows<Key>& rows, int block, std::int64_t first) {
+    for (int lane = 0; lane < W; ++lane) {
+      const std::uint32_t bits = candidates_[block][lane];
+      if (bits == 0) continue;
+      const std::int64_t at = lane * slots_ + counts_[lane];
+      append_set(bits, rows.keys(lane) + block * W, static_cast<Key>(first + block * W), &keys_[at], &indices_[at]);
+      counts_[lane] += std::popcount(bits);
+    }
+  }
+  void offer_columns(LaneRows<Key>& rows, int block, std::int64_t first, std::uint32_t columns) {
+    const Key* keys = rows.columns(block * W);
+    for (; columns != 0; columns &= columns - 1) {
+      const int c = std::countr_zero(columns);
+      const Vec<Key> index = broadcast(static_cast<Key>(first + block * W + c));
+      offer({load(keys + c * W), index}, less(index, rows.lengths()));
+    }
+  }
+
+  // Some lanes want their buffers emptied.
+  void empty(std::uint32_t lanes) {
+    heads_moved_ = true;
+    if (buffering_ == Buffering::own) {
+      for (; lanes != 0; lanes &= lanes - 1) empty_alone(std::countr_zero(lanes));
+    } else {
+      empty_together();
+    }
+  }
+  void empty_alone(int lane) {
+    ++flushes_;
+    const Mask<Key> alone = mask_of<Key>(1u << lane);
+    for (std::int64_t at = lane * slots_; at < lane * slots_ + counts_[lane]; ++at) {
+      insert_smaller({broadcast(keys_[at]), broadcast(indices_[at])}, alone, alone);
+    }
+    counts_[lane] = 0;
+  }
+  void empty_together() {
+    ++flushes_;
+    std::int64_t most = 0;
+    for (std::int64_t count : counts_) most = std::max(most, count);
+    const bool sorts = buffering_ == Buffering::sorted;
+    const std::int64_t taken = sorts ? power_of_two(most) : most;
+    const std::int64_t filled = (taken + W - 1) / W * W;
+    for (int lane = 0; lane < W; ++lane) {
+      for (std::int64_t at = lane * slots_ + counts_[lane]; at < lane * slots_ + filled; ++at) {
+        keys_[at] = kLastKey<Key>;
+        indices_[at] = kNoIndex;
+      }
+      counts_[lane] = 0;
+    }
+    for (std::int64_t at = 0; at < filled; at += W) {
+      transpose(keys_ + at, slots_, column_keys_ + at * W);
+      transpose(indices_ + at, slots_, column_indices_ + at * W);
+    }
+    if (sorts) sort_descending(column_keys_, column_indices_, taken);
+    for (std::int64_t j = 0; j < taken; ++j) {
+      const bool inserted = insert_smaller(column(sorts ? taken - 1 - j : j), lanes_, lanes_);
+      if (sorts && !inserted) return;  // the rest is larger still
+    }
+  }
+  Entries<Key> column(std::int64_t j) const {
+    return {load(column_keys_ + j * W), load(column_indices_ + j * W)};
+  }
+  // Whether any lane had room for it.
+  bool insert_smaller(const Entries<Key>& x, const Mask<Key>& who, const Mask<Key>& together) {
+    const Mask<Key> smaller = who & before(x, queue_.heads());
+    if (!any(smaller)) return false;
+    queue_.insert(x, smaller, together);
+    return true;
+  }
+
+  Queue& queue_;
+  Buffering buffering_;
+  std::int64_t size_, slots_;
+  Room<Key> room_;
+  Key *keys_, *indices_;                // [lane][slot]
+  Key *column_keys_, *column_indices_;  // [entry][lane]
+  std::int64_t counts_[W];
+  std::uint16_t candidates_[kBlocks][W];
+  Mask<Key> lanes_{};
+  bool heads_moved_ = false;  // since the candidates of a chunk were found
+  std::int64_t flushes_ = 0;
+};
+
+}  // namespace
+}  // namespace tonari

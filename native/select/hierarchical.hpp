@@ -1,0 +1,146 @@
+// Hierarchical Partition alone (tang2015 III-E, algorithm 4), one row after another.
+//
+//   list 0        the values
+//   list i + 1    minima of groups of G neighbours of list i, until at most k are left
+//   top-down      of the top list the k smallest; of each list below, the k smallest members of the groups just chosen
+//
+// A group whose minimum is not among the k smallest holds nothing of the answer. That is so for equal minima too, since
+// entries are (key, position) pairs and a group that comes first holds the smaller positions.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "condense.hpp"
+#include "order.hpp"
+#include "scan.hpp"
+
+namespace tonari {
+namespace {
+
+// Minima of each `group` keys that follow each other; the last group may be short.
+template <std::int64_t GROUP, class Key>
+void minima_of(const Key* keys, std::int64_t groups, Key* out) {
+  for (std::int64_t g = 0; g < groups; ++g) {
+    Key least = keys[g * GROUP];
+    for (std::int64_t j = 1; j < GROUP; ++j) least = keys[g * GROUP + j] < least ? keys[g * GROUP + j] : least;
+    out[g] = least;
+  }
+}
+template <class Key>
+void group_minima(const Key* keys, std::int64_t count, std::int64_t group, Key* out) {
+  std::int64_t whole = 0;
+  switch (group) {
+    case 2: minima_of<2>(keys, whole = count / 2, out); break;
+    case 4: minima_of<4>(keys, whole = count / 4, out); break;
+    case 8: minima_of<8>(keys, whole = count / 8, out); break;
+    case 16: minima_of<16>(keys, whole = count / 16, out); break;
+    default: break;
+  }
+  for (std::int64_t first = whole * group; first < count; first += group) {
+    Key least = keys[first];
+    for (std::int64_t i = first; i < std::min(first + group, count); ++i) least = keys[i] < least ? keys[i] : least;
+    *(out + first / group) = least;
+  }
+}
+
+template <class Key, bool COUNT>
+class HierarchicalRows {
+ public:
+  explicit HierarchicalRows(const SelectTask& task)
+      : task_(task), reader_(task), group_(task.options.group > 0 ? task.options.group : 4) {}
+
+  std::int64_t select(std::int64_t begin, std::int64_t end) {
+    std::int64_t nan_row = -1;
+    for (std::int64_t row = begin; row < end; ++row) {
+      select_row(row);
+      if (reader_.saw_nan() && nan_row < 0) nan_row = row;
+    }
+    if constexpr (COUNT) task_.counters->lanes = 1;
+    return nan_row;
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 2048;  // values whose minima are taken at a time
+  static constexpr int kLevels = 32;            // no row has more, as groups have two members at least
+
+  void select_row(std::int64_t row) {
+    const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
+    std::int64_t sizes[kLevels] = {length}, starts[kLevels] = {0};  // of each list; list 0 is not kept
+    int top = 0;
+    while (sizes[top] > task_.k && (task_.options.levels == 0 || top < task_.options.levels)) {
+      sizes[top + 1] = (sizes[top] + group_ - 1) / group_;
+      starts[top + 1] = top == 0 ? 0 : starts[top] + sizes[top];
+      ++top;
+    }
+    Key* lists = list_room_.get(starts[top] + sizes[top]);
+    if (top > 0) read_minima(row, length, lists);
+    if (top == 0) reader_.read(row, 0, length, lists);  // which tells of NaN
+    for (int i = 2; i <= top; ++i) group_minima(lists + starts[i - 1], sizes[i - 1], group_, lists + starts[i]);
+
+    const std::int64_t room = std::max(sizes[top], std::min(wanted * group_, length)) + kSpill;
+    Key* keys = key_room_.get(room);
+    std::int32_t *chosen = chosen_room_.get(room), *members = member_room_.get(room);
+    std::int64_t count = sizes[top];
+    for (std::int64_t j = 0; j < count; ++j) chosen[j] = static_cast<std::int32_t>(j);
+    for (int i = top;; --i) {
+      if constexpr (COUNT) task_.counters->examined += count;
+      if (i == 0) {
+        with_format<Key>(task_, [&](auto format) {
+          using F = decltype(format);
+          keys_of<F>(static_cast<const typename F::Raw*>(task_.values) + row * task_.stride, chosen, count, keys);
+        });
+
+      } else {
+        for (std::int64_t j = 0; j < count; ++j) keys[j] = lists[starts[i] + chosen[j]];
+      }
+      if (count > wanted) count = condense(keys, chosen, count, wanted, 0).count;
+      if (i == 0) break;
+      std::int64_t offered = 0;
+      for (std::int64_t j = 0; j < count; ++j) {
+        const std::int64_t first = chosen[j] * group_, last = std::min(first + group_, sizes[i - 1]);
+        for (std::int64_t m = first; m < last; ++m) members[offered++] = static_cast<std::int32_t>(m);
+      }
+      std::swap(chosen, members);
+      count = offered;
+    }
+    Word<Key>* words = words_.get(count);
+    for (std::int64_t j = 0; j < count; ++j) words[j] = pack_word(keys[j], chosen[j]);
+    finish_row<Key>(task_, row, words, count);
+  }
+
+  // List 1, from blocks of the row that end with a group, or from parts of a group that is larger than a block.
+  void read_minima(std::int64_t row, std::int64_t length, Key* minima) {
+    Key block[kBlock];
+    const std::int64_t step = group_ <= kBlock ? kBlock / group_ * group_ : kBlock;
+    for (std::int64_t first = 0; first < length;) {
+      const std::int64_t group_end = group_ <= kBlock ? length : (first / group_ + 1) * group_;
+      const std::int64_t count = std::min({step, group_end - first, length - first});
+      const Key* keys = reader_.read(row, first, count, block);
+      if (first % group_ == 0) {
+        group_minima(keys, count, group_, minima + first / group_);
+      } else {
+        Key least;
+        group_minima(keys, count, group_, &least);
+        minima[first / group_] = std::min(minima[first / group_], least);
+      }
+      first += count;
+    }
+  }
+
+  const SelectTask& task_;
+  KeyReader<Key> reader_;
+  const std::int64_t group_;
+  Room<Key> list_room_, key_room_;
+  Room<std::int32_t> chosen_room_, member_room_;
+  Room<Word<Key>> words_;
+};
+
+template <class Key>
+std::int64_t select_hierarchical(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  return task.counters == nullptr ? HierarchicalRows<Key, false>(task).select(begin, end)
+                                  : HierarchicalRows<Key, true>(task).select(begin, end);
+}
+
+}  // namespace
+}  // namespace tonari

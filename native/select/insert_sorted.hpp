@@ -1,0 +1,35 @@
+// Insertion into W queues that are sorted descending, where a smaller value drops the head: entries that are larger move
+// one place towards the head, and the value takes the place that they leave.
+//
+//   new[p] = old[p + 1] > x ? old[p + 1] : old[p] > x ? x : old[p]
+#pragma once
+
+#include "lanes.hpp"
+
+namespace tonari {
+namespace {
+
+// Inserts into positions [0, size), in lanes `who` only, where x is before the head.
+template <bool COUNT, class Key>
+void insert_sorted(Key* keys, Key* indices, std::int64_t size, const Entries<Key>& x, const Mask<Key>& who,
+                   std::int64_t* updates) {
+  constexpr int W = kWidth<Key>;
+  const Entries<Key> inserted = choose(who, x, no_entries<Key>());  // the largest entry moves nothing
+  Entries<Key> here{load(keys), load(indices)};
+  Mask<Key> larger = who;  // where old[p] > x
+  for (std::int64_t p = 0;; ++p) {
+    count_updates<COUNT>(updates, p, larger);
+    Entries<Key> filled = choose(larger, inserted, here);
+    if (p + 1 < size) {
+      here = {load(keys + (p + 1) * W), load(indices + (p + 1) * W)};
+      larger = before(inserted, here);
+      filled = choose(larger, here, filled);
+    }
+    store(keys + p * W, filled.key);
+    store(indices + p * W, filled.index);
+    if (p + 1 == size || !any(larger)) return;
+  }
+}
+
+}  // namespace
+}  // namespace tonari

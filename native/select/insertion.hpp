@@ -1,0 +1,30 @@
+// Insertion queue (tang2015 III-B): k entries sorted descending, the largest at the head (insert_sorted.hpp).
+//
+// Updates at the position of the j-th smallest, in random order: sum over i = 1 ... n of min(1, j / i).
+#pragma once
+
+#include "insert_sorted.hpp"
+#include "lane_queue.hpp"
+#include "queue_rows.hpp"
+
+namespace tonari {
+namespace {
+
+template <class Key, bool COUNT>
+class InsertionQueue : public LaneQueue<Key> {
+ public:
+  explicit InsertionQueue(const SelectTask& task) : LaneQueue<Key>(task.k) {}
+
+  // x is before the head in lanes `who`.
+  void insert(const Entries<Key>& x, const Mask<Key>& who, const Mask<Key>&) {
+    insert_sorted<COUNT>(this->keys_, this->indices_, this->size_, x, who, this->updates_);
+  }
+};
+
+template <class Key>
+std::int64_t select_insertion(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  return select_with_queue<InsertionQueue, Key>(task, begin, end);
+}
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,59 @@
+// Merge queue (tang2015 III-C, algorithm 2): levels of m, m, 2m, 4m, ... positions, each sorted descending, their heads
+// descending too, so that position 0 holds the largest.
+//
+// A value goes into the first level, as into an insertion queue of size m. Where a level's head is now smaller than the
+// next one's, the two are merged with all that is before them; where it is not, updating goes no further (lazy update).
+// The copy of algorithm 2 that we have tests the opposite in line 5; the text around it says what is done here.
+#pragma once
+
+#include "insert_sorted.hpp"
+#include "lane_queue.hpp"
+#include "queue_rows.hpp"
+#include "reverse_merge.hpp"
+
+namespace tonari {
+namespace {
+
+template <class Key, bool COUNT>
+class MergeQueue : public LaneQueue<Key> {
+ public:
+  explicit MergeQueue(const SelectTask& task)
+      : LaneQueue<Key>(size_for(task)), m_(task.options.m), aligned_(task.options.aligned) {}
+
+  // x is before the head in lanes `who`; aligned, all lanes that are here `together` merge when one must.
+  void insert(const Entries<Key>& x, const Mask<Key>& who, const Mask<Key>& together) {
+    Key* const keys = this->keys_;
+    Key* const indices = this->indices_;
+    std::int64_t* const updates = this->updates_;
+    insert_sorted<COUNT>(keys, indices, m_, x, who, updates);
+    Mask<Key> merging = together;
+    for (std::int64_t previous = 0, next = m_; next < this->size_; previous = next, next *= 2) {
+      const Mask<Key> broken = merging & before(at(previous), at(next));
+      if (!any(broken)) return;
+      if (!aligned_) merging = broken;
+      if constexpr (COUNT) this->merges_ += std::popcount(bits_of(merging));
+      reverse_merge<true, COUNT>(keys, indices, 2 * next, merging, updates);
+    }
+  }
+
+ private:
+  static std::int64_t size_for(const SelectTask& task) {
+    std::int64_t size = task.options.m;
+    while (size < task.k) size *= 2;
+    return size;
+  }
+  Entries<Key> at(std::int64_t position) const {
+    return {load(this->keys_ + position * kWidth<Key>), load(this->indices_ + position * kWidth<Key>)};
+  }
+
+  std::int64_t m_;
+  bool aligned_;
+};
+
+template <class Key>
+std::int64_t select_merge_queue(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  return select_with_queue<MergeQueue, Key>(task, begin, end);
+}
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,218 @@
+// Bitonic sorting network in registers (Batcher 1968; Sismanis et al. 2012 select with it).
+//
+//   entry a of a list lies in lane a / length, register a % length       address:  lane bits | register bits
+//   merge runs of s/2 into runs of s:  compare a with a ^ (s - 1), then with a ^ s/4, a ^ s/8, ..., a ^ 1
+//
+// so that all steps within `length` compare whole registers, and only the few above it move lanes. SortLanes are
+// (key, index) pairs in lexicographic order: one signed 64-bit word for 32-bit keys, two for 64-bit keys.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "keys.hpp"
+
+namespace tonari {
+namespace {
+
+// Fills up what is not there: larger than every entry of a row, NaN or not.
+template <class Key>
+Word<Key> last_word() {
+  return pack_word(kLastKey<Key>, std::numeric_limits<std::int32_t>::max());
+}
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+constexpr int kWordLanes = kVectorBytes / 8;
+typedef std::int64_t Vector __attribute__((vector_size(kVectorBytes)));
+
+inline Vector lane_numbers() {
+  Vector lanes = {};
+  for (int lane = 0; lane < kWordLanes; ++lane) lanes[lane] = lane;
+  return lanes;
+}
+
+// A register of entries.
+template <class Key>
+struct SortLanes;
+
+template <>
+struct SortLanes<std::int32_t> {
+  Vector word;
+  static constexpr std::int64_t kFlip = std::numeric_limits<std::int64_t>::min();  // words are unsigned, lanes are not
+
+  void set(std::int64_t lane, Word<std::int32_t> value) { word[lane] = static_cast<std::int64_t>(value) ^ kFlip; }
+  void set(const Word<std::int32_t>* values) {
+    std::memcpy(&word, values, sizeof word);
+    word ^= kFlip;
+  }
+  void set(const std::int32_t* keys, std::int64_t column) {
+    typedef std::int32_t Keys __attribute__((vector_size(4 * kWordLanes)));
+    Keys loaded;
+    std::memcpy(&loaded, keys, sizeof loaded);
+    word = __builtin_convertvector(loaded, Vector) << 32 | (lane_numbers() + column);
+  }
+  Word<std::int32_t> get(std::int64_t lane) const { return static_cast<std::uint64_t>(word[lane] ^ kFlip); }
+  SortLanes permuted(Vector lanes) const { return {__builtin_shuffle(word, lanes)}; }
+  static SortLanes chosen(Vector first, SortLanes a, SortLanes b) { return {first ? a.word : b.word}; }
+  static void order(SortLanes& a, SortLanes& b) {
+    const Vector least = a.word < b.word ? a.word : b.word;
+    b.word = a.word < b.word ? b.word : a.word;
+    a.word = least;
+  }
+};
+
+template <>
+struct SortLanes<std::int64_t> {
+  Vector key, index;
+
+  void set(std::int64_t lane, Word<std::int64_t> value) {
+    key[lane] = word_key<std::int64_t>(value);
+    index[lane] = word_index<std::int64_t>(value);
+  }
+  void set(const Word<std::int64_t>* values) {
+    for (int lane = 0; lane < kWordLanes; ++lane) set(lane, values[lane]);
+  }
+  void set(const std::int64_t* keys, std::int64_t column) {
+    std::memcpy(&key, keys, sizeof key);
+    index = lane_numbers() + column;
+  }
+  Word<std::int64_t> get(std::int64_t lane) const { return pack_word(key[lane], static_cast<std::int32_t>(index[lane])); }
+  SortLanes permuted(Vector lanes) const { return {__builtin_shuffle(key, lanes), __builtin_shuffle(index, lanes)}; }
+  static SortLanes chosen(Vector first, SortLanes a, SortLanes b) {
+    return {first ? a.key : b.key, first ? a.index : b.index};
+  }
+  static void order(SortLanes& a, SortLanes& b) {
+    const Vector swap = (b.key < a.key) | ((b.key == a.key) & (b.index < a.index));
+    const SortLanes least = chosen(swap, b, a);
+    b = chosen(swap, a, b);
+    a = least;
+  }
+};
+
+// Lane numbers with the bits of FLIP flipped.
+template <int FLIP>
+Vector flipped_lanes() {
+  return lane_numbers() ^ FLIP;
+}
+// All ones in lanes whose bit BIT is clear.
+template <int BIT>
+Vector lower_lanes() {
+  Vector lower = {};
+  for (int lane = 0; lane < kWordLanes; ++lane) lower[lane] = (lane & BIT) == 0 ? -1 : 0;
+  return lower;
+}
+
+// Steps distance, distance / 2, ..., 1 on eight registers that stay where they are.
+template <class Key>
+void clean_eight(SortLanes<Key>* held, std::int64_t distance) {
+  using E = SortLanes<Key>;
+  if (distance >= 4) {
+    for (int i = 0; i < 4; ++i) E::order(held[i], held[i + 4]);
+  }
+  if (distance >= 2) {
+    for (int i = 0; i < 8; i += 4) E::order(held[i], held[i + 2]), E::order(held[i + 1], held[i + 3]);
+  }
+  for (int i = 0; i < 8; i += 2) E::order(held[i], held[i + 1]);
+}
+
+// Steps distance, distance / 2, ..., 1; distance below length, both powers of two.
+template <class Key>
+void clean_halves(SortLanes<Key>* entries, std::int64_t length, std::int64_t distance) {
+  using E = SortLanes<Key>;
+  for (; distance >= 16; distance /= 4) {  // two steps at once, since loads and stores set the pace
+    for (std::int64_t run = 0; run < length; run += 2 * distance) {
+      for (std::int64_t i = run; i < run + distance / 2; ++i) {
+        E *a = entries + i, *b = a + distance / 2, *c = a + distance, *d = b + distance;
+        E::order(*a, *c), E::order(*b, *d), E::order(*a, *b), E::order(*c, *d);
+      }
+    }
+  }
+  for (; distance >= 8 || (length < 8 && distance > 0); distance /= 2) {
+    for (std::int64_t run = 0; run < length; run += 2 * distance) {
+      for (std::int64_t i = run; i < run + distance; ++i) E::order(entries[i], entries[i + distance]);
+    }
+  }
+  if (distance == 0) return;
+  for (std::int64_t first = 0; first < length; first += 8) {
+    E held[8];
+    for (int i = 0; i < 8; ++i) held[i] = entries[first + i];
+    clean_eight(held, distance);
+    for (int i = 0; i < 8; ++i) entries[first + i] = held[i];
+  }
+}
+
+// Sorts each run of `size` registers, lane by lane; size <= length.
+template <class Key>
+void sort_lanes(SortLanes<Key>* entries, std::int64_t length, std::int64_t size) {
+  using E = SortLanes<Key>;
+  std::int64_t sorted = 1;
+  if (length >= 8 && size >= 8) {  // the first three merges stay in registers
+    for (std::int64_t first = 0; first < length; first += 8) {
+      E held[8];
+      for (int i = 0; i < 8; ++i) held[i] = entries[first + i];
+      for (int i = 0; i < 8; i += 2) E::order(held[i], held[i + 1]);
+      for (int i = 0; i < 8; i += 4) E::order(held[i], held[i + 3]), E::order(held[i + 1], held[i + 2]);
+      clean_eight(held, 1);
+      for (int i = 0; i < 4; ++i) E::order(held[i], held[7 - i]);
+      clean_eight(held, 2);
+      for (int i = 0; i < 8; ++i) entries[first + i] = held[i];
+    }
+    sorted = 8;
+  }
+  for (; sorted < size; sorted *= 2) {
+    for (std::int64_t run = 0; run < length; run += 2 * sorted) {
+      for (std::int64_t i = 0; i < sorted; ++i) E::order(entries[run + i], entries[run + 2 * sorted - 1 - i]);
+    }
+    clean_halves(entries, length, sorted / 2);
+  }
+}
+
+// Step a ^ (length * BIT) on all registers: lanes that BIT sets apart.
+template <int BIT, class Key>
+void clean_lanes(SortLanes<Key>* entries, std::int64_t length) {
+  using E = SortLanes<Key>;
+  for (std::int64_t i = 0; i < length; ++i) {
+    E low = entries[i], high = entries[i].permuted(flipped_lanes<BIT>());
+    E::order(low, high);
+    entries[i] = E::chosen(lower_lanes<BIT>(), low, high);
+  }
+  if constexpr (BIT > 1) clean_lanes<BIT / 2>(entries, length);
+}
+
+// Merges runs of BIT whole lanes into runs of 2 * BIT, up to runs of `lanes` lanes.
+template <int BIT, class Key>
+void merge_lanes(SortLanes<Key>* entries, std::int64_t length, int lanes) {
+  using E = SortLanes<Key>;
+  if constexpr (BIT < kWordLanes) {
+    if (BIT >= lanes) return;
+    constexpr int flip = 2 * BIT - 1;
+    for (std::int64_t i = 0; i < (length + 1) / 2; ++i) {
+      E &front = entries[i], &back = entries[length - 1 - i];
+      E low = front, high = back.permuted(flipped_lanes<flip>());
+      E::order(low, high);
+      const E upper = E::chosen(lower_lanes<BIT>(), high, low);
+      front = E::chosen(lower_lanes<BIT>(), low, high);
+      if (length > 1) back = upper.permuted(flipped_lanes<flip>());
+    }
+    if constexpr (BIT > 1) clean_lanes<BIT / 2>(entries, length);
+    clean_halves(entries, length, length / 2);
+    merge_lanes<2 * BIT>(entries, length, lanes);
+  }
+}
+
+// Sorts each run of `size` entries, a power of two up to kWordLanes * length.
+template <class Key>
+void sort_runs(SortLanes<Key>* entries, std::int64_t length, std::int64_t size) {
+  sort_lanes(entries, length, size < length ? size : length);
+  merge_lanes<1>(entries, length, static_cast<int>(size / length));
+}
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,37 @@
+#include "order.hpp"
+
+#include "float_keys.hpp"
+
+namespace tonari {
+namespace {
+
+bool fits_word(const Ranked& item) {
+  return static_cast<double>(static_cast<float>(item.key)) == item.key && item.id < (std::int64_t{1} << 32);
+}
+
+}  // namespace
+
+void keep_smallest(std::vector<Ranked>& items, std::int64_t k) {
+  if (std::ssize(items) <= k) return;
+  keep_smallest(items.data(), std::ssize(items), k);
+  items.resize(static_cast<std::size_t>(k));
+}
+
+void sort_ranked(std::vector<Ranked>& items) {
+  if (!std::all_of(items.begin(), items.end(), fits_word)) {
+    std::sort(items.begin(), items.end());
+    return;
+  }
+  std::vector<std::uint64_t> words;
+  words.reserve(items.size());
+  for (const Ranked& item : items) {
+    words.push_back(pack_word(float_key(static_cast<float>(item.key)), static_cast<std::int32_t>(item.id)));
+  }
+  sort_words<std::int32_t>(words.data(), std::ssize(words));
+  std::transform(words.begin(), words.end(), items.begin(), [](std::uint64_t word) -> Ranked {
+    const auto id = static_cast<std::uint32_t>(word_index<std::int32_t>(word));
+    return {static_cast<double>(key_float(word_key<std::int32_t>(word))), static_cast<std::int64_t>(id)};
+  });
+}
+
+}  // namespace tonari

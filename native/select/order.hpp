@@ -1,0 +1,159 @@
+// Ordering what a selection has left: the last step of every method, and of the exact search.
+//
+//   word = key, sign flipped | index      unsigned; few words go through a bitonic network, many are sorted by digits
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "keys.hpp"
+#include "network.hpp"
+#include "room.hpp"
+
+namespace tonari {
+
+struct Ranked {
+  double key;  // ascending: the returned value, negated where larger is nearer
+  std::int64_t id;
+  bool operator<(const Ranked& other) const { return key < other.key || (key == other.key && id < other.id); }
+};
+
+// Keeps the k smallest, in no order.
+void keep_smallest(std::vector<Ranked>& items, std::int64_t k);
+
+// Sorts ascending. Keys that are float32 values and ids below 2^32 share one 64-bit word.
+void sort_ranked(std::vector<Ranked>& items);
+
+namespace {
+
+// A type of this file alone, so that library code instantiated with it is never shared between instruction sets.
+struct Smaller {
+  template <class Item>
+  bool operator()(const Item& a, const Item& b) const {
+    return a < b;
+  }
+};
+
+// Puts the k smallest first, in no order; 1 <= k <= count.
+template <class Item>
+void keep_smallest(Item* items, std::int64_t count, std::int64_t k) {
+  std::nth_element(items, items + (k - 1), items + count, Smaller{});
+}
+
+// Least significant digit first; digits in which all words agree cost one look. Words whose indices ascend need no
+// look at them, since digits keep the order of equal keys.
+template <class W>
+void sort_digits(W* words, std::int64_t count) {
+  constexpr int digit_bits = 8, word_bits = sizeof(W) == 8 ? 64 : 96;
+  constexpr std::uint32_t digits = 1u << digit_bits;
+  W varying = 0;
+  bool ascending = true;
+  for (std::int64_t i = 1; i < count; ++i) {
+    varying |= words[i] ^ words[0];
+    ascending &= static_cast<std::uint32_t>(words[i - 1]) < static_cast<std::uint32_t>(words[i]);
+  }
+  Room<W> room;
+  W *from = words, *to = room.get(count);
+  std::uint32_t starts[digits];
+  for (int shift = ascending ? 32 : 0; shift < word_bits; shift += digit_bits) {
+    if ((static_cast<std::uint32_t>(varying >> shift) & (digits - 1)) == 0) continue;
+    std::memset(starts, 0, sizeof starts);
+    for (std::int64_t i = 0; i < count; ++i) ++starts[static_cast<std::uint32_t>(from[i] >> shift) & (digits - 1)];
+    std::uint32_t before = 0;
+    for (std::uint32_t& start : starts) {
+      const std::uint32_t here = start;
+      start = before;
+      before += here;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[starts[static_cast<std::uint32_t>(from[i] >> shift) & (digits - 1)]++] = from[i];
+    }
+    W* const sorted = to;
+    to = from;
+    from = sorted;
+  }
+  if (from != words) std::memcpy(words, from, static_cast<std::size_t>(count) * sizeof(W));
+}
+
+// Sorts by a bitonic network, which no data can slow down.
+template <class Key>
+void sort_by_network(Word<Key>* words, std::int64_t count, SortLanes<Key>* entries) {
+  std::int64_t length = 1;
+  while (length * kWordLanes < count) length *= 2;
+  std::int64_t a = 0;
+  for (; a + kWordLanes <= count; a += kWordLanes) entries[a / kWordLanes].set(words + a);
+  for (; a < length * kWordLanes; ++a) {
+    const bool real = a < count;
+    entries[a / kWordLanes].set(a % kWordLanes, real ? words[a] : last_word<Key>());
+  }
+  sort_runs(entries, length, length * kWordLanes);
+  a = 0;
+  for (std::int64_t lane = 0; a < count; ++lane) {
+    for (std::int64_t i = 0; i < length && a < count; ++i) words[a++] = entries[i].get(lane);
+  }
+}
+
+template <class Key>
+void sort_words(Word<Key>* words, std::int64_t count) {
+  constexpr std::int64_t few = kWordLanes == 8 ? 1024 : kWordLanes == 4 ? 256 : 64;
+  if (count > few) return sort_digits(words, count);
+  SortLanes<Key> entries[few / kWordLanes];
+  sort_by_network(words, count, entries);
+}
+
+// The values that rows shorter than k are filled up with: the last there is.
+template <class Raw>
+Raw last_value(const SelectTask& task) {
+  switch (task.type) {
+    case ValueType::f32: return static_cast<Raw>(task.largest ? 0xff800000u : 0x7f800000u);
+    case ValueType::f16: return static_cast<Raw>(task.largest ? 0xfc00u : 0x7c00u);
+    case ValueType::bf16: return static_cast<Raw>(task.largest ? 0xff80u : 0x7f80u);
+    case ValueType::f64: return static_cast<Raw>(task.largest ? 0xfff0000000000000u : 0x7ff0000000000000u);
+    case ValueType::i32: return static_cast<Raw>(task.largest ? 0x80000000u : 0x7fffffffu);
+    case ValueType::u8: return static_cast<Raw>(task.largest ? 0u : 255u);
+  }
+  return 0;
+}
+
+template <class Raw, class Key>
+void write_values(const SelectTask& task, std::int64_t row, const Word<Key>* words, std::int64_t count) {
+  const Raw* values = static_cast<const Raw*>(task.values) + row * task.stride;
+  Raw* out = static_cast<Raw*>(task.out_values) + row * task.k;
+  for (std::int64_t j = 0; j < count; ++j) out[j] = values[word_index<Key>(words[j])];
+  for (std::int64_t j = count; j < task.k; ++j) out[j] = last_value<Raw>(task);
+}
+
+// Writes a row's answer: the words as they are ordered, then what is missing to k.
+template <class Key>
+void write_row(const SelectTask& task, std::int64_t row, const Word<Key>* words, std::int64_t count) {
+  std::int32_t* indices = task.out_indices + row * task.k;
+  for (std::int64_t j = 0; j < count; ++j) indices[j] = word_index<Key>(words[j]);
+  for (std::int64_t j = count; j < task.k; ++j) indices[j] = -1;
+  if constexpr (sizeof(Key) == 8) {
+    write_values<std::uint64_t, Key>(task, row, words, count);
+  } else {
+    switch (task.type) {
+      case ValueType::f16:
+      case ValueType::bf16: return write_values<std::uint16_t, Key>(task, row, words, count);
+      case ValueType::u8: return write_values<std::uint8_t, Key>(task, row, words, count);
+      default: return write_values<std::uint32_t, Key>(task, row, words, count);
+    }
+  }
+}
+
+// Keeps the min(k, length) smallest of `count` words, sorts them if asked to, and writes the row.
+template <class Key>
+void finish_row(const SelectTask& task, std::int64_t row, Word<Key>* words, std::int64_t count) {
+  const std::int64_t wanted = std::min(task.k, task.length(row));
+  if (wanted > 0 && count > wanted && (!task.sorted || count > wanted + wanted / 2)) {
+    keep_smallest(words, count, wanted);
+    count = wanted;
+  }
+  if (task.sorted) sort_words<Key>(words, count);
+  write_row<Key>(task, row, words, wanted);
+}
+
+}  // namespace
+}  // namespace tonari

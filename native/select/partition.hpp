@@ -1,0 +1,186 @@
+// Hierarchical Partition (tang2015 III-E, algorithm 4) in front of any queue of W lanes.
+//
+//   list 0      the values
+//   list i + 1  the smallest of every G consecutive entries of list i, until at most k are left: about n / G^i entries
+//
+// Top down: the k smallest of the top list are found first; then, list by list, those of the members of the groups that
+// were found. A group outside the k smallest has k groups before it, each with a member before all of its own; ties
+// agree, for a group with a smaller number has members with smaller indices.
+#pragma once
+
+#include "buffered.hpp"
+#include "room.hpp"
+
+namespace tonari {
+namespace {
+
+// For rows of more than k values.
+template <class Queue>
+class Partition {
+ public:
+  using Key = typename Queue::Key;
+  static constexpr int W = kWidth<Key>;
+
+  Partition(const SelectTask& task, std::int64_t queue_size)
+      : reader_(task),
+        group_(task.options.group),
+        plan_(plan_for(task)),
+        lists_(room_.get((plan_.entries + queue_size + group_) * W + group_)),
+        groups_(lists_ + plan_.entries * W),
+        members_(groups_ + queue_size * W),
+        read_(members_ + group_ * W) {}
+
+  // Offers all that may be among the k smallest of the rows; the number of entries offered.
+  std::int64_t offer(LaneRows<Key>& rows, Queue& queue, Buffered<Queue>& buffered) {
+    build(rows);
+    std::int64_t offered = offer_top(rows, buffered);
+    for (int list = plan_.lists - 1; list >= 0; --list) {
+      for (std::int64_t p = 0; p < queue.size(); ++p) {
+        for (int lane = 0; lane < W; ++lane) groups_[p * W + lane] = queue.index(p, lane);
+      }
+      queue.clear();
+      for (std::int64_t p = 0; p < queue.size(); ++p) {
+        if (list == 0 && p + kAhead < queue.size()) fetch_members(rows, &groups_[(p + kAhead) * W]);
+        offered += offer_members(rows, list, &groups_[p * W], buffered);
+      }
+      buffered.drain();
+    }
+    return offered;
+  }
+
+ private:
+  static constexpr int kAhead = 4;  // positions whose groups' values are on their way from memory
+
+  struct Plan {
+    int lists = 0;            // above the values
+    std::int64_t starts[32];  // of list i + 1, in entries; every list at most halves the one below
+    std::int64_t entries = 0;
+  };
+  static Plan plan_for(const SelectTask& task) {
+    const SelectOptions& options = task.options;
+    Plan plan;
+    for (std::int64_t size = task.n; size > task.k; ++plan.lists) {
+      if (options.levels > 0 && plan.lists == options.levels) break;
+      size = (size + options.group - 1) / options.group;
+      plan.starts[plan.lists] = plan.entries;
+      plan.entries += size;
+    }
+    return plan;
+  }
+  Key* list(int i) { return &lists_[plan_.starts[i - 1] * W]; }
+  // Entries of list i above a row of some length.
+  std::int64_t size_of(int i, std::int64_t length) const {
+    for (; i > 0; --i) length = (length + group_ - 1) / group_;
+    return length;
+  }
+
+  // Takes columns of a list one after the other and puts the minima of its groups into the next.
+  class Minima {
+   public:
+    Minima(std::int64_t group, Key* out) : group_(group), missing_(group), out_(out) {}
+    void add(const Key* columns, std::int64_t count) {
+      while (count > 0) {
+        const std::int64_t now = std::min(count, missing_);
+        for (std::int64_t c = 0; c < now; ++c) {
+          const Vec<Key> entry = load(columns + c * W);
+          least_ = choose(less(entry, least_), entry, least_);
+        }
+        columns += now * W;
+        count -= now;
+        missing_ -= now;
+        if (missing_ == 0) close();
+      }
+    }
+    void finish() {
+      if (missing_ < group_) close();
+    }
+
+   private:
+    void close() {
+      store(out_, least_);
+      least_ = broadcast(kLastKey<Key>);
+      missing_ = group_;
+      out_ += W;
+    }
+    std::int64_t group_, missing_;  // entries until the group is whole
+    Key* out_;
+    Vec<Key> least_ = broadcast(kLastKey<Key>);
+  };
+
+  void build(LaneRows<Key>& rows) {
+    const std::int64_t longest = rows.longest();
+    Minima of_values(group_, list(1));
+    for (std::int64_t first = 0; first < longest; first += LaneRows<Key>::kChunk) {
+      rows.read(first);
+      const std::int64_t count = std::min<std::int64_t>(LaneRows<Key>::kChunk, longest - first);
+      for (std::int64_t c = 0; c < count; c += W) of_values.add(rows.columns(c), std::min<std::int64_t>(W, count - c));
+    }
+    of_values.finish();
+    for (int i = 1; i < plan_.lists; ++i) {
+      Minima of_list(group_, list(i + 1));
+      of_list.add(list(i), size_of(i, longest));
+      of_list.finish();
+    }
+  }
+
+  std::int64_t offer_top(const LaneRows<Key>& rows, Buffered<Queue>& buffered) {
+    const Key* top = list(plan_.lists);
+    alignas(64) Key sizes[W];
+    std::int64_t offered = 0;
+    for (int lane = 0; lane < W; ++lane) {
+      sizes[lane] = static_cast<Key>(size_of(plan_.lists, rows.length(lane)));
+      offered += sizes[lane];
+    }
+    const std::int64_t longest = size_of(plan_.lists, rows.longest());
+    for (std::int64_t entry = 0; entry < longest; ++entry) {
+      const Vec<Key> index = broadcast(static_cast<Key>(entry));
+      buffered.offer({load(top + entry * W), index}, less(index, load(sizes)));
+    }
+    buffered.drain();
+    return offered;
+  }
+
+  void fetch_members(const LaneRows<Key>& rows, const Key* groups) const {
+    for (int lane = 0; lane < W; ++lane) {
+      if (groups[lane] != kNoIndex) rows.fetch(lane, groups[lane] * group_, group_);
+    }
+  }
+
+  // Offers the members, in list i, of one group per lane.
+  std::int64_t offer_members(const LaneRows<Key>& rows, int i, const Key* groups, Buffered<Queue>& buffered) {
+    alignas(64) Key first[W], counts[W];
+    std::int64_t offered = 0, most = 0;
+    for (int lane = 0; lane < W; ++lane) {
+      const bool exists = groups[lane] != kNoIndex;
+      const std::int64_t at = exists ? groups[lane] * group_ : 0;
+      const std::int64_t count = exists ? std::min(group_, size_of(i, rows.length(lane)) - at) : 0;
+      if (i > 0) {
+        for (std::int64_t j = 0; j < count; ++j) members_[j * W + lane] = list(i)[(at + j) * W + lane];
+      } else if (count > 0) {
+        const Key* keys = reader_.read(rows.first_row() + lane, at, count, read_);
+        for (std::int64_t j = 0; j < count; ++j) members_[j * W + lane] = keys[j];
+      }
+      first[lane] = static_cast<Key>(at);
+      counts[lane] = static_cast<Key>(count);
+      offered += count;
+      most = std::max(most, count);
+    }
+    for (std::int64_t j = 0; j < most; ++j) {
+      const Vec<Key> index = broadcast(static_cast<Key>(j));
+      buffered.offer({load(&members_[j * W]), load(first) + index}, less(index, load(counts)));
+    }
+    return offered;
+  }
+
+  KeyReader<Key> reader_;  // for members; NaNs have been noticed before
+  std::int64_t group_;
+  Plan plan_;
+  Room<Key> room_;
+  Key* lists_;    // list 1, list 2, ..., each [entry][lane]
+  Key* groups_;   // that were found, [position][lane]
+  Key* members_;  // [member][lane]
+  Key* read_;     // members of one lane
+};
+
+}  // namespace
+}  // namespace tonari

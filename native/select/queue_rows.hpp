@@ -1,0 +1,79 @@
+// From rows to answers through a queue of W lanes: W consecutive rows at a time, with a buffer and a Hierarchical
+// Partition in front of the queue if the options say so.
+//
+// A queue has heads(), key(position, lane), index(position, lane), size() and clear(), and insert(x, who, together):
+// x goes into the queues of lanes `who`, where it is before the head, while lanes `together` run.
+#pragma once
+
+#include <optional>
+
+#include "lane_rows.hpp"
+#include "order.hpp"
+#include "partition.hpp"
+#include "room.hpp"
+#include "selects.hpp"
+
+namespace tonari {
+namespace {
+
+// Offers all values of the rows; the number of entries that were offered.
+template <class Queue, class Key>
+std::int64_t offer_values(LaneRows<Key>& rows, Buffered<Queue>& buffered) {
+  const std::int64_t longest = rows.longest();
+  for (std::int64_t first = 0; first < longest; first += LaneRows<Key>::kChunk) {
+    rows.read(first);
+    buffered.offer_chunk(rows, first);
+  }
+  buffered.drain();
+  return rows.total();
+}
+
+// Hands on the entries of each lane.
+template <class Queue, class Key>
+void finish_rows(const SelectTask& task, const LaneRows<Key>& rows, const Queue& queue, Word<Key>* words) {
+  for (int lane = 0; lane < rows.rows(); ++lane) {
+    std::int64_t count = 0;
+    for (std::int64_t p = 0; p < queue.size(); ++p) {
+      const Key index = queue.index(p, lane);
+      if (index != kNoIndex) words[count++] = pack_word(queue.key(p, lane), static_cast<std::int32_t>(index));
+    }
+    finish_row<Key>(task, rows.first_row() + lane, words, count);
+  }
+}
+
+template <class Queue>
+std::int64_t select_with(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  using Key = typename Queue::Key;
+  constexpr int W = kWidth<Key>;
+  Queue queue(task);
+  Buffered<Queue> buffered(task.options, queue);
+  std::optional<Partition<Queue>> partition;
+  if (task.options.group > 0 && task.n > task.k) partition.emplace(task, queue.size());
+  Room<Word<Key>> words;
+  std::int64_t nan_row = -1, examined = 0;
+  for (std::int64_t first = begin; first < end; first += W) {
+    LaneRows<Key> rows(task, first, end);
+    queue.clear();
+    buffered.open(mask_of<Key>((1u << rows.rows()) - 1));
+    examined += partition ? partition->offer(rows, queue, buffered) : offer_values(rows, buffered);
+    finish_rows(task, rows, queue, words.get(queue.size()));
+    if (nan_row < 0) nan_row = rows.nan_row();
+  }
+  if (task.counters != nullptr) {
+    add_updates(*task.counters, queue.updates(), queue.size());
+    task.counters->merges += queue.merges();
+    task.counters->flushes += buffered.flushes();
+    task.counters->examined += examined;
+    task.counters->lanes = W;
+  }
+  return nan_row;
+}
+
+template <template <class, bool> class Queue, class Key>
+std::int64_t select_with_queue(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  return task.counters != nullptr ? select_with<Queue<Key, true>>(task, begin, end)
+                                  : select_with<Queue<Key, false>>(task, begin, end);
+}
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,172 @@
+// Quick multi-select (komarov2014, "GPU-Based Quick Multi-Select"), one row after another.
+//
+//   partition by a pivot in one read:   left: no larger than the pivot     right: larger
+//   left holds more than wanted: go on with the left; else all of it belongs to the answer: go on with the right
+//
+// The ballot that places the 32 elements of a warp is a compaction of registers here. Left parts go to the end of the
+// other of two arrays, right parts close up where they lie. What belongs to the answer stays where it was put, as in the
+// paper's stack of ranges; here the ranges join into the front of each array:
+//
+//   array 0   | answer | right ->          both parts keep the order of columns, so that comparing with a pivot
+//   array 1   | answer | left  ->          (key, column) is a comparison of keys
+//
+// The pivot is the sample that should leave little more than is wanted on its left. Should bad luck make that many
+// passes, the rest is condensed by halving, which no data can slow down.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "condense.hpp"
+#include "order.hpp"
+#include "scatter.hpp"
+
+namespace tonari {
+namespace {
+
+template <class Key, bool COUNT>
+class QuickRows {
+ public:
+  explicit QuickRows(const SelectTask& task) : task_(task), reader_(task) {}
+
+  std::int64_t select(std::int64_t begin, std::int64_t end) {
+    for (Part& array : arrays_) {
+      array.keys = array.key_room.get(task_.n + kSpill);
+      array.columns = array.column_room.get(task_.n + kSpill);
+    }
+    std::int64_t nan_row = -1;
+    for (std::int64_t row = begin; row < end; ++row) {
+      select_row(row);
+      if (reader_.saw_nan() && nan_row < 0) nan_row = row;
+    }
+    if constexpr (COUNT) task_.counters->lanes = 1;
+    return nan_row;
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 512;   // keys converted at a time
+  static constexpr std::int64_t kSamples = 64;  // looked at for a pivot
+  static constexpr std::int64_t kFew = 64;      // entries that need no partition, as they will be sorted
+  static constexpr std::int64_t kReads = 4;     // of as many values as the row has, before halving takes over
+
+  struct Part {
+    Room<Key> key_room;
+    Room<std::int32_t> column_room;
+    Key* keys = nullptr;
+    std::int32_t* columns = nullptr;
+    std::int64_t answer = 0;  // entries in front that belong to the answer
+  };
+
+  void select_row(std::int64_t row) {
+    const std::int64_t length = task_.length(row);
+    std::int64_t wanted = std::min(task_.k, length);
+    Part *active = arrays_, *other = arrays_ + 1;  // what is left to look at lies behind active's answer
+    active->answer = other->answer = 0;
+    std::int64_t count = length, examined = 0;
+    const auto enough = [&] { return count <= std::max(kFew, wanted + wanted / 4); };
+    const auto decide = [&](std::int64_t left) {  // after a partition: left in `other`, right in `active`
+      if (left > wanted) {
+        std::swap(active, other);
+        count = left;
+      } else {
+        other->answer += left;
+        wanted -= left;
+        count -= left;
+      }
+    };
+    if (enough()) {
+      read_all(row, length, *active);
+    } else {
+      const std::int64_t left = split_row(row, length, wanted, *other, *active);
+      examined = length;
+      decide(left);
+    }
+    for (std::int64_t pass = 1; !enough(); ++pass) {
+      Key* keys = active->keys + active->answer;
+      std::int32_t* columns = active->columns + active->answer;
+      if (examined + count > kReads * length) {
+        count = condense(keys, columns, count, wanted, 0).count;
+        break;
+      }
+      examined += count;
+      decide(split_part(row + pass, keys, columns, count, wanted, *other));
+    }
+    Word<Key>* words = words_.get(length);
+    std::int64_t packed = 0;
+    active->answer += count;
+    for (const Part& part : arrays_) {
+      for (std::int64_t i = 0; i < part.answer; ++i) words[packed++] = pack_word(part.keys[i], part.columns[i]);
+    }
+    if constexpr (COUNT) task_.counters->examined += examined;
+    finish_row<Key>(task_, row, words, packed);
+  }
+
+  void read_all(std::int64_t row, std::int64_t length, Part& to) {
+    const Key* read = reader_.read(row, 0, length, to.keys);
+    if (read != to.keys) std::memcpy(to.keys, read, static_cast<std::size_t>(length) * sizeof(Key));
+    for (std::int64_t i = 0; i < length; ++i) to.columns[i] = static_cast<std::int32_t>(i);
+  }
+
+  // Pivots come from scattered places of the range, each from a part of its own.
+  static std::int64_t place_of(std::int64_t seed, std::int64_t j, std::int64_t count) {
+    const std::int64_t from = j * count / kSamples, to = (j + 1) * count / kSamples;
+    return from + scattered(seed * kSamples + j, to - from);
+  }
+  static Pair<Key> pivot_of(const Key* keys, const std::int32_t* places, std::int64_t wanted, std::int64_t count) {
+    const double mean = static_cast<double>(kSamples) * static_cast<double>(wanted) / static_cast<double>(count);
+    const auto rank = static_cast<std::int64_t>(mean + std::sqrt(mean) + 1);
+    return kth_smallest(keys, places, kSamples, std::min(rank, kSamples));
+  }
+
+  // The first partition reads the row itself. Returns how many went left; the pivot itself does.
+  std::int64_t split_row(std::int64_t row, std::int64_t length, std::int64_t wanted, Part& left, Part& right) {
+    Key keys[kSamples];
+    std::int32_t places[kSamples];
+    for (std::int64_t j = 0; j < kSamples; ++j) {
+      const std::int64_t at = place_of(row, j, length);
+      keys[j] = *reader_.read(row, at, 1, keys + j);
+      places[j] = static_cast<std::int32_t>(at);
+    }
+    const Pair<Key> pivot = pivot_of(keys, places, wanted, length);
+    Key block[kBlock];
+    std::int64_t taken = 0;
+    for (std::int64_t first = 0; first < length; first += kBlock) {
+      const std::int64_t count = std::min(kBlock, length - first), rest = first - taken;
+      const Key* read = reader_.read(row, first, count, block);
+      taken += compact<true>(pivot.key, pivot.column + 1 - first, read, static_cast<std::int32_t>(first), count,
+                             left.keys + taken, left.columns + taken, right.keys + rest, right.columns + rest);
+    }
+    return taken;
+  }
+
+  // Partitions entries: the left go behind the answer of `left`, the right stay.
+  std::int64_t split_part(std::int64_t seed, Key* keys, std::int32_t* columns, std::int64_t count, std::int64_t wanted,
+                          Part& left) {
+    Key sample[kSamples];
+    std::int32_t places[kSamples];
+    for (std::int64_t j = 0; j < kSamples; ++j) {
+      const std::int64_t at = place_of(seed, j, count);
+      sample[j] = keys[at];
+      places[j] = static_cast<std::int32_t>(at);
+    }
+    const Pair<Key> pivot = pivot_of(sample, places, wanted, count);
+    return compact<true>(pivot.key, pivot.column + 1, keys, static_cast<const std::int32_t*>(columns), count,
+                         left.keys + left.answer, left.columns + left.answer, keys, columns);
+  }
+
+  const SelectTask& task_;
+  KeyReader<Key> reader_;
+  Part arrays_[2];
+  Room<Word<Key>> words_;
+};
+
+template <class Key>
+std::int64_t select_quick(const SelectTask& task, std::int64_t begin, std::int64_t end) {
+  return task.counters == nullptr ? QuickRows<Key, false>(task).select(begin, end)
+                                  : QuickRows<Key, true>(task).select(begin, end);
+}
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,117 @@
+// Reverse Bitonic Merge (tang2015 III-C, figure 2b): two descending halves of s positions become 2s descending ones.
+//
+//   first step     position i with 2s - 1 - i     (the original bitonic merge wants one half ascending, and takes i + s)
+//   then           half-cleaners of distance s/2, s/4, ..., 1
+//
+// W lanes merge at once. Several steps at a time are done on 2^S positions in registers: half-cleaners of distances
+// 2^(S-1) q, ..., q couple only the positions i + t q.
+#pragma once
+
+#include "lanes.hpp"
+
+namespace tonari {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kMergeSteps = 3;  // eight positions, keys and indices, take 16 of 32 registers
+#else
+constexpr int kMergeSteps = 2;  // four take 8 of 16
+#endif
+
+// STEPS steps on the positions at[0] < at[1] < ..., one register of lanes after the other; the first step crosses if
+// CROSS. Lanes that are not `who` stay as they are if MASKED.
+template <int STEPS, bool CROSS, bool MASKED, bool COUNT, class Key, int BYTES>
+[[gnu::always_inline]] inline void merge_some(Key* keys, Key* indices, const std::int64_t (&at)[1 << STEPS],
+                                              const Mask<Key, BYTES>& who, std::int64_t* updates) {
+  constexpr int size = 1 << STEPS;
+  constexpr int W = kWidth<Key>;
+  if constexpr (BYTES > kRegisterBytes) {
+    constexpr int half = kLanesOf<Key, BYTES / 2>;
+    merge_some<STEPS, CROSS, MASKED, COUNT>(keys, indices, at, who.low, updates);
+    merge_some<STEPS, CROSS, MASKED, COUNT>(keys + half, indices + half, at, who.high, updates);
+  } else {
+    Entries<Key, BYTES> some[size];
+    for (int t = 0; t < size; ++t) some[t] = {load<BYTES>(keys + at[t] * W), load<BYTES>(indices + at[t] * W)};
+#pragma GCC unroll 3
+    for (int distance = size / 2; distance > 0; distance /= 2) {
+#pragma GCC unroll 8
+      for (int t = 0; t < size; ++t) {
+        const bool crosses = CROSS && distance == size / 2;
+        const int other = crosses ? size - 1 - t : t + distance;
+        if (crosses ? t >= other : (t & distance) != 0) continue;
+        Mask<Key, BYTES> swap = before(some[t], some[other]);
+        if constexpr (MASKED) swap = swap & who;
+        const Entries<Key, BYTES> larger = choose(swap, some[other], some[t]);
+        some[other] = choose(swap, some[t], some[other]);
+        some[t] = larger;
+        count_updates<COUNT>(updates, at[t], swap);
+        count_updates<COUNT>(updates, at[other], swap);
+      }
+    }
+    for (int t = 0; t < size; ++t) {
+      store(keys + at[t] * W, some[t].key);
+      store(indices + at[t] * W, some[t].index);
+    }
+  }
+}
+
+// Half-cleaners of distances 2^(STEPS-1) q, ..., q on positions [0, size).
+template <int STEPS, bool MASKED, bool COUNT, class Key>
+void half_clean(Key* keys, Key* indices, std::int64_t size, std::int64_t q, const Mask<Key>& who,
+                std::int64_t* updates) {
+  for (std::int64_t block = 0; block < size; block += q << STEPS) {
+    for (std::int64_t i = block; i < block + q; ++i) {
+      std::int64_t at[1 << STEPS];
+      for (int t = 0; t < 1 << STEPS; ++t) at[t] = i + t * q;
+      merge_some<STEPS, false, MASKED, COUNT>(keys, indices, at, who, updates);
+    }
+  }
+}
+
+// The crossing step and STEPS - 1 half-cleaners on positions [0, size); the distance that they end with.
+template <int STEPS, bool MASKED, bool COUNT, class Key>
+std::int64_t cross_clean(Key* keys, Key* indices, std::int64_t size, const Mask<Key>& who, std::int64_t* updates) {
+  constexpr int half = 1 << (STEPS - 1);
+  const std::int64_t q = size >> STEPS;
+  for (std::int64_t i = 0; i < q; ++i) {
+    std::int64_t at[1 << STEPS];
+    for (int t = 0; t < half; ++t) {
+      at[t] = i + t * q;
+      at[2 * half - 1 - t] = size - 1 - at[t];
+    }
+    merge_some<STEPS, true, MASKED, COUNT>(keys, indices, at, who, updates);
+  }
+  return q;
+}
+
+// Merges positions [0, size) of two descending halves; size is a power of two, at least 2.
+template <bool MASKED, bool COUNT, class Key>
+void reverse_merge(Key* keys, Key* indices, std::int64_t size, const Mask<Key>& who, std::int64_t* updates) {
+  std::int64_t q = 0;  // distance of the last step done
+  if (size >= std::int64_t{1} << kMergeSteps) {
+    q = cross_clean<kMergeSteps, MASKED, COUNT>(keys, indices, size, who, updates);
+  } else if (size == 4) {
+    q = cross_clean<2, MASKED, COUNT>(keys, indices, size, who, updates);
+  } else {
+    q = cross_clean<1, MASKED, COUNT>(keys, indices, size, who, updates);
+  }
+  while (q >= std::int64_t{1} << kMergeSteps) {
+    q >>= kMergeSteps;
+    half_clean<kMergeSteps, MASKED, COUNT>(keys, indices, size, q, who, updates);
+  }
+  if (q == 4) half_clean<2, MASKED, COUNT>(keys, indices, size, 1, who, updates);
+  if (q == 2) half_clean<1, MASKED, COUNT>(keys, indices, size, 1, who, updates);
+}
+
+// Sorts positions [0, size) descending, all lanes; size is a power of two.
+template <class Key>
+void sort_descending(Key* keys, Key* indices, std::int64_t size) {
+  for (std::int64_t part = 2; part <= size; part *= 2) {
+    for (std::int64_t at = 0; at < size; at += part) {
+      reverse_merge<false, false>(keys + at * kWidth<Key>, indices + at * kWidth<Key>, part, Mask<Key>{}, nullptr);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tonari

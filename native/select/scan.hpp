@@ -1,0 +1,207 @@
+// One read of a row for what lies at or below a limit: conversion to keys, comparison and compaction of the columns in
+// registers. Keys are made again for the few that are taken, when they are wanted.
+//
+//   64 values -> 64 keys -> 64 bits (the ballot) -> columns of the bits that are set
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "keys.hpp"
+
+namespace tonari {
+namespace {
+
+// How values are stored: the bits of +inf are 0 for whole numbers.
+template <class RawType, class KeyType, KeyType INFINITE, bool LARGEST>
+struct Format {
+  using Raw = RawType;
+  using Key = KeyType;
+  static constexpr Key infinite = INFINITE;
+  static constexpr bool largest = LARGEST;
+};
+
+// Calls work(Format) with the format of the task's values.
+template <class Key, class Work>
+auto with_format(const SelectTask& task, const Work& work) {
+  const auto order = [&]<class Raw, Key INFINITE>() {
+    return task.largest ? work(Format<Raw, Key, INFINITE, true>{}) : work(Format<Raw, Key, INFINITE, false>{});
+  };
+  if constexpr (sizeof(Key) == 8) {
+    return order.template operator()<std::int64_t, 0x7ff0000000000000>();
+  } else {
+    switch (task.type) {
+      case ValueType::f16: return order.template operator()<std::int16_t, 0x7c00>();
+      case ValueType::bf16: return order.template operator()<std::int16_t, 0x7f80>();
+      case ValueType::i32: return order.template operator()<std::int32_t, 0>();
+      case ValueType::u8: return order.template operator()<std::uint8_t, 0>();
+      default: return order.template operator()<std::int32_t, 0x7f800000>();
+    }
+  }
+}
+
+#if defined(__AVX512F__)
+constexpr int kScanBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kScanBytes = 32;
+#else
+constexpr int kScanBytes = 16;
+#endif
+
+// A register of keys.
+template <class Key>
+struct KeyLanes;
+template <>
+struct KeyLanes<std::int32_t> {
+  typedef std::int32_t Type __attribute__((vector_size(kScanBytes)));
+};
+template <>
+struct KeyLanes<std::int64_t> {
+  typedef std::int64_t Type __attribute__((vector_size(kScanBytes)));
+};
+template <class Raw, int COUNT>
+struct RawLanes {
+  typedef Raw Type __attribute__((vector_size(COUNT * sizeof(Raw))));
+};
+
+// Keys of values, and whether a NaN was among them.
+template <class F>
+struct Converter {
+  using Raw = typename F::Raw;
+  using Key = typename F::Key;
+  using Keys = typename KeyLanes<Key>::Type;
+  static constexpr int lanes = kScanBytes / sizeof(Key);
+  static constexpr int shift = 8 * sizeof(Key) - 1;
+  static constexpr Key magnitude_bits = static_cast<Key>(std::numeric_limits<Raw>::max());
+
+  Keys greatest = {};
+
+  Keys load(const Raw* from) {
+    typename RawLanes<Raw, lanes>::Type raw;
+    std::memcpy(&raw, from, sizeof raw);
+    Keys keys = __builtin_convertvector(raw, Keys);
+    if constexpr (F::infinite != 0) {
+      const Keys magnitude = keys & magnitude_bits, sign = keys >> shift;
+      greatest = magnitude > greatest ? magnitude : greatest;
+      keys = (magnitude ^ sign) - sign;
+      if constexpr (F::largest) keys = ~keys;
+      return magnitude > F::infinite ? kLastKey<Key> - Keys{} : keys;
+    }
+    return F::largest ? ~keys : keys;
+  }
+  bool saw_nan() const {
+    bool saw = false;
+    if constexpr (F::infinite != 0) {
+      for (int lane = 0; lane < lanes; ++lane) saw |= greatest[lane] > F::infinite;
+    }
+    return saw;
+  }
+  static Key key(Raw value) {
+    const Key wide = value;
+    if constexpr (F::infinite == 0) return F::largest ? ~wide : wide;
+    const Key magnitude = wide & magnitude_bits, sign = wide >> shift, key = (magnitude ^ sign) - sign;
+    return magnitude > F::infinite ? kLastKey<Key> : F::largest ? ~key : key;
+  }
+};
+
+// One bit for each lane at or below the limit.
+template <class Keys>
+std::uint64_t at_most(Keys keys, Keys limit) {
+  constexpr bool wide = sizeof(keys[0]) == 8;
+#if defined(__AVX512F__)
+  const __m512i a = (__m512i)keys, b = (__m512i)limit;
+  return wide ? static_cast<std::uint64_t>(_mm512_cmple_epi64_mask(a, b)) : _mm512_cmple_epi32_mask(a, b);
+#elif defined(__AVX2__)
+  const auto found = (__m256i)(keys <= limit);
+  const int bits = wide ? _mm256_movemask_pd((__m256d)found) : _mm256_movemask_ps((__m256)found);
+  return static_cast<std::uint32_t>(bits);
+#elif defined(__x86_64__)
+  const auto found = (__m128i)(keys <= limit);
+  return static_cast<std::uint32_t>(wide ? _mm_movemask_pd((__m128d)found) : _mm_movemask_ps((__m128)found));
+#else
+  std::uint64_t bits = 0;
+  for (std::size_t lane = 0; lane < sizeof keys / sizeof keys[0]; ++lane) {
+    bits |= static_cast<std::uint64_t>(keys[lane] <= limit[lane]) << lane;
+  }
+  return bits;
+#endif
+}
+
+constexpr std::int64_t kScanWidth = 64;
+constexpr std::size_t kAhead = 8192;  // bytes: two pages, as the processor's own prefetch stops at the end of one
+
+// Writes first + the number of each bit that is set; `to` has room for 64 whatever there is to write.
+inline void take_bits(std::uint64_t bits, std::int32_t first, std::int32_t* to) {
+  const int found = __builtin_popcountll(bits);
+#if defined(__AVX512F__)
+  if (found > 4) {
+    __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(first),
+                                       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    for (int i = 0; i < 4; ++i) {
+      const auto part = static_cast<__mmask16>(bits >> (16 * i));
+      _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(part, numbers));
+      numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32(16));
+      to += __builtin_popcount(part);
+    }
+    return;
+  }
+#endif
+  int done = 0;
+  do {  // two at a time, as most words have no more: nothing depends on which bits they are
+    to[done] = first + __builtin_ctzll(bits | std::uint64_t{1} << 63);
+    bits &= bits - 1;
+    to[done + 1] = first + __builtin_ctzll(bits | std::uint64_t{1} << 63);
+    bits &= bits - 1;
+    done += 2;
+  } while (done < found);
+}
+
+// Where a scan stands. Columns are written a few beyond `count`, so there must be room for kScanWidth more.
+struct Scan {
+  std::int64_t at = 0;     // first column not yet read
+  std::int64_t count = 0;  // columns taken
+  bool saw_nan = false;
+};
+
+// Takes the columns below `end` whose keys are at most `limit`, in order, until `room` leaves no space for 64 more.
+template <class F>
+void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limit, std::int32_t* columns,
+              std::int64_t room, Scan& scan) {
+  using C = Converter<F>;
+  C convert;
+  const typename C::Keys limits = limit - typename C::Keys{};
+  std::int64_t at = scan.at, count = scan.count;
+  for (; at < end && count + kScanWidth <= room; at += kScanWidth) {
+    const typename F::Raw* from = row + at;
+    for (std::size_t byte = 0; byte < kScanWidth * sizeof *from; byte += 64) {
+      __builtin_prefetch(reinterpret_cast<const char*>(from) + kAhead + byte);
+    }
+    typename F::Raw rest[kScanWidth];
+    if (end - at < kScanWidth) {  // nothing beyond the end is touched
+      std::memset(rest, 0, sizeof rest);
+      std::memcpy(rest, from, static_cast<std::size_t>(end - at) * sizeof(typename F::Raw));
+      from = rest;
+    }
+    std::uint64_t bits = 0;
+    for (int i = 0; i < kScanWidth; i += C::lanes) bits |= at_most(convert.load(from + i), limits) << i;
+    if (end - at < kScanWidth) bits &= (std::uint64_t{1} << (end - at)) - 1;
+    take_bits(bits, static_cast<std::int32_t>(at), columns + count);
+    count += __builtin_popcountll(bits);
+  }
+  scan.at = at < end ? at : end;
+  scan.count = count;
+  scan.saw_nan |= convert.saw_nan();
+}
+
+// Keys of some columns of a row, NaN last.
+template <class F>
+void keys_of(const typename F::Raw* row, const std::int32_t* columns, std::int64_t count, typename F::Key* keys) {
+  for (std::int64_t i = 0; i < count; ++i) keys[i] = Converter<F>::key(row[columns[i]]);
+}
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,19 @@
+#include "selects.hpp"
+
+namespace tonari {
+
+SelectRows select_rows(Isa isa, SelectMethod method, ValueType type) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return select_rows_avx512(method, type);
+  if (isa >= Isa::avx2) return select_rows_avx2(method, type);
+#endif
+  (void)isa;
+  return select_rows_generic(method, type);
+}
+
+void add_updates(SelectCounters& counters, const std::int64_t* updates, std::int64_t count) {
+  if (static_cast<std::int64_t>(counters.updates.size()) < count) counters.updates.resize(static_cast<std::size_t>(count));
+  for (std::int64_t p = 0; p < count; ++p) counters.updates[static_cast<std::size_t>(p)] += updates[p];
+}
+
+}  // namespace tonari

@@ -1,0 +1,21 @@
+// The methods of k-selection, one entry per instruction set, and the choice among them.
+#pragma once
+
+#include "../cpu.hpp"
+#include "task.hpp"
+
+namespace tonari {
+
+SelectRows select_rows_generic(SelectMethod method, ValueType type);
+#if TONARI_X86
+SelectRows select_rows_avx2(SelectMethod method, ValueType type);
+SelectRows select_rows_avx512(SelectMethod method, ValueType type);
+#endif
+
+SelectRows select_rows(Isa isa, SelectMethod method, ValueType type);
+
+// Adds to counters->updates[0, count), which grows as needed. Here so that no library code is compiled for one
+// instruction set and then linked for all.
+void add_updates(SelectCounters& counters, const std::int64_t* updates, std::int64_t count);
+
+}  // namespace tonari

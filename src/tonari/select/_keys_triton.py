@@ -1,0 +1,87 @@
+"""Values as integers of the same order, on the GPU: every kernel compares integers only.
+
+    float bits  s mmmmmmm...   key = s ? -m : m        -0.0 and 0.0 are both 0; NaN is the largest key there is
+    largest first              key = ~key              (NaN stays last)
+
+Kernels get the values' bits as a signed integer tensor (``values.view(torch.int32)``; uint8 as it is) and INFINITE,
+the bits of +inf, which is 0 for whole numbers. float64 has int64 keys, every other type int32 keys. An entry that does
+not exist (beyond a row's length) has the key LAST and an index beyond all others.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def last_key(WIDE: tl.constexpr):
+    """The largest key of all, int64 if WIDE, else int32."""
+    return tl.full((), 0x7FFFFFFFFFFFFFFF, tl.int64) if WIDE else tl.full((), 0x7FFFFFFF, tl.int32)
+
+
+@triton.jit
+def to_keys(bits, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
+    """Keys of loaded bits."""
+    KEY: tl.constexpr = tl.int64 if WIDE else tl.int32
+    SHIFT: tl.constexpr = 63 if WIDE else 31
+    if INFINITE == 0:
+        keys = bits.to(KEY)
+        if LARGEST:
+            keys = ~keys
+        return keys
+    MAGNITUDE: tl.constexpr = (1 << (bits.dtype.primitive_bitwidth - 1)) - 1
+    wide = bits.to(KEY)
+    magnitude = wide & MAGNITUDE
+    sign = wide >> SHIFT
+    keys = (magnitude ^ sign) - sign
+    if LARGEST:
+        keys = ~keys
+    return tl.where(magnitude > INFINITE, last_key(WIDE), keys)
+
+
+@triton.jit
+def load_keys(pointers, mask, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
+    """Keys at `pointers`; LAST where `mask` is false."""
+    keys = to_keys(tl.load(pointers, mask=mask, other=0), INFINITE, LARGEST, WIDE)
+    return tl.where(mask, keys, last_key(WIDE))
+
+
+@triton.jit
+def to_bits(keys, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDTH: tl.constexpr):
+    """Bits of a value of WIDTH bits with each key, sign-extended to the key's type; zeros and NaNs have other bits too."""
+    LOWEST: tl.constexpr = -(1 << (WIDTH - 1))
+    bits = ~keys if LARGEST else keys
+    if INFINITE > 0:
+        bits = tl.where(bits < 0, LOWEST - bits, bits)
+    return bits
+
+
+@triton.jit
+def comparable_bits(key, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, WIDTH: tl.constexpr):
+    """(flip, limit) such that loaded bits, widened and xored with `flip`, are <= `limit` where the key is <= `key`.
+
+    Bits of floats order like whole numbers on either side of zero, forwards above it and backwards below; against one
+    fixed key no more is needed. What only seems to come before it (NaN of one sign, -0.0 against 0.0) passes as well:
+    too many at worst, never too few.
+    """
+    TOP: tl.constexpr = -0x8000000000000000 if WIDE else -0x80000000
+    flip = key * 0
+    if LARGEST:
+        flip = ~flip
+    if INFINITE > 0:
+        natural = ~key if LARGEST else key
+        flip = tl.where(natural < 0, flip ^ ~TOP, flip)
+    limit = tl.where(key == last_key(WIDE), last_key(WIDE), to_bits(key, INFINITE, LARGEST, WIDTH) ^ flip)
+    return flip, limit
+
+
+@triton.jit
+def store_values(out_ptr, row_ptr, keys, ids, mask, real, INFINITE: tl.constexpr, LARGEST: tl.constexpr):
+    """Store the values of keys where `mask`; zeros and NaN, which a key does not tell apart, are read from the row."""
+    bits = to_bits(keys, INFINITE, LARGEST, out_ptr.dtype.element_ty.primitive_bitwidth)
+    if INFINITE > 0:
+        zero = -1 if LARGEST else 0
+        unclear = mask & real & ((keys == zero) | (keys == last_key(keys.dtype == tl.int64)))
+        bits = tl.where(unclear, tl.load(row_ptr + ids, mask=unclear, other=0).to(bits.dtype), bits)
+    tl.store(out_ptr, bits.to(out_ptr.dtype.element_ty), mask=mask)

@@ -1,0 +1,141 @@
+"""Bitonic networks over (key, index) pairs, on the GPU; smaller index wins a tie, so no two entries are equal.
+
+Tensors are one row of N = 2^b entries: keys int32 or int64, ids int32. The row is seen as a hypercube of side 2; the
+step that compares positions a distance 2^j apart works along axis b - 1 - j, and the partner of x is (x + partner) - x.
+
+    key 32 bits | id 32 bits      one int64 word: one comparison and one exchange serve for both
+    64-bit keys                   keys and ids are exchanged side by side
+
+Batcher 1968; keeping the smaller half of two runs is the truncated bitonic sort of Sismanis et al. 2012.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from triton.language.standard import _log2
+
+
+@triton.jit
+def pack_words(keys, ids):
+    """int64 words that order as (key, id) does, of 32-bit keys and ids >= 0."""
+    return (keys.to(tl.int64) << 32) | ids.to(tl.int64)
+
+
+@triton.jit
+def unpack_words(words):
+    return (words >> 32).to(tl.int32), words.to(tl.int32)
+
+
+@triton.jit
+def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
+    """0 in the lower half along the axis of BIT, 1 in the upper one; broadcasts over the hypercube."""
+    return tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - BIT) + [2] + [1] * BIT)
+
+
+@triton.jit
+def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
+    """Sorts every block of 2^BLOCK entries, bitonic each: the smaller first, or last where `down` is 1."""
+    BITS: tl.constexpr = _log2(keys.numel)
+    for bit in tl.static_range(BLOCK - 1, -1, -1):  # pairs a distance 2^bit apart
+        upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - bit) + [2] + [1] * bit)
+        other_keys = tl.sum(keys, axis=BITS - 1 - bit, keep_dims=True) - keys
+        greater = keys > other_keys
+        if not PACKED:
+            other_ids = tl.sum(ids, axis=BITS - 1 - bit, keep_dims=True) - ids
+            greater = greater | ((keys == other_keys) & (ids > other_ids))
+        leave = greater != ((upper ^ down) == 1)
+        keys = tl.where(leave, other_keys, keys)
+        if PACKED:
+            ids = keys
+        else:
+            ids = tl.where(leave, other_ids, ids)
+    return keys, ids
+
+
+@triton.jit
+def _halve(keys, ids, BIT: tl.constexpr, PACKED: tl.constexpr):
+    """The smaller of all pairs a distance 2^BIT apart: half as many entries."""
+    BITS: tl.constexpr = _log2(keys.numel)
+    AXIS: tl.constexpr = BITS - 1 - BIT
+    if PACKED:
+        keys = tl.min(keys, axis=AXIS)
+        ids = keys
+    else:
+        other_keys = tl.sum(keys, axis=AXIS, keep_dims=True) - keys
+        other_ids = tl.sum(ids, axis=AXIS, keep_dims=True) - ids
+        smaller = (keys < other_keys) | ((keys == other_keys) & (ids < other_ids))
+        # Of a pair that is twice the same (two pads) neither is smaller: the lower one stands for both.
+        smaller = smaller | ((keys == other_keys) & (ids == other_ids) & (_upper(BIT, BITS) == 0))
+        keys = tl.sum(tl.where(smaller, keys, 0), axis=AXIS)
+        ids = tl.sum(tl.where(smaller, ids, 0), axis=AXIS)
+    return keys, ids
+
+
+@triton.jit
+def _to_cube(keys, ids, PACKED: tl.constexpr):
+    BITS: tl.constexpr = _log2(keys.numel)
+    if PACKED:
+        keys = tl.reshape(pack_words(keys, ids), [2] * BITS)
+        ids = keys
+    else:
+        keys = tl.reshape(keys, [2] * BITS)
+        ids = tl.reshape(ids, [2] * BITS)
+    return keys, ids
+
+
+@triton.jit
+def _to_row(keys, ids, N: tl.constexpr, PACKED: tl.constexpr):
+    if PACKED:
+        keys, ids = unpack_words(tl.reshape(keys, [N]))
+    else:
+        keys = tl.reshape(keys, [N])
+        ids = tl.reshape(ids, [N])
+    return keys, ids
+
+
+@triton.jit
+def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.constexpr = 0):
+    """The K smallest of N entries, sorted: runs of K are sorted and merged in pairs, the larger halves dropped."""
+    BITS: tl.constexpr = _log2(N)
+    BLOCK: tl.constexpr = _log2(K)
+    PACKED: tl.constexpr = keys.dtype == tl.int32
+    tl.static_assert(K >= 2 and K <= N)
+    keys, ids = _to_cube(keys, ids, PACKED)
+    for size in tl.static_range(1, BLOCK + 1):
+        if size < BITS:
+            keys, ids = _merge(keys, ids, size, _upper(size, BITS), PACKED)
+        else:
+            keys, ids = _merge(keys, ids, size, DESCENDING, PACKED)
+    for left in tl.static_range(BITS - BLOCK):
+        keys, ids = _halve(keys, ids, BLOCK, PACKED)
+        if left < BITS - BLOCK - 1:
+            keys, ids = _merge(keys, ids, BLOCK, _upper(BLOCK, BITS - 1 - left), PACKED)
+        else:
+            keys, ids = _merge(keys, ids, BLOCK, DESCENDING, PACKED)
+    return _to_row(keys, ids, K, PACKED)
+
+
+@triton.jit
+def sort_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
+    """All N entries, sorted."""
+    return smallest_pairs(keys, ids, N, N, DESCENDING)
+
+
+@triton.jit
+def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
+    """A bitonic sequence of N entries, sorted."""
+    PACKED: tl.constexpr = keys.dtype == tl.int32
+    keys, ids = _to_cube(keys, ids, PACKED)
+    keys, ids = _merge(keys, ids, _log2(N), DESCENDING, PACKED)
+    return _to_row(keys, ids, N, PACKED)
+
+
+@triton.jit
+def keep_smaller(keys_a, ids_a, keys_b, ids_b, N: tl.constexpr):
+    """The N smallest of an ascending run `a` and a descending run `b`, ascending.
+
+    The place-by-place minimum of the two is bitonic and holds the N smallest; `b` descends so that nothing is reversed.
+    """
+    first = (keys_a < keys_b) | ((keys_a == keys_b) & (ids_a < ids_b))
+    return merge_pairs(tl.where(first, keys_a, keys_b), tl.where(first, ids_a, ids_b), N)

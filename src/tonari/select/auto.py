@@ -1,0 +1,58 @@
+"""method="auto": the method that was fastest, with its options, on the nearest shape that was timed.
+
+    distance² = (log2 rows - log2 rows')² + (log2 n - log2 n')² + (log2 k - log2 k')²
+
+among the timings of that device whose values have as many bytes, or nearly. The timings' winners are the entries of
+``auto_table.json``, which ``benchmarks/select.py`` learns; every method gives the same answer, so a poor choice costs
+time and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from math import log2
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+_TABLE = Path(__file__).with_name("auto_table.json")
+_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
+
+# For a device without timings: reads every row a fixed number of times, whatever the values, n and k.
+DEFAULT: tuple[str, Mapping[str, Any]] = ("radix", MappingProxyType({}))
+
+
+@lru_cache(maxsize=4096)
+def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Mapping[str, Any]]:
+    """The method and options for a (rows, n) matrix.
+
+    Parameters
+    ----------
+    device : "cpu" or "cuda"
+    rows, n, k : int
+        rows may be 0.
+    dtype : str
+
+    Returns
+    -------
+    name of a method, and its options
+    """
+    timed = [entry for entry in load_table() if entry["device"] == device]
+    if not timed:
+        return DEFAULT
+
+    def distance(entry: Mapping[str, Any]) -> tuple[float, float]:
+        shape = ((max(1, rows), entry["rows"]), (n, entry["n"]), (k, entry["k"]))
+        return abs(log2(_BYTES[dtype] / entry["bytes"])), sum(log2(ours / theirs) ** 2 for ours, theirs in shape)
+
+    nearest = min(timed, key=distance)
+    return nearest["method"], MappingProxyType(nearest["options"])
+
+
+@lru_cache(maxsize=1)
+def load_table() -> list[dict[str, Any]]:
+    """The entries: device, rows, n, k, bytes, method, options."""
+    table: list[dict[str, Any]] = json.loads(_TABLE.read_text(encoding="utf-8"))
+    return table

@@ -1,0 +1,254 @@
+"""k-selection on the CPU: rows in chunks over threads, each chunk one call of a kernel that releases the GIL.
+
+Up to 16 rows go together in the lanes of a vector, so chunks are multiples of 16 rows. Threads draw chunks that should
+take them a slice of time (so that Ctrl-C answers), and smaller ones towards the end (so that all end together); a few
+groups of rows are shared out evenly instead, unless it is counted what goes on in them.
+
+Fewer groups than threads: columns are cut into parts as well, whose k best are selected from again. The parts are in
+order of their columns and each is in order of (value, column), so that a tie between candidates goes to the one that
+comes first, which is the one of the smaller column.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import _native
+from tonari.planning import chosen_isa
+from tonari.pool import Workers, default_threads
+from tonari.select.request import Counters, Request, Selection
+
+_GROUP = 16  # rows in the lanes of a vector
+_WORTH_SHARING = 1 << 16  # values: fewer are done by the time that a thread has started
+_SLICE_SECONDS = 0.02
+_FIRST_VALUES = 1 << 17  # of a thread's first chunk: tens of microseconds at best, milliseconds at worst
+_MOST_VALUES = 1 << 28  # of one call: a quarter of a second at the pace of memory
+_LEAST_PART = 1 << 16  # columns: shorter parts are not worth a second selection
+_PART_OVER_K = 8  # a part has at least so many times k columns, so that few are left to select from again
+
+_QUEUE = {"updates", "flushes", "examined", "lanes"}
+_COUNTED: dict[str, set[str]] = {
+    "insertion": _QUEUE,
+    "heap": _QUEUE,
+    "merge_queue": _QUEUE | {"merges"},
+    "hierarchical": {"examined"},
+    "quick": {"examined"},
+    "bitonic": set(),
+    "threshold": {"examined", "compression_ratio", "threshold_ratio"},
+    "radix": {"examined"},
+}
+
+_Array = npt.NDArray[Any]
+
+
+def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[Selection, int | None]:
+    """Answer a request whose values are a NumPy array.
+
+    Returns
+    -------
+    Selection of NumPy arrays (bfloat16 as its bits), and the first row with NaN if the request asks for it and there
+    is one
+    """
+    rows, n = request.values.shape
+    workers = Workers(1 if rows * n < _WORTH_SHARING else threads or default_threads())
+    job = _Job(method, request)
+    parts = 1 if request.counters is not None else _parts(rows, n, request.k, workers.threads)
+    if parts > 1:
+        return job.by_parts(parts, workers)
+    return job.by_rows(workers)
+
+
+def native_options(options: Any, n: int) -> dict[str, Any]:
+    """An options record as the kernels read it, for rows of n values.
+
+    What is left to the kernels or only means something on a GPU is not there. Groups, buffers and samples beyond n + 1
+    are n + 1: more would cost memory and change nothing.
+
+    >>> from dataclasses import make_dataclass
+    >>> native_options(make_dataclass("Options", ["samples", "batch", "finish"])(None, 32, "halving"), 100)
+    {'batch': 32, 'heap': False}
+    """
+    given = {name: value for name, value in vars(options).items() if value is not None and name != "unit"}
+    if "finish" in vars(options):
+        given["heap"] = given.pop("finish", "halving") == "heap"
+    for name in {"group", "buffer_size", "samples"} & set(given):
+        given[name] = min(given[name], n + 1)
+    return given
+
+
+def _parts(rows: int, n: int, k: int, threads: int) -> int:
+    """How many parts the columns are cut into."""
+    groups = max(1, -(-rows // _GROUP))
+    wanted = max(-(-threads // groups), -(-min(rows, _GROUP) * n // _MOST_VALUES))
+    return max(1, min(wanted, n // max(_LEAST_PART, _PART_OVER_K * k)))
+
+
+def _even(rows: int, quantum: int, threads: int) -> int:
+    """Rows per chunk: `quantum`, or fewer where that gives every thread as much to do."""
+    groups = -(-rows // quantum)
+    if not 0 < groups < 4 * threads:
+        return quantum
+    return max(1, -(-rows // (-(-groups // threads) * threads)))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One selection: what all calls of the kernel share."""
+
+    method: str
+    request: Request
+
+    def by_rows(self, workers: Workers) -> tuple[Selection, int | None]:
+        """Whole rows."""
+        request = self.request
+        rows, n = request.values.shape
+        # A batch of rows has buffers of one size (threshold), so it is not cut either.
+        quantum = math.lcm(_GROUP, getattr(request.options, "batch", None) or 1)
+        if request.counters is None:
+            quantum = _even(rows, quantum, workers.threads)
+        queue = _RowQueue(rows, quantum, workers.threads)
+        found = self._room()
+        counted: list[_native.SelectCounters] = []
+
+        def work(_: int) -> None:
+            counters = None if request.counters is None else _native.SelectCounters()
+            size = _FIRST_VALUES // n
+            while (chunk := queue.draw(size)) is not None:
+                workers.check()
+                started = time.perf_counter()
+                queue.stop_at(self._call(request.values, request.lengths, chunk, found, counters))
+                faster = _SLICE_SECONDS / max(time.perf_counter() - started, 1e-9)
+                size = int((chunk[1] - chunk[0]) * min(4.0, faster))
+            if counters is not None:
+                counted.append(counters)
+
+        workers.map(work, range(min(workers.threads, max(1, -(-rows // quantum)))))
+        if request.counters is not None:
+            _fill(request.counters, self.method, counted)
+        return found, queue.nan_row
+
+    def by_parts(self, parts: int, workers: Workers) -> tuple[Selection, int | None]:
+        """Parts of rows, and then the best of their best."""
+        request = self.request
+        rows, n = request.values.shape
+        edges = [n * part // parts for part in range(parts + 1)]
+        found = [self._room() for _ in range(parts)]
+        group = -(-rows // -(-rows // _GROUP))
+        ordered = dataclasses.replace(self, request=dataclasses.replace(request, sorted=True))
+
+        def work(task: tuple[int, int]) -> int:
+            workers.check()
+            begin, part = task
+            left, right = edges[part], edges[part + 1]
+            lengths = None if request.lengths is None else np.clip(request.lengths - left, 0, right - left)
+            chunk = begin, min(begin + group, rows)
+            row = ordered._call(request.values[:, left:right], lengths, chunk, found[part], None)
+            indices = found[part].indices[slice(*chunk)]
+            indices[indices >= 0] += left
+            return row
+
+        nan_rows = workers.map(work, [(begin, part) for begin in range(0, rows, group) for part in range(parts)])
+        seen = [row for row in nan_rows if row >= 0]
+        if seen and request.check_nan:
+            return found[0], min(seen)
+        candidates = np.concatenate([part.values for part in found], axis=1)
+        columns = np.concatenate([part.indices for part in found], axis=1)
+        counts = None
+        if request.lengths is not None:  # entries that are missing from a part go behind all others
+            order = np.argsort(columns < 0, axis=1, kind="stable")
+            candidates, columns = (np.take_along_axis(array, order, axis=1) for array in (candidates, columns))
+            counts = np.count_nonzero(columns >= 0, axis=1)
+        again = dataclasses.replace(request, values=candidates, lengths=counts, check_nan=False)
+        best, _ = _Job(self.method, again).by_rows(workers)
+        indices = np.take_along_axis(columns, np.maximum(best.indices, 0), axis=1)
+        indices[best.indices < 0] = -1
+        return Selection(best.values, indices), None
+
+    def _room(self) -> Selection:
+        values, shape = self.request.values, (len(self.request.values), self.request.k)
+        return Selection(np.empty(shape, values.dtype), np.empty(shape, np.int32))
+
+    def _call(
+        self,
+        values: _Array,
+        lengths: npt.NDArray[np.int64] | None,
+        rows: tuple[int, int],
+        found: Selection,
+        counters: _native.SelectCounters | None,
+    ) -> int:
+        request = self.request
+        row = _native.select_rows(
+            chosen_isa(),
+            self.method,
+            _bits(values),
+            request.dtype,
+            *rows,
+            request.k,
+            lengths=lengths,
+            largest=request.largest,
+            sorted=request.sorted,
+            options=native_options(request.options, values.shape[1]),
+            out_values=_bits(found.values),
+            out_indices=found.indices,
+            counters=counters,
+        )
+        return row if request.check_nan else -1
+
+
+class _RowQueue:
+    """Hands out rows in order, in chunks that begin at multiples of `quantum`."""
+
+    def __init__(self, rows: int, quantum: int, threads: int) -> None:
+        self.nan_row: int | None = None
+        self._next, self._end = 0, rows
+        self._quantum, self._threads = quantum, threads
+        self._lock = threading.Lock()
+
+    def draw(self, size: int) -> tuple[int, int] | None:
+        """The next rows, about `size` of them; None when there are none."""
+        with self._lock:
+            begin, left = self._next, self._end - self._next
+            if left <= 0:
+                return None
+            fair = left // (2 * self._threads) if self._threads > 1 else left
+            chunk = max(1, min(size, fair) // self._quantum) * self._quantum
+            self._next = min(begin + chunk, self._end)
+            return begin, self._next
+
+    def stop_at(self, nan_row: int) -> None:
+        """Note a row with NaN (-1: none). Rows before it are all drawn, and those behind it need no answer."""
+        if nan_row >= 0:
+            with self._lock:
+                self.nan_row = nan_row if self.nan_row is None else min(self.nan_row, nan_row)
+                self._end = 0
+
+
+def _bits(values: _Array) -> _Array:
+    """Values as the kernels take them: the 16-bit floats as whole numbers."""
+    return values.view(np.int16) if values.dtype == np.float16 else values
+
+
+def _fill(counters: Counters, method: str, counted: list[_native.SelectCounters]) -> None:
+    """Add up what the threads counted, and leave None what the method does not have."""
+    has = _COUNTED[method]
+    if "updates" in has:
+        counters.updates = np.sum([part.updates for part in counted if part.updates], axis=0, dtype=np.int64)
+    for name in has & {"merges", "flushes", "examined"}:
+        setattr(counters, name, sum(getattr(part, name) for part in counted))
+    if "lanes" in has:
+        counters.lanes = max(part.lanes for part in counted)
+    if "compression_ratio" in has:
+        counters.compression_ratio = _mean(sum(part.compression for part in counted), [p.batches for p in counted])
+        counters.threshold_ratio = _mean(sum(part.threshold_ratio for part in counted), [p.rows for p in counted])
+
+
+def _mean(total: float, counts: list[int]) -> float | None:
+    return total / sum(counts) if sum(counts) else None

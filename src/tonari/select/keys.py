@@ -1,0 +1,68 @@
+"""Values as integers of the same order: the host's side of ``_keys_triton.py``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class KeyFormat:
+    """How a dtype becomes a key.
+
+    Attributes
+    ----------
+    bits : str
+        torch dtype that the values are viewed as.
+    infinite : int
+        Bits of +inf; 0 for whole numbers.
+    wide : bool
+        Whether keys have 64 bits instead of 32.
+    lowest, highest : int
+        Keys, smallest first, of the values that stand for a missing entry: -inf and +inf, or the type's range.
+    """
+
+    bits: str
+    infinite: int
+    wide: bool
+    lowest: int
+    highest: int
+
+    def missing(self, largest: bool) -> int:
+        """Key of a missing entry's value, which comes last."""
+        return ~self.lowest if largest else self.highest
+
+
+def _floats(bits: str, infinite: int, wide: bool = False) -> KeyFormat:
+    return KeyFormat(bits, infinite, wide, -infinite, infinite)
+
+
+FORMATS = {
+    "float32": _floats("int32", 0x7F800000),
+    "float16": _floats("int16", 0x7C00),
+    "bfloat16": _floats("int16", 0x7F80),
+    "float64": _floats("int64", 0x7FF0000000000000, wide=True),
+    "int32": KeyFormat("int32", 0, False, -(2**31), 2**31 - 1),
+    "uint8": KeyFormat("uint8", 0, False, 0, 255),
+}
+
+
+def as_bits(values: Any, dtype: str) -> Any:
+    """A tensor's bits as the whole numbers that kernels read; shares memory."""
+    import torch
+
+    return values.view(getattr(torch, FORMATS[dtype].bits))
+
+
+def keys_of(bits: Any, dtype: str, largest: bool) -> Any:
+    """Keys of a tensor of bits: what ``_keys_triton.to_keys`` computes."""
+    import torch
+
+    form = FORMATS[dtype]
+    wide = bits.to(torch.int64 if form.wide else torch.int32)
+    if not form.infinite:
+        return ~wide if largest else wide
+    limits = torch.iinfo(bits.dtype)
+    magnitude = wide & limits.max
+    keys = torch.where(wide < 0, -magnitude, magnitude)
+    return torch.where(magnitude > form.infinite, torch.iinfo(wide.dtype).max, ~keys if largest else keys)

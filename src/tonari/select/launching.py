@@ -1,0 +1,53 @@
+"""Launching Triton kernels without paying for their binding at every call.
+
+Triton looks at every argument of a launch to find the compiled variant: 30 to 60 µs for a kernel of twenty arguments, as
+long as some selections take. Here the variant is remembered under just what Triton specialises on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# (kernel, device, constants, warps, registers, what is special about each argument) -> (compiled, constants in order)
+_compiled: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
+
+
+def launch(
+    kernel: Any, programs: int, *arguments: Any, constants: dict[str, Any], warps: int, registers: int | None = None
+) -> None:
+    """Run `programs` programs of a kernel whose constants follow its other arguments.
+
+    Parameters
+    ----------
+    kernel : triton.JITFunction
+    arguments : tensors, ints or None, in the kernel's order
+    constants : its tl.constexpr arguments by name
+    warps : int
+    registers : int, optional
+        Most registers per thread.
+    """
+    if programs == 0:
+        return
+    if not hasattr(kernel, "device_caches"):  # Triton's interpreter
+        kernel[(programs,)](*arguments, **constants, num_warps=warps)
+        return
+    device = arguments[0].device.index
+    key = (kernel, device, *constants.values(), warps, registers, *map(_special, arguments))
+    known = _compiled.get(key)
+    if known is None:
+        limit = {} if registers is None else {"maxnreg": registers}
+        compiled = kernel[(programs,)](*arguments, **constants, num_warps=warps, **limit)
+        order = tuple(constants[name] for name in kernel.arg_names[len(arguments) :])
+        _compiled[key] = compiled, order
+        return
+    compiled, order = known
+    compiled[(programs, 1, 1)](*arguments, *order)
+
+
+def _special(argument: Any) -> Any:
+    """What Triton compiles a variant for: type and alignment of a tensor, and 1, 16 or large among whole numbers."""
+    if argument is None:
+        return None
+    if isinstance(argument, int):
+        return argument == 1, argument % 16 == 0, -(2**31) <= argument < 2**31
+    return argument.dtype, argument.data_ptr() % 16 == 0

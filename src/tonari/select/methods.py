@@ -1,0 +1,75 @@
+"""Which methods there are and which options each has.
+
+    name  ->  module tonari.select.<name>, imported when first asked for  ->  Options, select_on_gpu
+
+Options is a frozen dataclass that refuses values it cannot work with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
+
+# Options without a meaning on a device.
+_HIDDEN = {"cpu": {"quick": {"unit"}}, "cuda": {"threshold": {"batch", "finish"}}}
+
+
+def check_method(name: Any) -> str:
+    """Refuse a method that does not exist; "auto" does.
+
+    >>> check_method("heep")
+    Traceback (most recent call last):
+    ValueError: unknown method 'heep'; expected one of auto, insertion, heap, merge_queue, hierarchical, quick, \
+bitonic, threshold, radix. Did you mean 'heap'?
+    """
+    known = ("auto", *METHODS)
+    if isinstance(name, str) and name in known:
+        return name
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"unknown method {name!r}; expected one of {', '.join(known)}.{hint}")
+
+
+def method_module(name: str) -> ModuleType:
+    """The module of a method; imports neither torch nor Triton."""
+    return importlib.import_module(f"tonari.select.{name}")
+
+
+def option_names(name: str, device: str) -> tuple[str, ...]:
+    """Options that a method has on a device, "cpu" or "cuda".
+
+    >>> option_names("radix", "cpu")
+    ('bits',)
+    """
+    hidden = _HIDDEN[device].get(name, set())
+    return tuple(field.name for field in dataclasses.fields(method_module(name).Options) if field.name not in hidden)
+
+
+def make_options(name: str, given: Mapping[str, Any], device: str) -> Any:
+    """The checked options record of a method.
+
+    Raises
+    ------
+    TypeError
+        For an option that the method does not have there; the message names those it has.
+    ValueError
+        For a value that cannot work.
+
+    Examples
+    --------
+    >>> make_options("radix", {"buffer": "full"}, "cpu")
+    Traceback (most recent call last):
+    TypeError: method 'radix' has no option buffer on cpu; it has bits
+    """
+    names = option_names(name, device)
+    unknown = [option for option in given if option not in names]
+    if unknown:
+        has = ", ".join(names) if names else "none"
+        raise TypeError(f"method {name!r} has no option {', '.join(unknown)} on {device}; it has {has}")
+    return method_module(name).Options(**given)

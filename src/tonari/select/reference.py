@@ -1,0 +1,106 @@
+"""The definition of a selection: NumPy's stable sort, row by row; and, by name, slow models that count.
+
+    ascending    order of values, NaN last, -0.0 equal to 0.0, ties by column: numpy.argsort(row, kind="stable")
+    largest      the same of -values, or of ~values for whole numbers
+
+Nothing here is fast.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import arrays
+from tonari.select.methods import make_options
+from tonari.select.models import MODELS, run_model
+from tonari.select.request import Counters, Selection
+
+_Array = npt.NDArray[Any]
+
+
+def select_k_reference(
+    values: Any,
+    k: int,
+    *,
+    method: str = "auto",
+    largest: bool = False,
+    sorted: bool = True,
+    lengths: Any = None,
+    nan: str = "refuse",
+    counters: Counters | None = None,
+    threads: int | None = None,
+    lanes: int | None = None,
+    **options: Any,
+) -> Selection:
+    """Find the k smallest values of every row; parameters and result are those of :func:`tonari.select_k`.
+
+    Parameters
+    ----------
+    values : array of shape (rows, n)
+        In NumPy, or in torch on the CPU.
+    method : str
+        "auto" sorts. insertion, heap, merge_queue and hierarchical run their models, which fill ``counters``.
+    sorted, threads
+        Change nothing here.
+    lanes : int, optional
+        Rows that go together in a model. Default, as on the CPU: 8 for float64, else 16. On a GPU there are 32.
+
+    Examples
+    --------
+    >>> from tonari.select.reference import select_k_reference
+    >>> select_k_reference([[2.0, 1.0, 1.0]], 2)
+    Selection(values=array([[1., 1.]]), indices=array([[1, 2]], dtype=int32))
+    >>> counters = Counters()
+    >>> _ = select_k_reference([[2.0, 1.0, 1.0]], 2, method="insertion", counters=counters)
+    >>> counters.updates  # 2 pushes two pads on, 1 one pad on, and the second 1 pushes 2 out
+    array([3, 2])
+    """
+    matrix, dtype = arrays.as_values(values, "values")
+    if not isinstance(matrix, np.ndarray):
+        raise ValueError(f"values: are on {matrix.device}; use .cpu()")
+    rows, n = matrix.shape
+    k = arrays.check_k(k, n, without_self=False, noun="column")
+    given = arrays.as_lengths(lengths, (rows, n), "lengths")
+    counts = np.full(rows, n) if given is None else given
+    numbers = (matrix.astype(np.int32) << 16).view(np.float32) if dtype == "bfloat16" else matrix
+    if numbers.dtype.kind == "f" and nan == "refuse":
+        bad = (np.isnan(numbers) & (np.arange(n) < counts[:, None])).any(axis=1)
+        if bad.any():
+            raise ValueError(f"values: row {int(bad.argmax())} has NaN")
+    ordered: _Array = numbers
+    if largest:
+        ordered = np.negative(numbers) if numbers.dtype.kind == "f" else np.invert(numbers)
+
+    indices = np.full((rows, k), -1, np.int32)
+    if method == "auto":
+        for row, count in enumerate(counts):
+            best = np.argsort(ordered[row, :count], kind="stable")[:k]
+            indices[row, : len(best)] = best
+    elif method in MODELS:
+        record = make_options(method, options, "cpu")
+        together = (8 if dtype == "float64" else 16) if lanes is None else lanes
+        run_model(method, ordered, counts, record, together, indices, Counters() if counters is None else counters)
+    else:
+        raise ValueError(f"there is no model of method {method!r}; expected auto, {', '.join(MODELS)}")
+
+    best = np.full((rows, k), _missing(dtype, matrix.dtype, largest), matrix.dtype)
+    there = indices >= 0
+    best[there] = np.take_along_axis(matrix, np.maximum(indices, 0), axis=1)[there]
+    kind = arrays.kind_of(values)
+    found = Selection(arrays.like(kind, best), arrays.like(kind, indices))
+    if dtype == "bfloat16":
+        found = found._replace(values=found.values.view(sys.modules["torch"].bfloat16))
+    return found
+
+
+def _missing(dtype: str, held: np.dtype[Any], largest: bool) -> Any:
+    """What stands for a value that a row does not have."""
+    if dtype == "bfloat16":
+        return np.array(0xFF80 if largest else 0x7F80, np.uint16).view(np.int16)
+    if held.kind == "f":
+        return -np.inf if largest else np.inf
+    return np.iinfo(held).min if largest else np.iinfo(held).max

@@ -1,0 +1,173 @@
+"""select_k: the public function of k-selection. Arguments are checked here, before any work."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import arrays
+from tonari.select.auto import choose
+from tonari.select.cpu import select_on_cpu
+from tonari.select.gpu import select_on_gpu
+from tonari.select.methods import check_method, make_options
+from tonari.select.request import Counters, Request, Selection
+
+
+def select_k(
+    values: Any,
+    k: int,
+    *,
+    method: str = "auto",
+    largest: bool = False,
+    sorted: bool = True,
+    lengths: Any = None,
+    nan: str = "refuse",
+    counters: Counters | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Selection:
+    """Find the k smallest values of every row and where they are.
+
+    Parameters
+    ----------
+    values : array of shape (rows, n)
+        float32, float16, float64, int32 or uint8; bfloat16 in torch. NumPy arrays, memory maps, torch tensors on the
+        CPU or on CUDA. There may be no rows. Rows may lie at any distance and be read-only; where columns do not
+        follow each other in memory, they are copied.
+    k : int
+        1 to n.
+    method : str
+        "auto": the fastest on the nearest shape that was timed. By name, all with the same answer:
+
+        =============  ==================================================================================
+        insertion      sorted queue per row (tang2015 III-B)
+        heap           heap per row (tang2015 III-B)
+        merge_queue    queue of sorted levels, lazily merged (tang2015 III-C)
+        hierarchical   minima of groups, searched from the top down (tang2015 III-E)
+        quick          quick multi-select: partition by pivots (komarov2014)
+        bitonic        truncated bitonic sort (Sismanis, Pitsianis and Sun 2012)
+        threshold      bound from a sample, compaction, partial sort of the rest (matsumoto2015)
+        radix          one digit of the values at a time
+        =============  ==================================================================================
+    largest : bool
+        The k largest instead.
+    sorted : bool
+        False allows any order within a row: the same set, perhaps sooner.
+    lengths : whole numbers of shape (rows,), optional
+        Row i has only its first ``lengths[i]`` values, 0 to n; what lies behind them is never looked at.
+    nan : "refuse" or "last"
+        Whether NaN is an error or comes after every number (also with ``largest``).
+    counters : Counters, optional
+        Filled with what the method did. None costs nothing.
+    threads : int, optional
+        On the CPU. Default: the processors this process may use, or TONARI_NUM_THREADS.
+    **options
+        Of a method given by name:
+
+        ==============================  ==========================================================================
+        insertion, heap, merge_queue    buffer: "none", "own", "full" or "sorted" (Buffered Search, tang2015 III-D);
+                                        buffer_size; group, levels (Hierarchical Partition in front of the queue)
+        merge_queue                     m: size of the first two levels; aligned: all rows that go together merge
+                                        when one must
+        hierarchical                    group: values per group; levels: lists above the values
+        quick                           unit: "warp" or "block" per row (GPU)
+        threshold                       samples: values looked at first; batch: rows with buffers of one size;
+                                        finish: "heap" or "halving"
+        radix                           bits: of a digit
+        ==============================  ==========================================================================
+
+    Returns
+    -------
+    Selection(values, indices)
+        Both of shape (rows, k), on the input's side (torch in, torch out; CUDA in, CUDA out). values: the input's
+        dtype and bits. indices: int32. Rows ascend by (value, index), with ``largest`` they descend by value: ties go
+        to the smaller index, also at the k-th place, and -0.0 equals 0.0. Infinities are values like others. Where a
+        row has fewer than k values the rest has index -1 and value inf (``largest``: -inf; whole numbers: the largest,
+        the smallest of their dtype).
+
+    Raises
+    ------
+    TypeError
+        For another dtype, or an option that the method does not have.
+    ValueError
+        For another rank or device, NaN (naming the first row that has one), k or a length out of range, an unknown
+        method, or an option that cannot work.
+    ImportError
+        For values on CUDA without Triton.
+
+    Notes
+    -----
+    The answer does not depend on method, threads, instruction set or device. TONARI_ISA=generic, avx2 or avx512 forces
+    an instruction set. On the CPU a vector register plays the warp of the papers: 16 rows go together (8 of float64).
+    With ``counters`` a row is never split among threads, so that what is counted is the algorithm.
+
+    - tang2015: Tang, Huang, Eyers, Mills, Guo. Efficient Selection Algorithm for Fast k-NN Search on GPUs. IPDPS 2015.
+    - komarov2014: Komarov, Dashti, D'Souza. Fast k-NNG Construction with GPU-Based Quick Multi-Select. PLoS ONE 9(5).
+    - matsumoto2015: Matsumoto, Yiu. Accelerating Exact Similarity Search on CPU-GPU Systems. ICDM 2015.
+    - Sismanis, Pitsianis, Sun. Parallel Search of k-Nearest Neighbors with Synchronous Operations. HPEC 2012.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> values = np.array([[3.0, 1.0, 2.0, 1.0], [9.0, 8.0, 7.0, np.inf]], dtype=np.float32)
+    >>> smallest = tonari.select_k(values, k=2)
+    >>> smallest.values.tolist(), smallest.indices.tolist()
+    ([[1.0, 1.0], [7.0, 8.0]], [[1, 3], [2, 1]])
+    >>> tonari.select_k(values, k=3, largest=True, lengths=[4, 2], method="heap").indices.tolist()
+    [[0, 2, 1], [0, 1, -1]]
+    """
+    check_method(method)
+    if method == "auto" and options:
+        raise TypeError(f'options are those of a method given by name; got {", ".join(options)} with method="auto"')
+    matrix, dtype = arrays.as_values(values, "values")
+    rows, n = (int(size) for size in matrix.shape)
+    k = arrays.check_k(k, n, without_self=False, noun="column")
+    largest, sorted = arrays.check_flag(largest, "largest"), arrays.check_flag(sorted, "sorted")
+    if nan not in ("refuse", "last"):
+        raise ValueError(f'nan={nan!r}: expected "refuse" or "last"')
+    if counters is not None and not isinstance(counters, Counters):
+        raise TypeError(f"counters: expected tonari.select.Counters(), got {type(counters).__name__}")
+    threads = arrays.check_threads(threads)
+    on_cpu = isinstance(matrix, np.ndarray)
+    if not on_cpu and threads is not None:
+        raise ValueError(f"threads={threads}: values are on {matrix.device} and selected from there; leave threads out")
+    device = "cpu" if on_cpu else "cuda"
+    method, chosen = choose(device, rows, n, k, dtype) if method == "auto" else (method, options)
+    counts = arrays.as_lengths(lengths, (rows, n), "lengths")
+    request = Request(
+        matrix,
+        dtype,
+        k,
+        make_options(method, chosen, device),
+        largest=largest,
+        sorted=sorted,
+        lengths=counts if on_cpu or counts is None else arrays.like("torch", counts).to(matrix.device),
+        counters=counters,
+        check_nan=nan == "refuse" and dtype not in ("int32", "uint8"),
+    )
+    if counters is not None:
+        for field in dataclasses.fields(counters):
+            setattr(counters, field.name, None)
+    found, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_on_gpu(method, request)
+    if nan_row is not None:
+        column = int(np.isnan(_row(values, nan_row)).argmax())
+        raise ValueError(f'values: row {nan_row} has NaN in column {column}; fill it first, or pass nan="last"')
+    return _like_input(found, values, dtype) if on_cpu else found
+
+
+def _row(values: Any, row: int) -> npt.NDArray[Any]:
+    if arrays.kind_of(values) == "torch":
+        line: npt.NDArray[Any] = values[row].detach().double().cpu().numpy()
+    else:
+        line = np.asarray(values)[row]
+    return line
+
+
+def _like_input(found: Selection, values: Any, dtype: str) -> Selection:
+    kind = arrays.kind_of(values)
+    best, indices = (arrays.like(kind, part) for part in found)
+    return Selection(best.view(sys.modules["torch"].bfloat16) if dtype == "bfloat16" else best, indices)

@@ -1,0 +1,169 @@
+"""The pairs that are left of each row on a GPU, and how they become the answer.
+
+A method narrows every row down to at most `capacity` pairs, at least the k smallest among them; here they are ordered
+and written: by a sorting network in registers while they fit, else by torch's segmented sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tonari.select.keys import FORMATS, as_bits, keys_of
+from tonari.select.request import Answer, Request
+
+# Pairs that one program sorts, and that it holds in registers; beyond, a library's sort serves.
+LARGEST_NETWORK = 4096
+LARGEST_TILE = 16384
+# Scratch of one pass over some of the rows.
+SCRATCH_BYTES = 1 << 30
+
+
+class Survivors(NamedTuple):
+    """What is left of some rows.
+
+    Attributes
+    ----------
+    rows : slice of the request's rows
+    bits, ids : tensors of shape (rows, capacity)
+        Values' bits and columns; the first counts[i] of row i are real.
+    counts : int32 tensor of shape (rows,)
+    nan_row : int32 tensor of one element, for the first row of the request that holds NaN
+    """
+
+    rows: slice
+    bits: Any
+    ids: Any
+    counts: Any
+    nan_row: Any
+
+
+def power_of_two(number: int) -> int:
+    """The least power of two that is not below `number`."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+def network_size(k: int) -> int:
+    """Entries of the sorting network that orders k pairs; some more for few, so that finding them ends sooner."""
+    size = max(32, power_of_two(k))
+    return 2 * size if 32 <= size <= 128 and 4 * k > 3 * size else size
+
+
+def warps_for(tile: int, wide: bool) -> int:
+    """Warps for a tile of pairs in registers: 16 to 32 of them per thread, half as many with 64-bit keys; measured."""
+    tile *= 2 if wide else 1
+    return min(16, max(1, min(tile // 512, 4), tile // 1024))
+
+
+def tile_of(size: int, warps: int) -> dict[str, int]:
+    """The shape [T, A, V] of a tile of at least `size` elements, powers of two all."""
+    threads = 32 * warps
+    size = max(threads, power_of_two(size))
+    run = min(4, size // threads)
+    return {"A": size // (threads * run), "T": threads, "V": run}
+
+
+def row_blocks(request: Request, capacity: int) -> list[slice]:
+    """Rows that are answered together, so that scratch stays bounded."""
+    rows = len(request.values)
+    block = max(32, SCRATCH_BYTES // (capacity * 16) // 32 * 32)  # whole warps of rows
+    return [slice(begin, min(begin + block, rows)) for begin in range(0, rows, block)]
+
+
+def empty_answer(request: Request) -> Answer:
+    """An answer not yet written; nan_row only where somebody asks."""
+    import torch
+
+    device = request.values.device
+    shape = (len(request.values), request.k)
+    values = torch.empty(shape, dtype=request.values.dtype, device=device)
+    indices = torch.empty(shape, dtype=torch.int32, device=device)
+    if not request.check_nan or not FORMATS[request.dtype].infinite:
+        return Answer(values, indices)
+    return Answer(values, indices, torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device))
+
+
+def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Survivors], None]) -> Answer:
+    """Answer a request some rows at a time: `narrow` fills the survivors' bits, ids and counts."""
+    import torch
+
+    answer = empty_answer(request)
+    device = request.values.device
+    bits = as_bits(request.values, request.dtype)
+    for rows in row_blocks(request, capacity):
+        shape = (rows.stop - rows.start, capacity)
+        survivors = Survivors(
+            rows,
+            torch.empty(shape, dtype=bits.dtype, device=device),
+            torch.empty(shape, dtype=torch.int32, device=device),
+            torch.empty(shape[:1], dtype=torch.int32, device=device),
+            answer.nan_row,
+        )
+        narrow(survivors)
+        if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE:
+            _finish_by_sort(request, survivors, answer)
+        else:
+            _finish_by_network(request, survivors, answer)
+    return answer
+
+
+def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -> None:
+    from tonari.select._finish_triton import finish_kernel
+
+    form = FORMATS[request.dtype]
+    rows = survivors.rows
+    capacity = survivors.bits.shape[1]
+    size = network_size(request.k)
+    warps = warps_for(max(power_of_two(capacity), size), form.wide)
+    finish_kernel[(len(survivors.bits),)](
+        as_bits(request.values, request.dtype)[rows],
+        survivors.bits,
+        survivors.ids,
+        survivors.counts,
+        as_bits(answer.values, request.dtype)[rows],
+        answer.indices[rows],
+        request.values.stride(0),
+        request.k,
+        capacity,
+        **tile_of(capacity, warps),
+        SIZE=size,
+        SORTED=request.sorted,
+        MISSING=form.missing(request.largest),
+        INFINITE=form.infinite,
+        LARGEST=request.largest,
+        WIDE=form.wide,
+        num_warps=warps,
+    )
+
+
+def _finish_by_sort(request: Request, survivors: Survivors, answer: Answer) -> None:
+    import torch
+
+    rows, bits, ids, counts, _ = survivors
+    real = torch.arange(bits.shape[1], device=bits.device) < counts[:, None]
+    ids = torch.where(real, ids, 2**31 - 1)
+    keys = keys_of(bits, request.dtype, request.largest)
+    if FORMATS[request.dtype].wide:
+        keys = torch.where(real, keys, 2**63 - 1)
+        by_id = ids.argsort(dim=1, stable=True)
+        by_key = keys.gather(1, by_id).argsort(dim=1, stable=True)
+        order = ids.gather(1, by_id.gather(1, by_key)[:, : request.k])
+    else:  # key and index in one word
+        words = torch.where(real, keys, 2**31 - 1).long() << 32 | ids.long()
+        order = words.sort(dim=1).values[:, : request.k].int()
+    present = order < 2**31 - 1
+    found = request.values[rows].gather(1, torch.where(present, order, 0).long())
+    answer.indices[rows] = torch.where(present, order, -1)
+    answer.values[rows] = torch.where(present, found, _missing_value(request))
+
+
+def _missing_value(request: Request) -> Any:
+    import torch
+
+    dtype = request.values.dtype
+    if dtype.is_floating_point:
+        return torch.tensor(
+            float("-inf") if request.largest else float("inf"), dtype=dtype, device=request.values.device
+        )
+    limits = torch.iinfo(dtype)
+    return torch.tensor(limits.min if request.largest else limits.max, dtype=dtype, device=request.values.device)

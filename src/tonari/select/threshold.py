@@ -1,0 +1,382 @@
+"""Sampled thresholds: Matsumoto and Yiu 2015, "Accelerating Exact Similarity Search on CPU-GPU Systems" (TH-heap).
+
+A sample of n_S values of a row gives a threshold that at least k of the row do not exceed; the row is streamed once and
+only what is at or below the threshold is kept (section V-A, compression about n_S / k); the k smallest of that come
+from a partial sort (V-C: a min-max heap of fixed size). The paper samples on the GPU and sorts on the CPU; here each
+device does both.
+
+On a GPU the paper's threshold, the k-th smallest of 8k samples, would let n / 8 values through: traffic and sorting
+that a modern card notices. Its rank is chosen instead such that k and `capacity` lie DEVIATIONS standard deviations
+below and above the expected number of survivors:
+
+    rank - z sqrt(rank) >= k n_S / n,      capacity = (most + z sqrt(most)) n / n_S        z = DEVIATIONS
+
+(any threshold that `rank` to `most` of the samples do not exceed will do, which saves steps of the search for it). A row
+outside that range, about one in 10^5, is answered by radix selection within the same kernels: the result is exact for
+every input, and nothing waits for the host.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.select import radix
+from tonari.select.keys import FORMATS, as_bits
+from tonari.select.launching import launch
+from tonari.select.request import Answer, Request
+from tonari.select.survivors import (
+    LARGEST_NETWORK,
+    LARGEST_TILE,
+    empty_answer,
+    network_size,
+    power_of_two,
+    row_blocks,
+    tile_of,
+    warps_for,
+)
+
+DEVIATIONS = 4.5
+RUN = 8  # neighbouring values of a sample: one 32-byte sector of float32
+LARGEST_SAMPLE = 4096  # of one program
+SAMPLE_WARPS = 2
+LARGEST_RESIDENT = 4096
+STREAM_WARPS = 1  # warps that need not wait for each other, with little in hand: measured
+THREAD_BYTES = 32  # that a thread streams at a time
+PROGRAMS = 8192  # that compact, at least, where the rows allow it
+REGISTERS = 80  # per thread of the answer: what it waits for is hidden by other warps only
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of ``method="threshold"``.
+
+    Attributes
+    ----------
+    samples : int, optional
+        n_S. Default: 8k on the CPU, as the paper has it; by the rule above on a GPU.
+    batch : int, optional
+        CPU: rows that are compacted into buffers of one size (size_qbatch). Default 16.
+    finish : "heap" or "halving", optional
+        CPU: how the k smallest of the survivors are found. Default "halving".
+    """
+
+    samples: int | None = None
+    batch: int | None = None
+    finish: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.samples is not None and self.samples < 1:
+            raise ValueError(f"samples={self.samples}: at least 1 is needed")
+        if self.batch is not None and self.batch < 1:
+            raise ValueError(f"batch={self.batch}: at least 1 row is needed")
+        if self.finish not in (None, "heap", "halving"):
+            raise ValueError(f'finish={self.finish!r}: expected "heap" or "halving"')
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How rows are sampled, and how much may be left of them."""
+
+    samples: int  # of one program
+    parts: int  # programs that sample one row
+    rank: int
+    most: int
+    capacity: int  # a power of two
+
+
+def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
+    """The rule above for a sample of a given size, a power of two; None when it would leave half of a row."""
+    expected = k * samples / n
+    root = (DEVIATIONS + math.sqrt(DEVIATIONS**2 + 4 * expected)) / 2
+    rank = math.ceil(root * root)
+    parts = max(1, samples // LARGEST_SAMPLE)
+    most = rank + rank // 5 if parts == 1 else rank
+    capacity = power_of_two(max(k, math.ceil((most + DEVIATIONS * math.sqrt(most) + 1) * n / samples)))
+    if 2 * most > samples // parts or rank * parts > LARGEST_TILE or capacity > min(n // 2, LARGEST_TILE):
+        return None
+    return Shape(samples // parts, parts, rank, most, capacity)
+
+
+@functools.lru_cache(maxsize=1024)
+def shape_for(rows: int, n: int, k: int) -> Shape | None:
+    """Choose the sample; None when none leaves less than half of a row.
+
+    Costs are bytes of traffic, or the time of as many, from timings: 20 per sample (its own, and the search for the
+    rank), 16 per survivor (written and read), 12 per slot of the buffer, which the last step passes over in registers.
+    """
+    best: tuple[float, Shape] | None = None
+    for bits in range(9, 18):
+        samples = 1 << bits
+        shape = shape_for_sample(n, k, samples)
+        if shape is None or 8 * samples > n:
+            continue
+        busy = min(shape.parts, max(1, 128 // rows))
+        cost = 20 * samples / busy + 16 * shape.most * n / samples + 12 * shape.capacity
+        if best is None or cost < best[0]:
+            best = cost, shape
+    return None if best is None else best[1]
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    for name in ("batch", "finish"):
+        if getattr(request.options, name) is not None:
+            raise ValueError(f"{name}={getattr(request.options, name)!r}: an option of the CPU; leave it out on a GPU")
+    rows, n = request.values.shape
+    samples = request.options.samples
+    if n <= LARGEST_RESIDENT and samples is None:
+        return _select_resident(request)
+    shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))
+    if shape is None or request.k > LARGEST_NETWORK:  # no sample helps; digits find a threshold of any rank
+        return radix.select_on_gpu(radix.with_defaults(request))
+    return _select_streamed(request, shape)
+
+
+def _constants(request: Request) -> dict[str, Any]:
+    """What every kernel is compiled for."""
+    form = FORMATS[request.dtype]
+    return {
+        "HAS_LENGTHS": request.lengths is not None,
+        "INFINITE": form.infinite,
+        "LARGEST": request.largest,
+        "WIDE": form.wide,
+    }
+
+
+def _check_nan(request: Request) -> bool:
+    return request.check_nan and FORMATS[request.dtype].infinite > 0
+
+
+def _select_streamed(request: Request, shape: Shape) -> Answer:
+    """Sample, compact, answer: each a kernel of its own, so that streaming keeps its registers to itself."""
+    import torch
+
+    from tonari.select._threshold_triton import answer_kernel
+
+    form = FORMATS[request.dtype]
+    answer = empty_answer(request)
+    all_bits, out_bits = as_bits(request.values, request.dtype), as_bits(answer.values, request.dtype)
+    device = all_bits.device
+    size = network_size(request.k)
+    warps = warps_for(max(shape.capacity, size), form.wide)
+    tally = _Tally(request)
+    for rows in row_blocks(request, shape.capacity):
+        bits = all_bits[rows]
+        count, n = bits.shape
+        lengths = None if request.lengths is None else request.lengths[rows]
+        counts = torch.empty(count, dtype=torch.int32, device=device)
+        left_bits = torch.empty((count, shape.capacity), dtype=bits.dtype, device=device)
+        left_ids = torch.empty((count, shape.capacity), dtype=torch.int32, device=device)
+        key, last = _thresholds(request, shape, bits, lengths, counts)
+        _compact(request, bits, lengths, key, last, left_bits, left_ids, counts, answer.nan_row, rows.start)
+        tally.add(counts, last)
+        launch(
+            answer_kernel,
+            count,
+            bits,
+            lengths,
+            left_bits,
+            left_ids,
+            counts,
+            out_bits[rows],
+            answer.indices[rows],
+            bits.stride(0),
+            n,
+            request.k,
+            shape.capacity,
+            constants={
+                **_constants(request),
+                "MISSING": form.missing(request.largest),
+                "SORTED": request.sorted,
+                **tile_of(shape.capacity, warps),
+                "SIZE": size,
+            },
+            warps=warps,
+            registers=None if form.wide else REGISTERS,
+        )
+    tally.fill(answer)
+    return answer
+
+
+def _compact(
+    request: Request,
+    bits: Any,
+    lengths: Any,
+    key: Any,
+    last: Any,
+    left_bits: Any,
+    left_ids: Any,
+    counts: Any,
+    nan_row: Any,
+    first_row: int,
+) -> None:
+    """Append to each row's survivors what is at or below its threshold."""
+    from tonari.select._threshold_triton import compact_kernel
+
+    count, n = bits.shape
+    tile = {"T": 32 * STREAM_WARPS, "A": THREAD_BYTES // 16, "V": 16 // bits.element_size()}
+    step = math.prod(tile.values())
+    parts = max(1, min(-(-PROGRAMS // count), n // (2 * step)))
+    chunk = -(-n // (parts * step)) * step
+    parts = -(-n // chunk)
+    launch(
+        compact_kernel,
+        count * parts,
+        bits,
+        lengths,
+        key,
+        last,
+        left_bits,
+        left_ids,
+        counts,
+        nan_row,
+        first_row,
+        bits.stride(0),
+        n,
+        left_bits.shape[1],
+        parts,
+        chunk,
+        constants={"HAS_LENGTHS": lengths is not None, "CHECK_NAN": _check_nan(request)}
+        | {name: value for name, value in _constants(request).items() if name != "HAS_LENGTHS"}
+        | tile,
+        warps=STREAM_WARPS,
+    )
+
+
+def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts: Any) -> tuple[Any, Any]:
+    """One (key, index) pair per row; the counts of survivors are set to 0."""
+    import torch
+
+    from tonari.select._threshold_triton import merge_samples_kernel, sample_kernel
+
+    wide = FORMATS[request.dtype].wide
+    count, n = bits.shape
+    single = shape.parts == 1
+    size = 1 if single else shape.parts * shape.rank
+    key_dtype = torch.int64 if wide else torch.int32
+    keys = torch.empty((count, size), dtype=key_dtype, device=bits.device)
+    ids = torch.empty((count, size), dtype=torch.int32, device=bits.device)
+    warps = SAMPLE_WARPS if single else 2 * SAMPLE_WARPS
+    run = min(RUN, shape.samples // (32 * warps))
+    launch(
+        sample_kernel,
+        count * shape.parts,
+        bits,
+        lengths,
+        keys,
+        ids,
+        counts,
+        bits.stride(0),
+        n,
+        shape.capacity,
+        shape.parts,
+        shape.rank,
+        shape.most,
+        constants={
+            **_constants(request),
+            "SINGLE": single,
+            "T": 32 * warps,
+            "A": shape.samples // (32 * warps * run),
+            "RUN": run,
+        },
+        warps=warps,
+    )
+    if single:
+        return keys, ids
+    key = torch.empty(count, dtype=key_dtype, device=bits.device)
+    last = torch.empty(count, dtype=torch.int32, device=bits.device)
+    warps = warps_for(power_of_two(size), wide)
+    launch(
+        merge_samples_kernel,
+        count,
+        keys,
+        ids,
+        lengths,
+        key,
+        last,
+        counts,
+        n,
+        shape.capacity,
+        size,
+        shape.rank,
+        constants={"HAS_LENGTHS": lengths is not None, "WIDE": wide, **tile_of(size, warps)},
+        warps=warps,
+    )
+    return key, last
+
+
+def _select_resident(request: Request) -> Answer:
+    """Rows that fit in registers: the sample is the row."""
+    import torch
+
+    from tonari.select._threshold_triton import resident_kernel
+
+    form = FORMATS[request.dtype]
+    answer = empty_answer(request)
+    bits = as_bits(request.values, request.dtype)
+    out_bits = as_bits(answer.values, request.dtype)
+    size = network_size(request.k)
+    warps = warps_for(max(power_of_two(bits.shape[1]), size), form.wide)
+    for rows in row_blocks(request, size):
+        count = rows.stop - rows.start
+        launch(
+            resident_kernel,
+            count,
+            bits[rows],
+            None if request.lengths is None else request.lengths[rows],
+            torch.empty((count, size), dtype=bits.dtype, device=bits.device),
+            torch.empty((count, size), dtype=torch.int32, device=bits.device),
+            out_bits[rows],
+            answer.indices[rows],
+            answer.nan_row,
+            rows.start,
+            bits.stride(0),
+            bits.shape[1],
+            request.k,
+            constants={
+                **_constants(request),
+                "CHECK_NAN": _check_nan(request),
+                "MISSING": form.missing(request.largest),
+                "SORTED": request.sorted,
+                **tile_of(max(bits.shape[1], size), warps),
+                "SIZE": size,
+            },
+            warps=warps,
+        )
+    if request.counters is not None:
+        request.counters.examined = bits.numel()
+        request.counters.compression_ratio = bits.shape[1] / request.k
+        request.counters.threshold_ratio = 1.0
+    return answer
+
+
+class _Tally:
+    """Equations 3 and 4 of the paper; nothing when nobody counts."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.ratios: list[float] = []
+        self.thresholds: list[Any] = []
+
+    def add(self, counts: Any, last: Any) -> None:
+        """Remember how many values were left of rows that share one buffer size, and the columns of their thresholds."""
+        if self.request.counters is not None:
+            self.ratios.append(self.request.values.shape[1] / int(counts.max()))
+            self.thresholds.append(last.reshape(-1))
+
+    def fill(self, answer: Answer) -> None:
+        """Write the counters."""
+        import torch
+
+        counters = self.request.counters
+        if counters is None:
+            return
+        values = self.request.values
+        counters.examined = values.numel()
+        counters.compression_ratio = sum(self.ratios) / len(self.ratios)
+        last = torch.cat(self.thresholds).clamp(max=values.shape[1] - 1).long()
+        at_threshold = values.gather(1, last[:, None])[:, 0].double()
+        counters.threshold_ratio = float((answer.values[:, -1].double() / at_threshold).mean())

@@ -1,0 +1,473 @@
+"""Row-at-a-time methods of the compiled module, on every instruction set: answers to the last bit, and counters."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tonari import _native
+
+Array = npt.NDArray[Any]
+
+ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]
+STORED = {
+    "float32": np.float32,
+    "float16": np.float16,
+    "bfloat16": np.uint16,
+    "float64": np.float64,
+    "int32": np.int32,
+    "uint8": np.uint8,
+}
+LAST = {"float32": np.inf, "float16": np.inf, "bfloat16": 0x7F80, "float64": np.inf, "int32": 2**31 - 1, "uint8": 255}
+FIRST = {"float32": -np.inf, "float16": -np.inf, "bfloat16": 0xFF80, "float64": -np.inf, "int32": -(2**31), "uint8": 0}
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    ("hierarchical", {"group": 4}),
+    ("hierarchical", {"group": 2, "levels": 2}),
+    ("hierarchical", {"group": 3}),
+    ("hierarchical", {"group": 16, "levels": 1}),
+    ("hierarchical", {"group": 2500}),
+    ("quick", {}),
+    ("bitonic", {}),
+    ("threshold", {"heap": False}),
+    ("threshold", {"heap": False, "samples": 1}),
+    ("threshold", {"heap": False, "samples": 300}),
+    ("threshold", {"heap": True}),
+    ("threshold", {"heap": True, "samples": 100_000, "batch": 3}),
+    ("radix", {"bits": 8}),
+    ("radix", {"bits": 1}),
+    ("radix", {"bits": 11}),
+]
+
+
+def named(variant: tuple[str, dict[str, Any]]) -> str:
+    method, options = variant
+    return "-".join([method, *(f"{name}={value}" for name, value in options.items())])
+
+
+def as_bits(array: Array) -> Array:
+    """A view that compares NaNs and the signs of zeros."""
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def numbers(values: Array) -> Array:
+    """Values as float64: uint16 holds the bits of bfloat16."""
+    if values.dtype == np.uint16:
+        return (values.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return values.astype(np.float64)
+
+
+def stored(array: Array, dtype: str) -> Array:
+    """Numbers around 0 as `dtype`, cut off where it ends."""
+    if dtype == "bfloat16":
+        return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    if dtype in ("int32", "uint8"):
+        info = np.iinfo(dtype)
+        centre = 0 if dtype == "int32" else 128
+        whole = np.rint(np.nan_to_num(array, nan=0, posinf=1e9, neginf=-1e9) * 40).clip(
+            info.min - centre, info.max - centre
+        )
+        return (whole + centre).astype(dtype)
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
+
+
+def select(
+    isa: str,
+    method: str,
+    values: Array,
+    dtype: str,
+    k: int,
+    *,
+    largest: bool = False,
+    ordered: bool = True,
+    lengths: Array | None = None,
+    options: dict[str, Any] | None = None,
+    counters: _native.SelectCounters | None = None,
+    rows: tuple[int, int] | None = None,
+) -> tuple[Array, Array, int]:
+    begin, end = rows or (0, len(values))
+    found = np.full((len(values), k), 77, values.dtype)
+    indices = np.full((len(values), k), -77, np.int32)
+    stored_as = values.view(np.int16) if values.dtype == np.float16 else values
+    written_as = found.view(np.int16) if values.dtype == np.float16 else found
+    nan_row = _native.select_rows(
+        isa,
+        method,
+        stored_as,
+        dtype,
+        begin,
+        end,
+        k,
+        lengths=lengths,
+        largest=largest,
+        sorted=ordered,
+        options=options or {},
+        out_values=written_as,
+        out_indices=indices,
+        counters=counters,
+    )
+    return found, indices, nan_row
+
+
+def expected_order(values: Array, largest: bool) -> Array:
+    """Columns of each row in order of (value, column), NaN last."""
+    real = numbers(values)
+    absent = np.isnan(real)
+    real = np.where(absent, 0, -real if largest else real)
+    return np.lexsort((real, absent), axis=1)
+
+
+def check(
+    values: Array,
+    dtype: str,
+    k: int,
+    found: Array,
+    indices: Array,
+    order: Array,
+    *,
+    largest: bool = False,
+    lengths: Array | None = None,
+) -> None:
+    for row in range(len(values)):
+        length = values.shape[1] if lengths is None else int(lengths[row])
+        columns = order[row][order[row] < length][:k]
+        np.testing.assert_array_equal(indices[row, : len(columns)], columns)
+        np.testing.assert_array_equal(as_bits(found[row, : len(columns)]), as_bits(values[row, columns]))
+        assert (indices[row, len(columns) :] == -1).all()
+        missing = np.full(k - len(columns), (FIRST if largest else LAST)[dtype], found.dtype)
+        np.testing.assert_array_equal(as_bits(found[row, len(columns) :]), as_bits(missing))
+
+
+KINDS = (
+    "random",
+    "sorted",
+    "reversed",
+    "equal",
+    "two-valued",
+    "leading bits equal",
+    "infinities",
+    "NaN",
+    "zeros of both signs",
+    "few small ones",
+)
+
+
+@functools.cache
+def table(kind: str, n: int, dtype: str) -> tuple[Array, Array, Array]:
+    """Two rows of values, every other column of a wider table, and both orders of their columns."""
+    rng = np.random.default_rng([n, KINDS.index(kind)])
+    array = rng.standard_normal((2, n))
+    if kind == "sorted":
+        array.sort(axis=1)
+    elif kind == "reversed":
+        array = np.sort(array, axis=1)[:, ::-1]
+    elif kind == "equal":
+        array[:] = 1.5
+    elif kind == "two-valued":
+        array = np.where(array < 0.3, -1.0, 1.0)
+    elif kind == "leading bits equal":
+        array = 1 + np.abs(array) / 64
+    elif kind == "infinities":
+        array[rng.random((2, n)) < 0.3] = np.inf
+        array[rng.random((2, n)) < 0.1] = -np.inf
+    elif kind == "NaN":
+        array[1, rng.random(n) < 0.5] = np.nan
+        array[1, rng.random(n) < 0.2] *= -1  # NaN of both signs
+        array[1, n // 2] = np.nan
+    elif kind == "zeros of both signs":
+        array = np.where(rng.random((2, n)) < 0.5, 0.0, -0.0)
+        array[rng.random((2, n)) < 0.1] = -1
+    elif kind == "few small ones":
+        array = np.abs(array) + 1
+        array[0, -3:] = [0.3, 0.1, 0.2]
+        array[1, :3] = 0.25
+    values = stored(array, dtype)
+    return values, expected_order(values, False), expected_order(values, True)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", STORED)
+@pytest.mark.parametrize("variant", VARIANTS, ids=named)
+def test_every_order_of_values(variant: tuple[str, dict[str, Any]], dtype: str, isa: str) -> None:
+    method, options = variant
+    for kind in KINDS:
+        for n, all_k in ((1000, (1, 7, 100, 999)), (4097, (33, 1000))):
+            values, ascending, descending = table(kind, n, dtype)
+            for k in all_k:
+                for largest in (False, True):
+                    found, indices, nan_row = select(isa, method, values, dtype, k, largest=largest, options=options)
+                    order = descending if largest else ascending
+                    check(values, dtype, k, found, indices, order, largest=largest)
+                    assert nan_row == (1 if kind == "NaN" and "float" in dtype else -1)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", STORED)
+@pytest.mark.parametrize("variant", VARIANTS, ids=named)
+def test_sizes_around_blocks(variant: tuple[str, dict[str, Any]], dtype: str, isa: str) -> None:
+    method, options = variant
+    for n in (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 127, 255, 256, 257, 511, 513, 2049, 4095, 4096):
+        values, order, _ = table("random", n, dtype)
+        for k in sorted({1, 2, 5, 64, n // 2, n - 1, n} & set(range(1, n + 1))):
+            found, indices, _ = select(isa, method, values, dtype, k, options=options)
+            check(values, dtype, k, found, indices, order)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=named)
+def test_long_rows(variant: tuple[str, dict[str, Any]], isa: str) -> None:
+    method, options = variant
+    for kind in ("random", "reversed", "equal", "two-valued"):
+        values, order, _ = table(kind, 70_001, "float32")
+        for k in (1, 10, 300, 5000):
+            found, indices, _ = select(isa, method, values, "float32", k, options=options)
+            check(values, "float32", k, found, indices, order)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", STORED)
+@pytest.mark.parametrize("variant", VARIANTS, ids=named)
+def test_lengths_strides_and_row_ranges(variant: tuple[str, dict[str, Any]], dtype: str, isa: str) -> None:
+    method, options = variant
+    rng = np.random.default_rng(5)
+    wide = stored(rng.standard_normal((12, 2600)), dtype)
+    values = wide[:, 3:2503]  # rows do not lie next to each other, nor do they start at a cache line
+    lengths = np.array([2500, 0, 1, 63, 64, 65, 700, 2499, 39, 40, 41, 1111])
+    for k, largest in ((40, False), (40, True), (1200, False)):
+        order = expected_order(values, largest)
+        found, indices, nan_row = select(
+            isa, method, values, dtype, k, largest=largest, lengths=lengths, options=options, rows=(0, 12)
+        )
+        check(values, dtype, k, found, indices, order, largest=largest, lengths=lengths)
+        assert nan_row == -1
+    found, indices, _ = select(isa, method, values, dtype, 9, options=options, rows=(4, 7))
+    order = expected_order(values[4:7], False)
+    check(values[4:7], dtype, 9, found[4:7], indices[4:7], order)
+    outside = np.r_[0:4, 7:12]
+    assert (indices[outside] == -77).all()  # rows that were not asked for are not written
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=named)
+def test_any_order_is_the_same_set(variant: tuple[str, dict[str, Any]], isa: str) -> None:
+    method, options = variant
+    for kind in ("random", "two-valued", "NaN"):
+        values, order, _ = table(kind, 4097, "float32")
+        for k in (1, 50, 2000, 4097):
+            found, indices, _ = select(isa, method, values, "float32", k, ordered=False, options=options)
+            taken = np.take_along_axis(values, indices, axis=1)
+            np.testing.assert_array_equal(as_bits(found), as_bits(taken))
+            np.testing.assert_array_equal(np.sort(indices, axis=1), np.sort(order[:, :k], axis=1))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=named)
+def test_first_row_with_nan(variant: tuple[str, dict[str, Any]], isa: str) -> None:
+    method, options = variant
+    rng = np.random.default_rng(1)
+    for dtype in ("float32", "float16", "bfloat16", "float64"):
+        values = stored(rng.standard_normal((6, 3000)), dtype)
+        absent = stored(np.array([np.nan]), dtype)[0]
+        for column in (0, 1499, 2999):
+            marked = values.copy()
+            marked[4, column] = marked[2, column] = absent
+            assert select(isa, method, marked, dtype, 20, options=options)[2] == 2
+            assert select(isa, method, marked, dtype, 20, largest=True, options=options)[2] == 2
+            assert select(isa, method, marked, dtype, 20, options=options, rows=(3, 6))[2] == 4
+            lengths = np.full(6, column)  # beyond a row's length nothing is seen
+            assert select(isa, method, marked, dtype, 20, lengths=lengths, options=options)[2] == -1
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_whole_numbers_at_the_ends_of_their_range(isa: str) -> None:
+    rng = np.random.default_rng(2)
+    ends = np.array([-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 2, 2**31 - 1], np.int32)
+    for choice in (ends, ends[:1], ends[-1:], ends[[0, -1]]):
+        values = rng.choice(choice, (3, 5000))
+        for largest in (False, True):
+            order = expected_order(values, largest)
+            for method, options in VARIANTS:
+                found, indices, _ = select(isa, method, values, "int32", 600, largest=largest, options=options)
+                check(values, "int32", 600, found, indices, order, largest=largest)
+
+
+def test_all_float16() -> None:
+    """Every bit pattern there is, in one row: infinities, both zeros, all NaNs and subnormal numbers."""
+    values = np.random.default_rng(3).permutation(np.arange(2**16, dtype=np.uint16)).view(np.float16)[None]
+    for isa in ISAS:
+        for method, options in VARIANTS:
+            for largest in (False, True):
+                found, indices, nan_row = select(
+                    isa, method, values, "float16", 2**16, largest=largest, options=options
+                )
+                order = expected_order(values, largest)
+                check(values, "float16", 2**16, found, indices, order, largest=largest)
+                assert nan_row == 0
+
+
+# Counters
+
+
+def counted(method: str, values: Array, k: int, isa: str = ISAS[-1], **options: Any) -> _native.SelectCounters:
+    counters = _native.SelectCounters()
+    select(isa, method, values, "float32", k, options=options, counters=counters)
+    return counters
+
+
+def scattered(seed: int, range_: int) -> int:
+    bits = (seed + 1) * 0x9E3779B97F4A7C15 % 2**64
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB % 2**64
+    return (bits >> 32) * range_ >> 32
+
+
+def quick_examined(row: int, values: list[float], k: int) -> int:
+    """komarov2014 on lists, with the pivots of the compiled method."""
+    part, wanted, examined, step = [(value, column) for column, value in enumerate(values)], k, 0, 0
+    while len(part) > max(64, wanted + wanted // 4):
+        if examined + len(part) > 4 * len(values):
+            break
+        count, seed = len(part), row + step
+        edges = [j * count // 64 for j in range(65)]
+        places = [edges[j] + scattered(seed * 64 + j, edges[j + 1] - edges[j]) for j in range(64)]
+        mean = 64 * wanted / count
+        pivot = sorted(part[place] for place in places)[min(int(mean + math.sqrt(mean) + 1), 64) - 1]
+        examined += count
+        left = [entry for entry in part if entry <= pivot]
+        if len(left) > wanted:
+            part = left
+        else:
+            part = [entry for entry in part if entry > pivot]
+            wanted -= len(left)
+        step += 1
+    return examined
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_quick_partitions_as_the_paper_does(isa: str) -> None:
+    for kind in ("random", "sorted", "equal", "two-valued", "leading bits equal"):
+        for n in (64, 65, 1000, 4097):
+            values, _, _ = table(kind, n, "float32")
+            for k in (1, 10, 50, n // 2, n - 1, n):
+                expected = sum(quick_examined(row, values[row].tolist(), k) for row in range(2))
+                assert counted("quick", values, min(k, n), isa).examined == expected, (kind, n, k)
+
+
+def test_quick_reads_little_more_than_the_row() -> None:
+    values = np.random.default_rng(4).random((10, 1 << 15), np.float32)
+    for k in (10, 100, 1000):
+        assert values.size <= counted("quick", values, k).examined < 1.15 * values.size
+
+
+def hierarchical_examined(values: Array, k: int, group: int, levels: int) -> int:
+    """Entries of the top list and members of chosen groups (tang2015, algorithm 4, top-down)."""
+    lists = [list(values)]
+    while len(lists[-1]) > k and (levels == 0 or len(lists) <= levels):
+        below = lists[-1]
+        lists.append([min(below[first : first + group]) for first in range(0, len(below), group)])
+    offered = list(range(len(lists[-1])))
+    examined = len(offered)
+    for level in range(len(lists) - 1, 0, -1):
+        chosen = sorted((lists[level][i], i) for i in offered)[:k]
+        offered = [m for _, i in chosen for m in range(i * group, min((i + 1) * group, len(lists[level - 1])))]
+        examined += len(offered)
+    return examined
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_hierarchical_examines_the_top_list_and_members(isa: str) -> None:
+    for kind in ("random", "equal"):
+        values, _, _ = table(kind, 1000, "float32")
+        for k, group, levels in ((1, 2, 0), (7, 4, 0), (7, 4, 1), (100, 3, 2), (999, 16, 0), (1000, 4, 0), (5, 300, 0)):
+            expected = sum(hierarchical_examined(row, k, group, levels) for row in values)
+            counters = counted("hierarchical", values, k, isa, group=group, levels=levels)
+            assert counters.examined == expected, (kind, k, group, levels)
+            assert counters.lanes == 1
+
+
+def radix_examined(row: Array, k: int, bits: int) -> int:
+    """Keys whose digits were counted."""
+    raw = row.view(np.int32).astype(np.int64)
+    keys = [int(key) + 2**31 for key in np.where(raw < 0, -(raw & 0x7FFFFFFF), raw)]
+    rest = max(key ^ keys[0] for key in keys).bit_length()
+    examined = 0
+    while rest > 0 and len(keys) > k:
+        examined += len(keys)
+        rest = max(rest - bits, 0)
+        digit = sorted(key >> rest for key in keys)[k - 1]
+        k -= sum(key >> rest < digit for key in keys)
+        keys = [key for key in keys if key >> rest == digit]
+    return examined
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_radix_examines_what_shares_the_digits_so_far(isa: str) -> None:
+    for kind in ("random", "equal", "two-valued", "leading bits equal"):
+        values, _, _ = table(kind, 1000, "float32")
+        for k in (1, 30, 999, 1000):
+            for bits in (1, 4, 8, 11):
+                expected = sum(radix_examined(row, k, bits) for row in values)
+                assert counted("radix", values, k, isa, bits=bits).examined == expected, (kind, k, bits)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("heap", [False, True])
+def test_threshold_ratios_from_all_values(isa: str, heap: bool) -> None:
+    values = np.random.default_rng(6).random((40, 1000), np.float32) + 1
+    for k in (1, 25, 500, 1000):
+        # With the whole row for a sample the threshold is the k-th smallest value, and k values are left.
+        counters = counted("threshold", values, k, isa, heap=heap, samples=1000, batch=16)
+        assert counters.examined == values.size
+        assert (counters.batches, counters.rows) == (3, 40)
+        assert counters.compression == pytest.approx(3 * 1000 / k)
+        assert counters.threshold_ratio == 40
+
+
+@pytest.mark.parametrize("heap", [False, True])
+def test_threshold_ratios_by_batches(heap: bool) -> None:
+    rng = np.random.default_rng(7)
+    values = rng.random((30, 5000), np.float32) + 1
+    k, batch = 20, 8
+    kth = np.sort(values, axis=1)[:, k - 1].astype(np.float64)
+    left, ratios = [], []
+    for row in range(30):
+        alone = _native.SelectCounters()
+        select(
+            ISAS[-1],
+            "threshold",
+            values,
+            "float32",
+            k,
+            options={"heap": heap, "samples": 400, "batch": 1},
+            counters=alone,
+            rows=(row, row + 1),
+        )
+        assert (alone.batches, alone.rows) == (1, 1)
+        ratios.append(alone.threshold_ratio)
+        threshold = np.float32(kth[row] / alone.threshold_ratio)
+        left.append(int((values[row] <= threshold).sum()))
+        assert alone.compression == pytest.approx(5000 / left[-1])  # equation 4
+    together = counted("threshold", values, k, heap=heap, samples=400, batch=batch)
+    assert together.threshold_ratio == pytest.approx(sum(ratios))
+    most = [max(left[first : first + batch]) for first in range(0, 30, batch)]
+    assert together.compression == pytest.approx(sum(5000 / count for count in most))
+    # The paper expects n_S / k; the other finish aims lower, at k values and three deviations.
+    mean = together.compression / together.batches
+    assert 400 / k / 2 < mean < 400 / k if heap else mean > 400 / k
+    assert min(left) >= k
+
+
+def test_counters_are_those_of_every_instruction_set() -> None:
+    values, _, _ = table("random", 4097, "float32")
+    for method, options in VARIANTS:
+        seen = {
+            (counters.examined, counters.compression, counters.threshold_ratio)
+            for counters in (counted(method, values, 60, isa, **options) for isa in ISAS)
+        }
+        assert len(seen) == 1, (method, options)
