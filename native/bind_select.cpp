@@ -96,10 +96,13 @@ std::int64_t select(const std::string& isa, const std::string& method, const Val
   require(values.dtype().bits == bits && out_values.dtype().bits == bits, "values are not of the type that was named");
   require(rows == 0 || n <= 1 || values.stride(1) == 1, "columns are not contiguous");
   require(0 <= begin && begin <= end && end <= rows, "no such rows");
-  require(1 <= k && k <= n && n < std::int64_t{1} << 31, "k must be in [1, n] and n below 2^31");
+  constexpr std::int64_t n_limit = std::int64_t{1} << 31;
+  require(1 <= k && k <= n && n < n_limit, "k must be in [1, n] and n below 2^31");
   require(!lengths || lengths->shape(0) == height, "one length per row");
   require(out_values.shape(0) == height && out_values.shape(1) == width, "out_values must be (rows, k)");
   require(out_indices.shape(0) == height && out_indices.shape(1) == width, "out_indices must be (rows, k)");
+  const SelectOptions chosen = options_from(options);
+  require(chosen.buffer_size >= 1 && chosen.group >= 0 && chosen.m >= 1 && chosen.m <= n_limit, "no such queue");
   const SelectTask task{.values = values.data(),
                         .stride = values.stride(0),
                         .type = type,
@@ -108,7 +111,7 @@ std::int64_t select(const std::string& isa, const std::string& method, const Val
                         .k = k,
                         .largest = largest,
                         .sorted = sorted,
-                        .options = options_from(options),
+                        .options = chosen,
                         .out_values = out_values.data(),
                         .out_indices = out_indices.data(),
                         .counters = counters};

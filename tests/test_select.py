@@ -272,7 +272,7 @@ def test_rows_in_parts(method: str, maker: str, monkeypatch: pytest.MonkeyPatch)
         cpu._Job, "by_parts", lambda job, parts, *more: (calls.append(parts), original(job, parts, *more))[1]
     )
     for dtype in ("float32", "float64", "float16"):
-        for rows, ordered in ((1, True), (3, False), (18, True)):
+        for rows, ordered in ((0, True), (1, True), (3, False), (18, True)):
             values = make(maker, rows, 1003, dtype)
             for lengths in (None, some_lengths(rows, 1003)):
                 arguments: dict[str, Any] = {"largest": rows == 3, "lengths": lengths}
@@ -302,7 +302,6 @@ def test_work_is_cut_to_the_threads() -> None:
     assert cpu._parts(rows=1, n=1 << 24, k=1 << 20, threads=8) == 2  # more would leave too much to select again
     assert cpu._parts(rows=1, n=1000, k=10, threads=8) == 1
     assert cpu._parts(rows=16, n=1 << 30, k=10, threads=1) == 64  # so that Ctrl-C answers
-    assert cpu._parts(rows=0, n=5, k=1, threads=8) == 1
 
 
 def test_rows_are_shared_out_evenly() -> None:
@@ -413,7 +412,7 @@ def test_auto_takes_the_nearest_timing(monkeypatch: pytest.MonkeyPatch) -> None:
         assert choose("cpu", 64, 40_000, 8, "float32") == ("threshold", {})
         assert choose("cpu", 64, 2000, 8, "float64") == ("quick", {})  # as many bytes before as many values
         assert choose("cpu", 64, 2000, 8, "uint8") == ("heap", {})
-        assert choose("cuda", 64, 2000, 8, "float32") == ("radix", {})  # nothing was timed there
+        assert choose("cuda", 64, 2000, 8, "float32") == ("threshold", {})  # nothing was timed there
         values = make("random", 40, 1500, "float32")
         calls: list[str] = []
         original = _native.select_rows
@@ -449,7 +448,7 @@ def test_public_names() -> None:
 
 
 QUEUES = ("insertion", "heap", "merge_queue")
-# Queues with their options are interpreted with the counters, in test_select_counters.py.
+# Options of the queues are interpreted in test_select_gpu_queues.py.
 INTERPRETED = {name: options[:1] if name in QUEUES else options for name, options in GPU_VARIANTS.items()}
 
 

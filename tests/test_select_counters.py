@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import select_checks
-from select_checks import assert_same, interpreted, make, on_cuda, select_interpreted, some_lengths, variants
+from select_checks import assert_same, make, on_cuda, some_lengths, variants
 
 import tonari
 from tonari import _native
@@ -175,41 +175,12 @@ def test_threshold_reports_equations_3_and_4() -> None:
     assert 0 < counters.threshold_ratio < more.threshold_ratio <= 1
 
 
-def _on_gpu(values: Any, k: int, select: Any, method: str, options: dict[str, Any], **arguments: Any) -> None:
-    found, truth = Counters(), Counters()
-    ours = select(method, values, k, counters=found, **arguments, **options)
-    theirs = select_k_reference(values.cpu(), k, method=method, counters=truth, lanes=32, **arguments, **options)
-    assert_same(ours, theirs)
-    assert_counters(found, truth)
-
-
-@interpreted
-@pytest.mark.parametrize(
-    ("method", "options"),
-    variants(
-        {
-            "insertion": [{}, {"buffer": "own", "buffer_size": 2}],
-            "heap": [{"buffer": "full", "buffer_size": 3}],
-            "merge_queue": [
-                {"m": 2, "buffer": "sorted", "buffer_size": 3},
-                {"m": 1, "aligned": False},
-                {"m": 2, "group": 3},
-            ],
-        }
-    ),
-)
-def test_interpreted_counters(method: str, options: dict[str, Any]) -> None:
-    values = select_checks.torch.from_numpy(make("random", 33, 20, "float32"))
-    _on_gpu(values, 4, lambda *given, **more: select_interpreted(*given, **more)[0], method, options)
-
-
 @on_cuda
-@pytest.mark.parametrize(("method", "options"), variants({method: COUNTED[method][::5] for method in COUNTED}))
+@pytest.mark.parametrize(("method", "options"), variants({method: COUNTED[method][::9] for method in MODELS}))
 def test_cuda_counters(method: str, options: dict[str, Any]) -> None:
-    def select(name: str, values: Any, k: int, **more: Any) -> Any:
-        found = tonari.select_k(values, k, method=name, **more)
-        return found._replace(values=found.values.cpu(), indices=found.indices.cpu())
-
     for dtype in ("float32", "float64"):
-        values = select_checks.torch.from_numpy(make("random", 70, 90, dtype)).cuda()
-        _on_gpu(values, 9, select, method, options)
+        values = make("random", 70, 90, dtype)
+        found, truth = Counters(), Counters()
+        tonari.select_k(select_checks.torch.from_numpy(values).cuda(), 9, method=method, counters=found, **options)
+        select_k_reference(values, 9, method=method, counters=truth, lanes=32, **options)
+        assert_counters(found, truth)

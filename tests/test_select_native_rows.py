@@ -337,7 +337,7 @@ def quick_examined(row: int, values: list[float], k: int) -> int:
         edges = [j * count // 64 for j in range(65)]
         places = [edges[j] + scattered(seed * 64 + j, edges[j + 1] - edges[j]) for j in range(64)]
         mean = 64 * wanted / count
-        pivot = sorted(part[place] for place in places)[min(int(mean + math.sqrt(mean) + 1), 64) - 1]
+        pivot = sorted(part[place] for place in places)[min(int(mean + 2 * math.sqrt(mean) + 1), 64) - 1]
         examined += count
         left = [entry for entry in part if entry <= pivot]
         if len(left) > wanted:

@@ -40,7 +40,7 @@ class BitonicRows {
 
   void select_row(std::int64_t row) {
     const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
-    const std::int64_t run = ceiled(task_.k), registers = ceiled((length + kWordLanes - 1) / kWordLanes);
+    const std::int64_t run = ceiled(wanted), registers = ceiled((length + kWordLanes - 1) / kWordLanes);
     // One run per lane, or runs over several lanes if that is already most of the row.
     const std::int64_t lane_run = std::min(run, registers), block = std::min(std::max(run, kLeast), registers);
     E *kept = kept_room_.get(lane_run), *fresh = fresh_room_.get(block);

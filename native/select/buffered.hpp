@@ -49,10 +49,11 @@ class Buffered {
   using Key = typename Queue::Key;
   static constexpr int W = kWidth<Key>;
 
-  Buffered(const SelectOptions& options, Queue& queue)
+  // A row offers no more than n values at a time, so that a buffer with room for more never gets full.
+  Buffered(const SelectTask& task, Queue& queue)
       : queue_(queue),
-        buffering_(options.buffer),
-        size_(options.buffer_size),
+        buffering_(task.options.buffer),
+        size_(std::min(task.options.buffer_size, task.n + 1)),
         slots_(room_for(size_)),
         keys_(room_.get(4 * slots_ * W)),
         indices_(keys_ + slots_ * W),

@@ -1,6 +1,8 @@
 // Keeps the smallest of entries whose columns ascend: a bound on the k-th smallest key by halving, then a compaction.
 #pragma once
 
+#include <limits>
+
 #include "compact.hpp"
 #include "halving.hpp"
 
@@ -16,11 +18,13 @@ struct Pair {
 template <class Key>
 Pair<Key> kth_smallest(const Key* keys, const std::int32_t* columns, std::int64_t count, std::int64_t k) {
   const Bound<Key> bound = at_least_kth(keys, count, k, 0);
+  Key kth = std::numeric_limits<Key>::min();  // the bound itself need not be a key
+  for (std::int64_t i = 0; i < count; ++i) kth = keys[i] <= bound.key && keys[i] > kth ? keys[i] : kth;
   std::int64_t ties = k;  // entries with that key that are no larger
-  for (std::int64_t i = 0; i < count; ++i) ties -= keys[i] < bound.key;
+  for (std::int64_t i = 0; i < count; ++i) ties -= keys[i] < kth;
   std::int64_t at = -1;
-  while (ties > 0) ties -= keys[++at] == bound.key;
-  return {bound.key, columns[at]};
+  while (ties > 0) ties -= keys[++at] == kth;
+  return {kth, columns[at]};
 }
 
 template <class Key>

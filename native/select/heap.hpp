@@ -1,8 +1,8 @@
 // Heap queue (tang2015 III-B): a binary heap of k entries, children 2p + 1 and 2p + 2 of p, the largest at the root.
 //
 // A smaller value leaves the root a hole; while the larger child is larger than the value it moves up into the hole.
-// Lanes go down different paths, so each lane's heap lies in one piece, [lane][position] with key and index in one word,
-// and lanes sift one after the other: gathering and scattering the paths of all lanes costs more than it saves.
+// Lanes go down different paths, so each lane's heap lies in one piece, [lane][position] with key and index in one
+// word, and lanes sift one after the other instead of gathering and scattering along all the paths at once.
 #pragma once
 
 #include "lanes.hpp"

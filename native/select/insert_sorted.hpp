@@ -1,5 +1,5 @@
-// Insertion into W queues that are sorted descending, where a smaller value drops the head: entries that are larger move
-// one place towards the head, and the value takes the place that they leave.
+// Insertion into W queues that are sorted descending, where a smaller value drops the head: entries that are larger
+// move one place towards the head, and the value takes the place that they leave.
 //
 //   new[p] = old[p + 1] > x ? old[p + 1] : old[p] > x ? x : old[p]
 #pragma once

@@ -17,7 +17,11 @@ class LaneRows {
   static constexpr int kChunk = 1024 / static_cast<int>(sizeof(Key));  // columns; all lanes' keys take half of an L1
 
   LaneRows(const SelectTask& task, std::int64_t first_row, std::int64_t end_row)
-      : task_(task), reader_(task), first_row_(first_row), rows_(std::min<std::int64_t>(W, end_row - first_row)), bytes_(value_bytes(task.type)) {
+      : task_(task),
+        reader_(task),
+        first_row_(first_row),
+        rows_(std::min<std::int64_t>(W, end_row - first_row)),
+        bytes_(value_bytes(task.type)) {
     for (int lane = 0; lane < W; ++lane) {
       lengths_[lane] = lane < rows_ ? static_cast<Key>(task.length(first_row + lane)) : 0;
     }

@@ -257,7 +257,8 @@ template <int FROM, class Part, std::size_t... I>
 // Transposes a square tile of registers, and stores it in columns: registers h and h + R/2 are interleaved, log2(R)
 // times, and each time the top bits of register and lane change places.
 template <class Key, int STEP = 1>
-[[gnu::always_inline]] inline void transpose_tile(const Part<Key> (&tile)[kLanesOf<Key, kRegisterBytes>], Key* columns) {
+[[gnu::always_inline]] inline void transpose_tile(const Part<Key> (&tile)[kLanesOf<Key, kRegisterBytes>],
+                                                  Key* columns) {
   constexpr int R = kLanesOf<Key, kRegisterBytes>;
   if constexpr (STEP == R) {
 #pragma GCC unroll 16

@@ -23,8 +23,8 @@ class Partition {
 
   Partition(const SelectTask& task, std::int64_t queue_size)
       : reader_(task),
-        group_(task.options.group),
-        plan_(plan_for(task)),
+        group_(std::min(task.options.group, task.n)),
+        plan_(plan_for(task, group_)),
         lists_(room_.get((plan_.entries + queue_size + group_) * W + group_)),
         groups_(lists_ + plan_.entries * W),
         members_(groups_ + queue_size * W),
@@ -56,12 +56,11 @@ class Partition {
     std::int64_t starts[32];  // of list i + 1, in entries; every list at most halves the one below
     std::int64_t entries = 0;
   };
-  static Plan plan_for(const SelectTask& task) {
-    const SelectOptions& options = task.options;
+  static Plan plan_for(const SelectTask& task, std::int64_t group) {
     Plan plan;
     for (std::int64_t size = task.n; size > task.k; ++plan.lists) {
-      if (options.levels > 0 && plan.lists == options.levels) break;
-      size = (size + options.group - 1) / options.group;
+      if (plan.lists > 0 && plan.lists == task.options.levels) break;
+      size = (size + group - 1) / group;
       plan.starts[plan.lists] = plan.entries;
       plan.entries += size;
     }

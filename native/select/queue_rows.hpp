@@ -46,7 +46,7 @@ std::int64_t select_with(const SelectTask& task, std::int64_t begin, std::int64_
   using Key = typename Queue::Key;
   constexpr int W = kWidth<Key>;
   Queue queue(task);
-  Buffered<Queue> buffered(task.options, queue);
+  Buffered<Queue> buffered(task, queue);
   std::optional<Partition<Queue>> partition;
   if (task.options.group > 0 && task.n > task.k) partition.emplace(task, queue.size());
   Room<Word<Key>> words;

@@ -116,7 +116,7 @@ class QuickRows {
   }
   static Pair<Key> pivot_of(const Key* keys, const std::int32_t* places, std::int64_t wanted, std::int64_t count) {
     const double mean = static_cast<double>(kSamples) * static_cast<double>(wanted) / static_cast<double>(count);
-    const auto rank = static_cast<std::int64_t>(mean + std::sqrt(mean) + 1);
+    const auto rank = static_cast<std::int64_t>(mean + 2 * std::sqrt(mean) + 1);
     return kth_smallest(keys, places, kSamples, std::min(rank, kSamples));
   }
 

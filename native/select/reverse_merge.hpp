@@ -1,6 +1,6 @@
 // Reverse Bitonic Merge (tang2015 III-C, figure 2b): two descending halves of s positions become 2s descending ones.
 //
-//   first step     position i with 2s - 1 - i     (the original bitonic merge wants one half ascending, and takes i + s)
+//   first step     position i with 2s - 1 - i     (the original bitonic merge has i + s, and one half ascending)
 //   then           half-cleaners of distance s/2, s/4, ..., 1
 //
 // W lanes merge at once. Several steps at a time are done on 2^S positions in registers: half-cleaners of distances

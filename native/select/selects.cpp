@@ -12,8 +12,9 @@ SelectRows select_rows(Isa isa, SelectMethod method, ValueType type) {
 }
 
 void add_updates(SelectCounters& counters, const std::int64_t* updates, std::int64_t count) {
-  if (static_cast<std::int64_t>(counters.updates.size()) < count) counters.updates.resize(static_cast<std::size_t>(count));
-  for (std::int64_t p = 0; p < count; ++p) counters.updates[static_cast<std::size_t>(p)] += updates[p];
+  const auto positions = static_cast<std::size_t>(count);
+  if (counters.updates.size() < positions) counters.updates.resize(positions);
+  for (std::size_t p = 0; p < positions; ++p) counters.updates[p] += updates[p];
 }
 
 }  // namespace tonari

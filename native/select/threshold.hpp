@@ -170,9 +170,8 @@ class ThresholdRows {
                                    buffer.columns.get(0), buffer.room, scan);
       });
       buffer.count = scan.count;
-      if (scan.at == edge && edge < length) {
-        lower(threshold.key);
-      } else if (scan.at < length) {
+      if (scan.at == edge) lower(threshold.key);
+      if (scan.at < length && scan.count + kScanWidth > buffer.room) {
         const Key bound = make_room();
         if (bound < kLastKey<Key>) lower(bound);
         scan.count = buffer.count;

@@ -20,8 +20,8 @@ from typing import Any
 _TABLE = Path(__file__).with_name("auto_table.json")
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 
-# For a device without timings: reads every row a fixed number of times, whatever the values, n and k.
-DEFAULT: tuple[str, Mapping[str, Any]] = ("radix", MappingProxyType({}))
+# For a device without timings: reads every row little more than once, and no order of the values misleads it.
+DEFAULT: tuple[str, Mapping[str, Any]] = ("threshold", MappingProxyType({}))
 
 
 @lru_cache(maxsize=4096)

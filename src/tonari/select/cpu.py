@@ -60,7 +60,7 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
     rows, n = request.values.shape
     workers = Workers(1 if rows * n < _WORTH_SHARING else threads or default_threads())
     job = _Job(method, request)
-    parts = 1 if request.counters is not None else _parts(rows, n, request.k, workers.threads)
+    parts = 1 if request.counters is not None or rows == 0 else _parts(rows, n, request.k, workers.threads)
     if parts > 1:
         return job.by_parts(parts, workers)
     return job.by_rows(workers)
@@ -86,7 +86,7 @@ def native_options(options: Any, n: int) -> dict[str, Any]:
 
 def _parts(rows: int, n: int, k: int, threads: int) -> int:
     """How many parts the columns are cut into."""
-    groups = max(1, -(-rows // _GROUP))
+    groups = -(-rows // _GROUP)
     wanted = max(-(-threads // groups), -(-min(rows, _GROUP) * n // _MOST_VALUES))
     return max(1, min(wanted, n // max(_LEAST_PART, _PART_OVER_K * k)))
 

@@ -63,6 +63,11 @@ def tile_of(size: int, warps: int) -> dict[str, int]:
     return {"A": size // (threads * run), "T": threads, "V": run}
 
 
+def part_of(tensor: Any, rows: slice) -> Any:
+    """Some rows of a tensor; the tensor itself where they are all, as a view takes longer than some kernels."""
+    return tensor if tensor is None or len(tensor) == rows.stop - rows.start else tensor[rows]
+
+
 def row_blocks(request: Request, capacity: int) -> list[slice]:
     """Rows that are answered together, so that scratch stays bounded."""
     rows = len(request.values)

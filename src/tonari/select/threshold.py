@@ -32,6 +32,7 @@ from tonari.select.survivors import (
     LARGEST_TILE,
     empty_answer,
     network_size,
+    part_of,
     power_of_two,
     row_blocks,
     tile_of,
@@ -164,9 +165,9 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
     warps = warps_for(max(shape.capacity, size), form.wide)
     tally = _Tally(request)
     for rows in row_blocks(request, shape.capacity):
-        bits = all_bits[rows]
+        bits = part_of(all_bits, rows)
         count, n = bits.shape
-        lengths = None if request.lengths is None else request.lengths[rows]
+        lengths = part_of(request.lengths, rows)
         counts = torch.empty(count, dtype=torch.int32, device=device)
         left_bits = torch.empty((count, shape.capacity), dtype=bits.dtype, device=device)
         left_ids = torch.empty((count, shape.capacity), dtype=torch.int32, device=device)
@@ -181,8 +182,8 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
             left_bits,
             left_ids,
             counts,
-            out_bits[rows],
-            answer.indices[rows],
+            part_of(out_bits, rows),
+            part_of(answer.indices, rows),
             bits.stride(0),
             n,
             request.k,
@@ -325,12 +326,12 @@ def _select_resident(request: Request) -> Answer:
         launch(
             resident_kernel,
             count,
-            bits[rows],
-            None if request.lengths is None else request.lengths[rows],
+            part_of(bits, rows),
+            part_of(request.lengths, rows),
             torch.empty((count, size), dtype=bits.dtype, device=bits.device),
             torch.empty((count, size), dtype=torch.int32, device=bits.device),
-            out_bits[rows],
-            answer.indices[rows],
+            part_of(out_bits, rows),
+            part_of(answer.indices, rows),
             answer.nan_row,
             rows.start,
             bits.stride(0),
