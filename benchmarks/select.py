@@ -54,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, help="at most so many rows in any case")
     parser.add_argument("--n", type=int, help="at most so many values in any row")
     parser.add_argument("--dtype", action="append", help="of the grid; repeatable (default all)")
+    parser.add_argument("--method", action="append", help="of the grid; repeatable (default all)")
     parser.add_argument("--figure", action="append", help="of the paper: 5, 'table I'; repeatable (default all)")
     parser.add_argument("--cap", type=float, help="seconds of one call, longer are left out (default cuda 2, cpu 20)")
     parser.add_argument("--budget", type=float, default=float("inf"), help="measure nothing new after so many seconds")
@@ -74,8 +75,9 @@ def checked(options: argparse.Namespace) -> None:
         raise SystemExit("--learn and --plot-only read the results file: they do not go with --no-csv")
     if options.figure and not options.paper:
         raise SystemExit("--figure goes with --paper")
-    if options.dtype and not options.grid:
-        raise SystemExit("--dtype goes with --grid")
+    for name in ("dtype", "method"):
+        if getattr(options, name) and not options.grid:
+            raise SystemExit(f"--{name} goes with --grid")
     for name in ("threads", "rows", "n", "cap", "budget"):
         value = getattr(options, name)
         if value is not None and value <= 0:
@@ -195,8 +197,12 @@ def run_grid(options: argparse.Namespace) -> int:
     for dtype in options.dtype or ():
         if dtype not in select_grid.DTYPES:
             raise SystemExit(f"the grid has the dtypes {', '.join(select_grid.DTYPES)}, not {dtype!r}")
+    for method in options.method or ():
+        known = {name for name, _ in select_grid.variants("cpu")}
+        if method not in known:
+            raise SystemExit(f"the methods are {', '.join(sorted(known))}, not {method!r}")
     run = open_run(options)
-    rows = select_grid.run_grid(run, options.dtype or select_grid.DTYPES)
+    rows = select_grid.run_grid(run, options.dtype or select_grid.DTYPES, methods=options.method)
     print(select_grid.all_seconds(rows), end="\n\n")
     print(select_grid.table(rows))
     return 1 if run.wrong else 0

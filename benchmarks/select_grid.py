@@ -100,9 +100,12 @@ class History:
         return None
 
 
-def run_grid(run: Run, dtypes: Sequence[str], repeats: int = 7) -> list[dict[str, Any]]:
-    """Measure every cell: rows of results."""
+def run_grid(
+    run: Run, dtypes: Sequence[str], repeats: int = 7, methods: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Measure every cell, all methods or those named: rows of results."""
     results: list[dict[str, Any]] = []
+    named = [variant for variant in variants(run.device.kind) if methods is None or variant[0] in methods]
     for dtype in dtypes:
         cells = list(shapes(run, dtype))
         pool = select_data.Pool(max(shape.rows * shape.n for shape in cells), dtype, run.device.kind)
@@ -118,17 +121,23 @@ def run_grid(run: Run, dtypes: Sequence[str], repeats: int = 7) -> list[dict[str
                     say("the run's time is up: this cell and those after it were not reached")
                     return results
                 narrow = proof.narrowed(shape.k), steep.narrowed(shape.k)
-                results += run.write(measure_cell(run, shape, *narrow, history, repeats))
+                results += run.write(measure_cell(run, shape, *narrow, history, repeats, named))
     return results
 
 
 def measure_cell(
-    run: Run, shape: Shape, proof: Proof, steep: Proof, history: History, repeats: int
+    run: Run,
+    shape: Shape,
+    proof: Proof,
+    steep: Proof,
+    history: History,
+    repeats: int,
+    chosen: Sequence[tuple[str, dict[str, Any]]],
 ) -> list[dict[str, Any]]:
     """All variants of one cell, ``auto`` against the best, and the contenders on descending rows (``steep``)."""
     rows = []
     seconds: dict[str, float] = {}
-    named = {variant_name(method, extra): (method, extra) for method, extra in variants(run.device.kind)}
+    named = {variant_name(method, extra): (method, extra) for method, extra in chosen}
     for name, (method, extra) in named.items():
         known = history.hopeless(name, shape)
         if known is None:

@@ -671,7 +671,8 @@ def test_figures_are_drawn_from_the_results(
         assert f"{name}, figure {file.split('fig')[1].split('-')[0]}<".encode() in text
         assert b">a still machine, 2 threads, 20" in text
         assert len(text) < 200_000
-    main.draw(path, [PAPERS[name]])
+    (tmp_path / "images" / f"select-{name}-fig9-cpu.svg").unlink()
+    main.draw(path, [PAPERS[name]], ["9"])
     assert drawn == {figure.name: figure.read_bytes() for figure in (tmp_path / "images").iterdir()}
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert (["insertion,", "buffer", "+", "HP", "1", "1", "1", "1"] in lines) == (name == "tang2015")

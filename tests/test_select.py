@@ -101,6 +101,15 @@ def test_k_of_n_sorts(method: str) -> None:
     assert_selection(tonari.select_k(values, 2500, method=method), values, 2500)
 
 
+@pytest.mark.parametrize("finish", ["heap", "halving"])
+def test_samples_that_nearly_fill_a_row(finish: str) -> None:
+    """A sample taken in lines has no room for another line here, and must count no value twice."""
+    for n, k, samples in [*((n, 3, None) for n in range(23, 34)), *((n, 25, 50) for n in range(50, 67))]:
+        values = make("random", 64, n, "float32")
+        found = tonari.select_k(values, k, method="threshold", finish=finish, samples=samples)
+        assert_selection(found, values, k)
+
+
 @settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_small_rows_with_many_ties(data: st.DataObject) -> None:

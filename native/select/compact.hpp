@@ -95,8 +95,7 @@ std::int64_t compact(Key limit, std::int64_t cut, const Key* keys, Columns colum
   const auto first_lanes = [](std::int64_t lanes) {
     return static_cast<Mask>(lanes >= B::lanes ? -1 : lanes <= 0 ? 0 : (1 << lanes) - 1);
   };
-  for (std::int64_t i = 0; i < count; i += B::lanes) {
-    const Mask real = first_lanes(count - i), equal = first_lanes(std::min(cut, count) - i);
+  const auto pack = [&](std::int64_t i, Mask real, Mask equal) {
     const B loaded = B::load(keys + i, column_at(columns, i), real);
     const Mask under = loaded.under(limit, real, equal);
     loaded.pack(under, taken_keys + taken, taken_columns + taken);
@@ -104,7 +103,14 @@ std::int64_t compact(Key limit, std::int64_t cut, const Key* keys, Columns colum
       loaded.pack(static_cast<Mask>(real & ~under), rest_keys + (i - taken), rest_columns + (i - taken));
     }
     taken += __builtin_popcount(under);
-  }
+  };
+  constexpr auto all = static_cast<Mask>(-1), none = Mask{0};
+  const std::int64_t before = std::min(cut, count);
+  std::int64_t i = 0;
+  for (; i + B::lanes <= before; i += B::lanes) pack(i, all, all);
+  if (i < before) pack(i, first_lanes(count - i), first_lanes(before - i)), i += B::lanes;
+  for (; i + B::lanes <= count; i += B::lanes) pack(i, all, none);
+  if (i < count) pack(i, first_lanes(count - i), none);
 #else
   for (std::int64_t i = 0; i < count; ++i) {  // without branches: half of them would be guessed wrong
     const Key key = keys[i];

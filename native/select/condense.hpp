@@ -1,8 +1,6 @@
 // Keeps the smallest of entries whose columns ascend: a bound on the k-th smallest key by halving, then a compaction.
 #pragma once
 
-#include <limits>
-
 #include "compact.hpp"
 #include "halving.hpp"
 
@@ -18,13 +16,23 @@ struct Pair {
 template <class Key>
 Pair<Key> kth_smallest(const Key* keys, const std::int32_t* columns, std::int64_t count, std::int64_t k) {
   const Bound<Key> bound = at_least_kth(keys, count, k, 0);
-  Key kth = std::numeric_limits<Key>::min();  // the bound itself need not be a key
-  for (std::int64_t i = 0; i < count; ++i) kth = keys[i] <= bound.key && keys[i] > kth ? keys[i] : kth;
-  std::int64_t ties = k;  // entries with that key that are no larger
-  for (std::int64_t i = 0; i < count; ++i) ties -= keys[i] < kth;
-  std::int64_t at = -1;
-  while (ties > 0) ties -= keys[++at] == kth;
-  return {kth, columns[at]};
+  // Unless ties made it exact, the bound need not be a key.
+  const Key kth = bound.count == k ? KeyPasses<Key>(keys, count).greatest_up_to(bound.key) : bound.key;
+  std::int32_t column = 0;
+  if (bound.count == k) {  // all entries of that key are meant, up to the last
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int32_t found = keys[i] == kth ? columns[i] : 0;
+      column = found > column ? found : column;
+    }
+  } else {
+    std::int64_t ties = k;
+    for (std::int64_t i = 0; i < count; ++i) ties -= keys[i] < kth;
+    for (std::int64_t i = 0; ties > 0; ++i) {
+      ties -= keys[i] == kth;
+      column = columns[i];
+    }
+  }
+  return {kth, column};
 }
 
 template <class Key>

@@ -1,11 +1,15 @@
 // A bound on the k-th smallest key by halving the range of keys: no key moves and no branch depends on the data but the
-// one that ends it. Passes over integers, which the compiler vectorises.
+// one that ends it.
 //
 //   low <= k-th smallest <= high;   count keys <= middle;   k or more: high = middle, fewer: low = middle + 1
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <type_traits>
+
+#include "key_lanes.hpp"
 
 namespace tonari {
 namespace {
@@ -25,6 +29,54 @@ struct MiddleKey {
   }
 };
 
+// Passes over keys by registers. The last keys wait in a register of their own, filled up with the largest key there
+// is, so that a pass has no remainder.
+template <class Key>
+class KeyPasses {
+ public:
+  KeyPasses(const Key* keys, std::int64_t count) : keys_(keys), whole_(count / kLanes * kLanes) {
+    rest_ = Lanes{} + std::numeric_limits<Key>::max();
+    std::memcpy(&rest_, keys + whole_, static_cast<std::size_t>(count - whole_) * sizeof(Key));
+  }
+  // How many lie at or below a limit that is not the largest key there is.
+  std::int64_t count_up_to(Key limit) const {
+    const Lanes limits = Lanes{} + limit;
+    Lanes found = rest_ <= limits, more = {};  // minus one for each
+    std::int64_t i = 0;
+    for (; i + 2 * kLanes <= whole_; i += 2 * kLanes) found += load(i) <= limits, more += load(i + kLanes) <= limits;
+    if (i < whole_) found += load(i) <= limits;
+    found += more;
+    std::int64_t sum = 0;
+    for (int lane = 0; lane < kLanes; ++lane) sum -= found[lane];
+    return sum;
+  }
+  // The largest of those at or below the limit.
+  Key greatest_up_to(Key limit) const {
+    const Lanes limits = Lanes{} + limit, least = Lanes{} + std::numeric_limits<Key>::min();
+    Lanes greatest = rest_ <= limits ? rest_ : least;
+    for (std::int64_t i = 0; i < whole_; i += kLanes) {
+      const Lanes keys = load(i), found = keys <= limits ? keys : least;
+      greatest = found > greatest ? found : greatest;
+    }
+    Key key = greatest[0];
+    for (int lane = 1; lane < kLanes; ++lane) key = greatest[lane] > key ? greatest[lane] : key;
+    return key;
+  }
+
+ private:
+  using Lanes = typename KeyLanes<Key>::Type;
+  static constexpr int kLanes = sizeof(Lanes) / sizeof(Key);
+  Lanes load(std::int64_t i) const {
+    Lanes lanes;
+    std::memcpy(&lanes, keys_ + i, sizeof lanes);
+    return lanes;
+  }
+
+  const Key* keys_;
+  const std::int64_t whole_;
+  Lanes rest_;
+};
+
 // Stops as soon as at most `slack` too many lie at or below; 1 <= k <= count. `middle` chooses where to cut
 // [low, high), and any choice in that range is right.
 template <class Key, class Middle = MiddleKey>
@@ -34,16 +86,16 @@ Bound<Key> at_least_kth(const Key* keys, std::int64_t count, std::int64_t k, std
     low = keys[i] < low ? keys[i] : low;
     high = keys[i] > high ? keys[i] : high;
   }
+  const KeyPasses<Key> passes(keys, count);
   std::int64_t held = count;
   while (low < high) {
     const Key tried = middle(low, high);
     const Key cut = tried < low ? low : tried < high ? tried : high - 1;
-    Key below = 0;  // as wide as a key, so that counting fills the same lanes
-    for (std::int64_t i = 0; i < count; ++i) below += keys[i] <= cut;
-    const bool enough = below >= k;
+    const std::int64_t found = passes.count_up_to(cut);
+    const bool enough = found >= k;
     high = enough ? cut : high;
     low = enough ? low : cut + 1;
-    held = enough ? below : held;
+    held = enough ? found : held;
     if (held <= k + slack && enough) break;
   }
   return {high, held};

@@ -14,7 +14,7 @@ template <class Key>
 class LaneRows {
  public:
   static constexpr int W = kWidth<Key>;
-  static constexpr int kChunk = 1024 / static_cast<int>(sizeof(Key));  // columns; all lanes' keys take half of an L1
+  static constexpr int kChunk = 2048 / static_cast<int>(sizeof(Key));  // columns; 16 lanes of them just fit an L1
 
   LaneRows(const SelectTask& task, std::int64_t first_row, std::int64_t end_row)
       : task_(task),
@@ -73,7 +73,7 @@ class LaneRows {
   std::int64_t nan_row() const { return nan_row_; }
 
  private:
-  static constexpr int kAhead = 4;  // lanes whose chunks are on their way from memory, which sees no stream in them
+  static constexpr int kAhead = 2;  // lanes whose chunks are on their way from memory, which sees no stream in them
 
   alignas(64) Key keys_[W * kChunk];
   alignas(64) Key columns_[W * W];

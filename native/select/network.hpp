@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "key_lanes.hpp"
 #include "keys.hpp"
 
 namespace tonari {
@@ -22,15 +23,8 @@ Word<Key> last_word() {
   return pack_word(kLastKey<Key>, std::numeric_limits<std::int32_t>::max());
 }
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
 constexpr int kWordLanes = kVectorBytes / 8;
-typedef std::int64_t Vector __attribute__((vector_size(kVectorBytes)));
+using Vector = KeyLanes<std::int64_t>::Type;
 
 inline Vector lane_numbers() {
   Vector lanes = {};

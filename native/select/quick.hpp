@@ -65,7 +65,7 @@ class QuickRows {
     Part *active = arrays_, *other = arrays_ + 1;  // what is left to look at lies behind active's answer
     active->answer = other->answer = 0;
     std::int64_t count = length, examined = 0;
-    const auto enough = [&] { return count <= std::max(kFew, wanted + wanted / 4); };
+    const auto enough = [&] { return count <= std::max(kFew, wanted + wanted / 2); };
     const auto decide = [&](std::int64_t left) {  // after a partition: left in `other`, right in `active`
       if (left > wanted) {
         std::swap(active, other);
@@ -115,8 +115,8 @@ class QuickRows {
     return from + scattered(seed * kSamples + j, to - from);
   }
   static Pair<Key> pivot_of(const Key* keys, const std::int32_t* places, std::int64_t wanted, std::int64_t count) {
-    const double mean = static_cast<double>(kSamples) * static_cast<double>(wanted) / static_cast<double>(count);
-    const auto rank = static_cast<std::int64_t>(mean + 2 * std::sqrt(mean) + 1);
+    const double part = static_cast<double>(wanted) / static_cast<double>(count), mean = kSamples * part;
+    const auto rank = static_cast<std::int64_t>(mean + 2 * std::sqrt(mean * (1 - part)) + 1.5);  // two deviations beyond
     return kth_smallest(keys, places, kSamples, std::min(rank, kSamples));
   }
 

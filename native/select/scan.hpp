@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+#include "key_lanes.hpp"
 #include "keys.hpp"
 
 namespace tonari {
@@ -44,25 +45,6 @@ auto with_format(const SelectTask& task, const Work& work) {
   }
 }
 
-#if defined(__AVX512F__)
-constexpr int kScanBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kScanBytes = 32;
-#else
-constexpr int kScanBytes = 16;
-#endif
-
-// A register of keys.
-template <class Key>
-struct KeyLanes;
-template <>
-struct KeyLanes<std::int32_t> {
-  typedef std::int32_t Type __attribute__((vector_size(kScanBytes)));
-};
-template <>
-struct KeyLanes<std::int64_t> {
-  typedef std::int64_t Type __attribute__((vector_size(kScanBytes)));
-};
 template <class Raw, int COUNT>
 struct RawLanes {
   typedef Raw Type __attribute__((vector_size(COUNT * sizeof(Raw))));
@@ -74,7 +56,7 @@ struct Converter {
   using Raw = typename F::Raw;
   using Key = typename F::Key;
   using Keys = typename KeyLanes<Key>::Type;
-  static constexpr int lanes = kScanBytes / sizeof(Key);
+  static constexpr int lanes = kVectorBytes / sizeof(Key);
   static constexpr int shift = 8 * sizeof(Key) - 1;
   static constexpr Key magnitude_bits = static_cast<Key>(std::numeric_limits<Raw>::max());
 
@@ -100,8 +82,7 @@ struct Converter {
     }
     return saw;
   }
-  static Key key(Raw value) {
-    const Key wide = value;
+  static Key key(Key wide) {  // a value as it is stored, sign-extended
     if constexpr (F::infinite == 0) return F::largest ? ~wide : wide;
     const Key magnitude = wide & magnitude_bits, sign = wide >> shift, key = (magnitude ^ sign) - sign;
     return magnitude > F::infinite ? kLastKey<Key> : F::largest ? ~key : key;
@@ -200,7 +181,8 @@ void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limi
 // Keys of some columns of a row, NaN last.
 template <class F>
 void keys_of(const typename F::Raw* row, const std::int32_t* columns, std::int64_t count, typename F::Key* keys) {
-  for (std::int64_t i = 0; i < count; ++i) keys[i] = Converter<F>::key(row[columns[i]]);
+  for (std::int64_t i = 0; i < count; ++i) keys[i] = row[columns[i]];
+  for (std::int64_t i = 0; i < count; ++i) keys[i] = Converter<F>::key(keys[i]);  // apart, as only this fills registers
 }
 
 }  // namespace

@@ -106,13 +106,14 @@ class ThresholdRows {
     for (std::int64_t row = first; row < last; ++row) {
       const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
       buffer.reserve(std::min(length, std::max<std::int64_t>(4 * task_.k, 1024)) + kScanWidth);
-      const auto make_room = [&] { return condense_buffer(row, buffer, wanted, wanted / 8); };
+      const auto make_room = [&] { return condense_keys(read_keys(row, buffer), buffer, wanted, wanted / 8); };
       const Samples samples = plan_samples(length, false);
       read_row(row, samples, buffer, make_room);
       if (buffer.count < wanted) read_row(row, plan_samples(length, true), buffer, make_room);
-      if (buffer.count > 2 * wanted) condense_buffer(row, buffer, wanted, wanted / 8);
-      if (buffer.count > wanted) condense_buffer(row, buffer, wanted, 0);
-      Word<Key>* words = pack(row, buffer);
+      Key* keys = read_keys(row, buffer);
+      if (buffer.count > 2 * wanted) condense_keys(keys, buffer, wanted, wanted / 8);
+      if (buffer.count > wanted) condense_keys(keys, buffer, wanted, 0);
+      Word<Key>* words = pack(keys, buffer);
       if constexpr (COUNT) count_ratio(buffer.threshold, words, wanted);
       finish_row<Key>(task_, row, words, wanted);
     }
@@ -130,7 +131,7 @@ class ThresholdRows {
     for (std::int64_t row = first; row < last; ++row) {
       Buffer& buffer = buffers_[row - first];
       const std::int64_t wanted = std::min(task_.k, task_.length(row));
-      Word<Key>* words = pack(row, buffer);
+      Word<Key>* words = pack(read_keys(row, buffer), buffer);
       if (wanted > 0) {
         MinMaxHeap<Word<Key>> heap(words, wanted);
         for (std::int64_t i = wanted; i < buffer.count; ++i) {
@@ -181,28 +182,25 @@ class ThresholdRows {
     if constexpr (COUNT) count_left(row, threshold);
   }
 
-  // Keeps the k smallest, and up to `slack` more.
-  Key condense_buffer(std::int64_t row, Buffer& buffer, std::int64_t k, std::int64_t slack) {
+  // Keys of what is in the buffer; the next call overwrites them.
+  Key* read_keys(std::int64_t row, Buffer& buffer) {
     Key* keys = keys_.get(buffer.count + kSpill);
-    read_keys(row, buffer, keys);
+    with_format<Key>(task_, [&](auto format) {
+      keys_of<decltype(format)>(row_start<decltype(format)>(row), buffer.columns.get(0), buffer.count, keys);
+    });
+    return keys;
+  }
+  // Keeps the k smallest, and up to `slack` more; a bound on the k-th.
+  static Key condense_keys(Key* keys, Buffer& buffer, std::int64_t k, std::int64_t slack) {
     const Condensed<Key> left = condense(keys, buffer.columns.get(0), buffer.count, k, slack);
     buffer.count = left.count;
     return left.bound;
   }
-
-  Word<Key>* pack(std::int64_t row, Buffer& buffer) {
-    Key* keys = keys_.get(buffer.count + kSpill);
-    read_keys(row, buffer, keys);
+  Word<Key>* pack(const Key* keys, Buffer& buffer) {
     const std::int32_t* columns = buffer.columns.get(0);
     Word<Key>* words = words_.get(buffer.count);
     for (std::int64_t i = 0; i < buffer.count; ++i) words[i] = pack_word(keys[i], columns[i]);
     return words;
-  }
-
-  void read_keys(std::int64_t row, Buffer& buffer, Key* keys) {
-    with_format<Key>(task_, [&](auto format) {
-      keys_of<decltype(format)>(row_start<decltype(format)>(row), buffer.columns.get(0), buffer.count, keys);
-    });
   }
 
   template <class F>
