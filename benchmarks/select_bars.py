@@ -9,7 +9,8 @@ A bar is on one of these, and met when what was measured is at least the bar:
 ``random``      seconds on random data of the same shape over seconds on this data
 ==============  ==================================================================
 
-Both ``nan="refuse"``, the default, and ``nan="last"``, which never makes the host wait for a GPU, are timed and judged.
+Both ``nan="refuse"``, the default, and ``nan="last"``, which never makes the host wait for a GPU, are timed and judged;
+on a GPU also "graph": the latter replayed from a CUDA graph, which leaves the host's part out.
 Bars were set for an H100, and for two threads of a CPU: other machines are recorded without a verdict.
 """
 
@@ -25,7 +26,7 @@ from .select_proof import Proof
 from .select_run import PEERS, Run, case_columns, say
 
 MODE = "bars"
-NANS = ("refuse", "last")
+NANS_OF = {"cuda": ("refuse", "last", "graph"), "cpu": ("refuse", "last")}
 ADVERSE = ("leading", "ascending", "descending", "equal")
 WITHIN = 1 / 1.5
 LARGEST_K = 2048
@@ -142,7 +143,9 @@ def judged_rows(
     ``reference`` holds the seconds on random data by (rows, n, k, nan), and learns this cell's if it is random.
     """
     device, tensor = run.device, proof.tensor
-    calls = {nan: run.call(tensor, cell.k, "auto", {}, nan) for nan in NANS}
+    calls = {nan: run.call(tensor, cell.k, "auto", {}, nan) for nan in ("refuse", "last")}
+    if device.kind == "cuda":
+        calls["graph"] = device.replay(calls["last"])
     for call in calls.values():
         verified = proof.check(call())
     names = PEERS_OF[device.kind]
@@ -151,7 +154,7 @@ def judged_rows(
         proof.check_values(calls[name]()[0])
     timings = take_turns(device, calls, seconds=SECONDS[device.kind], settle=True)
     rows = []
-    for nan in NANS:
+    for nan in NANS_OF[device.kind]:
         key = (cell.rows, cell.n, cell.k, nan)
         ours = timings[nan].median
         if cell.data == "random":

@@ -297,6 +297,18 @@ def test_whole_numbers_at_the_ends_of_their_range(isa: str) -> None:
                 check(values, "int32", 600, found, indices, order, largest=largest)
 
 
+@pytest.mark.parametrize("heap", [False, True])
+def test_samples_of_any_number(heap: bool) -> None:
+    """Lines of samples that would overlap are the whole row: no value may count twice."""
+    values, order, _ = table("random", 1000, "float32")
+    for samples in (1, 2, 15, 16, 17, 100, 499, 900, 940, 976, 984, 990, 999, 1000, 1001):
+        for k in {1, 7, samples // 2, samples - 1, samples} & set(range(1, 1001)):
+            for isa in ISAS:
+                options = {"heap": heap, "samples": samples}
+                found, indices, _ = select(isa, "threshold", values, "float32", k, options=options)
+                check(values, "float32", k, found, indices, order)
+
+
 def test_all_float16() -> None:
     """Every bit pattern there is, in one row: infinities, both zeros, all NaNs and subnormal numbers."""
     values = np.random.default_rng(3).permutation(np.arange(2**16, dtype=np.uint16)).view(np.float16)[None]
@@ -338,7 +350,9 @@ def quick_examined(row: int, values: list[float], k: int) -> int:
         places = [edges[j] + scattered(seed * 64 + j, edges[j + 1] - edges[j]) for j in range(64)]
         part_wanted = wanted / count
         mean = 64 * part_wanted
-        pivot = sorted(part[place] for place in places)[min(int(mean + 2 * math.sqrt(mean * (1 - part_wanted)) + 1.5), 64) - 1]
+        pivot = sorted(part[place] for place in places)[
+            min(int(mean + 2 * math.sqrt(mean * (1 - part_wanted)) + 1.5), 64) - 1
+        ]
         examined += count
         left = [entry for entry in part if entry <= pivot]
         if len(left) > wanted:

@@ -1,5 +1,5 @@
-// Compaction: entries below a limit are packed together, in their order (the ballot and popcount of komarov2014, "GPU-Based
-// Quick Multi-Select", which AVX-512 has as one instruction). Keys and columns lie in arrays of their own.
+// Compaction: entries below a limit are packed together, in their order (the ballot and popcount of komarov2014,
+// "GPU-Based Quick Multi-Select", which AVX-512 has as one instruction). Keys and columns lie in arrays of their own.
 //
 //   key      5 4 7 4 1 4     limit 4, cut 3      taken  4 1      rest  5 7 4 4
 //   column   0 1 2 3 4 5                                1 4            0 2 3 5

@@ -62,43 +62,24 @@ class HierarchicalRows {
 
  private:
   static constexpr std::int64_t kBlock = 2048;  // values whose minima are taken at a time
-  static constexpr int kLevels = 32;            // no row has more, as groups have two members at least
+  static constexpr int kLists = 32;             // no row has more, as groups have two members at least
 
   void select_row(std::int64_t row) {
     const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
-    std::int64_t sizes[kLevels] = {length}, starts[kLevels] = {0};  // of each list; list 0 is not kept
-    int top = 0;
-    while (sizes[top] > task_.k && (task_.options.levels == 0 || top < task_.options.levels)) {
-      sizes[top + 1] = (sizes[top] + group_ - 1) / group_;
-      starts[top + 1] = top == 0 ? 0 : starts[top] + sizes[top];
-      ++top;
-    }
-    Key* lists = list_room_.get(starts[top] + sizes[top]);
-    if (top > 0) read_minima(row, length, lists);
-    if (top == 0) reader_.read(row, 0, length, lists);  // which tells of NaN
-    for (int i = 2; i <= top; ++i) group_minima(lists + starts[i - 1], sizes[i - 1], group_, lists + starts[i]);
-
-    const std::int64_t room = std::max(sizes[top], std::min(wanted * group_, length)) + kSpill;
+    build(row, length);
+    const std::int64_t room = std::max(sizes_[top_], std::min(wanted * group_, length)) + kSpill;
     Key* keys = key_room_.get(room);
     std::int32_t *chosen = chosen_room_.get(room), *members = member_room_.get(room);
-    std::int64_t count = sizes[top];
+    std::int64_t count = sizes_[top_];
     for (std::int64_t j = 0; j < count; ++j) chosen[j] = static_cast<std::int32_t>(j);
-    for (int i = top;; --i) {
+    for (int list = top_;; --list) {
       if constexpr (COUNT) task_.counters->examined += count;
-      if (i == 0) {
-        with_format<Key>(task_, [&](auto format) {
-          using F = decltype(format);
-          keys_of<F>(static_cast<const typename F::Raw*>(task_.values) + row * task_.stride, chosen, count, keys);
-        });
-
-      } else {
-        for (std::int64_t j = 0; j < count; ++j) keys[j] = lists[starts[i] + chosen[j]];
-      }
+      read_keys(row, list, chosen, count, keys);
       if (count > wanted) count = condense(keys, chosen, count, wanted, 0).count;
-      if (i == 0) break;
+      if (list == 0) break;
       std::int64_t offered = 0;
       for (std::int64_t j = 0; j < count; ++j) {
-        const std::int64_t first = chosen[j] * group_, last = std::min(first + group_, sizes[i - 1]);
+        const std::int64_t first = chosen[j] * group_, last = std::min(first + group_, sizes_[list - 1]);
         for (std::int64_t m = first; m < last; ++m) members[offered++] = static_cast<std::int32_t>(m);
       }
       std::swap(chosen, members);
@@ -106,7 +87,36 @@ class HierarchicalRows {
     }
     Word<Key>* words = words_.get(count);
     for (std::int64_t j = 0; j < count; ++j) words[j] = pack_word(keys[j], chosen[j]);
-    finish_row<Key>(task_, row, words, count);
+    finish_row<Key>(task_, row, words, count, sorting_);
+  }
+
+  // Bottom-up. List 0 is not kept.
+  void build(std::int64_t row, std::int64_t length) {
+    sizes_[0] = length;
+    std::int64_t kept = 0;
+    for (top_ = 0; sizes_[top_] > task_.k && (task_.options.levels == 0 || top_ < task_.options.levels); ++top_) {
+      sizes_[top_ + 1] = (sizes_[top_] + group_ - 1) / group_;
+      starts_[top_ + 1] = kept;
+      kept += sizes_[top_ + 1];
+    }
+    if (top_ == 0) {
+      reader_.read(row, 0, length, lists_.get(length));  // looks for NaN
+      return;
+    }
+    Key* lists = lists_.get(kept);
+    read_minima(row, length, lists);
+    for (int i = 1; i < top_; ++i) group_minima(lists + starts_[i], sizes_[i], group_, lists + starts_[i + 1]);
+  }
+
+  void read_keys(std::int64_t row, int list, const std::int32_t* chosen, std::int64_t count, Key* keys) {
+    if (list == 0) {
+      with_format<Key>(task_, [&](auto format) {
+        keys_of<decltype(format)>(row_of<decltype(format)>(task_, row), chosen, count, keys);
+      });
+    } else {
+      const Key* entries = lists_.get(0) + starts_[list];
+      for (std::int64_t j = 0; j < count; ++j) keys[j] = entries[chosen[j]];
+    }
   }
 
   // List 1, from blocks of the row that end with a group, or from parts of a group that is larger than a block.
@@ -131,9 +141,11 @@ class HierarchicalRows {
   const SelectTask& task_;
   KeyReader<Key> reader_;
   const std::int64_t group_;
-  Room<Key> list_room_, key_room_;
+  std::int64_t sizes_[kLists], starts_[kLists];  // of each list
+  int top_ = 0;
+  Room<Key> lists_, key_room_;
   Room<std::int32_t> chosen_room_, member_room_;
-  Room<Word<Key>> words_;
+  Room<Word<Key>> words_, sorting_;
 };
 
 template <class Key>

@@ -77,7 +77,9 @@ struct SortLanes<std::int64_t> {
     std::memcpy(&key, keys, sizeof key);
     index = lane_numbers() + column;
   }
-  Word<std::int64_t> get(std::int64_t lane) const { return pack_word(key[lane], static_cast<std::int32_t>(index[lane])); }
+  Word<std::int64_t> get(std::int64_t lane) const {
+    return pack_word(key[lane], static_cast<std::int32_t>(index[lane]));
+  }
   SortLanes permuted(Vector lanes) const { return {__builtin_shuffle(key, lanes), __builtin_shuffle(index, lanes)}; }
   static SortLanes chosen(Vector first, SortLanes a, SortLanes b) {
     return {first ? a.key : b.key, first ? a.index : b.index};

@@ -27,7 +27,8 @@ void sort_ranked(std::vector<Ranked>& items) {
   for (const Ranked& item : items) {
     words.push_back(pack_word(float_key(static_cast<float>(item.key)), static_cast<std::int32_t>(item.id)));
   }
-  sort_words<std::int32_t>(words.data(), std::ssize(words));
+  Room<std::uint64_t> room;
+  sort_words<std::int32_t>(words.data(), std::ssize(words), room);
   std::transform(words.begin(), words.end(), items.begin(), [](std::uint64_t word) -> Ranked {
     const auto id = static_cast<std::uint32_t>(word_index<std::int32_t>(word));
     return {static_cast<double>(key_float(word_key<std::int32_t>(word))), static_cast<std::int64_t>(id)};

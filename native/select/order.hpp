@@ -42,37 +42,40 @@ void keep_smallest(Item* items, std::int64_t count, std::int64_t k) {
   std::nth_element(items, items + (k - 1), items + count, Smaller{});
 }
 
-// Least significant digit first; digits in which all words agree cost one look. Words whose indices ascend need no
-// look at them, since digits keep the order of equal keys.
+// Least significant digit first; bits in which all words agree are skipped. Words whose indices ascend need no look at
+// them, since digits keep the order of equal keys.
 template <class W>
-void sort_digits(W* words, std::int64_t count) {
-  constexpr int digit_bits = 8, word_bits = sizeof(W) == 8 ? 64 : 96;
-  constexpr std::uint32_t digits = 1u << digit_bits;
+void sort_digits(W* words, std::int64_t count, Room<W>& room) {
+  constexpr int most_bits = 11;
+  const int digit_bits = count < 4096 ? 8 : most_bits;  // counters cost as much as words
+  const std::uint32_t mask = (1u << digit_bits) - 1;
   W varying = 0;
   bool ascending = true;
   for (std::int64_t i = 1; i < count; ++i) {
     varying |= words[i] ^ words[0];
     ascending &= static_cast<std::uint32_t>(words[i - 1]) < static_cast<std::uint32_t>(words[i]);
   }
-  Room<W> room;
   W *from = words, *to = room.get(count);
-  std::uint32_t starts[digits];
-  for (int shift = ascending ? 32 : 0; shift < word_bits; shift += digit_bits) {
-    if ((static_cast<std::uint32_t>(varying >> shift) & (digits - 1)) == 0) continue;
-    std::memset(starts, 0, sizeof starts);
-    for (std::int64_t i = 0; i < count; ++i) ++starts[static_cast<std::uint32_t>(from[i] >> shift) & (digits - 1)];
+  std::uint32_t starts[1u << most_bits];
+  for (int shift = ascending ? 32 : 0; shift < static_cast<int>(8 * sizeof(W)) && varying >> shift != 0;) {
+    if ((varying >> shift & 1) == 0) {
+      ++shift;
+      continue;
+    }
+    const auto digit = [&](W word) { return static_cast<std::uint32_t>(word >> shift) & mask; };
+    std::memset(starts, 0, (mask + 1) * sizeof *starts);
+    for (std::int64_t i = 0; i < count; ++i) ++starts[digit(from[i])];
     std::uint32_t before = 0;
-    for (std::uint32_t& start : starts) {
-      const std::uint32_t here = start;
-      start = before;
+    for (std::uint32_t d = 0; d <= mask; ++d) {
+      const std::uint32_t here = starts[d];
+      starts[d] = before;
       before += here;
     }
-    for (std::int64_t i = 0; i < count; ++i) {
-      to[starts[static_cast<std::uint32_t>(from[i] >> shift) & (digits - 1)]++] = from[i];
-    }
+    for (std::int64_t i = 0; i < count; ++i) to[starts[digit(from[i])]++] = from[i];
     W* const sorted = to;
     to = from;
     from = sorted;
+    shift += digit_bits;
   }
   if (from != words) std::memcpy(words, from, static_cast<std::size_t>(count) * sizeof(W));
 }
@@ -95,10 +98,11 @@ void sort_by_network(Word<Key>* words, std::int64_t count, SortLanes<Key>* entri
   }
 }
 
+// Sorts ascending, in their place; `room` is lent.
 template <class Key>
-void sort_words(Word<Key>* words, std::int64_t count) {
+void sort_words(Word<Key>* words, std::int64_t count, Room<Word<Key>>& room) {
   constexpr std::int64_t few = kWordLanes == 8 ? 1024 : kWordLanes == 4 ? 256 : 64;
-  if (count > few) return sort_digits(words, count);
+  if (count > few) return sort_digits(words, count, room);
   SortLanes<Key> entries[few / kWordLanes];
   sort_by_network(words, count, entries);
 }
@@ -143,16 +147,22 @@ void write_row(const SelectTask& task, std::int64_t row, const Word<Key>* words,
   }
 }
 
-// Keeps the min(k, length) smallest of `count` words, sorts them if asked to, and writes the row.
+// Keeps the min(k, length) smallest of `count` words, sorts them if asked to, and writes the row; `room` is lent.
 template <class Key>
-void finish_row(const SelectTask& task, std::int64_t row, Word<Key>* words, std::int64_t count) {
+void finish_row(const SelectTask& task, std::int64_t row, Word<Key>* words, std::int64_t count,
+                Room<Word<Key>>& room) {
   const std::int64_t wanted = std::min(task.k, task.length(row));
   if (wanted > 0 && count > wanted && (!task.sorted || count > wanted + wanted / 2)) {
     keep_smallest(words, count, wanted);
     count = wanted;
   }
-  if (task.sorted) sort_words<Key>(words, count);
+  if (task.sorted) sort_words<Key>(words, count, room);
   write_row<Key>(task, row, words, wanted);
+}
+template <class Key>
+void finish_row(const SelectTask& task, std::int64_t row, Word<Key>* words, std::int64_t count) {
+  Room<Word<Key>> room;
+  finish_row<Key>(task, row, words, count, room);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 //   left holds more than wanted: go on with the left; else all of it belongs to the answer: go on with the right
 //
 // The ballot that places the 32 elements of a warp is a compaction of registers here. Left parts go to the end of the
-// other of two arrays, right parts close up where they lie. What belongs to the answer stays where it was put, as in the
-// paper's stack of ranges; here the ranges join into the front of each array:
+// other of two arrays, right parts close up where they lie. What belongs to the answer stays where it was put, as in
+// the paper's stack of ranges; here the ranges join into the front of each array:
 //
 //   array 0   | answer | right ->          both parts keep the order of columns, so that comparing with a pivot
 //   array 1   | answer | left  ->          (key, column) is a comparison of keys
@@ -100,7 +100,7 @@ class QuickRows {
       for (std::int64_t i = 0; i < part.answer; ++i) words[packed++] = pack_word(part.keys[i], part.columns[i]);
     }
     if constexpr (COUNT) task_.counters->examined += examined;
-    finish_row<Key>(task_, row, words, packed);
+    finish_row<Key>(task_, row, words, packed, sorting_);
   }
 
   void read_all(std::int64_t row, std::int64_t length, Part& to) {
@@ -116,7 +116,8 @@ class QuickRows {
   }
   static Pair<Key> pivot_of(const Key* keys, const std::int32_t* places, std::int64_t wanted, std::int64_t count) {
     const double part = static_cast<double>(wanted) / static_cast<double>(count), mean = kSamples * part;
-    const auto rank = static_cast<std::int64_t>(mean + 2 * std::sqrt(mean * (1 - part)) + 1.5);  // two deviations beyond
+    const double deviation = std::sqrt(mean * (1 - part));
+    const auto rank = static_cast<std::int64_t>(mean + 2 * deviation + 1.5);
     return kth_smallest(keys, places, kSamples, std::min(rank, kSamples));
   }
 
@@ -159,7 +160,7 @@ class QuickRows {
   const SelectTask& task_;
   KeyReader<Key> reader_;
   Part arrays_[2];
-  Room<Word<Key>> words_;
+  Room<Word<Key>> words_, sorting_;
 };
 
 template <class Key>

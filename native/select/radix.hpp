@@ -76,7 +76,7 @@ class RadixRows {
     for (std::int64_t i = 0; i < wanted; ++i) {
       words[taken + i] = pack_word(read[i], first ? static_cast<std::int32_t>(i) : columns[i]);
     }
-    finish_row<Key>(task_, row, words, taken + wanted);
+    finish_row<Key>(task_, row, words, taken + wanted, sorting_);
   }
 
   template <class T>
@@ -110,7 +110,7 @@ class RadixRows {
   Room<Key> key_room_, answer_key_room_;
   Room<std::int32_t> column_room_, answer_column_room_;
   Room<std::uint32_t> counts_;
-  Room<Word<Key>> words_;
+  Room<Word<Key>> words_, sorting_;
 };
 
 template <class Key>

@@ -45,6 +45,11 @@ auto with_format(const SelectTask& task, const Work& work) {
   }
 }
 
+template <class F>
+const typename F::Raw* row_of(const SelectTask& task, std::int64_t row) {
+  return static_cast<const typename F::Raw*>(task.values) + row * task.stride;
+}
+
 template <class Raw, int COUNT>
 struct RawLanes {
   typedef Raw Type __attribute__((vector_size(COUNT * sizeof(Raw))));

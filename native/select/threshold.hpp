@@ -1,74 +1,40 @@
 // Threshold, compaction, partial sort (matsumoto2015, "TH-heap", sections V-A to V-C), one row after another.
 //
 //   n_S samples of the row -> a threshold -> the row is read once: the columns at or below it are packed together
-//   finish "heap"      as in the paper: the threshold is the k-th smallest sample, so that about n k / n_S values are left,
-//                      k at least; a batch of rows is compacted, then a min-max heap of size k goes over what is left
+//   finish "heap"      as in the paper: the threshold is the k-th smallest sample, so that about n k / n_S values are
+//                      left, k at least; a batch of rows is compacted, then a min-max heap of size k takes the smallest
 //   finish "halving"   the threshold is that sample which has k values of the row below it, give or take three
 //                      deviations; what is left stays in the first cache and is condensed to the k smallest. A row that
 //                      kept fewer than k is read again with the threshold of the paper
 //
-// Samples are (key, column) pairs, so that a threshold prunes equal values too. They are taken a cache line at a time,
-// spread evenly over the row with jitter: no order of the values makes the threshold useless, and none makes it wrong.
-// With k near n there is nothing to prune and no sample.
+// Thresholds are (key, column) pairs, so that they prune equal values too. No order of the values makes them useless,
+// since samples come from all over the row, and none makes them wrong. With k near n there is nothing to prune and no
+// sample.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 
-#include "condense.hpp"
+#include "key_value.hpp"
 #include "min_max_heap.hpp"
 #include "order.hpp"
-#include "scan.hpp"
-#include "scatter.hpp"
+#include "samples.hpp"
 
 namespace tonari {
 namespace {
 
-// The values no larger than (key, column).
-template <class Key>
-struct Threshold {
-  Key key = kLastKey<Key>;
-  std::int64_t column = std::numeric_limits<std::int32_t>::max();
-  bool sampled = false;
-};
-
-// Samples of a row: `parts` lines of `line` values each, and the rank among them that makes the threshold.
-struct Samples {
-  std::int64_t count = 0, rank = 0, line = 0, parts = 0;
-};
-
-// The number that a key stands for.
-template <class Key>
-double key_value(const SelectTask& task, Key key) {
-  if (task.largest) key = ~key;
-  if (task.type == ValueType::i32 || task.type == ValueType::u8) return static_cast<double>(key);
-  const Key bits = key < 0 ? -key : key;
-  double magnitude = 0;
-  if (task.type == ValueType::f64) {
-    magnitude = std::bit_cast<double>(static_cast<std::int64_t>(bits));
-  } else if (task.type == ValueType::f16) {
-    const int exponent = static_cast<int>(bits >> 10), fraction = static_cast<int>(bits & 1023);
-    magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  } else {
-    const int shift = task.type == ValueType::bf16 ? 16 : 0;
-    magnitude = static_cast<double>(std::bit_cast<float>(static_cast<std::int32_t>(bits << shift)));
-  }
-  return key < 0 ? -magnitude : magnitude;
-}
-
 template <class Key, bool COUNT>
 class ThresholdRows {
  public:
-  explicit ThresholdRows(const SelectTask& task) : task_(task), reader_(task) {}
+  explicit ThresholdRows(const SelectTask& task) : task_(task), reader_(task), samples_(task) {}
 
   std::int64_t select(std::int64_t begin, std::int64_t end) {
     const std::int64_t batch = task_.options.batch;
     end_ = end;
-    buffers_ = std::make_unique<Buffer[]>(static_cast<std::size_t>(task_.options.heap ? batch : 1));
+    const std::int64_t together = task_.options.heap ? std::min(batch, end - begin) : 1;
+    buffers_ = std::make_unique<Buffer[]>(static_cast<std::size_t>(together));
     for (std::int64_t first = begin; first < end;) {
       const std::int64_t last = std::min(end, (first / batch + 1) * batch);
       most_left_ = 0;
@@ -86,8 +52,6 @@ class ThresholdRows {
   }
 
  private:
-  static constexpr std::int64_t kLine = 16;  // samples that lie together
-
   // Columns of a row at or below its threshold, ascending.
   struct Buffer {
     Room<std::int32_t> columns;
@@ -107,15 +71,14 @@ class ThresholdRows {
       const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
       buffer.reserve(std::min(length, std::max<std::int64_t>(4 * task_.k, 1024)) + kScanWidth);
       const auto make_room = [&] { return condense_keys(read_keys(row, buffer), buffer, wanted, wanted / 8); };
-      const Samples samples = plan_samples(length, false);
-      read_row(row, samples, buffer, make_room);
-      if (buffer.count < wanted) read_row(row, plan_samples(length, true), buffer, make_room);
+      read_row(row, samples_.plan(length, false), buffer, make_room);
+      if (buffer.count < wanted) read_row(row, samples_.plan(length, true), buffer, make_room);
       Key* keys = read_keys(row, buffer);
       if (buffer.count > 2 * wanted) condense_keys(keys, buffer, wanted, wanted / 8);
       if (buffer.count > wanted) condense_keys(keys, buffer, wanted, 0);
       Word<Key>* words = pack(keys, buffer);
       if constexpr (COUNT) count_ratio(buffer.threshold, words, wanted);
-      finish_row<Key>(task_, row, words, wanted);
+      finish_row<Key>(task_, row, words, wanted, sorting_);
     }
   }
 
@@ -123,7 +86,7 @@ class ThresholdRows {
     for (std::int64_t row = first; row < last; ++row) {
       Buffer& buffer = buffers_[row - first];
       buffer.reserve(1024);
-      read_row(row, plan_samples(task_.length(row), true), buffer, [&] {
+      read_row(row, samples_.plan(task_.length(row), true), buffer, [&] {
         buffer.reserve(2 * buffer.room);
         return kLastKey<Key>;
       });
@@ -139,7 +102,7 @@ class ThresholdRows {
         }
         if constexpr (COUNT) count_ratio(buffer.threshold, words, wanted);
         if (task_.sorted) {
-          Word<Key>* sorted = sorted_.get(wanted);
+          Word<Key>* sorted = sorting_.get(wanted);
           for (std::int64_t j = 0; j < wanted; ++j) sorted[j] = heap.take_least();
           words = sorted;
         }
@@ -151,10 +114,10 @@ class ThresholdRows {
   // Reads a row once and packs the columns of what lies below its threshold. `make_room` may return a bound on the k-th
   // smallest value so far: what has the same key comes later, so is larger.
   template <class MakeRoom>
-  void read_row(std::int64_t row, const Samples& samples, Buffer& buffer, const MakeRoom& make_room) {
+  void read_row(std::int64_t row, const SamplePlan& plan, Buffer& buffer, const MakeRoom& make_room) {
     const std::int64_t length = task_.length(row);
-    const Threshold<Key> threshold = take_samples(row, samples);
-    if (row + 1 < end_) fetch_samples(row + 1, plan_samples(task_.length(row + 1), task_.options.heap));
+    const Threshold<Key> threshold = samples_.take(row, plan);
+    if (row + 1 < end_) samples_.fetch(row + 1, samples_.plan(task_.length(row + 1), task_.options.heap));
     const std::int64_t edge = std::min(threshold.column + 1, length);  // from here on, values of that key are larger
     buffer.count = 0;
     buffer.threshold = threshold;
@@ -167,7 +130,7 @@ class ThresholdRows {
     Scan scan;
     while (scan.at < length && open) {
       with_format<Key>(task_, [&](auto format) {
-        scan_row<decltype(format)>(row_start<decltype(format)>(row), scan.at < edge ? edge : length, limit,
+        scan_row<decltype(format)>(row_of<decltype(format)>(task_, row), scan.at < edge ? edge : length, limit,
                                    buffer.columns.get(0), buffer.room, scan);
       });
       buffer.count = scan.count;
@@ -186,7 +149,7 @@ class ThresholdRows {
   Key* read_keys(std::int64_t row, Buffer& buffer) {
     Key* keys = keys_.get(buffer.count + kSpill);
     with_format<Key>(task_, [&](auto format) {
-      keys_of<decltype(format)>(row_start<decltype(format)>(row), buffer.columns.get(0), buffer.count, keys);
+      keys_of<decltype(format)>(row_of<decltype(format)>(task_, row), buffer.columns.get(0), buffer.count, keys);
     });
     return keys;
   }
@@ -201,69 +164,6 @@ class ThresholdRows {
     Word<Key>* words = words_.get(buffer.count);
     for (std::int64_t i = 0; i < buffer.count; ++i) words[i] = pack_word(keys[i], columns[i]);
     return words;
-  }
-
-  template <class F>
-  const typename F::Raw* row_start(std::int64_t row) const {
-    return static_cast<const typename F::Raw*>(task_.values) + row * task_.stride;
-  }
-
-  // `sure`: k values lie below the threshold for certain, not only in all likelihood.
-  Samples plan_samples(std::int64_t length, bool sure) const {
-    const std::int64_t k = task_.k;
-    std::int64_t count = task_.options.samples;
-    if (count == 0) count = sure ? 8 * k : std::min(std::max<std::int64_t>(8 * k, 512), length / 16);
-    count = std::min(count, length);
-    if (count == 0) return {};
-    double rank = static_cast<double>(k);
-    if (!sure) {
-      const double mean = rank * static_cast<double>(count) / static_cast<double>(length);
-      rank = std::min(rank, std::floor(mean + 3 * std::sqrt(mean) + 1.5));
-    }
-    if (rank > (task_.options.samples == 0 ? 0.5 : 1) * static_cast<double>(count)) return {};
-    if (count == length) return {count, static_cast<std::int64_t>(rank), length, 1};
-    const std::int64_t line = std::max(kLine, count / 32 / kLine * kLine);  // far apart they cost most, so 32 or so
-    return {count, static_cast<std::int64_t>(rank), line, (count + line - 1) / line};
-  }
-
-  // First column of a line of samples: anywhere in its part of the row.
-  static std::int64_t sample_start(std::int64_t row, std::int64_t length, const Samples& samples, std::int64_t part) {
-    const std::int64_t spacing = (length << 20) / samples.parts, from = part * spacing >> 20;
-    const std::int64_t room = ((part + 1) * spacing >> 20) - from - samples.line;
-    return room <= 0 ? from : from + scattered(row * samples.parts + part, room + 1);
-  }
-
-  // Where a row's samples lie, asked for ahead of time: each of them would have to be waited for.
-  void fetch_samples(std::int64_t row, const Samples& samples) {
-    std::int64_t* starts = sample_starts_.get(samples.parts);
-    fetched_row_ = row, fetched_ = samples.count;
-    with_format<Key>(task_, [&](auto format) {
-      const auto* values = row_start<decltype(format)>(row);
-      for (std::int64_t part = 0; part < samples.parts; ++part) {
-        starts[part] = sample_start(row, task_.length(row), samples, part);
-        if (samples.parts == 1) continue;
-        for (std::int64_t i = 0; i < samples.line; i += kLine) __builtin_prefetch(values + starts[part] + i);
-      }
-    });
-  }
-
-  Threshold<Key> take_samples(std::int64_t row, const Samples& samples) {
-    if (samples.rank == 0) return {};
-    if (fetched_row_ != row || fetched_ != samples.count) fetch_samples(row, samples);
-    const std::int64_t length = task_.length(row), *starts = sample_starts_.get(0);
-    Key* keys = sample_keys_.get(samples.parts * samples.line);
-    std::int32_t* columns = sample_columns_.get(samples.parts * samples.line);
-    std::int64_t count = 0;
-    for (std::int64_t part = 0; part < samples.parts; ++part) {
-      const std::int64_t start = starts[part];
-      const std::int64_t taken = std::min({samples.line, samples.count - count, length - start});
-      const Key* read = reader_.read(row, start, taken, keys + count);
-      if (read != keys + count) std::memcpy(keys + count, read, static_cast<std::size_t>(taken) * sizeof(Key));
-      for (std::int64_t i = 0; i < taken; ++i) columns[count + i] = static_cast<std::int32_t>(start + i);
-      count += taken;
-    }
-    const Pair<Key> found = kth_smallest(keys, columns, count, samples.rank);
-    return {found.key, found.column, true};
   }
 
   void count_left(std::int64_t row, const Threshold<Key>& threshold) {
@@ -295,11 +195,9 @@ class ThresholdRows {
   const SelectTask& task_;
   KeyReader<Key> reader_;
   std::unique_ptr<Buffer[]> buffers_;
-  Room<Key> sample_keys_, keys_;
-  Room<std::int32_t> sample_columns_;
-  Room<Word<Key>> words_, sorted_;
-  Room<std::int64_t> sample_starts_;
-  std::int64_t fetched_row_ = -1, fetched_ = 0;  // whose samples these are, and how many
+  Samples<Key> samples_;
+  Room<Key> keys_;
+  Room<Word<Key>> words_, sorting_;
   std::int64_t end_ = 0;
   std::int64_t most_left_ = 0;  // values below the threshold in a row of the batch
   std::int64_t nan_row_ = -1;

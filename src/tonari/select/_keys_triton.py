@@ -49,7 +49,7 @@ def load_keys(pointers, mask, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WID
 
 @triton.jit
 def to_bits(keys, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDTH: tl.constexpr):
-    """Bits of a value of WIDTH bits with each key, sign-extended to the key's type; zeros and NaNs have other bits too."""
+    """Bits of a value of WIDTH bits with each key, sign-extended; zeros and NaNs have other bits too."""
     LOWEST: tl.constexpr = -(1 << (WIDTH - 1))
     bits = ~keys if LARGEST else keys
     if INFINITE > 0:

@@ -23,6 +23,7 @@ from tonari.select._keys_triton import comparable_bits, last_key, to_keys
 from tonari.select._radix_triton import collect, kth_pair_streamed
 from tonari.select._tiles_triton import greatest, per_thread, places, row_length, tile_offsets
 
+
 @triton.jit(do_not_specialize=["first_row", "n", "k"])
 def resident_kernel(
     # inputs

@@ -1,6 +1,7 @@
 """Tiles of a row in registers, laid out so that counting what a mask takes needs few exchanges between threads.
 
-A tile of A * T * V values has shape [T, A, V]: T threads, each with A runs of V neighbouring values (16 bytes, one load).
+A tile of A * T * V values has shape [T, A, V]: T threads, each with A runs of V neighbouring values, one load of 16
+bytes each.
 
     offset = (a * T + t) * V + v
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tonari.select.keys import FORMATS, as_bits
+from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import (
     LARGEST_NETWORK,
@@ -58,7 +59,9 @@ def select_on_gpu(request: Request) -> Answer:
     runs = rows * parts * size if parts > 1 else 0
     run_keys = torch.empty(runs, dtype=torch.int64 if form.wide else torch.int32, device=bits.device)
     run_ids = torch.empty(runs, dtype=torch.int32, device=bits.device)
-    bitonic_kernel[(rows * parts,)](
+    launch(
+        bitonic_kernel,
+        rows * parts,
         bits,
         request.lengths,
         out_values,
@@ -71,19 +74,23 @@ def select_on_gpu(request: Request) -> Answer:
         request.k,
         parts,
         chunk,
-        HAS_LENGTHS=request.lengths is not None,
-        CHECK_NAN=request.check_nan and form.infinite > 0,
-        INFINITE=form.infinite,
-        LARGEST=request.largest,
-        WIDE=form.wide,
-        MISSING=form.missing(request.largest),
-        SPLIT=parts > 1,
-        TILE=tile,
-        K=size,
-        num_warps=warps_for(tile, form.wide),
+        constants={
+            "HAS_LENGTHS": request.lengths is not None,
+            "CHECK_NAN": request.check_nan and form.infinite > 0,
+            "INFINITE": form.infinite,
+            "LARGEST": request.largest,
+            "WIDE": form.wide,
+            "MISSING": form.missing(request.largest),
+            "SPLIT": parts > 1,
+            "TILE": tile,
+            "K": size,
+        },
+        warps=warps_for(tile, form.wide),
     )
     if parts > 1:
-        merge_runs_kernel[(rows,)](
+        launch(
+            merge_runs_kernel,
+            rows,
             bits,
             run_keys,
             run_ids,
@@ -92,11 +99,13 @@ def select_on_gpu(request: Request) -> Answer:
             bits.stride(0),
             request.k,
             parts,
-            INFINITE=form.infinite,
-            LARGEST=request.largest,
-            MISSING=form.missing(request.largest),
-            K=size,
-            num_warps=warps_for(size, form.wide),
+            constants={
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "MISSING": form.missing(request.largest),
+                "K": size,
+            },
+            warps=warps_for(size, form.wide),
         )
     return answer
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from tonari.select.bitonic import answer_by_sort
 from tonari.select.keys import FORMATS, as_bits
+from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import LARGEST_NETWORK, Survivors, answer_from_survivors, power_of_two, warps_for
 
@@ -89,7 +90,9 @@ def select_on_gpu(request: Request) -> Answer:
         entries = torch.empty((count, sum(sizes[1:])), dtype=key_dtype, device=bits.device)
         build_lists(request, rows, group, sizes, entries, survivors.nan_row)
         shape = (count if lists else 0, slots)
-        top_down_kernel[(count,)](
+        launch(
+            top_down_kernel,
+            count,
             bits[rows],
             None if request.lengths is None else request.lengths[rows],
             entries,
@@ -110,17 +113,19 @@ def select_on_gpu(request: Request) -> Answer:
             sum(sizes[1:-1]),
             group**lists,
             int(whole_top),
-            HAS_LENGTHS=request.lengths is not None,
-            COUNT=request.counters is not None,
-            CHECK_NAN=lists == 0 and request.check_nan and form.infinite > 0,
-            INFINITE=form.infinite,
-            LARGEST=request.largest,
-            WIDE=form.wide,
-            G=group,
-            A=slots // (2 * 32 * warps * run),
-            T=32 * warps,
-            V=run,
-            num_warps=warps,
+            constants={
+                "HAS_LENGTHS": request.lengths is not None,
+                "COUNT": request.counters is not None,
+                "CHECK_NAN": lists == 0 and request.check_nan and (form.infinite > 0),
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "WIDE": form.wide,
+                "G": group,
+                "A": slots // (2 * 32 * warps * run),
+                "T": 32 * warps,
+                "V": run,
+            },
+            warps=warps,
         )
 
     answer = answer_from_survivors(request, slots, narrow)
@@ -149,7 +154,9 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
         above = start + sizes[level] if level > 0 else 0
         two = level + 2 < len(sizes) and group == width and groups % group == 0
         tiles = -(-sizes[level + 1] // groups)
-        minima_kernel[(len(entries) * tiles,)](
+        launch(
+            minima_kernel,
+            len(entries) * tiles,
             below,
             None if request.lengths is None else request.lengths[rows],
             entries[:, above:],
@@ -161,17 +168,19 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
             request.values.shape[1],
             group**level,
             tiles,
-            HAS_LENGTHS=request.lengths is not None,
-            CHECK_NAN=level == 0 and request.check_nan and form.infinite > 0,
-            VALUES=level == 0,
-            INFINITE=form.infinite,
-            LARGEST=request.largest,
-            WIDE=form.wide,
-            G=group,
-            GROUPS=groups,
-            WIDTH=width,
-            TWO=two,
-            num_warps=8 if form.wide else 4,
+            constants={
+                "HAS_LENGTHS": request.lengths is not None,
+                "CHECK_NAN": level == 0 and request.check_nan and (form.infinite > 0),
+                "VALUES": level == 0,
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "WIDE": form.wide,
+                "G": group,
+                "GROUPS": groups,
+                "WIDTH": width,
+                "TWO": two,
+            },
+            warps=8 if form.wide else 4,
         )
         if two:
             start = above + sizes[level + 1]

@@ -1,7 +1,7 @@
 """Launching Triton kernels without paying for their binding at every call.
 
-Triton looks at every argument of a launch to find the compiled variant: 30 to 60 µs for a kernel of twenty arguments, as
-long as some selections take. Here the variant is remembered under just what Triton specialises on.
+Triton looks at every argument of a launch to find the compiled variant: 30 to 60 µs for a kernel of twenty arguments,
+as long as some selections take. Here the variant is remembered under just what Triton specialises on.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any
 
 from tonari.select.hierarchical import build_lists, list_sizes
 from tonari.select.keys import FORMATS, as_bits
+from tonari.select.launching import launch
 from tonari.select.request import Answer, Counters, Request
 from tonari.select.survivors import Survivors, answer_from_survivors
 
@@ -96,7 +97,9 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
         lists = scratch(count, sum(sizes[1:]), dtype=key_dtype)
         build_lists(request, rows, group, sizes, lists, survivors.nan_row)
         counts = torch.zeros((warps, slots, LANES), dtype=torch.int64, device=bits.device)
-        queue_kernel[(warps,)](
+        launch(
+            queue_kernel,
+            warps,
             bits[rows],
             None if request.lengths is None else request.lengths[rows],
             lists,
@@ -119,18 +122,20 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
             group,
             size,
             buffer_size,
-            QUEUE=QUEUES.index(queue),
-            M=m,
-            ALIGNED=aligned,
-            BUFFER=BUFFERS.index(options.buffer),
-            LISTS=len(sizes) - 1,
-            HAS_LENGTHS=request.lengths is not None,
-            CHECK_NAN=len(sizes) == 1 and request.check_nan and form.infinite > 0,
-            COUNT=request.counters is not None,
-            INFINITE=form.infinite,
-            LARGEST=request.largest,
-            WIDE=form.wide,
-            num_warps=1,
+            constants={
+                "QUEUE": QUEUES.index(queue),
+                "M": m,
+                "ALIGNED": aligned,
+                "BUFFER": BUFFERS.index(options.buffer),
+                "LISTS": len(sizes) - 1,
+                "HAS_LENGTHS": request.lengths is not None,
+                "CHECK_NAN": len(sizes) == 1 and request.check_nan and (form.infinite > 0),
+                "COUNT": request.counters is not None,
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "WIDE": form.wide,
+            },
+            warps=1,
         )
         counted.add_(counts.sum(dim=(0, 2)))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tonari.select.keys import FORMATS, as_bits
+from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import Survivors, answer_from_survivors, network_size
 
@@ -60,7 +61,9 @@ def select_on_gpu(request: Request) -> Answer:
             rows = slice(begin, min(begin + step, survivors.rows.stop))
             here = slice(begin - survivors.rows.start, rows.stop - survivors.rows.start)
             count = rows.stop - rows.start
-            quick_kernel[(count,)](
+            launch(
+                quick_kernel,
+                count,
                 bits[rows],
                 None if request.lengths is None else request.lengths[rows],
                 torch.empty((count, 2, n), dtype=bits.dtype, device=bits.device),
@@ -76,16 +79,18 @@ def select_on_gpu(request: Request) -> Answer:
                 n,
                 request.k,
                 capacity,
-                HAS_LENGTHS=request.lengths is not None,
-                COUNT=request.counters is not None,
-                CHECK_NAN=request.check_nan and form.infinite > 0,
-                INFINITE=form.infinite,
-                LARGEST=request.largest,
-                WIDE=form.wide,
-                A=tile // (threads * run),
-                T=threads,
-                V=run,
-                num_warps=warps,
+                constants={
+                    "HAS_LENGTHS": request.lengths is not None,
+                    "COUNT": request.counters is not None,
+                    "CHECK_NAN": request.check_nan and form.infinite > 0,
+                    "INFINITE": form.infinite,
+                    "LARGEST": request.largest,
+                    "WIDE": form.wide,
+                    "A": tile // (threads * run),
+                    "T": threads,
+                    "V": run,
+                },
+                warps=warps,
             )
 
     answer = answer_from_survivors(request, capacity, narrow)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tonari.select.keys import FORMATS, as_bits
+from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import LARGEST_TILE, Survivors, answer_from_survivors, power_of_two
 
@@ -49,7 +50,9 @@ def select_on_gpu(request: Request) -> Answer:
 
     def narrow(survivors: Survivors) -> None:
         rows = survivors.rows
-        radix_kernel[(rows.stop - rows.start,)](
+        launch(
+            radix_kernel,
+            rows.stop - rows.start,
             bits[rows],
             None if request.lengths is None else request.lengths[rows],
             survivors.bits,
@@ -61,14 +64,16 @@ def select_on_gpu(request: Request) -> Answer:
             bits.shape[1],
             request.k,
             capacity,
-            HAS_LENGTHS=request.lengths is not None,
-            CHECK_NAN=request.check_nan and form.infinite > 0,
-            INFINITE=form.infinite,
-            LARGEST=request.largest,
-            WIDE=form.wide,
-            BITS=request.options.bits,
-            TILE=TILE,
-            num_warps=WARPS,
+            constants={
+                "HAS_LENGTHS": request.lengths is not None,
+                "CHECK_NAN": request.check_nan and form.infinite > 0,
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "WIDE": form.wide,
+                "BITS": request.options.bits,
+                "TILE": TILE,
+            },
+            warps=WARPS,
         )
 
     return answer_from_survivors(request, capacity, narrow)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tonari.select.keys import FORMATS, as_bits, keys_of
+from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 
 # Pairs that one program sorts, and that it holds in registers; beyond, a library's sort serves.
@@ -120,7 +121,9 @@ def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -
     capacity = survivors.bits.shape[1]
     size = network_size(request.k)
     warps = warps_for(max(power_of_two(capacity), size), form.wide)
-    finish_kernel[(len(survivors.bits),)](
+    launch(
+        finish_kernel,
+        len(survivors.bits),
         as_bits(request.values, request.dtype)[rows],
         survivors.bits,
         survivors.ids,
@@ -130,14 +133,16 @@ def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -
         request.values.stride(0),
         request.k,
         capacity,
-        **tile_of(capacity, warps),
-        SIZE=size,
-        SORTED=request.sorted,
-        MISSING=form.missing(request.largest),
-        INFINITE=form.infinite,
-        LARGEST=request.largest,
-        WIDE=form.wide,
-        num_warps=warps,
+        constants={
+            **tile_of(capacity, warps),
+            "SIZE": size,
+            "SORTED": request.sorted,
+            "MISSING": form.missing(request.largest),
+            "INFINITE": form.infinite,
+            "LARGEST": request.largest,
+            "WIDE": form.wide,
+        },
+        warps=warps,
     )
 
 

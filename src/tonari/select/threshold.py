@@ -11,9 +11,9 @@ below and above the expected number of survivors:
 
     rank - z sqrt(rank) >= k n_S / n,      capacity = (most + z sqrt(most)) n / n_S        z = DEVIATIONS
 
-(any threshold that `rank` to `most` of the samples do not exceed will do, which saves steps of the search for it). A row
-outside that range, about one in 10^5, is answered by radix selection within the same kernels: the result is exact for
-every input, and nothing waits for the host.
+(any threshold that `rank` to `most` of the samples do not exceed will do, which saves steps of the search for it). A
+row outside that range, about one in 10^5, is answered by radix selection within the same kernels: the result is exact
+for every input, and nothing waits for the host.
 """
 
 from __future__ import annotations
@@ -363,7 +363,7 @@ class _Tally:
         self.thresholds: list[Any] = []
 
     def add(self, counts: Any, last: Any) -> None:
-        """Remember how many values were left of rows that share one buffer size, and the columns of their thresholds."""
+        """Remember how many values were left of some rows, and the columns of their thresholds."""
         if self.request.counters is not None:
             self.ratios.append(self.request.values.shape[1] / int(counts.max()))
             self.thresholds.append(last.reshape(-1))
