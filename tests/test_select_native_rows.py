@@ -374,6 +374,36 @@ def test_quick_partitions_as_the_paper_does(isa: str) -> None:
                 assert counted("quick", values, min(k, n), isa).examined == expected, (kind, n, k)
 
 
+def against_quick(n: int, k: int, passes: int) -> Array:
+    """A row whose sampled places hold its smallest values in every pass, so that hardly any go left."""
+    values = np.zeros(n, np.float32)
+    left, smallest = list(range(n)), 1
+    for step in range(passes):
+        count = len(left)
+        edges = [j * count // 64 for j in range(65)]
+        for j in range(64):
+            column = left[edges[j] + scattered(step * 64 + j, edges[j + 1] - edges[j])]
+            if values[column] == 0:
+                values[column], smallest = smallest, smallest + 1
+        mean = 64 * k / count
+        gone = int(mean + 2 * math.sqrt(mean * (1 - k / count)) + 1.5)
+        taken = set(sorted((c for c in left if values[c] > 0), key=lambda c: values[c])[:gone])
+        left, k = [c for c in left if c not in taken], k - gone
+    free = values == 0
+    values[free] = smallest + np.random.default_rng(8).permutation(n)[: free.sum()]
+    return values[None]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_quick_on_values_made_against_it(isa: str) -> None:
+    n, k = 20_000, 1000
+    values = against_quick(n, k, 6)
+    counters = _native.SelectCounters()
+    found, indices, _ = select(isa, "quick", values, "float32", k, counters=counters)
+    check(values, "float32", k, found, indices, expected_order(values, False))
+    assert 3 * n < counters.examined <= 4 * n  # four reads, and the rest is halved by keys
+
+
 def test_quick_reads_little_more_than_the_row() -> None:
     values = np.random.default_rng(4).random((60, 1 << 15), np.float32)
     for k in (10, 64, 1000):

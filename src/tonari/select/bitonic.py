@@ -123,7 +123,7 @@ def answer_by_sort(request: Request) -> Answer:
         survivors.bits.copy_(bits[rows])
         survivors.ids.copy_(columns.expand_as(survivors.ids))
         survivors.counts.copy_(torch.tensor(n) if request.lengths is None else request.lengths[rows])
-        if request.check_nan:
+        if survivors.nan_row is not None:
             real = columns < survivors.counts[:, None]
             strange = (real & (request.values[rows] != request.values[rows])).any(dim=1)
             numbers = torch.arange(rows.start, rows.stop, dtype=torch.int32, device=bits.device)
