@@ -1,7 +1,7 @@
 # make demo   builds tonari in .venv and makes the exact k-NN graph of 10,000 real descriptors
 # make test   builds tonari in .venv and passes the tests
 # make lint   ruff and mypy
-# make bench  the speed table of README, against faiss and scikit-learn
+# make bench  the speed tables of README, against faiss, scikit-learn, NumPy and PyTorch
 # Each sets up what it needs: python3 (3.10 or later), a C++20 compiler and a package index are enough.
 
 PYTHON ?= python3
@@ -25,6 +25,7 @@ lint: $(VENV)/.installed $(VENV)/.lint
 
 bench: $(VENV)/.installed $(VENV)/.bench
 	$(BIN)/python -m benchmarks run
+	$(BIN)/python -m benchmarks.select --bars --device cpu
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
