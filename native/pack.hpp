@@ -14,8 +14,11 @@ namespace tonari {
 
 class RowWriter;
 
+// Large memory comes from the operating system and goes back to it: malloc may keep what a thread frees, and then a
+// memory budget is overrun by what nobody holds.
 struct FreeBytes {
-  void operator()(std::byte* memory) const { std::free(memory); }
+  std::size_t mapped = 0;  // bytes; 0 for memory of malloc
+  void operator()(std::byte* memory) const;
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeBytes>;  // 64-byte aligned, zeroed
 

@@ -309,6 +309,25 @@ def test_samples_of_any_number(heap: bool) -> None:
                 check(values, "float32", k, found, indices, order)
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("largest", [False, True])
+def test_threshold_that_was_too_low(largest: bool, isa: str) -> None:
+    """The smallest value is the only small one and is sampled, so that fewer than k lie below the threshold."""
+    n, k, sampled = 65_536, 2, []
+    values = np.random.default_rng(9).random((40, n), np.float32) + 1
+    for row in range(len(values)):
+        part = row % 32  # of 32, with 16 samples each
+        sampled.append(part * n // 32 + scattered(row * 32 + part, n // 32 - 16 + 1) + 5)
+        values[row, [0, 40, n - 1]] = np.array([0xFFC00000], np.uint32).view(np.float32)  # NaN that is not counted
+    values[np.arange(40), sampled] = 0
+    if largest:
+        values = np.where(np.isnan(values), values, -values)
+    found, indices, nan_row = select(isa, "threshold", values, "float32", k, largest=largest, options={"heap": False})
+    np.testing.assert_array_equal(indices[:, 0], sampled)
+    check(values, "float32", k, found, indices, expected_order(values, largest), largest=largest)
+    assert nan_row == 0
+
+
 def test_all_float16() -> None:
     """Every bit pattern there is, in one row: infinities, both zeros, all NaNs and subnormal numbers."""
     values = np.random.default_rng(3).permutation(np.arange(2**16, dtype=np.uint16)).view(np.float16)[None]

@@ -57,7 +57,8 @@ class Options:
     Attributes
     ----------
     samples : int, optional
-        n_S. Default: 8k on the CPU, as the paper has it; by the rule above on a GPU.
+        n_S. Default on the CPU: 8k, as the paper has it, with finish="heap"; with "halving" at least 512 and at most a
+        16th of the row. On a GPU: by the rule above.
     batch : int, optional
         CPU: rows that are compacted into buffers of one size (size_qbatch). Default 16.
     finish : "heap" or "halving", optional
