@@ -87,14 +87,16 @@ class Workers:
                 self._stop.set()
                 raise
 
-        with ThreadPoolExecutor(min(self.threads, len(tasks))) as executor:
+        executor = ThreadPoolExecutor(min(self.threads, len(tasks)))
+        try:
             pending = {executor.submit(work) for _ in range(min(self.threads, len(tasks)))}
-            try:
-                while pending:
-                    pending = wait(pending, timeout=_WAKE_SECONDS).not_done
-            except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their slice
-                self._stop.set()
-                raise
+            while pending:
+                pending = wait(pending, timeout=_WAKE_SECONDS).not_done
+            executor.shutdown()
+        except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their slice
+            self._stop.set()
+            executor.shutdown()
+            raise
         for error in errors:
             if not isinstance(error, Stopped):
                 raise error
