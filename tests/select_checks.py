@@ -40,9 +40,16 @@ needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="torch and Triton are not
 interpreted = pytest.mark.skipif(not HAS_TORCH or HAS_CUDA, reason="Triton interprets where there is no CUDA device")
 
 
-def on_cuda(test: Any) -> Any:
-    """Mark a test that runs on a GPU."""
-    return pytest.mark.gpu(pytest.mark.skipif(not HAS_CUDA, reason="needs a CUDA device")(test))
+on_cuda = pytest.mark.skipif(not HAS_CUDA, reason="needs a CUDA device")
+# GPU kernels on a GPU, and in the interpreter where there is none.
+on_device = pytest.mark.parametrize(
+    "device", [pytest.param("cpu", marks=interpreted), pytest.param("cuda", marks=[pytest.mark.gpu, on_cuda])]
+)
+
+
+def on_gpu(test: Any) -> Any:
+    """Mark a test that runs on a GPU alone."""
+    return pytest.mark.gpu(on_cuda(test))
 
 
 # Options that change what a method does, on the CPU; `GPU_VARIANTS` are those of a GPU.
@@ -261,7 +268,8 @@ def _bits(selection: Selection, *, ordered: bool) -> Array:
     return np.take_along_axis(pairs, order[:, :, None], axis=1)
 
 
-def select_interpreted(
+def select_by_kernels(
+    device: str,
     method: str,
     values: Any,
     k: int,
@@ -273,17 +281,27 @@ def select_interpreted(
     counters: Counters | None = None,
     **options: Any,
 ) -> tuple[Selection, int | None]:
-    """Select with a GPU kernel in Triton's interpreter, and say which row has the first NaN."""
+    """Select by a method's GPU kernels, interpreted on "cpu"; the answer on the CPU, and the first row with NaN."""
     tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
     request = Request(
-        tensor,
+        tensor.to(device),
         str(tensor.dtype).removeprefix("torch."),
         k,
         make_options(method, options, "cuda"),
         largest=largest,
         sorted=sorted,
-        lengths=None if lengths is None else torch.from_numpy(np.asarray(lengths, np.int64)),
+        lengths=None if lengths is None else torch.from_numpy(np.asarray(lengths, np.int64)).to(device),
         counters=counters,
         check_nan=nan == "refuse" and tensor.dtype.is_floating_point,
     )
-    return select_on_gpu(method, request)
+    found, nan_row = select_on_gpu(method, request)
+    return Selection(found.values.cpu(), found.indices.cpu()), nan_row
+
+
+def check_kernels(device: str, method: str, values: Any, k: int, *, options: dict[str, Any], **arguments: Any) -> None:
+    """Check the answer of a method's GPU kernels to the last bit; `values` have no NaN."""
+    tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
+    found, nan_row = select_by_kernels(device, method, tensor, k, **options, **arguments)
+    ordered = arguments.pop("sorted", True)
+    assert_same(found, select_k_reference(tensor, k, **arguments), sorted=ordered)
+    assert nan_row is None, f"row {nan_row} is said to have NaN"

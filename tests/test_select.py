@@ -28,8 +28,8 @@ from select_checks import (
     interpreted,
     make,
     needs_torch,
-    on_cuda,
-    select_interpreted,
+    on_gpu,
+    select_by_kernels,
     some_lengths,
     variants,
 )
@@ -466,7 +466,7 @@ INTERPRETED = {name: options[:1] if name in QUEUES else options for name, option
 def test_interpreted_kernels(method: str, options: dict[str, Any]) -> None:
     rows, n, k = (33, 10, 3) if method in QUEUES else (2, 50, 7)  # 32 rows to a program, or 1
     values = make("zeros", rows, n, "bfloat16")
-    found, row = select_interpreted(method, values, k, largest=True, **options)
+    found, row = select_by_kernels("cpu", method, values, k, largest=True, **options)
     assert row is None
     assert_selection(found, values, k, largest=True)
 
@@ -476,20 +476,20 @@ def test_interpreted_kernels(method: str, options: dict[str, Any]) -> None:
 def test_interpreted_kernels_keep_to_lengths_and_find_nan(method: str) -> None:
     values = select_checks.torch.from_numpy(make("two_valued", 4, 12, "float64"))
     lengths = np.array([0, 12, 3, 9])
-    found, row = select_interpreted(method, values, 4, lengths=lengths, sorted=False)
+    found, row = select_by_kernels("cpu", method, values, 4, lengths=lengths, sorted=False)
     assert row is None
     assert_selection(found, values, 4, lengths=lengths, sorted=False)
     values[1, 11] = values[3, 8] = values[2, 3] = float("nan")
-    assert select_interpreted(method, values, 4, lengths=lengths)[1] == 1
+    assert select_by_kernels("cpu", method, values, 4, lengths=lengths)[1] == 1
     lengths[1] = 11
-    found, row = select_interpreted(method, values, 11, lengths=lengths, nan="last")
+    found, row = select_by_kernels("cpu", method, values, 11, lengths=lengths, nan="last")
     assert row is None
     assert_selection(found, values, 11, lengths=lengths, nan="last")
 
 
 @interpreted
 def test_interpreted_without_rows() -> None:
-    found, row = select_interpreted("radix", make("random", 0, 4, "float32"), 2)
+    found, row = select_by_kernels("cpu", "radix", make("random", 0, 4, "float32"), 2)
     assert (row, found.values.shape, found.indices.shape) == (None, (0, 2), (0, 2))
     assert found.indices.dtype == select_checks.torch.int32
 
@@ -504,7 +504,7 @@ def _to_cpu(found: Selection) -> Selection:
     return Selection(*(part.cpu() for part in found))
 
 
-@on_cuda
+@on_gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("method", "options"), variants(GPU_VARIANTS))
 def test_cuda_matrix(method: str, options: dict[str, Any], dtype: str) -> None:
@@ -519,7 +519,7 @@ def test_cuda_matrix(method: str, options: dict[str, Any], dtype: str) -> None:
         assert_selection(_to_cpu(found), values.cpu(), k, sorted=at != 5, **arguments)
 
 
-@on_cuda
+@on_gpu
 @pytest.mark.parametrize("method", METHODS)
 def test_cuda_shapes(method: str) -> None:
     for rows, n, k in ((0, 4, 2), (1, 1, 1), (31, 64, 64), (2, 100_000, 2000 if method != "insertion" else 100)):
@@ -528,7 +528,7 @@ def test_cuda_shapes(method: str) -> None:
         assert_selection(found, select_checks.torch.from_numpy(values), k)
 
 
-@on_cuda
+@on_gpu
 @pytest.mark.parametrize("method", METHODS)
 def test_cuda_layouts_and_nan(method: str) -> None:
     values = _to_cuda(make("random", 40, 60, "float32"))
@@ -548,7 +548,7 @@ def test_cuda_layouts_and_nan(method: str) -> None:
             tonari.select_k(values, 5, method=method, lengths=given_as)
 
 
-@on_cuda
+@on_gpu
 def test_cuda_takes_no_threads() -> None:
     with pytest.raises(ValueError, match="threads=2: values are on cuda:0"):
         tonari.select_k(_to_cuda(make("random", 2, 3, "float32")), 1, threads=2)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import select_checks
-from select_checks import assert_same, make, on_cuda, some_lengths, variants
+from select_checks import assert_same, make, on_gpu, some_lengths, variants
 
 import tonari
 from tonari import _native
@@ -175,7 +175,7 @@ def test_threshold_reports_equations_3_and_4() -> None:
     assert 0 < counters.threshold_ratio < more.threshold_ratio <= 1
 
 
-@on_cuda
+@on_gpu
 @pytest.mark.parametrize(("method", "options"), variants({method: COUNTED[method][::9] for method in MODELS}))
 def test_cuda_counters(method: str, options: dict[str, Any]) -> None:
     for dtype in ("float32", "float64"):

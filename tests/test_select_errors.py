@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import select_checks
-from select_checks import interpreted, make, needs_torch, select_interpreted
+from select_checks import interpreted, make, needs_torch, select_by_kernels
 
 import tonari
 from tonari import arrays
@@ -200,14 +200,14 @@ def test_tensors_that_are_refused() -> None:
 def test_options_of_the_cpu_on_a_gpu() -> None:
     for options in ({"batch": 8}, {"finish": "heap"}):
         with pytest.raises(TypeError, match=r"has no option (batch|finish) on cuda; it has samples"):
-            select_interpreted("threshold", X, 2, **options)
+            select_by_kernels("cpu", "threshold", X, 2, **options)
 
 
 @interpreted
 def test_a_gpu_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", None)
     with pytest.raises(ImportError, match=r"needs Triton: pip install 'tonari\[gpu\]'"):
-        select_interpreted("radix", X, 2)
+        select_by_kernels("cpu", "radix", X, 2)
 
 
 def test_border_gives_what_kernels_read() -> None:

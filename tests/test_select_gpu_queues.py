@@ -14,23 +14,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from select_checks import DTYPES, FLOATS, HAS_CUDA, HAS_TORCH, assert_same, interpreted, make, needs_torch, some_lengths
+from select_checks import (
+    DTYPES,
+    HAS_TORCH,
+    assert_same,
+    make,
+    needs_torch,
+    on_device,
+    select_by_kernels,
+    some_lengths,
+)
 
-from tonari.select import Counters, Selection, queues
-from tonari.select.gpu import select_on_gpu
+from tonari.select import Counters, queues
 from tonari.select.methods import make_options
 from tonari.select.reference import select_k_reference
-from tonari.select.request import Request
 
 if HAS_TORCH:
     import torch
 
 LANES = 32
-
-on_cuda = [pytest.mark.gpu, pytest.mark.skipif(not HAS_CUDA, reason="needs a CUDA device")]
-on_device = pytest.mark.parametrize(
-    "device", [pytest.param("cpu", marks=interpreted), pytest.param("cuda", marks=on_cuda)]
-)
 
 QUEUES: list[tuple[str, dict[str, Any]]] = [
     ("insertion", {}),
@@ -47,42 +49,11 @@ BUFFERS: list[dict[str, Any]] = [
 PARTITIONS: list[dict[str, Any]] = [{}, {"group": 3}]
 
 
-def select(
-    device: str,
-    method: str,
-    values: Any,
-    k: int,
-    *,
-    largest: bool = False,
-    sorted: bool = True,
-    lengths: Any = None,
-    nan: str = "refuse",
-    counters: Counters | None = None,
-    **options: Any,
-) -> tuple[Selection, int | None]:
-    """Select by the method's kernels on a device; the first row with NaN beside the answer, which is on the CPU."""
-    tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    request = Request(
-        tensor.to(device),
-        dtype,
-        k,
-        make_options(method, options, "cuda"),
-        largest=largest,
-        sorted=sorted,
-        lengths=None if lengths is None else torch.from_numpy(lengths).to(device),
-        counters=counters,
-        check_nan=nan == "refuse" and dtype in FLOATS,
-    )
-    found, nan_row = select_on_gpu(method, request)
-    return Selection(found.values.cpu(), found.indices.cpu()), nan_row
-
-
 def check(device: str, method: str, values: Any, k: int, *, sorted: bool = True, **arguments: Any) -> Counters:
     """Compare answer and counters with the model's; the counters."""
     tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
     counters, expected = Counters(), Counters()
-    found, nan_row = select(device, method, values, k, sorted=sorted, counters=counters, **arguments)
+    found, nan_row = select_by_kernels(device, method, values, k, sorted=sorted, counters=counters, **arguments)
     truth = select_k_reference(tensor, k, method=method, lanes=LANES, counters=expected, **arguments)
     assert_same(found, truth, sorted=sorted)
     assert nan_row is None
@@ -157,9 +128,9 @@ def test_nan_is_last_and_its_first_row_told(device: str, group: int | None) -> N
     values[4, 2] = values[2, 9] = values[5, :] = np.nan
     for largest in (False, True):
         check(device, "insertion", values, 4, largest=largest, nan="last", group=group)
-    assert select(device, "insertion", values, 1, group=group)[1] == 2
+    assert select_by_kernels(device, "insertion", values, 1, group=group)[1] == 2
     lengths = np.array([10, 10, 9, 10, 2, 0])  # no NaN is within them
-    assert select(device, "insertion", values, 1, lengths=lengths, largest=True, group=group)[1] is None
+    assert select_by_kernels(device, "insertion", values, 1, lengths=lengths, largest=True, group=group)[1] is None
 
 
 @on_device
@@ -188,7 +159,7 @@ def test_insertion_counts_of_random_rows(device: str) -> None:
     """Figure 5: the place of the j-th smallest is written with probability min(1, j / i) at the i-th value."""
     rows, n, k = 16, 16, 4
     counters = Counters()
-    select(device, "insertion", np.random.default_rng(0).random((rows, n)), k, counters=counters)
+    select_by_kernels(device, "insertion", np.random.default_rng(0).random((rows, n)), k, counters=counters)
     j, i = np.arange(k, 0, -1)[:, None], np.arange(1, n + 1)
     chance = np.minimum(1, j / i)
     deviation = np.sqrt(rows * (chance * (1 - chance)).sum(axis=1))
@@ -221,11 +192,11 @@ def test_rows_at_any_distance(device: str) -> None:
     values = wide[1:8:2, 3:15]
     values[:] = torch.from_numpy(make("random", 4, 12, "float32"))
     assert_same(
-        select(device, "heap", values, 3, group=3)[0],
+        select_by_kernels(device, "heap", values, 3, group=3)[0],
         select_k_reference(values.contiguous(), 3, method="heap", group=3),
     )
     same = values[:1].expand(4, 12)
-    assert_same(select(device, "heap", same, 3)[0], select_k_reference(same.contiguous(), 3))
+    assert_same(select_by_kernels(device, "heap", same, 3)[0], select_k_reference(same.contiguous(), 3))
 
 
 @on_device
@@ -236,7 +207,7 @@ def test_rows_in_several_launches(device: str, monkeypatch: pytest.MonkeyPatch) 
     values = make("random", rows, n, "float32")
     check(device, "heap", values, 2, group=2, lengths=some_lengths(rows, n))
     values[[LANES + 1, LANES + 2], 0] = np.nan
-    assert select(device, "insertion", values, 1)[1] == LANES + 1
+    assert select_by_kernels(device, "insertion", values, 1)[1] == LANES + 1
 
 
 @pytest.mark.parametrize(

@@ -16,23 +16,22 @@ import pytest
 from select_checks import (
     DTYPES,
     FLOATS,
-    HAS_CUDA,
     HAS_TORCH,
     MAKERS,
     assert_same,
-    interpreted,
+    check_kernels,
     make,
     needs_torch,
-    on_cuda,
+    on_device,
+    on_gpu,
+    select_by_kernels,
     some_lengths,
 )
 
-from tonari.select import Counters, Selection, bitonic, hierarchical, quick, survivors
-from tonari.select.gpu import select_on_gpu
+from tonari.select import Counters, bitonic, hierarchical, quick, survivors
 from tonari.select.hierarchical import list_sizes
 from tonari.select.methods import make_options
 from tonari.select.reference import select_k_reference
-from tonari.select.request import Request
 
 if HAS_TORCH:
     import torch
@@ -66,14 +65,6 @@ if HAS_TORCH:
         tl.store(out_ids_ptr + left, ids)
 
 
-on_device = pytest.mark.parametrize(
-    "device",
-    [
-        pytest.param("cpu", marks=interpreted),
-        pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not HAS_CUDA, reason="needs a CUDA device")]),
-    ],
-)
-
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("bitonic", {}),
     ("quick", {"unit": "warp"}),
@@ -97,47 +88,6 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(quick, "TILES", {"warp": (128, 1), "block": (512, 2)})
     monkeypatch.setattr(hierarchical, "BUILD_TILE", 256)
     monkeypatch.setattr(hierarchical, "BUILD_WIDTH", 64)
-
-
-def select(
-    device: str,
-    method: str,
-    values: Any,
-    k: int,
-    *,
-    largest: bool = False,
-    sorted: bool = True,
-    lengths: Any = None,
-    nan: str = "refuse",
-    counters: Counters | None = None,
-    **options: Any,
-) -> tuple[Selection, int | None]:
-    """Select by the method's kernels on a device; the first row with NaN beside the answer, which is on the CPU."""
-    tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    request = Request(
-        tensor.to(device),
-        dtype,
-        k,
-        make_options(method, options, "cuda"),
-        largest=largest,
-        sorted=sorted,
-        lengths=None if lengths is None else torch.from_numpy(lengths).to(device),
-        counters=counters,
-        check_nan=nan == "refuse" and dtype in FLOATS,
-    )
-    found, nan_row = select_on_gpu(method, request)
-    return Selection(found.values.cpu(), found.indices.cpu()), nan_row
-
-
-def check(
-    device: str, method: str, values: Any, k: int, *, options: dict[str, Any], sorted: bool = True, **arguments: Any
-) -> None:
-    """Compare an answer with a stable sort's."""
-    tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
-    found, nan_row = select(device, method, tensor, k, sorted=sorted, **options, **arguments)
-    assert_same(found, select_k_reference(tensor.cpu(), k, **arguments), sorted=sorted)
-    assert nan_row is None
 
 
 def run_network(device: str, which: int, keys: Any, ids: Any, k: int, descending: bool) -> tuple[Any, Any]:
@@ -193,14 +143,14 @@ def test_values_made_to_hurt(device: str, maker: str, method: str, options: dict
         "lengths": some_lengths(rows, n, offset) if rows > 1 else None,
     }
     values = make(maker, rows, n, DTYPES[offset % len(DTYPES)], offset)
-    check(device, method, values, k, options=options, sorted=offset % 5 > 0, **arguments)
+    check_kernels(device, method, values, k, options=options, sorted=offset % 5 > 0, **arguments)
 
 
 @on_device
 @every_method
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (33, 1), (100, 100), (130, 129)])
 def test_least_and_greatest_k(device: str, n: int, k: int, method: str, options: dict[str, Any]) -> None:
-    check(device, method, make("two_valued", 2, n, "float64", n), k, options=options)
+    check_kernels(device, method, make("two_valued", 2, n, "float64", n), k, options=options)
 
 
 @on_device
@@ -210,7 +160,7 @@ def test_slots_that_fill_up(device: str, group: int, maker: str) -> None:
     """More members at or below the bound than there are slots; groups that are longer than a tile."""
     values = make(maker, 2, 2100, "float32")
     lengths = np.array([2100, 1837])
-    check(device, "hierarchical", values, 40, options={"group": group}, lengths=lengths)
+    check_kernels(device, "hierarchical", values, 40, options={"group": group}, lengths=lengths)
 
 
 @on_device
@@ -220,8 +170,8 @@ def test_bitonic_in_parts(device: str, dtype: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(bitonic, "PROGRAMS", 8)
     monkeypatch.setattr(bitonic, "PART_TILES", 1)
     values = make("leading_bits", 2, 450, dtype)
-    check(device, "bitonic", values, 40, options={})
-    check(device, "bitonic", values, 3, options={}, lengths=np.array([70, 1]), largest=True)
+    check_kernels(device, "bitonic", values, 40, options={})
+    check_kernels(device, "bitonic", values, 3, options={}, lengths=np.array([70, 1]), largest=True)
 
 
 @on_device
@@ -231,13 +181,13 @@ def test_k_beyond_a_network(device: str, dtype: str, method: str, monkeypatch: p
     for module in (survivors, bitonic, hierarchical):
         monkeypatch.setattr(module, "LARGEST_NETWORK", 8)
     values = make("infinities", 3, 50, dtype)
-    check(device, method, values, 20, options={})
-    check(device, method, values, 20, options={}, lengths=np.array([50, 12, 0]), largest=True)
+    check_kernels(device, method, values, 20, options={})
+    check_kernels(device, method, values, 20, options={}, lengths=np.array([50, 12, 0]), largest=True)
     if dtype in FLOATS:
         values[1, 3] = values[2, 30] = float("nan")
-        assert select(device, method, values, 20)[1] == 1
-        assert select(device, method, values, 20, lengths=np.array([50, 3, 31]))[1] == 2
-        check(device, method, values, 20, options={}, nan="last")
+        assert select_by_kernels(device, method, values, 20)[1] == 1
+        assert select_by_kernels(device, method, values, 20, lengths=np.array([50, 3, 31]))[1] == 2
+        check_kernels(device, method, values, 20, options={}, nan="last")
 
 
 @on_device
@@ -246,11 +196,13 @@ def test_nan_is_last_and_its_first_row_told(device: str, method: str, options: d
     values = make("random", 4, 140, "float16")
     values[2, 20] = values[1, 139] = values[3, :] = np.nan
     values[2, 21] = -values[2, 20]  # NaN of either sign
-    check(device, method, values, 4, options=options, nan="last", largest=True)
+    check_kernels(device, method, values, 4, options=options, nan="last", largest=True)
     for k in (3, 5) if method == "hierarchical" else (3,):  # groups of 32: with a list of minima, and without
-        assert select(device, method, values[1:], k, **options)[1] == 0
+        assert select_by_kernels(device, method, values[1:], k, **options)[1] == 0
         for end, row in ((20, None), (21, 1)):
-            assert select(device, method, values[1:], k, lengths=np.array([139, end, 0]), **options)[1] == row
+            assert (
+                select_by_kernels(device, method, values[1:], k, lengths=np.array([139, end, 0]), **options)[1] == row
+            )
 
 
 @on_device
@@ -259,10 +211,10 @@ def test_rows_at_any_distance(device: str, method: str, options: dict[str, Any])
     wide = torch.zeros((7, 231))
     values = wide[1:6:2, 3:220]
     values[:] = torch.from_numpy(make("random", 3, 217, "float32"))
-    found, _ = select(device, method, values, 9, **options)
+    found, _ = select_by_kernels(device, method, values, 9, **options)
     assert_same(found, select_k_reference(values.contiguous(), 9))
     same = values[:1].expand(2, 217)
-    found, _ = select(device, method, same, 9, **options)
+    found, _ = select_by_kernels(device, method, same, 9, **options)
     assert_same(found, select_k_reference(same.contiguous(), 9))
 
 
@@ -273,9 +225,9 @@ def test_rows_in_several_launches(device: str, method: str, monkeypatch: pytest.
     monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
     monkeypatch.setattr(quick, "SCRATCH_BYTES", 1)
     values = make("random", 3, 150, "float32")
-    check(device, method, values, 4, options={}, lengths=np.array([0, 150, 99]))
+    check_kernels(device, method, values, 4, options={}, lengths=np.array([0, 150, 99]))
     values[1, 5] = values[2, 6] = np.nan
-    assert select(device, method, values, 4)[1] == 1
+    assert select_by_kernels(device, method, values, 4)[1] == 1
 
 
 @on_device
@@ -295,7 +247,7 @@ def test_hierarchical_examines_what_its_model_does(device: str, n: int, k: int, 
     for maker, lengths in (("random", None), ("equal", np.array([0, n, n // 3]))):
         counters, expected = Counters(), Counters()
         values = torch.from_numpy(make(maker, 3, n, "float32"))
-        found, _ = select(device, "hierarchical", values, k, lengths=lengths, counters=counters, **options)
+        found, _ = select_by_kernels(device, "hierarchical", values, k, lengths=lengths, counters=counters, **options)
         model = {"group": hierarchical.Options().group} | options
         truth = select_k_reference(
             values, k, method="hierarchical", lengths=lengths, counters=expected, lanes=1, **model
@@ -310,7 +262,7 @@ def examined(device: str, values: Any, k: int, unit: str) -> int:
     """Values that quick selection partitions, of an answer that is right."""
     counters = Counters()
     tensor = torch.from_numpy(values)
-    found, _ = select(device, "quick", tensor, k, unit=unit, counters=counters)
+    found, _ = select_by_kernels(device, "quick", tensor, k, unit=unit, counters=counters)
     assert_same(found, select_k_reference(tensor, k))
     assert counters.examined is not None
     return counters.examined
@@ -342,14 +294,14 @@ def test_quick_with_a_sample_that_misleads(device: str, dtype: str) -> None:
     assert examined(device, equal, n // 2, "warp") < 4 * n
 
 
-@on_cuda
+@on_gpu
 @every_method
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_long_rows(dtype: str, method: str, options: dict[str, Any]) -> None:
     for rows, n, k in ((64, 5000, 600), (64, 5003, 17), (3, 300_000, 64), (2, 300_001, 2048), (2, 20_000, 4096)):
         for maker in ("random", "ascending", "descending", "equal", "two_valued", "leading_bits"):
-            check("cuda", method, make(maker, rows, n, dtype), k, options=options, largest=k == 17)
-    check("cuda", method, make("random", 2, 70_000, dtype), 30_000, options=options)
+            check_kernels("cuda", method, make(maker, rows, n, dtype), k, options=options, largest=k == 17)
+    check_kernels("cuda", method, make("random", 2, 70_000, dtype), 30_000, options=options)
 
 
 @pytest.mark.parametrize(

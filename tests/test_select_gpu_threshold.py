@@ -1,0 +1,265 @@
+"""Thresholds and radix selection on a GPU, and what becomes of the pairs that they leave.
+
+Without a CUDA device the same tests run in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from select_checks import (
+    DTYPES,
+    FLOATS,
+    HAS_TORCH,
+    MAKERS,
+    assert_same,
+    check_kernels,
+    make,
+    needs_torch,
+    on_device,
+    select_by_kernels,
+    some_lengths,
+)
+
+from tonari.select import Counters, keys, survivors, threshold
+from tonari.select.launching import _special
+from tonari.select.methods import make_options
+from tonari.select.reference import select_k_reference
+from tonari.select.request import Request
+
+if HAS_TORCH:
+    import torch
+
+# Rows that streaming has to cut into several tiles, and that the sample leaves well below half of.
+LONG = 2600
+STREAMED = ["random", "ascending", "descending", "equal", "two_valued", "leading_bits", "zeros", "infinities"]
+
+
+@pytest.fixture
+def always_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row is short enough to be held in registers."""
+    monkeypatch.setattr(threshold, "LARGEST_RESIDENT", 0)
+
+
+@on_device
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("method", ["threshold", "radix"])
+def test_values_made_to_hurt(device: str, method: str, maker: str) -> None:
+    """Each on a shape, a dtype and with flags of its own; threshold holds such rows in registers."""
+    at = list(MAKERS).index(maker) + len(method)
+    n, k = [(301, 20), (150, 40), (517, 5)][at % 3]
+    lengths = some_lengths(3, n, at) if at % 4 < 2 else None
+    arguments: dict[str, Any] = {"largest": at % 2 == 1, "lengths": lengths, "sorted": at % 5 > 0}
+    check_kernels(device, method, make(maker, 3, n, DTYPES[at % len(DTYPES)], at), k, options={}, **arguments)
+
+
+@on_device
+@pytest.mark.parametrize("method", ["threshold", "radix"])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (33, 1), (100, 100), (130, 129)])
+def test_least_and_greatest_k(device: str, n: int, k: int, method: str) -> None:
+    check_kernels(device, method, make("two_valued", 2, n, "float64", n), k, options={})
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("maker", STREAMED)
+def test_streamed_rows(device: str, maker: str) -> None:
+    """Sampled, compacted and answered; a row shorter than the buffer passes whole."""
+    at = list(MAKERS).index(maker)
+    assert threshold.shape_for_sample(LONG, 12, 512) is not None
+    for dtype, largest in ((DTYPES[at % len(DTYPES)], False), ("float32", True)):
+        values = make(maker, 2, LONG, dtype, at)
+        check_kernels(device, "threshold", values, 12, options={"samples": 512}, largest=largest)
+    lengths = np.array([LONG - 1, 40])
+    check_kernels(device, "threshold", make(maker, 2, LONG, "float32"), 50, options={"samples": 512}, lengths=lengths)
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_many_programs_sample(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
+    assert shape is not None
+    assert shape.parts == 2
+    values = np.concatenate([make(maker, 1, 2 * LONG, dtype) for maker in ("random", "descending")])
+    check_kernels(device, "threshold", values, 5, options={"samples": 1024})
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize(
+    ("rank", "capacity"), [pytest.param(1, 256, id="too low"), pytest.param(200, 64, id="too high")]
+)
+def test_thresholds_that_miss(
+    device: str, rank: int, capacity: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer survivors than k, or more than there is room for: radix selection answers such a row."""
+    shape = threshold.Shape(samples=512, parts=1, rank=rank, most=rank, capacity=capacity)
+    monkeypatch.setattr(threshold, "shape_for_sample", lambda *_: shape)
+    values = torch.from_numpy(make("random", 2, LONG, dtype))
+    for largest in (False, True):
+        counters = Counters()
+        found, nan_row = select_by_kernels(
+            device, "threshold", values, 60, samples=512, largest=largest, counters=counters
+        )
+        assert counters.compression_ratio is not None
+        left = LONG / counters.compression_ratio  # of the row of which most was left
+        assert left < 60 if rank == 1 else left > capacity
+        assert_same(found, select_k_reference(values, 60, largest=largest))
+        assert nan_row is None
+
+
+@on_device
+def test_survivors_beyond_their_room_are_only_counted(device: str) -> None:
+    values = torch.from_numpy(make("random", 2, 700, "float32")).to(device)
+    request = Request(values, "float32", 5, make_options("threshold", {}, "cuda"))
+    everything = torch.full((2,), 2**31 - 1, dtype=torch.int32, device=device)
+    counts = torch.zeros_like(everything)
+    bits, ids = (torch.full((3, 64), -7, dtype=torch.int32, device=device) for _ in range(2))
+    threshold._compact(
+        request, keys.as_bits(values, "float32"), None, everything, everything, bits[:2], ids[:2], counts, None, 0
+    )
+    assert counts.tolist() == [700, 700]
+    for row, found in enumerate(ids[:2].long()):
+        assert len(set(found.tolist())) == 64
+        assert torch.equal(bits[row].view(torch.float32), values[row, found])
+    assert (torch.stack([bits[2], ids[2]]) == -7).all()
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("order", ["random", "ascending", "descending"])
+def test_what_a_sample_leaves(device: str, order: str) -> None:
+    """Equations 3 and 4 from the values themselves: of 1..n the threshold is also how many are left."""
+    values = np.tile(np.arange(1, LONG + 1, dtype=np.float32), (2, 1))
+    if order == "random":
+        values = np.random.default_rng(0).permuted(values, axis=1)
+    elif order == "descending":
+        values = values[:, ::-1].copy()
+    shape = threshold.shape_for_sample(LONG, 30, 512)
+    assert shape is not None
+    counters = Counters()
+    found, _ = select_by_kernels(device, "threshold", values, 30, samples=512, counters=counters)
+    assert found.values[:, -1].tolist() == [30, 30]
+    assert counters.examined == values.size
+    assert counters.compression_ratio is not None
+    assert counters.threshold_ratio is not None
+    most_left = LONG / counters.compression_ratio
+    assert most_left == pytest.approx(round(most_left))
+    assert 30 <= round(most_left) <= shape.capacity  # the sample served, whatever the order
+    # Both rows' thresholds are at most that, and the larger of them is that.
+    assert 30 / most_left <= counters.threshold_ratio <= (30 / most_left + 1) / 2
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize(
+    ("samples", "parts", "most"),
+    [
+        pytest.param(512, 1, 40, id="one program"),
+        pytest.param(512, 1, 47, id="any of eight ranks"),
+        pytest.param(1024, 2, 40, id="two programs"),
+    ],
+)
+def test_a_sample_that_is_the_row(
+    device: str, samples: int, parts: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its threshold has the rank that was asked for, and just what does not exceed it is left."""
+    n = samples * parts
+    shape = threshold.Shape(samples=samples, parts=parts, rank=40, most=most, capacity=64)
+    monkeypatch.setattr(threshold, "shape_for_sample", lambda *_: shape)
+    for values in (np.random.default_rng(n).permutation(n), np.zeros(n, np.int64)):
+        counters = Counters()
+        tensor = torch.from_numpy(values[None].astype(np.int32))
+        found, _ = select_by_kernels(device, "threshold", tensor, 30, samples=512, counters=counters)
+        assert_same(found, select_k_reference(tensor, 30))
+        assert counters.compression_ratio is not None
+        assert 40 <= round(n / counters.compression_ratio, 6) <= most
+
+
+@on_device
+@pytest.mark.parametrize("bits", [1, 5, 8, 11])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_digits_of_any_width(device: str, dtype: str, bits: int) -> None:
+    """Keys of both signs; equal ones, which only the digits of the index tell apart."""
+    values = np.concatenate([make(maker, 1, 700, dtype) for maker in ("random", "two_valued")])
+    check_kernels(device, "radix", values, 300, options={"bits": bits})
+
+
+@on_device
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_k_beyond_a_network(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a network orders is left to a library's sort."""
+    monkeypatch.setattr(survivors, "LARGEST_NETWORK", 16)
+    values = make("zeros", 3, 90, dtype)
+    for largest in (False, True):
+        check_kernels(device, "radix", values, 40, options={}, largest=largest, lengths=np.array([90, 39, 0]))
+
+
+@on_device
+@pytest.mark.parametrize("method", ["threshold", "radix"])
+def test_rows_in_blocks(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scratch for some of the rows at a time, and NaN in a row of the second block."""
+    monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
+    values = make("random", 67, 60, "float32")
+    check_kernels(device, method, values[:35], 7, options={})
+    values[[41, 66], 3] = np.nan
+    assert select_by_kernels(device, method, values, 7)[1] == 41
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+def test_nan_in_streamed_rows(device: str) -> None:
+    for dtype in ("float32", "float16", "float64"):
+        for largest, column in ((False, LONG - 1), (True, 5)):
+            values = make("random", 3, LONG, dtype)
+            values[1, column] = values[2, 7] = np.nan
+            assert select_by_kernels(device, "threshold", values, 7, samples=512, largest=largest)[1] == 1
+            arguments: dict[str, Any] = {"largest": largest, "nan": "last"}
+            check_kernels(device, "threshold", values[1:], 7, options={"samples": 512}, **arguments)
+
+
+@needs_torch
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_keys_order_as_values_do(dtype: str, largest: bool) -> None:
+    tensor = torch.cat([torch.as_tensor(make(maker, 1, 200, dtype)) for maker in ("random", "infinities", "zeros")], 1)
+    missing = keys.FORMATS[dtype].missing(largest)
+    assert (keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest) <= missing).all()
+    if dtype in FLOATS:  # of either sign, and last in both orders
+        tensor[0, 3], tensor[0, 400] = float("nan"), -float("nan")
+    found = keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest).numpy()[0]
+    numbers = tensor.double().numpy()[0]
+    order = np.argsort(-numbers if largest else numbers, kind="stable")
+    np.testing.assert_array_equal(np.argsort(found, kind="stable"), order)
+
+
+def test_samples_follow_their_rule() -> None:
+    """k and the capacity lie so many standard deviations from the expected number of survivors."""
+    for n, k, samples in ((2**15, 64, 1024), (2**20, 10, 4096), (2**17, 1000, 4096)):
+        shape = threshold.shape_for_sample(n, k, samples)
+        assert shape is not None
+        spread = threshold.DEVIATIONS * np.sqrt([shape.rank, shape.most])
+        assert shape.rank - spread[0] >= k * samples / n
+        assert shape.capacity >= max(k, (shape.most + spread[1]) * n / samples)
+        assert shape.samples * shape.parts == samples
+    assert threshold.shape_for_sample(1000, 400, 512) is None  # half of the row would be left
+
+
+def test_what_a_compiled_variant_depends_on() -> None:
+    assert len({_special(number) for number in (1, 16, 17, 2**40, 2**40 + 1)}) == 5
+    assert _special(3) == _special(5)
+    assert _special(None) is None
+
+
+@needs_torch
+def test_what_a_compiled_variant_depends_on_in_a_tensor() -> None:
+    row = torch.zeros(40, dtype=torch.int32)
+    aligned = -row.data_ptr() % 16 // 4
+    assert _special(row[aligned:]) != _special(row[aligned + 1 :])
+    assert _special(row[aligned:]) == _special(row[aligned + 4 :])
+    assert _special(row[aligned:]) != _special(row.view(torch.float32)[aligned:])
