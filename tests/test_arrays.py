@@ -14,7 +14,6 @@ import pytest
 from tonari.arrays import (
     ACCEPTED,
     as_rows,
-    check_device,
     check_k,
     check_nonnegative,
     check_output_path,
@@ -210,10 +209,43 @@ def test_tensors(torch: Any) -> None:
     back = like("torch", x)
     assert isinstance(back, torch.Tensor)
     assert np.shares_memory(back.numpy(), x)
-    with pytest.raises(ValueError, match=r"points: is on cuda:1, and this build searches on the CPU; use .cpu\(\)"):
+    with pytest.raises(ValueError, match=r"points: is on cuda:1, but has to be in host memory here; use .cpu\(\)"):
         as_rows(_Tensor(x, "float32", "cuda:1"), "points")
+    with pytest.raises(ValueError, match=r"points: is on mps:0; only host memory and CUDA devices .*use .cpu\(\)"):
+        as_rows(_Tensor(x, "float32", "mps:0"), "points")
     with pytest.raises(TypeError, match=r"bfloat16 is not searched.*\.to\(torch.float32\)"):
         as_rows(_Tensor(None, "bfloat16"), "points")
+
+
+class _HostArray:
+    """An array of a library that speaks DLPack, in host memory, as JAX's are on a machine without a GPU."""
+
+    def __init__(self, array: Any) -> None:
+        self._array, self.dtype, self.shape = array, array.dtype, array.shape
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self._array
+
+
+def test_host_memory_of_other_libraries_is_read_as_numpy() -> None:
+    x = np.ones((3, 2), np.float16)
+    assert np.shares_memory(as_rows(_HostArray(x), "points"), x)
+    assert kind_of(_HostArray(x)) == "numpy"
+
+
+def test_records_are_named() -> None:
+    with pytest.raises(TypeError, match="points: a record is not searched"):
+        as_rows(np.zeros((2, 2), [("a", "f4")]), "points")
+
+
+def test_values_can_be_left_to_others() -> None:
+    x = np.full((3, 2), np.nan, np.float32)
+    assert as_rows(x, "points", check_values=False) is not None
+    with pytest.raises(ValueError, match="row 0"):
+        as_rows(x, "points")
 
 
 def test_torch_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,17 +255,6 @@ def test_torch_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert like("numpy", x) is x
     as_rows(x, "points")
     assert "torch" not in sys.modules
-
-
-def test_check_device() -> None:
-    check_device("cpu")
-    check_device("auto")
-    for device in ("cuda", "cuda:1"):
-        with pytest.raises(ValueError, match="this build has no GPU engine"):
-            check_device(device)
-    for device in ("gpu", "CPU", None, 0, "cudafoo"):
-        with pytest.raises(ValueError, match='expected "cpu" or "auto"'):
-            check_device(device)
 
 
 def test_check_threads() -> None:

@@ -23,8 +23,8 @@ from select_checks import (
     some_lengths,
 )
 
+from tonari.launching import _special
 from tonari.select import Counters, keys, survivors, threshold
-from tonari.select.launching import _special
 from tonari.select.methods import make_options
 from tonari.select.reference import select_k_reference
 from tonari.select.request import Request

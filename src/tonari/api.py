@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari import arrays
 from tonari._native import exact_values
-from tonari.exact import PreparedPoints, search_prepared
+from tonari.engines import Engine, engine_for
 from tonari.graph import KNNGraph
 from tonari.metrics import get_metric
 from tonari.planning import Plan, check_method
-from tonari.planning import plan as make_plan
 from tonari.progress import ProgressLike
-from tonari.results import Neighbors, index_dtype
+from tonari.results import Neighbors
+
+if TYPE_CHECKING:
+    from tonari.planning_gpu import GpuPlan
 
 
 def search(
@@ -25,54 +27,63 @@ def search(
     *,
     metric: str = "euclidean",
     method: str = "auto",
-    device: str = "auto",
+    device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
-    plan: Plan | None = None,
+    plan: Plan | GpuPlan | None = None,
 ) -> Neighbors:
     """Find the k nearest points of every query, exactly.
 
     Parameters
     ----------
     queries : array of shape (m, d)
-        float32, float16, float64, uint8 or int8. NumPy arrays, memory maps, torch tensors on the CPU; strided and
-        read-only input is fine.
+        float32, float16, float64, uint8 or int8. NumPy arrays, memory maps, torch tensors and JAX arrays in host
+        memory; on CUDA torch tensors, CuPy and JAX arrays and whatever else speaks DLPack. Strided and read-only
+        input is fine.
     points : array of shape (n, d)
+        In the same memory as the queries, unless `device` names CUDA: then host memory is copied there.
     k : int
         Neighbours per query, 1 to n.
     metric : str
         euclidean, sqeuclidean, cosine, correlation, inner_product, l1, linf or chi2.
     method : str
         "auto" or "exact".
-    device : str
-        "auto" or "cpu".
+    device : str or list of str
+        Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
+        current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
+        are divided.
     threads : int, optional
-        Default: the processors this process may use, or TONARI_NUM_THREADS.
+        On the CPU. Default: the processors this process may use, or TONARI_NUM_THREADS.
     memory : int or str, optional
-        Bytes that may be used beyond the input, such as "2GB"; kept by packing slice by slice.
+        Bytes that may be used beyond the input, such as "2GB"; kept by working slice by slice. On CUDA, bytes of each
+        device; default: what is free there.
     progress : None, bool or callable(done, total)
         None shows a bar on a terminal when the work takes over about two seconds.
-    plan : Plan, optional
-        A plan made by :func:`tonari.plan` for this problem, with overrides.
+    plan : Plan or GpuPlan, optional
+        A plan made by :func:`tonari.plan` for this problem and device, with overrides.
 
     Returns
     -------
     Neighbors(distances, indices)
-        Both of shape (m, k), on the input's side (torch in, torch out). distances: float32 (float64 when queries or
-        points are float64), unsquared for "euclidean"; similarity, descending, for "inner_product". indices: int32
-        below 2**31 points. Rows are ordered by (returned distance, index): ties go to the smaller index.
+        Both of shape (m, k), as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or JAX array on
+        CUDA in, the same on that device out, in the order of its stream and without a way through host memory.
+        distances: float32 (float64 when queries or points are float64), unsquared for "euclidean"; similarity,
+        descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by (returned distance,
+        index): ties go to the smaller index.
 
     Raises
     ------
     TypeError, ValueError
         For other dtypes, ranks, NaN or infinity (naming the first bad row), unequal widths, k out of range, an unknown
-        metric, method or device, a budget too small.
+        metric, method or device, a device that is not there, queries and points that lie apart, a budget too small.
+    ImportError
+        For CUDA without torch or Triton.
 
     Notes
     -----
     Low-precision products rank, exact float64 differences decide, and a bound on every rounding proves that no
-    neighbour was lost (docs/exactness.md). The answer does not depend on threads, batches or instruction set.
+    neighbour was lost (docs/exactness.md). The answer does not depend on threads, batches, instruction set or device.
 
     Examples
     --------
@@ -83,15 +94,14 @@ def search(
     ([[0.0, 5.0]], [[0, 1]])
     """
     check_method(method)
-    arrays.check_device(device)
-    kind = arrays.kind_of(queries)
-    base = _rows(points, "points", metric)
-    rows = _rows(queries, "queries", metric)
+    engine = engine_for(device, queries=queries, points=points)
+    base = engine.rows(points, "points", metric)
+    rows = engine.rows(queries, "queries", metric)
     arrays.same_width(rows, base)
     k = arrays.check_k(k, len(base), without_self=False)
-    chosen = _plan_for(base, rows, k, metric, threads=threads, memory=memory, plan=plan)
-    found, _ = search_prepared(rows, PreparedPoints(base, chosen, progress), chosen, progress=progress)
-    return Neighbors(*(arrays.like(kind, part) for part in found))
+    chosen = _plan_for(engine, base, rows, k, metric, threads=threads, memory=memory, plan=plan)
+    found = engine.search(rows, engine.prepare(base, chosen, progress), chosen, progress=progress)
+    return _on_side_of(queries, found)
 
 
 class Index:
@@ -115,37 +125,47 @@ class Index:
         *,
         metric: str = "euclidean",
         method: str = "auto",
-        device: str = "auto",
+        device: str | Sequence[str] = "auto",
         threads: int | None = None,
         memory: int | str | None = None,
         progress: ProgressLike = None,
     ) -> None:
         check_method(method)
-        arrays.check_device(device)
+        self._engine = engine_for(device, points=points)
         self.metric = get_metric(metric).name
         self._threads = arrays.check_threads(threads)
         self._memory = arrays.parse_memory(memory)
-        self._points = _rows(points, "points", self.metric)
+        self._points = self._engine.rows(points, "points", self.metric)
         self.n, self.d = self._points.shape
+        self._plan = None
         # What is packed does not depend on the searches to come.
-        plan = _plan_for(self._points, self._points[:1], 1, self.metric, threads=self._threads, memory=self._memory)
-        self._prepared = PreparedPoints(self._points, plan, progress)
+        self._plan = self._plan_for(self._points[:1], 1, self._threads)
+        self._prepared = self._engine.prepare(self._points, self._plan, progress)
 
     def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
-        """The k nearest points of every query; see :func:`search`."""
-        kind = arrays.kind_of(queries)
-        rows = _rows(queries, "queries", self.metric)
+        """The k nearest points of every query; see :func:`search`.
+
+        Queries in host memory are copied to the device that the points are on, and their results come back.
+        """
+        rows = self._engine.rows(queries, "queries", self.metric)
         arrays.same_width(rows, self._points)
         k = arrays.check_k(k, self.n, without_self=False)
-        threads = arrays.check_threads(threads) or self._threads
-        plan = _plan_for(self._points, rows, k, self.metric, threads=threads, memory=self._memory)
-        if not plan.resident:
-            self._prepared.release()
-        found, _ = search_prepared(rows, self._prepared, plan, progress=progress)
-        return Neighbors(*(arrays.like(kind, part) for part in found))
+        plan = self._plan_for(rows, k, arrays.check_threads(threads) or self._threads)
+        return _on_side_of(queries, self._engine.search(rows, self._prepared, plan, progress=progress))
+
+    def _plan_for(self, queries: Any, k: int, threads: int | None) -> Any:
+        return self._engine.plan(
+            self._points,
+            queries,
+            k,
+            self.metric,
+            threads=threads,
+            memory=self._memory,
+            prepared_by=self._plan,
+        )
 
     def __repr__(self) -> str:
-        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={self._points.dtype})"
+        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={arrays.name_of_dtype(self._points)})"
 
 
 def knn_graph(
@@ -155,11 +175,11 @@ def knn_graph(
     metric: str = "euclidean",
     method: str = "auto",
     include_self: bool = False,
-    device: str = "auto",
+    device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
-    plan: Plan | None = None,
+    plan: Plan | GpuPlan | None = None,
 ) -> KNNGraph:
     """Build the exact k-nearest-neighbour graph of a set of points.
 
@@ -186,61 +206,54 @@ def knn_graph(
     [1, 0, 1]
     """
     check_method(method)
-    arrays.check_device(device)
-    rows = _rows(points, "points", metric)
+    engine = engine_for(device, points=points)
+    rows = engine.rows(points, "points", metric)
     n = len(rows)
-    own = np.arange(n, dtype=np.int64)
     k = arrays.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
     if others == 0:
-        found = _nothing(rows)
+        found = engine.no_others(rows, metric)
     else:
-        chosen = _plan_for(rows, rows, others, metric, threads=threads, memory=memory, plan=plan, self_join=True)
-        prepared = PreparedPoints(rows, chosen, progress)
-        found, _ = search_prepared(rows, prepared, chosen, self_ids=own, progress=progress)
+        chosen = _plan_for(
+            engine, rows, rows, others, metric, threads=threads, memory=memory, plan=plan, self_join=True
+        )
+        prepared = engine.prepare(rows, chosen, progress)
+        found = engine.search(rows, prepared, chosen, self_join=True, progress=progress)
     if include_self:
-        found = _with_self(found, rows, own, metric)
+        found = _with_self(found, rows, metric)
+    if arrays.place_of(points, "points") is not None:
+        found = _on_side_of(points, found)
     return KNNGraph(
         indices=found.indices, distances=found.distances, metric=metric, method="exact", include_self=include_self
     )
 
 
-def _rows(x: Any, name: str, metric: str) -> npt.NDArray[Any]:
-    """Rows that the metric accepts."""
-    rows = arrays.as_rows(x, name)
-    if get_metric(metric).nonnegative:
-        arrays.check_nonnegative(rows, name)
-    return rows
+def _on_side_of(queries: Any, found: Neighbors) -> Neighbors:
+    """The answer as the kind of array that the queries are."""
+    side = arrays.side_of(queries, "queries")
+    return Neighbors(*(arrays.hand_back(part, side) for part in found))
 
 
 def _plan_for(
-    points: npt.NDArray[Any],
-    queries: npt.NDArray[Any],
+    engine: Engine,
+    points: Any,
+    queries: Any,
     k: int,
     metric: str,
     *,
     threads: int | None,
     memory: int | str | None,
-    plan: Plan | None = None,
+    plan: Plan | GpuPlan | None,
     self_join: bool = False,
-) -> Plan:
+) -> Any:
     """The caller's plan if there is one, refused where it was made for another problem; else a new one."""
-    n, d = points.shape
     if plan is None:
-        return make_plan(
-            n,
-            len(queries),
-            d,
-            k,
-            dtype=points.dtype,
-            metric=metric,
-            threads=threads,
-            memory=memory,
-            self_join=self_join,
-        )
+        return engine.plan(points, queries, k, metric, threads=threads, memory=memory, self_join=self_join)
     if threads is not None or memory is not None:
         raise ValueError("a plan has its own threads and memory: give them to tonari.plan, not beside plan=")
-    facts = {"n": n, "m": len(queries), "d": d, "k": k, "metric": metric, "dtype": points.dtype.name}
+    engine.check_plan(plan, points)
+    n, d = points.shape
+    facts = {"n": n, "m": len(queries), "d": d, "k": k, "metric": metric, "dtype": arrays.name_of_dtype(points)}
     for name, value in facts.items():
         if getattr(plan, name) != value:
             raise ValueError(
@@ -249,15 +262,15 @@ def _plan_for(
     return plan
 
 
-def _nothing(rows: npt.NDArray[Any]) -> Neighbors:
-    value = np.float64 if rows.dtype == np.float64 else np.float32
-    return Neighbors(np.empty((len(rows), 0), value), np.empty((len(rows), 0), index_dtype(len(rows))))
+def _with_self(found: Neighbors, rows: Any, metric: str) -> Neighbors:
+    """Each point put before its neighbours, beside the points."""
+    if not isinstance(rows, np.ndarray):
+        from tonari.exact.gpu.own import with_self
 
-
-def _with_self(found: Neighbors, rows: npt.NDArray[Any], own: npt.NDArray[np.int64], metric: str) -> Neighbors:
+        return with_self(found, rows, metric)
+    own = np.arange(len(rows), dtype=np.int64)[:, None]
     values = np.zeros((len(rows), 1))
     if metric == "inner_product":
-        exact_values(metric, rows, rows, own[:, None], values)
+        exact_values(metric, rows, rows, own, values)
     first = values.astype(found.distances.dtype)
-    ids = own[:, None].astype(found.indices.dtype)
-    return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))
+    return Neighbors(np.hstack([first, found.distances]), np.hstack([own.astype(found.indices.dtype), found.indices]))

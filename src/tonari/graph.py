@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import zipfile
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tonari import arrays
 from tonari.io._atomic import atomic
 from tonari.metrics import get_metric
 from tonari.quality import Recall, graph_recall
@@ -25,6 +27,10 @@ _VERSION = 1
 @dataclass(frozen=True, eq=False, repr=False)
 class KNNGraph:
     """The k nearest neighbours of each of n points among the others.
+
+    Arrays are NumPy's, or lie on CUDA: torch tensors, CuPy or JAX arrays, as :func:`tonari.knn_graph` makes of points
+    there. Of those only shapes and dtypes are checked, since to know their values would be to wait for the device;
+    :meth:`to_numpy` checks the rest.
 
     Attributes
     ----------
@@ -57,8 +63,8 @@ class KNNGraph:
     KNNGraph(n=2, k=1, metric='euclidean', method='brute')
     """
 
-    indices: npt.NDArray[Any]
-    distances: npt.NDArray[Any]
+    indices: Any
+    distances: Any
     metric: str
     method: str
     include_self: bool = False
@@ -67,15 +73,24 @@ class KNNGraph:
     def __post_init__(self) -> None:
         get_metric(self.metric)
         indices, distances = self.indices, self.distances
-        if indices.dtype not in (np.int32, np.int64) or distances.dtype not in (np.float32, np.float64):
+        dtypes = arrays.name_of_dtype(indices), arrays.name_of_dtype(distances)
+        if dtypes[0] not in ("int32", "int64") or dtypes[1] not in ("float32", "float64"):
             raise TypeError(
-                f"indices must be int32 or int64 and distances float32 or float64, "
-                f"got {indices.dtype} and {distances.dtype}"
+                f"indices must be int32 or int64 and distances float32 or float64, got {dtypes[0]} and {dtypes[1]}"
             )
-        if indices.ndim != 2 or indices.shape != distances.shape or 0 in indices.shape:
+        shapes = tuple(indices.shape), tuple(distances.shape)
+        if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
             raise ValueError(
-                f"indices and distances must be (n, k) alike and not empty, got {indices.shape} and {distances.shape}"
+                f"indices and distances must be (n, k) alike and not empty, got {shapes[0]} and {shapes[1]}"
             )
+        places = arrays.place_of(indices, "indices"), arrays.place_of(distances, "distances")
+        if places[0] != places[1]:
+            here, there = (place or "host memory" for place in places)
+            raise ValueError(f"indices are in {here} and distances in {there}: they must lie together")
+        if places[0] is not None:
+            return
+        if not isinstance(indices, np.ndarray) or not isinstance(distances, np.ndarray):
+            raise TypeError("indices and distances in host memory must be NumPy arrays; use .numpy()")
         outside = ((indices < -1) | (indices >= self.n)).any(axis=1)
         if outside.any():
             raise ValueError(f"row {outside.argmax()} has an index that is not within -1 and {self.n - 1}")
@@ -102,8 +117,22 @@ class KNNGraph:
         also += ", include_self=True" if self.include_self else ""
         return f"KNNGraph(n={self.n}, k={self.k}, metric={self.metric!r}, method={self.method!r}{also})"
 
+    def to_numpy(self) -> KNNGraph:
+        """The graph in NumPy arrays, copied from the device if it lies there; a graph that has them is its own.
+
+        >>> import numpy as np
+        >>> from tonari.graph import KNNGraph
+        >>> graph = KNNGraph(np.array([[1], [0]], np.int32), np.array([[2.5], [2.5]], np.float32), "l1", "brute")
+        >>> graph.to_numpy() is graph
+        True
+        """
+        if arrays.place_of(self.indices, "indices") is None:
+            return self
+        indices, distances = (arrays.to_host(part).numpy() for part in (self.indices, self.distances))
+        return dataclasses.replace(self, indices=indices, distances=distances)
+
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
-        """Measure a random sample of rows against the exact answer; see :func:`tonari.quality.graph_recall`."""
+        """Measure a random sample of rows, on the CPU, against the exact answer; see :mod:`tonari.quality`."""
         return graph_recall(self, points, sample=sample, seed=seed, threads=threads)
 
     def to_csr(
@@ -111,7 +140,8 @@ class KNNGraph:
     ) -> scipy.sparse.csr_matrix:
         """Export the graph as a SciPy matrix whose entry (i, j) is the distance from i to its neighbour j.
 
-        Distances of 0 are stored, missing neighbours are not. The matrix shares no memory with the graph.
+        Distances of 0 are stored, missing neighbours are not. The matrix shares no memory with the graph; one that lies
+        on CUDA is copied to host memory.
 
         Parameters
         ----------
@@ -147,7 +177,8 @@ class KNNGraph:
             raise ImportError("to_csr needs SciPy: pip install 'tonari[sparse]'") from error
         if order not in ("distance", "index"):
             raise ValueError(f'order={order!r}: expected "distance" or "index"')
-        indices, distances = self._with_self(self.include_self if include_self is None else include_self)
+        graph = self.to_numpy()
+        indices, distances = graph._with_self(self.include_self if include_self is None else include_self)
         present = indices >= 0
         # Entries can be more than 2**31 though points are fewer; SciPy narrows what fits in 32 bits.
         ends = np.cumsum(present.sum(axis=1, dtype=np.int64))
@@ -173,8 +204,10 @@ class KNNGraph:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to an uncompressed .npz file, whole or not at all; equal graphs give equal bytes.
 
-        NumPy alone reads it too: arrays ``indices`` and ``distances``, and ``about``, the rest as JSON text.
+        NumPy alone reads it too: arrays ``indices`` and ``distances``, and ``about``, the rest as JSON text. A graph on
+        CUDA is copied to host memory, and comes back from the file as NumPy arrays.
         """
+        graph = self.to_numpy()
         about = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -184,7 +217,7 @@ class KNNGraph:
             "seed": None if self.seed is None else int(self.seed),
         }
         with atomic(path) as file:
-            np.savez(file, about=np.array(json.dumps(about)), indices=self.indices, distances=self.distances)
+            np.savez(file, about=np.array(json.dumps(about)), indices=graph.indices, distances=graph.distances)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KNNGraph:

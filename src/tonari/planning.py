@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ from tonari import _native, arrays
 from tonari.memory import ELEMENT_BYTES, MIB, SURVIVOR_BYTES, TILE, Choice, Problem, join_row_bytes, padded, within
 from tonari.metrics import get_metric
 from tonari.pool import default_threads
+
+if TYPE_CHECKING:
+    from tonari.planning_gpu import GpuPlan
 
 # Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
 # and Ctrl-C answers; a multiple of every kernel's group of points.
@@ -136,8 +140,7 @@ class Plan:
         return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
 
     def __str__(self) -> str:
-        lines = [f"{name:>14}  {_shown(name, value)}" for name, value in self.as_dict().items()]
-        return "\n".join(lines)
+        return table(self.as_dict())
 
 
 def plan(
@@ -149,15 +152,16 @@ def plan(
     dtype: npt.DTypeLike = "float32",
     metric: str = "euclidean",
     method: str = "auto",
-    device: str = "auto",
+    device: Any = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     self_join: bool = False,
     **overrides: Any,
-) -> Plan:
+) -> Plan | GpuPlan:
     """Plan the exact search of the k nearest of n points for m queries in d dimensions.
 
-    A pure function of its arguments and the machine (its instruction sets, TONARI_ISA, TONARI_NUM_THREADS).
+    A pure function of its arguments and the machine: its instruction sets, TONARI_ISA, TONARI_NUM_THREADS, and the
+    free memory of its CUDA devices.
 
     Parameters
     ----------
@@ -165,21 +169,29 @@ def plan(
     dtype : dtype of the points
     metric : str
     method : "auto" or "exact"
-    device : "auto" or "cpu"
+    device : str or list of str
+        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are taken to
+        lie in host memory, from where they are copied.
     threads : int, optional
-        Default: the processors this process may use.
+        On the CPU. Default: the processors this process may use.
     memory : int or str, optional
-        Bytes beyond the input that may be used, such as "2GB".
+        Bytes beyond the input that may be used, such as "2GB"; on CUDA, bytes of each device.
     self_join : bool
         The queries are the points themselves, as in :func:`tonari.knn_graph`; then m is n and k at most n - 1.
     **overrides
-        isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, active_rows,
-        point_splits, adaptive or resident.
+        On the CPU isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, active_rows,
+        point_splits, adaptive or resident. On CUDA route, ladder, group, width, query_batch, query_slab or point_slab.
+
+    Returns
+    -------
+    Plan, or on CUDA a :class:`tonari.planning_gpu.GpuPlan`
 
     Raises
     ------
     ValueError
         For an impossible problem, override or budget, with the reason.
+    ImportError
+        For CUDA without torch or Triton.
 
     Examples
     --------
@@ -187,20 +199,46 @@ def plan(
     'exact'
     """
     check_method(method)
-    arrays.check_device(device)
-    get_metric(metric)
-    for name, value in (("n", n), ("m", m), ("d", d)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    if self_join and m != n:
-        raise ValueError(f"a self-join has as many queries as points, got m={m} and n={n}")
-    k = arrays.check_k(k, n - self_join, without_self=self_join)
-    kind = np.dtype(dtype)
-    if kind not in arrays.ACCEPTED:
-        raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(map(str, arrays.ACCEPTED))}")
-    unknown = set(overrides) - _OVERRIDES
-    if unknown:
-        raise ValueError(f"cannot override {', '.join(sorted(unknown))}; these can be: {', '.join(sorted(_OVERRIDES))}")
+    devices = arrays.devices_for(device)
+    if devices:
+        from tonari.planning_gpu import plan_on_gpu
+
+        check_no_threads(threads, devices)
+        return plan_on_gpu(
+            n,
+            m,
+            d,
+            k,
+            dtype=dtype,
+            metric=metric,
+            devices=devices,
+            memory=memory,
+            self_join=self_join,
+            host_points=True,
+            host_queries=True,
+            **overrides,
+        )
+    return plan_on_cpu(
+        n, m, d, k, dtype=dtype, metric=metric, threads=threads, memory=memory, self_join=self_join, **overrides
+    )
+
+
+def plan_on_cpu(
+    n: int,
+    m: int,
+    d: int,
+    k: int,
+    *,
+    dtype: npt.DTypeLike,
+    metric: str,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    self_join: bool = False,
+    **overrides: Any,
+) -> Plan:
+    """:func:`plan` for the CPU."""
+    kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
+    check_overrides(overrides, _OVERRIDES)
     count = arrays.check_threads(threads) or default_threads()
     budget = arrays.parse_memory(memory)
 
@@ -218,7 +256,7 @@ def plan(
 
     for name in ("query_block", "point_chunk", "capacity", "point_splits"):
         if name in overrides:
-            _check_whole(name, overrides[name], least=1)
+            check_whole(name, overrides[name], least=1)
     block = min(m, overrides.get("query_block", _query_block(m, k, count)))
     chunk = overrides.get("point_chunk", _point_chunk(n, d))
     if chunk % _GROUPS_FIT:
@@ -293,6 +331,36 @@ def check_method(method: str) -> None:
         raise ValueError(f"unknown method {method!r}; expected 'auto' or 'exact'")
 
 
+def check_problem(
+    n: int, m: int, d: int, k: int, *, dtype: npt.DTypeLike, metric: str, self_join: bool
+) -> tuple[np.dtype[Any], int]:
+    """Refuse a search that no device can do; the dtype and k that are left."""
+    get_metric(metric)
+    for name, value in (("n", n), ("m", m), ("d", d)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if self_join and m != n:
+        raise ValueError(f"a self-join has as many queries as points, got m={m} and n={n}")
+    k = arrays.check_k(k, n - self_join, without_self=self_join)
+    kind = np.dtype(dtype)
+    if kind not in arrays.ACCEPTED:
+        raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(map(str, arrays.ACCEPTED))}")
+    return kind, k
+
+
+def check_overrides(overrides: Collection[str], known: Collection[str]) -> None:
+    """Refuse what is no field that can be overridden."""
+    unknown = sorted(set(overrides) - set(known))
+    if unknown:
+        raise ValueError(f"cannot override {', '.join(unknown)}; these can be: {', '.join(sorted(known))}")
+
+
+def check_no_threads(threads: Any, devices: tuple[str, ...]) -> None:
+    """Refuse a number of threads for a search on CUDA."""
+    if arrays.check_threads(threads) is not None:
+        raise ValueError(f"threads={threads}: the search runs on {', '.join(devices)}; leave threads out")
+
+
 def chosen_isa() -> str:
     """The instruction set to use: TONARI_ISA if set, else the strongest that this machine has."""
     asked = os.environ.get("TONARI_ISA")
@@ -308,7 +376,8 @@ def kernel_name(metric: str, precision: str, isa: str) -> str:
     return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
 
 
-def _check_whole(name: str, value: Any, *, least: int) -> None:
+def check_whole(name: str, value: Any, *, least: int) -> None:
+    """Refuse an override that is not a whole number, or too small a one."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
@@ -347,8 +416,8 @@ def _query_block(m: int, k: int, threads: int) -> int:
 
 
 def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
-    _check_whole("sample_stride", stride, least=0)
-    _check_whole("sample_rank", rank, least=0)
+    check_whole("sample_stride", stride, least=0)
+    check_whole("sample_rank", rank, least=0)
     if (stride == 0) != (rank == 0):
         raise ValueError(
             f"sample_stride={stride} and sample_rank={rank}: a sample needs both, and 0 for both means no sample"
@@ -361,7 +430,7 @@ def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
 
 
 def _checked_active(active: Any, self_join: bool) -> int:
-    _check_whole("active_rows", active, least=0)
+    check_whole("active_rows", active, least=0)
     if active and (not self_join or active % JOIN_BLOCK):
         raise ValueError(f"active_rows={active}: expected a multiple of {JOIN_BLOCK}, and only for a self-join")
     return int(active)
@@ -390,6 +459,11 @@ def _sample(n: int, k: int) -> tuple[int, int]:
         return 0, 0
     expected = k / stride
     return stride, int(expected + 3.0 * expected**0.5 + 3.0)
+
+
+def table(fields: dict[str, Any]) -> str:
+    """The fields of a plan for people, one a line."""
+    return "\n".join(f"{name:>14}  {_shown(name, value)}" for name, value in fields.items())
 
 
 def _shown(name: str, value: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import exact
-from tonari.arrays import as_rows, check_nonnegative
+from tonari.arrays import as_rows, check_nonnegative, to_host
 from tonari.metrics import get_metric
 from tonari.reference import returned, values_at
 from tonari.results import Neighbors, first_repeated_row
@@ -74,7 +74,8 @@ def graph_recall(
         Its distances are not trusted: those of the points it lists are computed anew. Where self is column 0, it is
         left out and k is one less. Missing neighbours (-1) count as not found.
     points : array of shape (n, d)
-        The points that the graph is of.
+        The points that the graph is of. The measuring is done by the CPU: what lies on CUDA, graph or points, is
+        copied to host memory.
     sample : int
         Rows to draw, without putting back; all rows where there are no more than that.
     seed : int
@@ -101,7 +102,8 @@ def graph_recall(
     >>> graph_recall(nearest, points)  # point 2 is nearer to 1 than to 0
     Recall(by_index=0.75, by_distance=0.75, low=0.75, high=0.75, rows=4, k=1)
     """
-    x = as_rows(points, "points")
+    graph = graph.to_numpy()
+    x = as_rows(to_host(points), "points")
     metric = get_metric(graph.metric)
     if metric.nonnegative:
         check_nonnegative(x, "points")

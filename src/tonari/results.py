@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tonari import arrays
 from tonari.metrics import get_metric
 
 FloatArray: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
@@ -20,6 +21,8 @@ _MERGE_BLOCK = 1 << 20
 
 class Neighbors(NamedTuple):
     """The k nearest points of each of m queries.
+
+    Arrays as the queries were: of NumPy, torch, CuPy or JAX, in host memory or on CUDA.
 
     Attributes
     ----------
@@ -38,8 +41,8 @@ class Neighbors(NamedTuple):
     array([7], dtype=int32)
     """
 
-    distances: npt.NDArray[Any]
-    indices: npt.NDArray[Any]
+    distances: Any
+    indices: Any
 
 
 def index_dtype(n: int) -> np.dtype[Any]:
@@ -72,11 +75,13 @@ def merge_neighbors(
 
     Entries are ordered by (distance, index after the offset), so the result does not depend on the order of the
     parts and lists may be merged in stages. A part must list its own k nearest, or all its points where it has fewer.
+    Lists on one CUDA device are merged there.
 
     Parameters
     ----------
     parts : sequence of Neighbors, each of shape (m, k_i), all of one distance dtype
-        Entries with index -1 are missing; whatever their distance, they come last.
+        Entries with index -1 are missing; whatever their distance, they come last. On CUDA each row has to be in order,
+        as searches return it, with what is missing at its end.
     offsets : sequence of int
         ``offsets[i]`` is added to the indices of part i: the row at which that part of the points begins.
     k : int, optional
@@ -95,7 +100,8 @@ def merge_neighbors(
     TypeError
         An offset or k is not a whole number, or a part has other dtypes than Neighbors has.
     ValueError
-        Shapes or dtypes of the parts differ, a distance is NaN, k is out of range, or a row names a point twice.
+        Shapes, dtypes or devices of the parts differ, k is out of range, a distance is NaN, or a row names a point
+        twice. (The last two are not looked for on CUDA.)
 
     Examples
     --------
@@ -108,12 +114,19 @@ def merge_neighbors(
     """
     descending = get_metric(metric).descending
     shifts = [operator.index(offset) for offset in offsets]
+    if parts and arrays.side_of(parts[0].distances, "part 0") == ("torch", None):  # tensors in host memory
+        merged = merge_neighbors([Neighbors(*map(np.asarray, part)) for part in parts], shifts, k=k, metric=metric)
+        return Neighbors(*(arrays.like("torch", array) for array in merged))
     _check_parts(parts, shifts)
     width = sum(part.indices.shape[1] for part in parts)
     columns = max(part.indices.shape[1] for part in parts) if k is None else operator.index(k)
     if not 1 <= columns <= width:
         raise ValueError(f"k={columns}: the parts have {width} columns together, so k must be from 1 to {width}")
 
+    if arrays.place_of(parts[0].indices, "part 0") is not None:
+        from tonari.exact.gpu.merging import merge_on_device
+
+        return merge_on_device(parts, shifts, columns, metric)
     rows = len(parts[0].indices)
     distances = np.empty((rows, columns), parts[0].distances.dtype)
     indices = np.empty((rows, columns), _merged_dtype(parts, shifts))
@@ -146,23 +159,31 @@ def _check_parts(parts: Sequence[Neighbors], shifts: Sequence[int]) -> None:
     if len(parts) != len(shifts):
         raise ValueError(f"{len(parts)} parts need {len(parts)} offsets, got {len(shifts)}")
     first = parts[0]
+    home = arrays.place_of(first.distances, "part 0")
     for i, ((distances, indices), shift) in enumerate(zip(parts, shifts, strict=True)):
         if shift < 0:
             raise ValueError(f"offset {i} is {shift}: offsets must not be negative")
-        if distances.dtype not in (np.float32, np.float64) or indices.dtype not in (np.int32, np.int64):
+        dtypes = arrays.name_of_dtype(distances), arrays.name_of_dtype(indices)
+        if dtypes[0] not in ("float32", "float64") or dtypes[1] not in ("int32", "int64"):
             raise TypeError(
                 f"part {i}: distances must be float32 or float64 and indices int32 or int64, "
-                f"got {distances.dtype} and {indices.dtype}"
+                f"got {dtypes[0]} and {dtypes[1]}"
             )
-        if distances.ndim != 2 or distances.shape != indices.shape:
-            raise ValueError(
-                f"part {i}: distances and indices must be (m, k) alike, got {distances.shape} and {indices.shape}"
-            )
+        shapes = tuple(distances.shape), tuple(indices.shape)
+        if len(shapes[0]) != 2 or shapes[0] != shapes[1]:
+            raise ValueError(f"part {i}: distances and indices must be (m, k) alike, got {shapes[0]} and {shapes[1]}")
         if len(indices) != len(first.indices) or distances.dtype != first.distances.dtype:
             raise ValueError(
-                f"part {i} has {len(indices)} rows of {distances.dtype}, "
-                f"part 0 has {len(first.indices)} of {first.distances.dtype}: they must agree"
+                f"part {i} has {len(indices)} rows of {dtypes[0]}, part 0 has {len(first.indices)} of "
+                f"{arrays.name_of_dtype(first.distances)}: they must agree"
             )
+        for part in (distances, indices):
+            place = arrays.place_of(part, f"part {i}")
+            if place != home:
+                here, there = place or "host memory", home or "host memory"
+                raise ValueError(f"part {i} is in {here}, part 0 in {there}: they must lie together")
+        if home is not None:
+            continue
         nan = (np.isnan(distances) & (indices >= 0)).any(axis=1)
         if nan.any():
             raise ValueError(f"part {i}: row {int(nan.argmax())} has a NaN distance")

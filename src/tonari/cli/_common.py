@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tonari.arrays import check_output_path, parse_memory
+from tonari.arrays import check_output_path, parse_device, parse_memory
 from tonari.metrics import METRICS
 from tonari.planning import check_method
 
@@ -115,6 +115,15 @@ def _method(context: click.Context, parameter: click.Parameter, value: str) -> s
     return value
 
 
+def _device(context: click.Context, parameter: click.Parameter, value: str) -> str | list[str]:
+    device = value.split(",") if "," in value else value
+    try:
+        parse_device(device)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    return device
+
+
 def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> None:
     if count:  # Program.main takes the handler away again
         handler = logging.StreamHandler(sys.stderr)
@@ -148,11 +157,21 @@ metric_option = click.option(
 method_option = click.option(
     "--method", default="auto", show_default=True, callback=_method, help='"exact", or "auto" to leave the choice.'
 )
+device_option = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    callback=_device,
+    help='Where to search: "cpu" (so does "auto"), "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
+)
 threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), help="Default: all processors this process may use."
+    "--threads", type=click.IntRange(min=1), help="On the CPU; default: all processors this process may use."
 )
 memory_option = click.option(
-    "--memory", metavar="SIZE", callback=_memory, help='Memory beyond the input, such as "2GB" or "512MiB".'
+    "--memory",
+    metavar="SIZE",
+    callback=_memory,
+    help='Memory beyond the input, on a GPU that of each, such as "2GB" or "512MiB".',
 )
 progress_option = click.option(
     "--progress/--no-progress", default=None, help="A bar on stderr; by default on a terminal, for longer work."

@@ -19,6 +19,7 @@ from tonari.cli import _common
 @_common.method_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
 @_common.key_option
+@_common.device_option
 @_common.threads_option
 @_common.memory_option
 @_common.progress_option
@@ -33,6 +34,7 @@ def graph(
     method: str,
     include_self: bool,
     key: str | None,
+    device: str | list[str],
     threads: int | None,
     memory: int | None,
     progress: bool | None,
@@ -54,6 +56,7 @@ def graph(
         metric=metric,
         method=method,
         include_self=include_self,
+        device=device,
         threads=threads,
         memory=memory,
         progress=progress,

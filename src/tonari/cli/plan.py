@@ -22,6 +22,7 @@ def _precisions(context: click.Context, parameter: click.Parameter, value: str |
 @_common.metric_option
 @_common.method_option
 @_common.key_option
+@_common.device_option
 @_common.threads_option
 @_common.memory_option
 @_common.json_option
@@ -38,6 +39,12 @@ def _precisions(context: click.Context, parameter: click.Parameter, value: str |
 @click.option("--point-splits", type=click.IntRange(min=1), help="Override: parts of the points searched side by side.")
 @click.option("--adaptive/--no-adaptive", default=None, help="Override: whether first blocks may change the precision.")
 @click.option("--resident/--no-resident", default=None, help="Override: whether packed points stay in memory.")
+@click.option("--route", help="GPU override: resident, streamed or screened.")
+@click.option("--group", type=click.IntRange(min=1), help="GPU override: points per group, 8, 16 or 32.")
+@click.option("--width", type=click.IntRange(min=1), help="GPU override: groups of a row that are refined.")
+@click.option("--query-batch", type=click.IntRange(min=1), help="GPU override: queries whose minima are held at once.")
+@click.option("--query-slab", type=click.IntRange(min=1), help="GPU override: queries on the device at once.")
+@click.option("--point-slab", type=click.IntRange(min=1), help="GPU override: points on the device at once.")
 def plan(
     points: Path,
     k: int,
@@ -45,6 +52,7 @@ def plan(
     metric: str,
     method: str,
     key: str | None,
+    device: str | list[str],
     threads: int | None,
     memory: int | None,
     as_json: bool,
@@ -58,6 +66,7 @@ def plan(
     Example:
       tonari plan points.fbin -k 10 --memory 2GB
       tonari plan points.fbin -k 10 --queries 10000 --json
+      tonari plan points.fbin -k 10 --device cuda
     """
     described = io.describe(points, key=key)
     made = planning.plan(
@@ -68,6 +77,7 @@ def plan(
         dtype=described.dtype,
         metric=metric,
         method=method,
+        device=device,
         threads=threads,
         memory=memory,
         self_join=queries is None,

@@ -24,6 +24,7 @@ from tonari.results import Neighbors
 @_common.method_option
 @_common.key_option
 @click.option("--queries-key", help='The same for QUERIES; in HDF5 "test" by default.')
+@_common.device_option
 @_common.threads_option
 @_common.memory_option
 @_common.progress_option
@@ -39,6 +40,7 @@ def search(
     method: str,
     key: str | None,
     queries_key: str | None,
+    device: str | list[str],
     threads: int | None,
     memory: int | None,
     progress: bool | None,
@@ -63,6 +65,7 @@ def search(
         k,
         metric=metric,
         method=method,
+        device=device,
         threads=threads,
         memory=memory,
         progress=progress,

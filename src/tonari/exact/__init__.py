@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tonari.exact.engine import search_prepared
 from tonari.exact.prepared import PreparedPoints
 from tonari.exact.report import Report
-from tonari.planning import plan as make_plan
+from tonari.planning import plan_on_cpu
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors
 
@@ -53,7 +53,7 @@ def neighbors(
     Neighbors
         distances and indices of shape (m, k), ordered by (returned distance, index).
     """
-    plan = make_plan(
+    plan = plan_on_cpu(
         len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, threads=threads, memory=memory
     )
     prepared = PreparedPoints(points, plan, progress)

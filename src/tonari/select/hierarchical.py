@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.launching import launch
 from tonari.select.bitonic import answer_by_sort
 from tonari.select.keys import FORMATS, as_bits
-from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import LARGEST_NETWORK, Survivors, answer_from_survivors, power_of_two, warps_for
 

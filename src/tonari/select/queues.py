@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.launching import launch
 from tonari.select.hierarchical import build_lists, list_sizes
 from tonari.select.keys import FORMATS, as_bits
-from tonari.select.launching import launch
 from tonari.select.request import Answer, Counters, Request
 from tonari.select.survivors import Survivors, answer_from_survivors
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tonari.launching import launch
 from tonari.select.keys import FORMATS, as_bits
-from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import Survivors, answer_from_survivors, network_size
 

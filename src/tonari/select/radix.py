@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tonari.launching import launch
 from tonari.select.keys import FORMATS, as_bits
-from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import LARGEST_TILE, Survivors, answer_from_survivors, power_of_two
 

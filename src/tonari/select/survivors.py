@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tonari.launching import launch
 from tonari.select.keys import FORMATS, as_bits, keys_of
-from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 
 # Pairs that one program sorts, and that it holds in registers; beyond, a library's sort serves.

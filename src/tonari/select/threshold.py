@@ -23,9 +23,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.launching import launch
 from tonari.select import radix
 from tonari.select.keys import FORMATS, as_bits
-from tonari.select.launching import launch
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import (
     LARGEST_NETWORK,

@@ -8,35 +8,48 @@ from __future__ import annotations
 
 from typing import Any
 
-# (kernel, device, constants, warps, registers, what is special about each argument) -> (compiled, constants in order)
+# (kernel, device, constants, options, what is special about each argument) -> (compiled, constants in order)
 _compiled: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
 
 
 def launch(
-    kernel: Any, programs: int, *arguments: Any, constants: dict[str, Any], warps: int, registers: int | None = None
+    kernel: Any,
+    programs: int,
+    *arguments: Any,
+    constants: dict[str, Any],
+    warps: int,
+    registers: int | None = None,
+    stages: int | None = None,
+    fused: bool = True,
 ) -> None:
     """Run `programs` programs of a kernel whose constants follow its other arguments.
 
     Parameters
     ----------
     kernel : triton.JITFunction
-    arguments : tensors, ints or None, in the kernel's order
+    arguments : tensors, tensor descriptors, ints or None, in the kernel's order; the first is no number
     constants : its tl.constexpr arguments by name
     warps : int
     registers : int, optional
         Most registers per thread.
+    stages : int, optional
+        Depth of the loads' pipeline; default: Triton's own.
+    fused : bool
+        Whether a * b + c may be rounded once; the reference's bits need twice.
     """
     if programs == 0:
         return
     if not hasattr(kernel, "device_caches"):  # Triton's interpreter
         kernel[(programs,)](*arguments, **constants, num_warps=warps)
         return
-    device = arguments[0].device.index
-    key = (kernel, device, *constants.values(), warps, registers, *map(_special, arguments))
+    first = arguments[0]
+    device = getattr(first, "base", first).device.index
+    key = (kernel, device, *constants.values(), warps, registers, stages, fused, *map(_special, arguments))
     known = _compiled.get(key)
     if known is None:
-        limit = {} if registers is None else {"maxnreg": registers}
-        compiled = kernel[(programs,)](*arguments, **constants, num_warps=warps, **limit)
+        options = {"maxnreg": registers, "num_stages": stages, "enable_fp_fusion": None if fused else False}
+        given = {name: option for name, option in options.items() if option is not None}
+        compiled = kernel[(programs,)](*arguments, **constants, num_warps=warps, **given)
         order = tuple(constants[name] for name in kernel.arg_names[len(arguments) :])
         _compiled[key] = compiled, order
         return
@@ -45,9 +58,11 @@ def launch(
 
 
 def _special(argument: Any) -> Any:
-    """What Triton compiles a variant for: type and alignment of a tensor, and 1, 16 or large among whole numbers."""
+    """What Triton compiles a variant for: types, alignments, blocks of descriptors, and 1, 16 or large among numbers."""
     if argument is None:
         return None
     if isinstance(argument, int):
         return argument == 1, argument % 16 == 0, -(2**31) <= argument < 2**31
+    if hasattr(argument, "block_shape"):
+        return argument.base.dtype, *argument.block_shape
     return argument.dtype, argument.data_ptr() % 16 == 0

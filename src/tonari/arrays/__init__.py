@@ -1,0 +1,55 @@
+"""The border: what callers hand in is checked here once, so that nothing inside has to ask again.
+
+    arguments.py     k, threads, memory, output paths
+    kinds.py         which library an array belongs to, and where it lies
+    rows.py          points and queries in host memory
+    device_rows.py   points and queries on CUDA, and results on their way back
+    devices.py       the argument `device`: where a search runs
+    values.py        NaN, infinity and what else no row may hold, wherever it was found
+    selected.py      matrices for k-selection
+
+Every message names the argument, says what came and what was expected, and gives the nearest fix.
+"""
+
+from tonari.arrays.arguments import (
+    check_flag,
+    check_k,
+    check_output_path,
+    check_threads,
+    parse_memory,
+)
+from tonari.arrays.device_rows import Side, as_device_rows, as_tensor, hand_back, side_of, to_host
+from tonari.arrays.devices import devices_for, parse_device
+from tonari.arrays.kinds import kind_of, like, name_of_dtype, place_of
+from tonari.arrays.rows import ACCEPTED, as_rows, same_width
+from tonari.arrays.selected import SELECTED, as_lengths, as_values
+from tonari.arrays.values import LARGEST_FLOAT64, check_flags, check_nonnegative
+
+__all__ = [
+    "ACCEPTED",
+    "LARGEST_FLOAT64",
+    "SELECTED",
+    "Side",
+    "as_device_rows",
+    "as_lengths",
+    "as_rows",
+    "as_tensor",
+    "as_values",
+    "check_flag",
+    "check_flags",
+    "check_k",
+    "check_nonnegative",
+    "check_output_path",
+    "check_threads",
+    "devices_for",
+    "hand_back",
+    "kind_of",
+    "like",
+    "name_of_dtype",
+    "parse_device",
+    "parse_memory",
+    "place_of",
+    "same_width",
+    "side_of",
+    "to_host",
+]

@@ -1,0 +1,130 @@
+"""Where a verb runs: the CPU's engine and the GPU's (engines_gpu.py) under the same few names.
+
+So each verb is written once, and what only a GPU needs is imported when one is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import arrays
+from tonari.exact import PreparedPoints, search_prepared
+from tonari.metrics import get_metric
+from tonari.planning import Plan, plan_on_cpu
+from tonari.progress import ProgressLike
+from tonari.results import Neighbors, index_dtype
+
+if TYPE_CHECKING:
+    from tonari.planning_gpu import GpuPlan
+
+
+class Engine(Protocol):
+    """What a verb asks of the place where it runs.
+
+    Rows are checked arrays: NumPy in host memory, tensors on CUDA.
+    """
+
+    def rows(self, x: Any, name: str, metric: str) -> Any:
+        """Rows that the engine and the metric accept."""
+
+    def plan(
+        self,
+        points: Any,
+        queries: Any,
+        k: int,
+        metric: str,
+        *,
+        threads: int | None,
+        memory: int | str | None,
+        self_join: bool = False,
+        prepared_by: Any = None,
+    ) -> Any:
+        """A plan for this search; `prepared_by`: the plan by which the points were prepared before."""
+
+    def check_plan(self, plan: Plan | GpuPlan, points: Any) -> None:
+        """Refuse a plan that was made for another place."""
+
+    def prepare(self, points: Any, plan: Any, progress: ProgressLike) -> Any:
+        """Points made ready for searches."""
+
+    def search(
+        self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
+    ) -> Neighbors:
+        """The answer, beside the queries: NumPy arrays in host memory or tensors on their device."""
+
+    def no_others(self, rows: Any, metric: str) -> Neighbors:
+        """Lists of no neighbours, beside the rows, whose values are sound then."""
+
+
+def engine_for(device: Any, **given: Any) -> Engine:
+    """The engine for an argument `device` and arrays by their names; see :func:`tonari.arrays.devices_for`."""
+    devices = arrays.devices_for(device, **given)
+    if not devices:
+        return CpuEngine()
+    from tonari.engines_gpu import GpuEngine
+
+    return GpuEngine(devices)
+
+
+class CpuEngine:
+    """Searches on the CPU."""
+
+    def rows(self, x: Any, name: str, metric: str) -> npt.NDArray[Any]:
+        rows = arrays.as_rows(x, name)
+        if get_metric(metric).nonnegative:
+            arrays.check_nonnegative(rows, name)
+        return rows
+
+    def plan(
+        self,
+        points: npt.NDArray[Any],
+        queries: npt.NDArray[Any],
+        k: int,
+        metric: str,
+        *,
+        threads: int | None,
+        memory: int | str | None,
+        self_join: bool = False,
+        prepared_by: Plan | None = None,
+    ) -> Plan:
+        n, d = points.shape
+        return plan_on_cpu(
+            n,
+            len(queries),
+            d,
+            k,
+            dtype=points.dtype,
+            metric=metric,
+            threads=threads,
+            memory=memory,
+            self_join=self_join,
+        )
+
+    def check_plan(self, plan: Plan | GpuPlan, points: Any) -> None:
+        if not isinstance(plan, Plan):
+            devices = plan.devices[0] if len(plan.devices) == 1 else list(plan.devices)
+            raise ValueError(f"the plan was made for {', '.join(plan.devices)}: pass device={devices!r} with it")
+
+    def prepare(self, points: npt.NDArray[Any], plan: Plan, progress: ProgressLike) -> PreparedPoints:
+        return PreparedPoints(points, plan, progress)
+
+    def search(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: PreparedPoints,
+        plan: Plan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        if not plan.resident:
+            prepared.release()
+        own = np.arange(len(queries), dtype=np.int64) if self_join else None
+        return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
+
+    def no_others(self, rows: npt.NDArray[Any], metric: str) -> Neighbors:
+        value = np.float64 if rows.dtype == np.float64 else np.float32
+        return Neighbors(np.empty((len(rows), 0), value), np.empty((len(rows), 0), index_dtype(len(rows))))

@@ -1,0 +1,97 @@
+"""The GPU's engine as the verbs use it (engines.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari import arrays
+from tonari.engines import CpuEngine
+from tonari.exact.gpu import own, run
+from tonari.metrics import get_metric
+from tonari.planning import Plan, check_no_threads
+from tonari.planning_gpu import GpuPlan, free_memory, plan_on_gpu
+from tonari.progress import ProgressLike
+from tonari.results import Neighbors
+
+
+class GpuEngine:
+    """Searches on one or several CUDA devices.
+
+    Values are looked at by the kernels that pack the rows, so NaN and the like are refused at the end of a search.
+    """
+
+    def __init__(self, devices: tuple[str, ...]) -> None:
+        self.devices = devices
+
+    def rows(self, x: Any, name: str, metric: str) -> Any:
+        get_metric(metric)
+        place = arrays.place_of(x, name)
+        if place is None:
+            return arrays.as_rows(x, name, check_values=False)
+        if place not in self.devices:
+            raise ValueError(f"{name}: is on {place}, but the points are on {', '.join(self.devices)}; copy it there")
+        return arrays.as_device_rows(x, name)
+
+    def plan(
+        self,
+        points: Any,
+        queries: Any,
+        k: int,
+        metric: str,
+        *,
+        threads: int | None,
+        memory: int | str | None,
+        self_join: bool = False,
+        prepared_by: GpuPlan | None = None,
+    ) -> GpuPlan:
+        check_no_threads(threads, self.devices)
+        n, d = points.shape
+        free = free_memory(self.devices)
+        same: dict[str, Any] = {}
+        if prepared_by is not None:
+            same = {"route": prepared_by.route, "point_slab": prepared_by.point_slab}
+            if prepared_by.route != "streamed":  # what is held already can be had again
+                free += prepared_by.packed_bytes + prepared_by.copied_bytes
+        return plan_on_gpu(
+            n,
+            len(queries),
+            d,
+            k,
+            dtype=arrays.name_of_dtype(points),
+            metric=metric,
+            devices=self.devices,
+            memory=memory,
+            self_join=self_join,
+            host_points=isinstance(points, np.ndarray),
+            host_queries=isinstance(queries, np.ndarray),
+            query_dtype=arrays.name_of_dtype(queries),
+            free_bytes=free,
+            **same,
+        )
+
+    def check_plan(self, plan: Plan | GpuPlan, points: Any) -> None:
+        made_for = plan.devices if isinstance(plan, GpuPlan) else (plan.device,)
+        if made_for != self.devices:
+            raise ValueError(
+                f"the plan was made for {', '.join(made_for)}, but this search runs on {', '.join(self.devices)}"
+            )
+        if isinstance(plan, GpuPlan) and plan.route == "screened" and not isinstance(points, np.ndarray):
+            raise ValueError(
+                "the plan's route is 'screened', which refines from host memory: the points are on a device"
+            )
+
+    def prepare(self, points: Any, plan: GpuPlan, progress: ProgressLike) -> Any:
+        return run.prepare(points, plan, progress)
+
+    def search(
+        self, queries: Any, prepared: Any, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+    ) -> Neighbors:
+        return run.search(queries, prepared, plan, self_join=self_join, progress=progress)
+
+    def no_others(self, rows: Any, metric: str) -> Neighbors:
+        if isinstance(rows, np.ndarray):
+            on_cpu = CpuEngine()
+            return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
+        return own.no_others(rows, metric)

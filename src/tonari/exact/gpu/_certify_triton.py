@@ -1,0 +1,96 @@
+"""The certificate of a row: is everything that was left out worse than the k-th returned value, beyond doubt?
+
+    proved = next_minimum > T(kth)
+
+T is `Bounds::threshold_from_value` of native/bounds.cpp, which docs/exactness.md derives (Lemma 2): no point whose returned
+value is as good as the k-th has a true score above it. Float64 throughout; one program judges ROWS rows.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+_SLACK = tl.constexpr(2.0**-50)  # a few roundings of float64 in the conversions below
+_EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: what float64 evaluation may take of a value
+_HUGE = tl.constexpr(-1.0000000150474662e30)  # float32's -1e30, the score of points beyond range
+_LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
+_INFINITY = tl.constexpr(float("inf"))
+_REACH = tl.constexpr(2.0**511)  # scaled values beyond it might overflow when they are squared
+
+
+@triton.jit(do_not_specialize=["rows", "d", "kth_stride", "next_stride"])
+def certify_kernel(
+    # inputs
+    shift_ptr,
+    kth_ptr,
+    next_ptr,
+    scale_ptr,
+    # output
+    proved_ptr,
+    # shapes
+    rows,
+    d,
+    kth_stride,
+    next_stride,
+    # constants
+    METRIC: tl.constexpr,
+    DOUBLE: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    present = row < rows
+    value = tl.load(kth_ptr + row * kth_stride, mask=present, other=0.0).to(tl.float64)
+    shift = tl.load(shift_ptr + row, mask=present, other=0.0)
+    scale = tl.load(scale_ptr)
+    ANGULAR: tl.constexpr = METRIC == "cosine" or METRIC == "correlation"
+
+    judged = (tl.abs(value) < _INFINITY) & (shift < _INFINITY)
+    value = tl.where(judged, value, 0.0)
+    shift = tl.where(judged, shift, 0.0)
+
+    # From the k-th value to the worst that is returned as the same: output rounding, evaluation, underflow.
+    terms = tl.cast(d, tl.float64) + 16
+    evaluation = terms * _EVALUATION
+    underflow = terms * 2.0**-1074
+    if METRIC == "chi2":  # a term loses up to 2^-536
+        underflow = terms * 2.0**-536
+    if DOUBLE:
+        slack = tl.abs(value) * evaluation + (underflow + 2.0**-1070)
+    else:
+        slack = tl.abs(value) * (evaluation + 2.0**-22) + (underflow + 2.0**-148)
+    if ANGULAR:
+        slack = slack + evaluation
+    if METRIC == "inner_product":
+        worst = value - slack
+    else:
+        worst = value + slack
+    judged = judged & (tl.abs(worst) <= _REACH / scale)
+    if not DOUBLE:
+        judged = judged & (tl.abs(worst) < _LARGEST)
+    worst = tl.where(judged, worst, 0.0)
+
+    # From that value to the score, and to its upper bound.
+    if METRIC == "sqeuclidean":
+        square = worst * scale * scale
+        score = square - shift
+        size = square + shift
+    elif METRIC == "euclidean":
+        square = (worst * scale) * (worst * scale) + underflow * scale * scale
+        score = square - shift
+        size = square + shift
+    elif METRIC == "inner_product":
+        score = 2 * shift - 2 * worst * scale * scale
+        size = 2 * tl.abs(shift) + 2 * tl.abs(worst) * scale * scale
+    elif ANGULAR:
+        judged = judged & (worst < 2)  # clipped there
+        score = 2 * (worst - 1) * scale * scale
+        size = 2 * scale * scale + worst * 0
+    else:
+        score = worst * scale
+        size = score
+    threshold = score + size * (evaluation + _SLACK)
+    judged = judged & (threshold < _LARGEST)
+    next_minimum = tl.load(next_ptr + row * next_stride, mask=present, other=0.0).to(tl.float64)
+    proved = judged & (next_minimum > tl.maximum(threshold, _HUGE))
+    tl.store(proved_ptr + row, proved, mask=present)

@@ -1,0 +1,16 @@
+"""The members of a group, in kernels; ``groups.py`` says which they are."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def member_column(groups, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
+    """Column of member number `member` of each of `groups`; both broadcast."""
+    PER_TILE: tl.constexpr = POINT_TILE // GROUP
+    tile = groups // PER_TILE
+    rest = groups % PER_TILE
+    run = (rest // 4) * (GROUP // 2) + member // 2
+    return tile * POINT_TILE + 8 * run + 2 * (rest % 4) + member % 2

@@ -1,0 +1,89 @@
+"""(value, id) pairs as single float64 keys of the same order, in kernels.
+
+    value >= 0    key = 0 vvvvvvv...  iiii...        the float32's bits above, the id below
+    value <  0    key = 1 vvvvvvv... ~iiii...        magnitudes descend where values ascend, and so must ids
+    nothing       key = +inf
+
+Read as float64 that is the order of (value, id): the upper half has at most the exponent of a float32's infinity, so
+every pair is a finite number, and no pair but the first of all, (0.0, 0), is a zero. Similarities are negated before.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def ascending(values, METRIC: tl.constexpr):
+    """Values that ascend with what is farther; no -0.0."""
+    return 0.0 - values if METRIC == "inner_product" else values + 0.0
+
+
+@triton.jit
+def make_keys(values, ids, present):
+    """Keys of values that are rounded to float32 here; NaN, of input that is refused, counts as nothing."""
+    rounded = values.to(tl.float32)
+    bits = tl.where(rounded == 0, 0.0, rounded).to(tl.int32, bitcast=True).to(tl.int64)
+    flip = (bits >> 31) & 0xFFFFFFFF
+    keys = ((bits << 32) | ids.to(tl.int64)) ^ flip
+    keys = tl.where(present & (rounded == rounded), keys, 0x7FF0000000000000)
+    return keys.to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def open_keys(keys):
+    """Values in float32 and ids of keys; inf and -1 for nothing."""
+    bits = keys.to(tl.int64, bitcast=True)
+    real = bits != 0x7FF0000000000000
+    values = (bits >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+    ids = ((bits ^ (bits >> 63)) & 0xFFFFFFFF).to(tl.int32)
+    return tl.where(real, values, float("inf")), tl.where(real, ids, -1)
+
+
+@triton.jit(do_not_specialize=["entries", "columns", "distance_stride", "id_stride", "key_stride"])
+def encode_kernel(
+    # inputs
+    distances_ptr,
+    ids_ptr,
+    # output
+    keys_ptr,
+    # shapes
+    entries,
+    columns,
+    distance_stride,
+    id_stride,
+    key_stride,
+    # constants
+    METRIC: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Keys of lists: float32 distances and int32 ids, -1 where there is none."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < entries
+    row = at // columns
+    column = at % columns
+    distances = tl.load(distances_ptr + row * distance_stride + column, mask=inside, other=0)
+    ids = tl.load(ids_ptr + row * id_stride + column, mask=inside, other=-1)
+    tl.store(keys_ptr + row * key_stride + column, make_keys(ascending(distances, METRIC), ids, ids >= 0), mask=inside)
+
+
+@triton.jit(do_not_specialize=["entries"])
+def decode_kernel(
+    # input
+    keys_ptr,
+    # outputs
+    distances_ptr,
+    ids_ptr,
+    # shapes
+    entries,
+    # constants
+    METRIC: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Distances and ids of keys."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < entries
+    values, ids = open_keys(tl.load(keys_ptr + at, mask=inside, other=0))
+    tl.store(distances_ptr + at, ascending(values, METRIC), mask=inside)
+    tl.store(ids_ptr + at, ids, mask=inside)

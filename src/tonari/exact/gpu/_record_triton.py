@@ -1,0 +1,66 @@
+"""What is left of a tile of scores: the certified minimum of every group, written or appended.
+
+    score(row, column) = low(column) + <q~(row), x^(column)>           the accumulator, which starts at `low`
+    lowest(row, group) = min over its columns - (N(row) e1(tile) + r(row) e2(tile))
+
+which no true score of a member lies below (docs/exactness.md, "The GPU's screen"). A thread of a warp holds two
+neighbouring columns of every eight of a row, so that the reshape below regroups nothing and the minimum needs no other
+thread. Either all minima are written, or the row's list gets those at or below its threshold (matsumoto2015, section
+V-A: compaction): LISTED columns' minimum, and a mask of the parts of eight that the threshold lets through. A list has
+a segment for each of the four threads that share a row, in each program that meets it, so that the place of the next
+entry is a count in a register, and nothing is waited for.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def lowest_scores(scores, norm, rest, e1, e2, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+    """(BM, BN) scores -> (BM, BN / (4 GROUP), 4) certified minima, groups in order along the last two axes."""
+    RUNS: tl.constexpr = GROUP // 2
+    scores = tl.reshape(scores, (BM, BN // (8 * RUNS), RUNS, 4, 2))
+    bound = norm * e1 + rest * e2
+    return tl.min(tl.min(scores, 4), 2) - bound[:, None, None]
+
+
+@triton.jit
+def write_all(
+    lowest, rows, real, first_group, groups, minima_ptr, stride, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr
+):
+    """Write the minima of a block whose first group is `first_group`; `real` says which rows are there."""
+    PARTS: tl.constexpr = BN // (4 * GROUP)
+    group = first_group + tl.arange(0, PARTS)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
+    where = rows[:, None, None].to(tl.int64) * stride + group
+    tl.store(minima_ptr + where, lowest, mask=real[:, None, None] & (group < groups))
+
+
+@triton.jit
+def append_below(
+    lowest, counts, thresholds, first_group, values_ptr, entries_ptr, starts, room,
+    BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
+):  # fmt: skip
+    """Append what is at or below the thresholds to the threads' segments; the new (BM, 4) counts.
+
+    An entry is 16 times the number of a group of LISTED columns, plus its mask.
+    """
+    MERGED: tl.constexpr = LISTED // GROUP
+    PARTS: tl.constexpr = BN // (4 * LISTED)
+    lowest = tl.reshape(lowest, (BM, PARTS, MERGED, 4))
+    passed = (lowest <= thresholds[:, None, None, None]).to(tl.int32)
+    masks = tl.sum(passed << tl.arange(0, MERGED)[None, None, :, None], 2)
+    lowest = tl.min(lowest, 2)
+    parts = tl.arange(0, PARTS)[None, :, None]
+    lane = tl.arange(0, 4)[None, :]
+    for part in tl.static_range(PARTS):
+        mask = tl.sum(tl.where(parts == part, masks, 0), 1)
+        value = tl.min(tl.where(parts == part, lowest, float("inf")), 1)
+        where = starts + counts
+        hit = mask > 0
+        fits = hit & (counts < room)
+        tl.store(values_ptr + where, value, mask=fits)
+        tl.store(entries_ptr + where, (first_group + 4 * part + lane) * 16 + mask, mask=fits)
+        counts += hit.to(tl.int32)
+    return counts

@@ -1,0 +1,94 @@
+"""The float64 value of pairs of rows, in kernels: the bits of ``tonari.reference``.
+
+    lane j  =  0.0 + t[j] + t[j + 16] + ...             a tile [pairs, 16] per step: its columns are the lanes
+    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each a sum of two, so that its order cannot matter
+
+Products are rounded before they are added: kernels that use this must be launched with ``fused=False``. Square root and
+division of float64 are correctly rounded. Zeros behind the end of a row change nothing: a lane is never -0.0.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_terms(lanes, q, x, METRIC: tl.constexpr):
+    """Lanes with one more term each; of angular metrics, the product."""
+    if METRIC == "linf":
+        return tl.maximum(lanes, tl.abs(q - x))
+    if METRIC == "l1":
+        return lanes + tl.abs(q - x)
+    if METRIC == "chi2":
+        total = q + x
+        difference = q - x
+        quotient = difference * difference / tl.where(total == 0, 1.0, total)
+        return lanes + tl.where(total == 0, 0.0, quotient)
+    if (METRIC == "euclidean") | (METRIC == "sqeuclidean"):
+        difference = q - x
+        return lanes + difference * difference
+    return lanes + q * x
+
+
+@triton.jit
+def fold(lanes, PAIRS: tl.constexpr, METRIC: tl.constexpr):
+    """Lanes [PAIRS, 16] folded in halves."""
+    halves = tl.reshape(lanes, [PAIRS, 2, 2, 2, 2])
+    if METRIC == "linf":
+        return tl.max(tl.max(tl.max(tl.max(halves, 1), 1), 1), 1)
+    return tl.sum(tl.sum(tl.sum(tl.sum(halves, 1), 1), 1), 1)
+
+
+@triton.jit
+def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
+    """The value from what was folded; norms matter for angular metrics only."""
+    if METRIC == "euclidean":
+        return tl.sqrt(folded)
+    if (METRIC == "cosine") | (METRIC == "correlation"):
+        zero = tl.minimum(query_norm, point_norm) == 0
+        distance = 1.0 - folded / tl.where(zero, 1.0, query_norm * point_norm)
+        return tl.where(zero, 1.0, tl.minimum(tl.maximum(distance, 0.0), 2.0))
+    return folded
+
+
+@triton.jit
+def load_lanes(rows, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
+    """Columns at ... at + 15 of some rows, in float64 [rows, 16]; zeros beyond the end if these are the LAST columns.
+
+    `rows` are pointers and d a multiple of UNIT, in which rows are aligned. What is not present has any value.
+    """
+    columns = at + tl.arange(0, 16)
+    if LAST:
+        # Constant within a unit, so that units are still loaded whole.
+        inside = at + tl.arange(0, 16) // UNIT * UNIT < d
+        loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None] & inside[None, :], other=0)
+    else:
+        loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None])
+    return loaded.to(tl.float64)
+
+
+@triton.jit
+def means(rows, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr, UNROLL: tl.constexpr):
+    """Mean of each row, and whether its elements differ."""
+    full = d // 16 * 16
+    first = tl.load(rows, mask=present, other=0).to(tl.float64)
+    lanes = tl.zeros([PAIRS, 16], tl.float64)
+    spread = tl.zeros([PAIRS, 16], tl.int32)
+    for at in tl.range(0, full, 16, loop_unroll_factor=UNROLL):
+        x = load_lanes(rows, at, d, present, UNIT, False)
+        lanes += x
+        spread |= (x != first[:, None]).to(tl.int32)
+    if full < d:
+        x = load_lanes(rows, full, d, present, UNIT, True)
+        inside = full + tl.arange(0, 16) < d
+        lanes += x
+        spread |= ((x != first[:, None]) & inside[None, :]).to(tl.int32)
+    return fold(lanes, PAIRS, "sum") / d.to(tl.float64), tl.max(spread, 1) > 0
+
+
+@triton.jit
+def less_mean(x, mean, at, d):
+    """Columns at ... at + 15 less their rows' means; zeros beyond the end."""
+    inside = at + tl.arange(0, 16) < d
+    return tl.where(inside[None, :], x - mean[:, None], 0.0)

@@ -1,0 +1,256 @@
+"""The schedule of the exact engine on one GPU: which batch of queries meets the points, at which precision.
+
+for batch of queries:
+    screen    a sample of the points, all minima       -> a threshold per row               (large n only)
+    screen    all points                               -> the groups that it lets through, or all minima
+    select    the `width` lowest minima, and the next
+    refine    exact values of those groups' members    -> the k best
+    certify   the next minimum exceeds what the k-th value allows                           -> proved or not
+
+Nothing waits for the device until all batches are under way; then rows that were not proved are searched again: with
+all minima and more groups, then with products of higher precision, then by exact values of everything.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from tonari.exact.gpu.certify import certify
+from tonari.exact.gpu.chosen import choose_groups
+from tonari.exact.gpu.form import make_form
+from tonari.exact.gpu.groups import LEAST_GROUP, group_count
+from tonari.exact.gpu.pack import new_flags, pack_points, pack_queries
+from tonari.exact.gpu.refine import refine_all, refine_groups
+from tonari.exact.gpu.sampling import Sample, sample_for
+from tonari.exact.gpu.screen import screen, screen_below
+from tonari.exact.gpu.screen_elementwise import screen_elementwise
+from tonari.exact.report import Report
+from tonari.metrics import get_metric
+from tonari.planning_gpu import GpuPlan
+from tonari.progress import Progress
+from tonari.results import Neighbors
+from tonari.select.gpu import k_smallest
+
+logger = logging.getLogger("tonari")
+
+UNTOUCHED = 2**62  # a flag that no row has set
+WIDER = 4  # times as many groups for rows that were not proved at first
+IN_FLIGHT = 2  # batches under way at a time, so that Ctrl-C is answered and progress is true
+SCRATCH_BYTES = 1 << 30  # for the rows that are compared with everything
+
+
+class DevicePoints:
+    """Points on one GPU, made ready: their form, and packed copies by precision.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked
+        The original rows; refinement reads them, so they must not change.
+    metric : str
+    precision : str
+        Of the first packed copy; others are made when rows climb.
+
+    Attributes
+    ----------
+    flags : int64 tensor of shape (3,)
+        First row that is not finite, too large or negative; see ``arrays.check_flags``.
+    """
+
+    def __init__(self, points: Any, metric: str, precision: str) -> None:
+        self.points = points
+        self.metric = metric
+        self.form = make_form(points, metric)
+        self.flags = new_flags(points.device)
+        self._packed: dict[tuple[str, int], Any] = {}
+        self.packed(precision)
+
+    def packed(self, precision: str, stride: int = 1) -> Any:
+        """The packed copy of every stride-th point."""
+        key = precision, stride
+        if key not in self._packed:
+            self._packed[key] = pack_points(self.points[::stride], self.form, precision, self.flags)
+        return self._packed[key]
+
+    def forget(self, precision: str) -> None:
+        """Drop the packed copies of a precision."""
+        self._packed = {key: packed for key, packed in self._packed.items() if key[0] != precision}
+
+
+def search_on_device(
+    queries: Any,
+    prepared: DevicePoints,
+    plan: GpuPlan,
+    *,
+    own: Any = None,
+    bar: Progress | None = None,
+    flags: Any = None,
+) -> tuple[Neighbors, Report]:
+    """Answer checked queries against prepared points on their device.
+
+    Parameters
+    ----------
+    queries : tensor of shape (m, d)
+    prepared : DevicePoints
+    plan : GpuPlan
+    own : int64 tensor of shape (m,), optional
+        The point that each query is, which it must not find.
+    bar : Progress, optional
+        Counts pairs.
+    flags : int64 tensor of shape (3,), optional
+        As ``DevicePoints.flags``, for the queries. Where a flag of either is set, the answer means nothing.
+
+    Returns
+    -------
+    Neighbors of tensors of shape (m, k), and the Report of the run
+    """
+    import torch
+
+    started = time.perf_counter()
+    m, n = len(queries), len(prepared.points)
+    double = torch.float64 in (queries.dtype, prepared.points.dtype)
+    device = prepared.points.device
+    found = Neighbors(
+        torch.empty((m, plan.k), dtype=torch.float64 if double else torch.float32, device=device),
+        torch.empty((m, plan.k), dtype=torch.int32, device=device),
+    )
+    proved = torch.empty(m, dtype=torch.uint8, device=device)
+    report = Report(rows=m)
+    search = _Search(prepared, plan, double, new_flags(device) if flags is None else flags)
+    sample = sample_for(n, plan.k + (own is not None), plan.group)
+    pending: deque[tuple[Any, int]] = deque()
+    for rows in _batches(m, plan.query_batch):
+        search.batch(queries, own, found, proved, rows, plan.ladder[0], plan.width, sample)
+        if device.type == "cuda" and m > plan.query_batch:
+            event = torch.cuda.Event()
+            event.record()
+            pending.append((event, (rows.stop - rows.start) * n))
+            if len(pending) > IN_FLIGHT:
+                _wait(pending, bar)
+    while pending:
+        _wait(pending, bar)
+    state = torch.cat([prepared.flags, search.flags, (proved == 0).sum()[None]]).tolist()
+    unproved = state.pop()
+    report.certify(plan.ladder[0], m - unproved)
+    if unproved and min(state) == UNTOUCHED:
+        search.climb(queries, own, found, proved, report)
+    report.seconds = time.perf_counter() - started
+    logger.info("%s", report)
+    return found, report
+
+
+def _wait(pending: deque[tuple[Any, int]], bar: Progress | None) -> None:
+    event, pairs = pending.popleft()
+    event.synchronize()
+    if bar is not None:
+        bar.add(pairs)
+
+
+def _batches(m: int, size: int) -> Iterator[slice]:
+    for begin in range(0, m, size):
+        yield slice(begin, min(begin + size, m))
+
+
+class _Search:
+    """One run: what stays the same over its batches."""
+
+    def __init__(self, prepared: DevicePoints, plan: GpuPlan, double: bool, flags: Any) -> None:
+        self.prepared, self.plan, self.double, self.flags = prepared, plan, double, flags
+        self.elementwise = get_metric(plan.metric).form == "elementwise"
+
+    def batch(
+        self,
+        queries: Any,
+        own: Any,
+        found: Neighbors,
+        proved: Any,
+        rows: slice,
+        precision: str,
+        width: int,
+        sample: Sample | None,
+    ) -> None:
+        """Search some rows once, write what was found and whether it is proved."""
+        plan, prepared = self.plan, self.prepared
+        part = queries[rows]
+        packed = pack_queries(part, prepared.form, precision, self.flags)
+        groups = group_count(len(prepared.points), plan.group)
+        width = min(width, groups)
+        if sample is None:
+            minima = self._minima(packed, precision, 1, groups)
+            lowest = k_smallest(minima, min(width + 1, groups))
+            chosen = lowest.indices[:, :width]
+            following = lowest.values[:, width] if width < groups else None
+        else:
+            chosen, following = self._sampled(packed, precision, width, sample)
+        distances, indices = refine_groups(
+            part,
+            prepared.points,
+            chosen,
+            plan.k,
+            metric=plan.metric,
+            group=plan.group if sample is None else LEAST_GROUP,
+            own=None if own is None else own[rows],
+            double=self.double,
+        )
+        if following is None:
+            proved[rows] = 1
+        else:
+            certify(prepared.form, packed.shift, distances[:, -1], following, proved[rows], double=self.double)
+        found.distances[rows], found.indices[rows] = distances, indices
+
+    def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
+        import torch
+
+        points = self.prepared.packed(precision, stride)
+        minima = torch.empty((len(packed.values), groups), dtype=torch.float32, device=packed.values.device)
+        everything = slice(0, len(packed.values))
+        if self.elementwise:
+            screen_elementwise(packed, points, minima, metric=self.plan.metric, group=self.plan.group, rows=everything)
+        else:
+            screen(packed, points, everything, self.plan.group, minima)
+        return minima
+
+    def _sampled(self, packed: Any, precision: str, width: int, sample: Sample) -> tuple[Any, Any]:
+        """Groups of the lowest minima that a sample's threshold lets through, and a bound on all others."""
+        m = len(packed.values)
+        count = -(-len(self.prepared.points) // sample.stride)
+        minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
+        thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
+        del minima
+        points = self.prepared.packed(precision)
+        lists = screen_below(packed, points, slice(0, m), thresholds, sample.capacity)
+        return choose_groups(lists, thresholds, width, width + max(6, width // 4))
+
+    def climb(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
+        """Search the rows that are not proved again, ever more carefully."""
+        plan, prepared = self.plan, self.prepared
+        steps = [(precision, WIDER * plan.width) for precision in plan.ladder[:-1]]
+        for precision, width in steps:
+            rows = (proved == 0).nonzero()[:, 0]
+            if len(rows) == 0:
+                return
+            part, ids = queries[rows], None if own is None else own[rows]
+            again = Neighbors(found.distances[rows], found.indices[rows])
+            good = proved[rows]
+            for some in _batches(len(rows), plan.query_batch):
+                self.batch(part, ids, again, good, some, precision, width, None)
+            found.distances[rows], found.indices[rows] = again
+            proved[rows] = good
+            report.certify(precision, int(good.sum()))
+            if precision != plan.ladder[0]:
+                prepared.forget(precision)
+        rows = (proved == 0).nonzero()[:, 0]
+        if len(rows):
+            found.distances[rows], found.indices[rows] = refine_all(
+                queries[rows],
+                prepared.points,
+                plan.k,
+                metric=plan.metric,
+                own=None if own is None else own[rows],
+                double=self.double,
+                scratch_bytes=SCRATCH_BYTES,
+            )
+            report.certify(plan.ladder[-1], len(rows))

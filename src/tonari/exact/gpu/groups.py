@@ -1,0 +1,42 @@
+"""Which points share a group: the columns of a tile that one thread of a warp holds after a matrix product.
+
+The accumulator of a tile of POINT_TILE columns gives each of the four threads that share a row two neighbouring columns
+of every eight. A group is what such a thread holds of POINT_TILE / 8, or of fewer, runs of eight: its minimum needs no
+exchange between threads. Members are not adjacent and need not be, since rows are gathered whole later.
+
+    tile t, part j, thread q:    group  = t * (POINT_TILE / G) + 4 j + q
+    member 2 v + b:              column = t * POINT_TILE + 8 (j G / 2 + v) + 2 q + b        v < G / 2, b < 2
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+POINT_TILE = 128
+GROUP_SIZES = (8, 16, 32)
+LEAST_GROUP = 8
+LISTED = 32  # points of a listed group; its parts of LEAST_GROUP have a bit each
+
+
+def group_count(n: int, group: int) -> int:
+    """Groups of n points, those of the last tile's padding among them.
+
+    >>> group_count(130, 32)
+    8
+    """
+    return -(-n // POINT_TILE) * (POINT_TILE // group)
+
+
+def members(groups: npt.NDArray[np.int64], group: int) -> npt.NDArray[np.int64]:
+    """The columns of each group, in the order in which kernels visit them; a column may be beyond the points.
+
+    >>> members(np.array([1]), 8)
+    array([[ 2,  3, 10, 11, 18, 19, 26, 27]])
+    """
+    per_tile = POINT_TILE // group
+    tile, rest = np.divmod(groups, per_tile)
+    part, thread = np.divmod(rest, 4)
+    member = np.arange(group)
+    run = part[..., None] * (group // 2) + member // 2
+    return tile[..., None] * POINT_TILE + 8 * run + 2 * thread[..., None] + member % 2

@@ -1,0 +1,65 @@
+"""Column 0 of a graph that includes self, on the device: each point's value with itself, in the bits of the reference.
+
+    lane j  =  0.0 + x[j] x[j] + x[j + 16] x[j + 16] + ...      products rounded before they are added
+    sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
+
+Only the inner product needs it; every distance to oneself is 0. torch adds and multiplies elementwise in separate
+kernels, so nothing is fused. This costs n d operations beside n² d of the graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari import arrays
+from tonari.exact.gpu.engine import DevicePoints
+from tonari.metrics import get_metric
+from tonari.planning_gpu import RUNGS
+from tonari.reference import LANES
+from tonari.results import Neighbors
+
+_BLOCK = 1 << 20  # rows at once: 16 lanes of float64 and one product of them are 256 MB
+
+
+def no_others(points: Any, metric: str) -> Neighbors:
+    """Lists of no neighbours at all, for points whose values nothing else has looked at."""
+    arrays.check_flags(DevicePoints(points, metric, RUNGS[get_metric(metric).form][0]).flags, points, "points")
+    value = torch.float64 if points.dtype == torch.float64 else torch.float32
+    shape = (len(points), 0)
+    return Neighbors(points.new_empty(shape, dtype=value), points.new_empty(shape, dtype=torch.int32))
+
+
+def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
+    """Neighbours of a self-join with each point itself put first.
+
+    Parameters
+    ----------
+    found : Neighbors of tensors of shape (n, k)
+    points : tensor of shape (n, d), on the same device
+    metric : str
+
+    Returns
+    -------
+    Neighbors of tensors of shape (n, k + 1)
+    """
+    distances, indices = found
+    first = torch.zeros(len(points), dtype=distances.dtype, device=distances.device)
+    if metric == "inner_product":
+        for begin in range(0, len(points), _BLOCK):
+            here = slice(begin, begin + _BLOCK)
+            first[here] = _squared_norms(points[here])  # rounds once
+    ids = torch.arange(len(points), dtype=indices.dtype, device=indices.device)
+    return Neighbors(torch.cat([first[:, None], distances], 1), torch.cat([ids[:, None], indices], 1))
+
+
+def _squared_norms(rows: Any) -> Any:
+    lanes = torch.zeros((len(rows), LANES), dtype=torch.float64, device=rows.device)
+    for begin in range(0, rows.shape[1], LANES):
+        part = rows[:, begin : begin + LANES].double()
+        lanes[:, : part.shape[1]] += part * part
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = lanes[:, :half] + lanes[:, half:]
+    return lanes[:, 0]

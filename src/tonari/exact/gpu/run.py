@@ -1,0 +1,68 @@
+"""From checked arrays to an answer: the plan's route is taken on the plan's devices.
+
+A route is a pair of functions, each in a module of its own:
+
+    prepare_x(points, plan, progress) -> what can be kept between searches
+    search_x(queries, prepared, plan, *, self_join, progress) -> Neighbors, Report
+
+``points`` and ``queries`` are NumPy arrays in host memory (C-contiguous) or tensors on CUDA (``stride(1) == 1``), of an
+accepted dtype, their values not looked at: a route reads the flags of the kernels that pack them and refuses through
+``arrays.check_flags``. With ``self_join`` the queries are the points, and row i leaves point i out. Results are NumPy
+arrays or tensors, as a route has them. All work is ordered by the current stream of each device; the first device of
+the plan is the current one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tonari import arrays
+from tonari.exact.gpu.places import on
+from tonari.exact.gpu.resident import prepare_resident, search_resident
+from tonari.exact.report import Report
+from tonari.planning_gpu import GpuPlan
+from tonari.progress import ProgressLike
+from tonari.results import Neighbors
+
+
+class Route(NamedTuple):
+    """The two functions of a route."""
+
+    prepare: Callable[[Any, GpuPlan, ProgressLike], Any]
+    search: Callable[..., tuple[Neighbors, Report]]
+
+
+# By the plan's route; "several" where it names more than one device, each of which has the plan's route for its part.
+ROUTES: dict[str, Route] = {
+    "resident": Route(prepare_resident, search_resident),
+}
+
+
+def prepare(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> Any:
+    """Make points ready for searches as the plan says."""
+    with on(plan.devices[0]):
+        return _route(plan).prepare(points, plan, progress)
+
+
+def search(
+    queries: Any, prepared: Any, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> Neighbors:
+    """Answer queries against points that were prepared by a plan of the same route.
+
+    Returns
+    -------
+    Neighbors of shape (m, k)
+        Beside the queries: NumPy arrays, or tensors on their device.
+    """
+    with on(plan.devices[0]):
+        found, _ = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
+    host = isinstance(queries, np.ndarray)
+    side = arrays.Side("numpy", None) if host else arrays.Side("torch", str(queries.device))
+    return Neighbors(*(arrays.hand_back(part, side) for part in found))
+
+
+def _route(plan: GpuPlan) -> Route:
+    return ROUTES["several" if len(plan.devices) > 1 else plan.route]

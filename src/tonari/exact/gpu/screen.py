@@ -1,0 +1,214 @@
+"""The screen: certified minima of groups of points for a slice of the queries, all of them or those below a threshold.
+
+A product at low precision, with the group minima taken in registers: (queries x points) scores never reach memory.
+What leaves is either one float32 per (query, group), or a list per query of the groups that a threshold lets through:
+with a threshold from a sample of the points (matsumoto2015) nearly nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.exact.gpu.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
+from tonari.launching import launch
+
+# Rows of packed values up to this width stay in shared memory; beyond, both operands are streamed.
+RESIDENT_WIDTH = 128
+STEP = 64  # columns of wide rows at a time
+RESIDENT_PROGRAMS = 2  # that a multiprocessor holds at a time
+MOST_ROUNDS = 4  # of programs, one after the other
+LEAST_BLOCKS = 4  # of points per program, so that its pipeline fills
+UNEVEN = 5.0  # standard deviations by which a segment may exceed its share of a list
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The groups of LISTED points that a threshold let through, for each of some rows.
+
+    Attributes
+    ----------
+    values : float32 (rows, segments * room)
+        Their certified minima; +inf where there is none.
+    entries : int32 (rows, segments * room)
+        16 times a group's number, plus a bit for each of its parts of LEAST_GROUP points that may hold a point at or
+        below the threshold; whatever where there is none.
+    counts : int32 (rows, segments)
+        How many there were in each segment: more than `room` where some are missing.
+    """
+
+    values: Any
+    entries: Any
+    counts: Any
+
+    @property
+    def room(self) -> int:
+        """Entries of a segment."""
+        return int(self.values.shape[1] // self.counts.shape[1])
+
+
+def width_of(d: int) -> int:
+    """Columns of a packed row of d values: what a product's steps divide without a rest.
+
+    >>> [width_of(d) for d in (1, 90, 100, 300, 960)]
+    [16, 96, 128, 320, 960]
+    """
+    for width in (16, 32, 64, 96, 128):
+        if d <= width:
+            return width
+    return -(-d // 64) * 64
+
+
+def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> None:
+    """Write the certified minimum of every group of the points.
+
+    Parameters
+    ----------
+    queries : PackedQueries
+    points : PackedPoints
+    rows : slice of the queries
+    group : int
+        Points per group, of ``groups.GROUP_SIZES``.
+    minima : float32 (rows, group_count(n, group))
+        Written; +inf for groups of padding.
+    """
+    _launch(queries, points, rows, group, minima=minima)
+
+
+def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capacity: int) -> Lists:
+    """List the groups whose certified minimum is at or below the row's threshold.
+
+    Parameters
+    ----------
+    queries, points, rows : as for :func:`screen`
+    thresholds : float32 (rows,)
+    capacity : int
+        Entries that a row is expected to have at most; its list is somewhat longer, as segments fill unevenly.
+
+    Returns
+    -------
+    Lists
+    """
+    import torch
+
+    m, device = len(thresholds), thresholds.device
+    segments = 4 * _split_of(queries, points, m).parts
+    share = capacity / segments
+    room = math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
+    lists = Lists(
+        torch.full((m, segments * room), float("inf"), dtype=torch.float32, device=device),
+        torch.empty((m, segments * room), dtype=torch.int32, device=device),
+        torch.empty((m, segments), dtype=torch.int32, device=device),
+    )
+    _launch(queries, points, rows, LEAST_GROUP, thresholds=thresholds, lists=lists)
+    return lists
+
+
+@dataclass(frozen=True)
+class _Split:
+    """How work is shared out: `parts` programs per tile of `rows` queries, each with `each` blocks of points."""
+
+    rows: int
+    columns: int
+    row_tiles: int
+    blocks: int
+    each: int
+    parts: int
+
+
+def _split_of(queries: Any, points: Any, m: int) -> _Split:
+    width = queries.values.shape[1]
+    if width <= RESIDENT_WIDTH:
+        rows, columns = 128 if m > 64 else 64 if m > 16 else 16, POINT_TILE
+    else:
+        rows, columns = (128, 256) if m > 64 else (64, 128)
+    row_tiles, blocks = -(-m // rows), -(-points.n // columns)
+    # As few programs as keep the multiprocessors busy to the end: the last round of them should be a full one.
+    slots = RESIDENT_PROGRAMS * multiprocessors(queries.values.device)
+    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), blocks // LEAST_BLOCKS))
+    parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
+    each = -(-blocks // parts)
+    return _Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
+
+
+def _launch(
+    queries: Any,
+    points: Any,
+    rows: slice,
+    group: int,
+    *,
+    minima: Any = None,
+    thresholds: Any = None,
+    lists: Lists | None = None,
+) -> None:
+    q = queries.values[rows]
+    m, width = q.shape
+    if m == 0:
+        return
+    split = _split_of(queries, points, m)
+    bounds = (points.low, points.e1, points.e2, queries.norm[rows], queries.rest[rows], thresholds)
+    groups = group_count(points.n, group)
+    if lists is None:
+        out, sizes = (minima, None, None, None), (groups, minima.stride(0), 0, 0)
+    else:
+        out, sizes = (None, lists.values, lists.entries, lists.counts), (groups, 0, lists.counts.shape[1], lists.room)
+    constants = {"BM": split.rows, "BN": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
+    if width <= RESIDENT_WIDTH:
+        from tonari.exact.gpu._screen_triton import screen_kernel
+
+        first = width if width & (width - 1) == 0 else 64
+        more = width - first
+        launch(
+            screen_kernel,
+            split.row_tiles * split.parts,
+            _blocks(q, split.rows, first),
+            _blocks(q, split.rows, more) if more else None,
+            _blocks(points.values, split.columns, first),
+            _blocks(points.values, split.columns, more) if more else None,
+            *bounds,
+            *out,
+            m,
+            split.blocks,
+            *sizes,
+            split.row_tiles,
+            split.each,
+            constants={**constants, "WIDTH": first, "MORE": more, "STAGES": 2 if width > 96 else 3},
+            warps=8 if split.rows == 128 and width > 96 else 4,
+        )
+    else:
+        from tonari.exact.gpu._screen_wide_triton import screen_wide_kernel
+
+        launch(
+            screen_wide_kernel,
+            split.row_tiles * split.parts,
+            _blocks(q, split.rows, STEP),
+            _blocks(points.values, split.columns, STEP),
+            *bounds,
+            *out,
+            m,
+            points.n,
+            width,
+            *sizes,
+            split.row_tiles,
+            split.blocks,
+            split.each,
+            constants={**constants, "STEP": STEP, "POINT_TILE": POINT_TILE, "STAGES": 4},
+            warps=8 if split.rows == 128 else 4,
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def multiprocessors(device: Any) -> int:
+    """Multiprocessors of a device; 1 for Triton's interpreter on the CPU."""
+    import torch
+
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
+
+
+def _blocks(x: Any, rows: int, columns: int) -> Any:
+    """A matrix as the tensor memory accelerator takes blocks of it; beyond its edges there are zeros."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(x, [rows, columns])
