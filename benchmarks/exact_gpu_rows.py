@@ -75,7 +75,7 @@ class Bar:
     def verdict(self, value: float, title: str, scale: float) -> dict[str, Any]:
         """The columns of a verdict."""
         judged = scale == 1 and self.home in title
-        passed = (value < self.bound if self.most else value >= self.bound) if judged else None
+        passed = (value <= self.bound if self.most else value >= self.bound) if judged else None
         return {"bar_on": self.on, "bar": self.bound, "value": value, "passed": passed}
 
 
