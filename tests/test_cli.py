@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tonari
-from tonari import api, io, planning, quality
+from tonari import api, io, planning, planning_gpu, quality
 from tonari.cli import main
 from tonari.graph import KNNGraph
 from tonari.reference import brute
@@ -281,7 +281,8 @@ def test_plan_takes_overrides(folder: Path) -> None:
 
 def test_every_override_is_an_option() -> None:
     assert isinstance(main, click.Group)
-    assert {option.name for option in main.commands["plan"].params} >= planning._OVERRIDES
+    options = {option.name for option in main.commands["plan"].params}
+    assert options >= planning._OVERRIDES | planning_gpu._OVERRIDES
 
 
 def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
@@ -290,6 +291,57 @@ def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
     assert "ladder=('int3',): expected" in _refused("plan", "points.fbin", "-k", "1", "--ladder", "int3", code=1)
     np.save("whole.npy", np.ones((9, 2), np.int32))
     assert "int32 is not searched" in _refused("plan", "whole.npy", "-k", "1", code=1)
+
+
+# ---------------------------------------------------------------- devices
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((), "auto"),
+        (("--device", "cpu"), "cpu"),
+        (("--device", "cuda"), "cuda"),
+        (("--device", "cuda:1"), "cuda:1"),
+        (("--device", "cuda:all"), "cuda:all"),
+        (("--device", "cuda:0,cuda:1"), ["cuda:0", "cuda:1"]),
+    ],
+)
+def test_the_device_reaches_the_verbs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], expected: Any
+) -> None:
+    seen = []
+
+    def verb(*arguments: Any, device: Any, **options: Any) -> None:
+        seen.append(device)
+        raise ValueError("enough")
+
+    for module, name in ((api, "knn_graph"), (api, "search"), (planning, "plan")):
+        monkeypatch.setattr(module, name, verb)
+    _refused("graph", "points.fbin", "-k", "3", "-o", "g.npz", *given, code=1)
+    _refused("search", "points.fbin", "queries.npy", "-k", "3", "-o", "t.npz", *given, code=1)
+    _refused("plan", "points.fbin", "-k", "3", *given, code=1)
+    assert seen == [expected] * 3
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cpu,cuda:0", "cuda:0,"])
+def test_a_device_that_is_none_is_wrong_usage(folder: Path, device: str) -> None:
+    assert "'--device'" in _refused("plan", "points.fbin", "-k", "3", "--device", device, code=2)
+
+
+def test_plan_of_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tonari.arrays, "devices_for", lambda device: ("cuda:0",))
+    monkeypatch.setattr(planning_gpu, "free_memory", lambda devices: 10**10)
+    command = ("plan", "points.fbin", "-k", "3", "--device", "cuda")
+    made = planning.plan(N, N, D, 3, self_join=True, device="cuda")
+    assert _run(*command).stdout == f"{made}\n"
+    facts = _json(*command, "--group", "16", "--width", "5", "--query-batch", "9", "--ladder", "float16,values")
+    assert (facts["group"], facts["width"], facts["query_batch"]) == (16, 5, 9)
+    assert facts["ladder"] == ["float16", "values"]
+    facts = _json(*command, "--route", "streamed", "--query-slab", "100", "--point-slab", "128")
+    assert (facts["route"], facts["query_slab"], facts["point_slab"]) == ("streamed", 100, 128)
+    assert "cannot override isa" in _refused(*command, "--isa", "avx2", code=1)
+    assert "leave threads out" in _refused(*command, "--threads", "2", code=1)
 
 
 # ---------------------------------------------------------------- errors and outputs

@@ -339,13 +339,27 @@ def test_flags_say_what_the_host_says(dtype: str, tensors: bool) -> None:
         with pytest.raises(ValueError, match="queries: row 17") as expected:
             tonari.search(rows, np.ones((3, 6), dtype), 1, metric="chi2")
         flags = [NO_ROW] * 3
-        flags[flag] = 17
+        flags[flag] = 0  # a number within some batch or sample
         noted = torch.tensor(flags) if tensors else flags
         with pytest.raises(ValueError, match="queries: row 17") as refused:
             check_flags(noted, torch.from_numpy(rows) if tensors else rows, "queries")
         assert str(refused.value) == str(expected.value)
         with pytest.raises(ValueError, match="queries: row 1017 has"):
             check_flags(noted, rows, "queries", first=1000)
+
+
+@pytest.mark.parametrize("row", [0, 99, 100, 101, 249])
+def test_the_first_row_is_found_part_by_part(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays.values, "_LOOKED_AT", 300)
+    x = np.ones((250, 3))
+    x[row:, 2] = np.inf
+    with pytest.raises(ValueError, match=rf"points: row {row} has .*\(inf in column 2\)"):
+        check_flags([5, NO_ROW, NO_ROW], x, "points")
+
+
+def test_a_flag_for_nothing_is_a_defect() -> None:
+    with pytest.raises(AssertionError, match="points: a negative value was noted, but no row has it"):
+        check_flags([NO_ROW, NO_ROW, 1], np.ones((3, 2)), "points")
 
 
 def test_flags_are_read_in_the_host_s_order() -> None:

@@ -186,6 +186,14 @@ def nearly_equal(n: int, d: int, seed: int = 0) -> Array:
     return np.sign(rng.standard_normal((n, d))) * (1 + rng.integers(0, 64, (n, d)) * 2.0**-50)
 
 
+def equal_when_rounded(n: int, d: int, seed: int = 0) -> Array:
+    """Distances from the zero row that float32 tells apart in no metric."""
+    rows = np.zeros((n, d), np.float32)
+    rows[: n - 3, 0] = 1
+    rows[: n - 3, 1] = np.arange(n - 3) * 2.0**-30
+    return rows
+
+
 def far_apart(n: int, d: int, seed: int = 0) -> Array:
     """Magnitudes from 1e-140 to 1e140, a row each."""
     rng = np.random.default_rng(seed)
@@ -193,7 +201,7 @@ def far_apart(n: int, d: int, seed: int = 0) -> Array:
 
 
 MAKERS: dict[str, Callable[[int, int, int], Array]] = checks.HOSTILE | {
-    maker.__name__: maker for maker in (nearly_equal, far_apart)
+    maker.__name__: maker for maker in (nearly_equal, equal_when_rounded, far_apart)
 }
 
 
@@ -203,7 +211,8 @@ MAKERS: dict[str, Callable[[int, int, int], Array]] = checks.HOSTILE | {
 def test_no_member_of_an_answer_is_left_out(device: str, metric: str, maker: str) -> None:
     """Lemma 2: whatever is returned as no worse than the k-th has a lower bound that proves nothing.
 
-    For every pair (query, point) the point plays the next minimum, with the highest bound that Lemma 1 allows.
+    For every pair (query, point) the point plays the next minimum, with the highest bound that Lemma 1 allows. Its true
+    score is held against T as well, since float32 hides what T allows for.
     """
     n, m, d = 40, 6, 16
     points = MAKERS[maker](n + m, d, 3)
@@ -219,6 +228,7 @@ def test_no_member_of_an_answer_is_left_out(device: str, metric: str, maker: str
     double = points.dtype == np.float64
     values = reference.returned(reference.pairwise(queries, points, metric), points.dtype)
     order = np.sort(values, axis=1)
+    scale = float(form.scale.cpu().numpy()[0])
     scores, reserve = exact_scores(queries, points, form)
     with np.errstate(over="ignore"):
         bounds = (scores - reserve).astype(np.float32)
@@ -231,7 +241,15 @@ def test_no_member_of_an_answer_is_left_out(device: str, metric: str, maker: str
         kth = order[:, k - 1 : k]
         pairs = [np.broadcast_to(column, (m, n)).ravel() for column in (shift[:, None], kth)]
         proved[i] = verdicts(device, form, *pairs, bounds.ravel(), double=double).reshape(m, n)
-        assert not (proved[i] & better(values, kth)).any()
+        member = better(values, kth)
+        assert not (proved[i] & member).any()
+        # The reserve is for the inner product alone; elsewhere the true score itself is at most T.
+        limits = [
+            threshold(metric, d, scale, *pair, double=double)
+            for pair in zip(kth[:, 0].tolist(), shift.tolist(), strict=True)
+        ]
+        truth = scores - reserve if METRICS[metric].descending else scores
+        assert not (member & (truth > np.array(limits)[:, None]) & np.isfinite(shift)[:, None]).any()
     if maker == "gaussian":  # and a point that is clearly worse proves it
         assert proved[0][np.abs(values - order[:, :1]) > 0.1].all()
 

@@ -156,7 +156,7 @@ def test_all_points(device: str, metric: str, double: bool) -> None:
 
 
 @on_device
-@pytest.mark.parametrize("d", [1, 3, 4, 15, 16, 17, 63, 64, 100, 129])
+@pytest.mark.parametrize("d", [1, 4, 15, 63, 64, 131])
 def test_ends_of_rows(device: str, d: int) -> None:
     """No whole step, several at once, and every rest."""
     queries, points = rows_of(2, d, "float32", seed=1), rows_of(140, d, "float32", seed=2)
@@ -175,8 +175,7 @@ def test_values_made_to_hurt(device: str, maker: str) -> None:
         data = np.abs(rows) if METRICS[metric].nonnegative else rows
         check_groups(device, data[:2], data, 15, metric=metric, group=16, width=2, double=double)
     own = np.array([77])
-    check_all(device, rows[own], rows, 10, own=own, double=True)
-    check_all(device, -rows[own], rows, 10, metric="inner_product", own=own)
+    check_all(device, rows[own], rows, 10, metric="l1", own=own, double=maker == "offset_float64")
 
 
 @on_device

@@ -19,8 +19,10 @@
     KNNGraph                 tonari.graph             quality, exports, files
 
 `tonari.select` is k-selection by itself: the papers' algorithms by name, on the CPU and on CUDA.
-`tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs. Values are
-defined by `tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
+`tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` takes the same steps.
+`tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs (on CUDA
+`tonari.planning_gpu`, `tonari.memory_gpu`). Values are defined by `tonari.reference`; files are read by `tonari.io`;
+the command line is `tonari.cli`.
 """
 
 from tonari.api import Index, knn_graph, search

@@ -108,7 +108,8 @@ class Index:
     """Points prepared once, searched many times.
 
     Parameters are those of :func:`search`. The points are packed into a kernel's layout at construction; the array
-    itself is kept too, since exact values come from the original rows, and must not change meanwhile.
+    itself is kept too, since exact values come from the original rows, and must not change meanwhile. On CUDA it is the
+    first search that tells of NaN and the like, so that nothing waits for the device.
 
     Examples
     --------

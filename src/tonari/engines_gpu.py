@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,23 @@ from tonari.engines import CpuEngine
 from tonari.exact.gpu import own, run
 from tonari.metrics import get_metric
 from tonari.planning import Plan, check_no_threads
-from tonari.planning_gpu import GpuPlan, free_memory, plan_on_gpu
+from tonari.planning_gpu import RESERVE, GpuPlan, free_memory, plan_on_gpu
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors
+
+# What any card is taken to have to spare. A search that needs no more is planned without asking how much there is, and
+# once for all like it: both take longer than a small search.
+_SPARE_BYTES = 1 << 30
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan_within_spare(n: int, m: int, d: int, k: int, **given: Any) -> GpuPlan | None:
+    """The plan of a search that stays on the device and whose memory nobody has to look for; else None."""
+    try:
+        plan = plan_on_gpu(n, m, d, k, free_bytes=_SPARE_BYTES + RESERVE, **given)
+    except ValueError:
+        return None
+    return plan if plan.route == "resident" and plan.query_batch >= m else None
 
 
 class GpuEngine:
@@ -48,28 +63,26 @@ class GpuEngine:
     ) -> GpuPlan:
         check_no_threads(threads, self.devices)
         n, d = points.shape
-        free = free_memory(self.devices)
-        same: dict[str, Any] = {}
+        given: dict[str, Any] = {
+            "dtype": arrays.name_of_dtype(points),
+            "metric": metric,
+            "devices": self.devices,
+            "memory": memory,
+            "self_join": self_join,
+            "host_points": isinstance(points, np.ndarray),
+            "host_queries": isinstance(queries, np.ndarray),
+            "query_dtype": arrays.name_of_dtype(queries),
+        }
         if prepared_by is not None:
-            same = {"route": prepared_by.route, "point_slab": prepared_by.point_slab}
-            if prepared_by.route != "streamed":  # what is held already can be had again
-                free += prepared_by.packed_bytes + prepared_by.copied_bytes
-        return plan_on_gpu(
-            n,
-            len(queries),
-            d,
-            k,
-            dtype=arrays.name_of_dtype(points),
-            metric=metric,
-            devices=self.devices,
-            memory=memory,
-            self_join=self_join,
-            host_points=isinstance(points, np.ndarray),
-            host_queries=isinstance(queries, np.ndarray),
-            query_dtype=arrays.name_of_dtype(queries),
-            free_bytes=free,
-            **same,
-        )
+            given |= {"route": prepared_by.route, "point_slab": prepared_by.point_slab}
+        if memory is None:
+            small = _plan_within_spare(n, len(queries), d, k, **given)
+            if small is not None:
+                return small
+        free = free_memory(self.devices)
+        if prepared_by is not None and prepared_by.route != "streamed":  # what is held already can be had again
+            free += prepared_by.packed_bytes + prepared_by.copied_bytes
+        return plan_on_gpu(n, len(queries), d, k, free_bytes=free, **given)
 
     def check_plan(self, plan: Plan | GpuPlan, points: Any) -> None:
         made_for = plan.devices if isinstance(plan, GpuPlan) else (plan.device,)

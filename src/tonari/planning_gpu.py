@@ -25,7 +25,7 @@ ROUTES = ("resident", "screened", "streamed")  # in the order in which they are 
 RUNGS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
 _OVERRIDES = {"route", "ladder", "group", "width", "query_batch", "query_slab", "point_slab"}
-_RESERVE = 512 * MIB  # of free memory, left alone: kernels' code, and what the allocator cannot join
+RESERVE = 512 * MIB  # of free memory, left alone: kernels' code, and what the allocator cannot join
 _PACKED_AT_ONCE = 256 * MIB  # original rows that pass by while the copy of "screened" is made
 
 
@@ -154,7 +154,7 @@ def plan_on_gpu(
     form = get_metric(metric).form
     asked = arrays.parse_memory(memory)
     free = free_memory(devices) if free_bytes is None else free_bytes
-    budget = max(0, free - _RESERVE) if asked is None else min(asked, max(0, free - _RESERVE))
+    budget = max(0, free - RESERVE) if asked is None else min(asked, max(0, free - RESERVE))
 
     wanted = k + self_join
     part = -(-n // len(devices))

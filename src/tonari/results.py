@@ -172,16 +172,16 @@ def _check_parts(parts: Sequence[Neighbors], shifts: Sequence[int]) -> None:
         shapes = tuple(distances.shape), tuple(indices.shape)
         if len(shapes[0]) != 2 or shapes[0] != shapes[1]:
             raise ValueError(f"part {i}: distances and indices must be (m, k) alike, got {shapes[0]} and {shapes[1]}")
-        if len(indices) != len(first.indices) or distances.dtype != first.distances.dtype:
-            raise ValueError(
-                f"part {i} has {len(indices)} rows of {dtypes[0]}, part 0 has {len(first.indices)} of "
-                f"{arrays.name_of_dtype(first.distances)}: they must agree"
-            )
         for part in (distances, indices):
             place = arrays.place_of(part, f"part {i}")
             if place != home:
                 here, there = place or "host memory", home or "host memory"
                 raise ValueError(f"part {i} is in {here}, part 0 in {there}: they must lie together")
+        if len(indices) != len(first.indices) or dtypes[0] != arrays.name_of_dtype(first.distances):
+            raise ValueError(
+                f"part {i} has {len(indices)} rows of {dtypes[0]}, part 0 has {len(first.indices)} of "
+                f"{arrays.name_of_dtype(first.distances)}: they must agree"
+            )
         if home is not None:
             continue
         nan = (np.isnan(distances) & (indices >= 0)).any(axis=1)

@@ -61,7 +61,6 @@ def dense_kernel(
     HAS_OWN: tl.constexpr,
     POINTS: tl.constexpr,
     LANES: tl.constexpr,
-    UNROLL: tl.constexpr,
 ):
     """Keys of float32 values; DOUBLE: float64 values; `first_id` is the number of the slice's first point."""
     width = units * LANES
@@ -86,7 +85,7 @@ def dense_kernel(
         lanes1 = lanes0
         lanes2 = lanes0
         lanes3 = lanes0
-        for at in tl.range(0, width, 16, loop_unroll_factor=UNROLL):
+        for at in tl.range(0, width, 16):
             x = tl.load(point_ptrs + at, mask=present[:, None]).to(tl.float64)
             lanes0 = add_terms(lanes0, tl.load(q0 + at)[None, :], x, METRIC)
             lanes1 = add_terms(lanes1, tl.load(q1 + at)[None, :], x, METRIC)

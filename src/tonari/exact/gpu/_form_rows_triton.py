@@ -5,8 +5,8 @@
     inner_product, l1, linf, chi2      x' = scale x
 
 Each is x' = factor (x - origin) with one factor per row. A block of columns has shape [ROWS, T, V]: T threads share a
-row, each holds V neighbouring values, one load of 16 bytes in float32. Sums over V need no other thread; what they give,
-[ROWS, T], is carried through the columns, and joined once at the end.
+row, each holds V neighbouring values, one load of 16 bytes in float32. Sums over V need no other thread; what they
+give, [ROWS, T], is carried through the columns, and joined once at the end.
 
 Elements that no search accepts (NaN, infinities, float64 beyond 1e150, negative ones under chi2) are read as 0 and
 reported, so that no arithmetic meets them.
@@ -61,7 +61,7 @@ def read_elements(rows_ptr, row, column, n, d, stride, METRIC: tl.constexpr):
 
 @triton.jit
 def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr, METRIC: tl.constexpr):
-    """S(x) / d of each row in the order that defines it, and which rows are not one repeated value; float64, bool [ROWS].
+    """S(x) / d of each row in the order that defines it, float64, and which rows are not one repeated value; [ROWS].
 
     The mean's own rounding moves the row by more than any bound knows, so it must be the defined one, to the last bit:
     lane i mod 16 in ascending i, then halves.

@@ -6,7 +6,8 @@
 
 The scale 2^p brings that magnitude to 2^6 or just above. The centre is then rounded to a multiple of 2^-4 / 2^p. Any
 centre is right, and this one keeps whole numbers exact: where x is a multiple of 2^-4 / 2^p and |x'| < 2^7, x' is a
-multiple of 2^-4 with 11 bits, which float16 holds. So SIFT's vectors and images screen without rounding, in float32 too.
+multiple of 2^-4 with 11 bits, which float16 holds. So SIFT's vectors and images screen without rounding, also when they
+come as float32.
 """
 
 from __future__ import annotations

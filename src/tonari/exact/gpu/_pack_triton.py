@@ -6,8 +6,8 @@ One program packs ROWS rows, for points a tile of the screen. It goes through th
     size         |x'|, from float64 squares                      l1: sum of |x'|, linf: maximum
     difference   |x' - x^|                                       in the same norm
 
-Nothing is kept of a block. The angular metrics need a row's norm first and read the rows twice, correlation three times;
-the later passes find them in the cache.
+Nothing is kept of a block. The angular metrics need a row's norm first and read the rows twice, correlation three
+times; the later passes find them in the cache.
 
 Conversions to and from float64 are the dearest instructions here, 16 per clock and multiprocessor, so products measure
 what rounding takes in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is exact (both
@@ -94,7 +94,7 @@ def note(flag_ptr, row, bad):
 
 @triton.jit
 def set_aside(
-    rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width,
+    rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row,
     METRIC: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Note why rows could not be packed, if their input is to blame, and clear their values."""
@@ -109,9 +109,9 @@ def set_aside(
             large |= any_of(is_finite(x) & (tl.abs(x) > 1e150))
         if METRIC == "chi2":
             negative |= any_of(x < 0)
-    note(flags_ptr, row, infinite)
-    note(flags_ptr + 1, row, large)
-    note(flags_ptr + 2, row, negative)
+    note(flags_ptr, first_row + row, infinite)
+    note(flags_ptr + 1, first_row + row, large)
+    note(flags_ptr + 2, first_row + row, negative)
     tl.debug_barrier()  # other threads may have stored what is cleared here
     for start in range(0, width, T * V):
         column = start + local
@@ -120,7 +120,7 @@ def set_aside(
         tl.store(values_ptr + rows * width + column, zeros, mask=cleared)
 
 
-@triton.jit(do_not_specialize=["n", "height", "d", "stride"])
+@triton.jit(do_not_specialize=["n", "height", "d", "stride", "first_row"])
 def pack_kernel(
     # inputs
     rows_ptr,
@@ -141,6 +141,7 @@ def pack_kernel(
     d,
     stride,
     width,
+    first_row,  # number of the first row, as flags have it
     # constants
     METRIC: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -224,7 +225,7 @@ def pack_kernel(
     beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
     if tl.max(beyond.to(tl.int32), 0) > 0:
         set_aside(
-            rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, METRIC, ROWS, T, V
+            rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row, METRIC, ROWS, T, V
         )  # fmt: skip
 
     size = norm_of(sizes, METRIC)

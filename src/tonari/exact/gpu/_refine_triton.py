@@ -2,7 +2,7 @@
 
     program        CHUNK candidates of one query, each a row of the points at any place
     one step       a tile [CHUNK, 16] of their columns: four lanes per thread, so that four threads read one candidate's
-                   64 bytes of float32, and UNROLL steps are under way at once
+                   64 bytes of float32, and four steps are under way at once
     query          float64 rows of whole steps (_widen_triton.py), read again by every program
 
 What is ordered afterwards leaves the kernel: keys (_order_triton.py), or float64 values in ascending order of id.
@@ -33,6 +33,20 @@ def candidates(
     if HAS_OWN:
         present = present & (ids != tl.load(own_ptr + row))
     return ids, present
+
+
+@triton.jit
+def add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC: tl.constexpr, LAST: tl.constexpr):
+    """Lanes, and for angular metrics those of the points' squares, with columns at ... at + 15."""
+    x = x.to(tl.float64)
+    if METRIC == "correlation":
+        if LAST:
+            x = less_mean(x, mean, at, d)
+        else:
+            x -= mean[:, None]
+    if (METRIC == "cosine") | (METRIC == "correlation"):
+        squares += x * x
+    return add_terms(lanes, tl.load(query_ptr + at)[None, :], x, METRIC), squares
 
 
 @triton.jit(do_not_specialize=["width", "groups_stride", "columns", "chunks", "n"])
@@ -91,7 +105,6 @@ def refine_kernel(
     POINT_TILE: tl.constexpr,
     UNIT: tl.constexpr,
     CHUNK: tl.constexpr,
-    UNROLL: tl.constexpr,
 ):
     """Keys of float32 values; LISTED: float64 values of the points in ids_ptr."""
     ANGULAR: tl.constexpr = (METRIC == "cosine") | (METRIC == "correlation")
@@ -108,26 +121,25 @@ def refine_kernel(
         )
     rows = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
     query_ptr = queries_ptr + row * query_width + tl.arange(0, 16)
-    full = d // 16 * 16
-
+    mean = 0.0
     if METRIC == "correlation":
-        mean, differs = means(rows, d, present, CHUNK, UNIT, UNROLL)
+        mean, differs = means(rows, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     squares = lanes
-    for at in tl.range(0, full, 16, loop_unroll_factor=UNROLL):
-        x = load_lanes(rows, at, d, present, UNIT, False)
-        if METRIC == "correlation":
-            x -= mean[:, None]
-        lanes = add_terms(lanes, tl.load(query_ptr + at)[None, :], x, METRIC)
-        if ANGULAR:
-            squares += x * x
-    if full < d:
-        x = load_lanes(rows, full, d, present, UNIT, True)
-        if METRIC == "correlation":
-            x = less_mean(x, mean, full, d)
-        lanes = add_terms(lanes, tl.load(query_ptr + full)[None, :], x, METRIC)
-        if ANGULAR:
-            squares += x * x
+    # Four steps are loaded before the first is used; what is left comes a step at a time.
+    batches = d // 64 * 64
+    for at in tl.range(0, batches, 64):
+        x0 = load_lanes(rows, at, d, present, UNIT, False)
+        x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
+        x2 = load_lanes(rows, at + 32, d, present, UNIT, False)
+        x3 = load_lanes(rows, at + 48, d, present, UNIT, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x0, mean, at, d, METRIC, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x1, mean, at + 16, d, METRIC, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x2, mean, at + 32, d, METRIC, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x3, mean, at + 48, d, METRIC, False)
+    for at in tl.range(batches, d, 16):
+        x = load_lanes(rows, at, d, present, UNIT, True)
+        lanes, squares = add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC, True)
 
     folded = fold(lanes, CHUNK, METRIC)
     query_norm = folded

@@ -54,7 +54,7 @@ def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
 
 @triton.jit
 def load_lanes(rows, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
-    """Columns at ... at + 15 of some rows, in float64 [rows, 16]; zeros beyond the end if these are the LAST columns.
+    """Columns at ... at + 15 of some rows, [rows, 16]; zeros beyond the end if these are the LAST columns.
 
     `rows` are pointers and d a multiple of UNIT, in which rows are aligned. What is not present has any value.
     """
@@ -65,25 +65,36 @@ def load_lanes(rows, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
         loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None] & inside[None, :], other=0)
     else:
         loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None])
-    return loaded.to(tl.float64)
+    return loaded
 
 
 @triton.jit
-def means(rows, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr, UNROLL: tl.constexpr):
+def add_to_mean(lanes, spread, x, first, inside):
+    """Lanes with one more element each, and whether any differs from its row's first."""
+    x = x.to(tl.float64)
+    return lanes + x, spread | ((x != first[:, None]) & inside[None, :]).to(tl.int32)
+
+
+@triton.jit
+def means(rows, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
     """Mean of each row, and whether its elements differ."""
-    full = d // 16 * 16
+    columns = tl.arange(0, 16)
     first = tl.load(rows, mask=present, other=0).to(tl.float64)
     lanes = tl.zeros([PAIRS, 16], tl.float64)
     spread = tl.zeros([PAIRS, 16], tl.int32)
-    for at in tl.range(0, full, 16, loop_unroll_factor=UNROLL):
-        x = load_lanes(rows, at, d, present, UNIT, False)
-        lanes += x
-        spread |= (x != first[:, None]).to(tl.int32)
-    if full < d:
-        x = load_lanes(rows, full, d, present, UNIT, True)
-        inside = full + tl.arange(0, 16) < d
-        lanes += x
-        spread |= ((x != first[:, None]) & inside[None, :]).to(tl.int32)
+    batches = d // 64 * 64
+    for at in tl.range(0, batches, 64):
+        x0 = load_lanes(rows, at, d, present, UNIT, False)
+        x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
+        x2 = load_lanes(rows, at + 32, d, present, UNIT, False)
+        x3 = load_lanes(rows, at + 48, d, present, UNIT, False)
+        lanes, spread = add_to_mean(lanes, spread, x0, first, columns >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x1, first, columns >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x2, first, columns >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x3, first, columns >= 0)
+    for at in tl.range(batches, d, 16):
+        x = load_lanes(rows, at, d, present, UNIT, True)
+        lanes, spread = add_to_mean(lanes, spread, x, first, at + columns < d)
     return fold(lanes, PAIRS, "sum") / d.to(tl.float64), tl.max(spread, 1) > 0
 
 

@@ -30,7 +30,6 @@ def widen_kernel(
     METRIC: tl.constexpr,
     UNIT: tl.constexpr,
     ROWS: tl.constexpr,
-    UNROLL: tl.constexpr,
 ):
     numbers = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     present = numbers < rows
@@ -38,10 +37,10 @@ def widen_kernel(
     row_ptrs = rows_ptr + places * (units.to(tl.int64) * UNIT)
     out_ptrs = out_ptr + (places * (steps.to(tl.int64) * 16))[:, None] + tl.arange(0, 16)[None, :]
     if METRIC == "correlation":
-        mean, differs = means(row_ptrs, d, present, ROWS, UNIT, UNROLL)
+        mean, differs = means(row_ptrs, d, present, ROWS, UNIT)
     squares = tl.zeros([ROWS, 16], tl.float64)
     for at in tl.range(0, steps * 16, 16):
-        x = load_lanes(row_ptrs, at, d, present, UNIT, True)
+        x = load_lanes(row_ptrs, at, d, present, UNIT, True).to(tl.float64)
         if METRIC == "correlation":
             x = tl.where(differs[:, None], less_mean(x, mean, at, d), 0.0)
         squares += x * x

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from tonari import arrays
 from tonari.exact.gpu.certify import certify
 from tonari.exact.gpu.chosen import choose_groups
 from tonari.exact.gpu.form import make_form
@@ -37,7 +38,6 @@ from tonari.select.gpu import k_smallest
 
 logger = logging.getLogger("tonari")
 
-UNTOUCHED = 2**62  # a flag that no row has set
 WIDER = 4  # times as many groups for rows that were not proved at first
 IN_FLIGHT = 2  # batches under way at a time, so that Ctrl-C is answered and progress is true
 SCRATCH_BYTES = 1 << 30  # for the rows that are compared with everything
@@ -87,7 +87,8 @@ def search_on_device(
     *,
     own: Any = None,
     bar: Progress | None = None,
-    flags: Any = None,
+    first_point: int = 0,
+    first_query: int = 0,
 ) -> tuple[Neighbors, Report]:
     """Answer checked queries against prepared points on their device.
 
@@ -100,12 +101,17 @@ def search_on_device(
         The point that each query is, which it must not find.
     bar : Progress, optional
         Counts pairs.
-    flags : int64 tensor of shape (3,), optional
-        As ``DevicePoints.flags``, for the queries. Where a flag of either is set, the answer means nothing.
+    first_point, first_query : int
+        Numbers of ``prepared.points[0]`` and ``queries[0]`` among all rows of their names, for messages.
 
     Returns
     -------
     Neighbors of tensors of shape (m, k), and the Report of the run
+
+    Raises
+    ------
+    ValueError
+        A row, of the points first, has a value that no search accepts.
     """
     import torch
 
@@ -119,8 +125,8 @@ def search_on_device(
     )
     proved = torch.empty(m, dtype=torch.uint8, device=device)
     report = Report(rows=m)
-    search = _Search(prepared, plan, double, new_flags(device) if flags is None else flags)
-    sample = sample_for(n, plan.k + (own is not None), plan.group)
+    search = _Search(prepared, plan, double, new_flags(device))
+    sample = None if search.elementwise else sample_for(n, plan.k + (own is not None), plan.group)
     pending: deque[tuple[Any, int]] = deque()
     for rows in _batches(m, plan.query_batch):
         search.batch(queries, own, found, proved, rows, plan.ladder[0], plan.width, sample)
@@ -132,10 +138,13 @@ def search_on_device(
                 _wait(pending, bar)
     while pending:
         _wait(pending, bar)
-    state = torch.cat([prepared.flags, search.flags, (proved == 0).sum()[None]]).tolist()
-    unproved = state.pop()
+    # The one place that waits for the device.
+    *flags, unproved = torch.cat([prepared.flags, search.flags, (proved == 0).sum()[None]]).tolist()
+    arrays.check_flags(flags[:3], prepared.points, "points", first=first_point)
+    if own is None:
+        arrays.check_flags(flags[3:], queries, "queries", first=first_query)
     report.certify(plan.ladder[0], m - unproved)
-    if unproved and min(state) == UNTOUCHED:
+    if unproved:
         search.climb(queries, own, found, proved, report)
     report.seconds = time.perf_counter() - started
     logger.info("%s", report)

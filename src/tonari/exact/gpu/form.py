@@ -5,8 +5,8 @@
     inner_product             x' = scale x                    a = 0          query_term = 0
     l1, linf, chi2            x' = scale x
 
-with value * scale^2 = a - 2 <q', x'> + query_term for the first, scale^2 (1 - value) = -score / 2 for the second, and so on
-as on the CPU. There the angular forms have scale 1; here it is 2^6, so that float16 holds small elements as well.
+The identities are those of the CPU, but for two things. Its angular forms have scale 1; here it is 2^6, so that float16
+holds small elements: value = 1 + score / (2 scale^2). And bytes need not be signed: the inner product has no centre.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tonari.launching import launch
 
 # Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
 SAMPLE_ROWS = 8192
+SAMPLE_VALUES, FEWEST_ROWS = 2**20, 512  # wide rows are sampled more sparsely: a small search would notice
 PROGRAMS = 256  # that look at the sample: two for each multiprocessor of a large card
 SAMPLE_TILE = {"ROWS": 32, "COLUMNS": 32}
 ANGULAR_SCALE = 64.0
@@ -68,7 +69,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
         centre = torch.zeros(d, dtype=torch.float64, device=device)
         return DeviceForm(metric, d, centre, torch.full((1,), scale, dtype=torch.float64, device=device))
 
-    every = -(-n // SAMPLE_ROWS)
+    every = -(-n // min(SAMPLE_ROWS, max(FEWEST_ROWS, SAMPLE_VALUES // d)))
     count = -(-n // every)
     blocks = -(-d // SAMPLE_TILE["COLUMNS"])
     chunk = -(-count // max(1, min(PROGRAMS // blocks, -(-count // SAMPLE_TILE["ROWS"]))))
@@ -89,6 +90,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
         constants=SAMPLE_TILE,
         warps=4,
     )
+    tile = {"PARTS": 32, "COLUMNS": 128} if parts > 8 else {"PARTS": 8, "COLUMNS": 512}
     centre = torch.empty(d, dtype=torch.float64, device=device)
     scale = torch.empty(1, dtype=torch.float64, device=device)
     launch(
@@ -100,7 +102,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
         parts,
         d,
         count,
-        constants={"CENTRED": centred, "WHOLE": whole, "PARTS": 16, "COLUMNS": 128},
-        warps=8,
+        constants={"CENTRED": centred, "WHOLE": whole, **tile},
+        warps=16,
     )
     return DeviceForm(metric, d, centre, scale)

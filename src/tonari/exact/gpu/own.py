@@ -15,6 +15,7 @@ import torch
 
 from tonari import arrays
 from tonari.exact.gpu.engine import DevicePoints
+from tonari.exact.gpu.places import on
 from tonari.metrics import get_metric
 from tonari.planning_gpu import RUNGS
 from tonari.reference import LANES
@@ -25,7 +26,9 @@ _BLOCK = 1 << 20  # rows at once: 16 lanes of float64 and one product of them ar
 
 def no_others(points: Any, metric: str) -> Neighbors:
     """Lists of no neighbours at all, for points whose values nothing else has looked at."""
-    arrays.check_flags(DevicePoints(points, metric, RUNGS[get_metric(metric).form][0]).flags, points, "points")
+    with on(points.device):
+        flags = DevicePoints(points, metric, RUNGS[get_metric(metric).form][0]).flags
+    arrays.check_flags(flags, points, "points")
     value = torch.float64 if points.dtype == torch.float64 else torch.float32
     shape = (len(points), 0)
     return Neighbors(points.new_empty(shape, dtype=value), points.new_empty(shape, dtype=torch.int32))

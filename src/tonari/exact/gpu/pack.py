@@ -22,7 +22,9 @@ from tonari.launching import launch
 
 PRECISIONS = ("float16", "split", "float32")
 
-QUERY_ROWS = 16  # of one program: small searches should fill the card as well
+# Warps for a tile of points; queries come fewer to a program, so that small searches fill the card as well.
+POINT_WARPS = 16
+QUERY_ROWS, QUERY_WARPS = 16, 4
 LARGEST_FLOAT16 = 60_000.0  # magnitude of a packed value; 65504 would do
 LARGEST_FLOAT32 = 1e12  # so that no sum comes near 1e30
 # Columns of products beyond which float32 sums have no useful bound: n <= 1/4 in docs/exactness.md.
@@ -88,7 +90,7 @@ def packed_width(d: int, precision: str) -> int:
     return {"float16": width_of(d), "split": width_of(4 * d), "float32": d}[precision]
 
 
-def pack_points(points: Any, form: DeviceForm, precision: str, flags: Any) -> PackedPoints:
+def pack_points(points: Any, form: DeviceForm, precision: str, flags: Any, *, first: int = 0) -> PackedPoints:
     """Pack points for the screen, in one launch.
 
     Parameters
@@ -102,6 +104,8 @@ def pack_points(points: Any, form: DeviceForm, precision: str, flags: Any) -> Pa
     flags : int64 tensor (3,)
         Lowered to the first row with NaN or infinity, with a value beyond 1e150, and for chi2 with a negative value.
         Such rows are packed as beyond range.
+    first : int
+        Number of ``points[0]``, as flags have it.
     """
     import torch
 
@@ -110,11 +114,12 @@ def pack_points(points: Any, form: DeviceForm, precision: str, flags: Any) -> Pa
     values = _empty_values(points, tiles * POINT_TILE, precision)
     low = torch.empty(tiles * POINT_TILE, dtype=torch.float32, device=points.device)
     e1, e2 = (torch.empty(tiles, dtype=torch.float32, device=points.device) for _ in range(2))
-    _launch(points, form, precision, values, (low, e1, e2, None, None, None, flags), POINT_TILE, 8, points=True)
+    out = (low, e1, e2, None, None, None, flags)
+    _launch(points, form, precision, values, out, first, POINT_TILE, POINT_WARPS, points=True)
     return PackedPoints(values, low, e1, e2, n)
 
 
-def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any) -> PackedQueries:
+def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, first: int = 0) -> PackedQueries:
     """Pack queries for the screen, in one launch; parameters as for :func:`pack_points`."""
     import torch
 
@@ -122,7 +127,8 @@ def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any) -> 
     values = _empty_values(queries, m, precision)
     norm, rest = (torch.empty(m, dtype=torch.float32, device=queries.device) for _ in range(2))
     shift = torch.empty(m, dtype=torch.float64, device=queries.device)
-    _launch(queries, form, precision, values, (None, None, None, norm, rest, shift, flags), QUERY_ROWS, 4, points=False)
+    out = (None, None, None, norm, rest, shift, flags)
+    _launch(queries, form, precision, values, out, first, QUERY_ROWS, QUERY_WARPS, points=False)
     return PackedQueries(values, norm, rest, shift)
 
 
@@ -147,7 +153,16 @@ def largest_element(d: int, precision: str, *, points: bool) -> float:
 
 
 def _launch(
-    rows: Any, form: DeviceForm, precision: str, values: Any, out: Any, tile: int, warps: int, *, points: bool
+    rows: Any,
+    form: DeviceForm,
+    precision: str,
+    values: Any,
+    out: Any,
+    first: int,
+    tile: int,
+    warps: int,
+    *,
+    points: bool,
 ) -> None:
     from tonari.exact.gpu._pack_triton import pack_kernel
 
@@ -166,6 +181,7 @@ def _launch(
         d,
         rows.stride(0),
         width,
+        first,
         constants={
             "METRIC": "euclidean" if form.metric == "sqeuclidean" else form.metric,
             "PRECISION": precision,

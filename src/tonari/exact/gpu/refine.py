@@ -22,9 +22,14 @@ from tonari.select.gpu import k_smallest
 __all__ = ["merge_lists", "refine_all", "refine_groups"]
 
 STEP = 16  # columns: the lanes of the reference
+# Elements that one load may take: with 16 columns a step, four threads share a row.
+LARGEST_UNIT = 4
 # Candidates per program and warp: with four lanes per thread (16 bytes of float32) two rows each.
 CHUNK, WARP_CHUNK = 64, 16
-UNROLL = 4
+# Registers per thread of aligned rows: left to itself the assembler saves them and waits for every step's loads, with
+# so many it sends off those of four. chi2, which divides, has enough to do while it waits.
+REGISTERS = 96
+MORE_REGISTERS = {"correlation": 128, "chi2": None}
 # Scratch of refine_groups, at least one row's.
 SCRATCH_BYTES = 1 << 28
 # Bytes per candidate: its key, and at most as many again while the best are selected.
@@ -163,8 +168,8 @@ def _whole(d: int) -> int:
 
 
 def _unit(rows: Any) -> int:
-    """The power of two, at most 4, in elements of which rows begin and end: what one load may take."""
-    return math.gcd(4, rows.shape[1], rows.stride(0))
+    """The largest power of two, up to LARGEST_UNIT, of elements that rows begin and end with: what one load takes."""
+    return math.gcd(LARGEST_UNIT, rows.shape[1], rows.stride(0))
 
 
 def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
@@ -188,7 +193,7 @@ def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
         d,
         rows.stride(0) // unit,
         width // STEP,
-        constants={"METRIC": metric if angular else None, "UNIT": unit, "ROWS": 32, "UNROLL": UNROLL},
+        constants={"METRIC": metric if angular else None, "UNIT": unit, "ROWS": 32},
         warps=4,
         fused=False,
     )
@@ -233,8 +238,9 @@ def _refine_rows(
         widened.rows.shape[1],
         points.stride(0) // unit,
         *shapes,
-        constants={"METRIC": metric, "LISTED": double, **constants, "UNIT": unit, "UNROLL": UNROLL},
+        constants={"METRIC": metric, "LISTED": double, **constants, "UNIT": unit},
         warps=chunk // WARP_CHUNK,
+        registers=MORE_REGISTERS.get(metric, REGISTERS) if unit == LARGEST_UNIT else None,
         fused=False,
     )
     if not double:
@@ -286,7 +292,6 @@ def _dense_values(
             "HAS_OWN": own is not None,
             "POINTS": DENSE_POINTS,
             "LANES": DENSE_LANES,
-            "UNROLL": 1,
         },
         warps=4,
         fused=False,

@@ -6,9 +6,7 @@ from typing import Any
 
 import torch
 
-from tonari import arrays
 from tonari.exact.gpu.engine import DevicePoints, search_on_device
-from tonari.exact.gpu.pack import new_flags
 from tonari.exact.gpu.places import to_device
 from tonari.exact.report import Report
 from tonari.planning_gpu import GpuPlan
@@ -28,10 +26,7 @@ def search_resident(
     points = prepared.points
     rows = points if self_join else to_device(queries, plan.devices[0])
     own = torch.arange(len(rows), device=rows.device) if self_join else None
-    flags = new_flags(rows.device)
     with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
-        found, report = search_on_device(rows, prepared, plan, own=own, bar=bar, flags=flags)
-    arrays.check_flags(prepared.flags, points, "points")
-    if not self_join:
-        arrays.check_flags(flags, rows, "queries")
+        found, report = search_on_device(rows, prepared, plan, own=own, bar=bar)
+        bar.add(bar.total - bar.done)  # one batch alone is not told of on the way
     return found, report

@@ -21,6 +21,7 @@ from tonari.exact.gpu.groups import group_count
 
 ODDS = 1e-4
 LEAST_SAMPLE = 4096
+LEAST_STRIDE = 8  # below, the sample itself is too much of the work
 LARGEST_MEAN = 100.0  # of the k nearest in the sample: more make the threshold no better, and sums below underflow
 # Relative costs, from timings on an H100: to screen one more point, to pass over one more slot of a list.
 SCREEN_COST, SLOT_COST = 1.0, 12.0
@@ -56,7 +57,7 @@ def sample_for(n: int, k: int, group: int) -> Sample | None:
     """
     best: tuple[float, Sample] | None = None
     wanted = 1.05 * k + 2  # the threshold must lie above the k-th by what the screen's error and rounding take
-    stride = 2
+    stride = LEAST_STRIDE
     while stride * LARGEST_MEAN < wanted:
         stride *= 2
     while n // stride >= LEAST_SAMPLE:

@@ -21,6 +21,10 @@ STEP = 64  # columns of wide rows at a time
 RESIDENT_PROGRAMS = 2  # that a multiprocessor holds at a time
 MOST_ROUNDS = 4  # of programs, one after the other
 LEAST_BLOCKS = 4  # of points per program, so that its pipeline fills
+# On Hopper a kernel of its own lists what a threshold lets through, where it is the faster one: at this packed width.
+# Rows of a program, tiles between two pauses of the matrix units, buffers.
+HOPPER_WIDTH = 128
+HOPPER_ROWS, HOPPER_TILES, HOPPER_STAGES = 256, 4, 4
 UNEVEN = 5.0  # standard deviations by which a segment may exceed its share of a list
 
 
@@ -94,7 +98,9 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
     import torch
 
     m, device = len(thresholds), thresholds.device
-    segments = 4 * _split_of(queries, points, m).parts
+    hopper = _is_for_hopper(queries, m)
+    split = _split_for_hopper(points, m, device) if hopper else _split_of(queries, points, m)
+    segments = 4 * split.parts
     share = capacity / segments
     room = math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
     lists = Lists(
@@ -102,7 +108,10 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
         torch.empty((m, segments * room), dtype=torch.int32, device=device),
         torch.empty((m, segments), dtype=torch.int32, device=device),
     )
-    _launch(queries, points, rows, LEAST_GROUP, thresholds=thresholds, lists=lists)
+    if hopper:
+        _launch_on_hopper(queries, points, rows, thresholds, lists, split)
+    else:
+        _launch(queries, points, rows, LEAST_GROUP, thresholds=thresholds, lists=lists)
     return lists
 
 
@@ -197,6 +206,68 @@ def _launch(
             constants={**constants, "STEP": STEP, "POINT_TILE": POINT_TILE, "STAGES": 4},
             warps=8 if split.rows == 128 else 4,
         )
+
+
+def _is_for_hopper(queries: Any, m: int) -> bool:
+    return m > HOPPER_ROWS and queries.values.shape[1] == HOPPER_WIDTH and is_hopper(queries.values.device)
+
+
+def _split_for_hopper(points: Any, m: int, device: Any) -> _Split:
+    row_tiles, tiles = -(-m // HOPPER_ROWS), -(-points.n // POINT_TILE)
+    slots = multiprocessors(device)
+    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), tiles // (2 * HOPPER_TILES)))
+    rounds = {count: -(-row_tiles * count // slots) * -(-tiles // count) for count in range(1, most + 1)}
+    parts = min(rounds, key=lambda count: (rounds[count], count))
+    each = -(-tiles // (parts * HOPPER_TILES)) * HOPPER_TILES
+    return _Split(HOPPER_ROWS, POINT_TILE, row_tiles, tiles, each, -(-tiles // each))
+
+
+def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: _Split) -> None:
+    from tonari.exact.gpu._screen_hopper_gluon import screen_hopper_kernel
+
+    q = queries.values[rows]
+    m, width = q.shape
+    half = HOPPER_ROWS // 2
+    launch(
+        screen_hopper_kernel,
+        split.row_tiles * split.parts,
+        _swizzled(q, half, width),
+        _swizzled(points.values, POINT_TILE, width),
+        points.low,
+        points.e1,
+        points.e2,
+        queries.norm[rows],
+        queries.rest[rows],
+        thresholds,
+        lists.values,
+        lists.entries,
+        lists.counts,
+        m,
+        split.blocks,
+        lists.counts.shape[1],
+        lists.room,
+        split.row_tiles,
+        split.each,
+        constants={"HALF": half, "BN": POINT_TILE, "WIDTH": width, "STAGES": HOPPER_STAGES, "TILES": HOPPER_TILES},
+        warps=8,
+    )
+
+
+def _swizzled(x: Any, rows: int, columns: int) -> Any:
+    """As :func:`_blocks`, with the layout in shared memory that Gluon wants to know."""
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    layout = gl.NVMMASharedLayout.get_default_for([rows, columns], gl.float16)
+    return TensorDescriptor.from_tensor(x, [rows, columns], layout)
+
+
+@functools.lru_cache(maxsize=64)
+def is_hopper(device: Any) -> bool:
+    """Whether a device has Hopper's matrix units."""
+    import torch
+
+    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
 
 
 @functools.lru_cache(maxsize=64)
