@@ -39,15 +39,16 @@ def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
     from tonari.exact.gpu.sampling import sample_for
 
     flags = pack.new_flags(data.points.device)
+    plan = run.tonari.plan(case.n, case.m, case.d, case.k, device=run.where)
     form = make_form(data.points, "euclidean")
     packed = Packed(
         data,
         pack.pack_queries(data.queries, form, PRECISION, flags),
         pack.pack_points(data.points, form, PRECISION, flags),
         form,
-        run.tonari.plan(case.n, case.m, case.d, case.k, device=run.where).group,
+        plan.group,
     )
-    sample = sample_for(case.n, case.k, packed.group)
+    sample = sample_for(case.n, plan.width, packed.group)
     if case.grid or sample is None:
         dense(run, case, packed, () if sample else case.bars)
     if sample is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checks import HOSTILE, Array, assert_same_neighbors, duplicates, gaussian
-from select_checks import HAS_TORCH, needs_torch, on_device
+from select_checks import HAS_TORCH, needs_torch, on_device, on_gpu
 
 from tonari import reference
 from tonari.exact.gpu import refine
@@ -166,6 +166,18 @@ def test_ends_of_rows(device: str, d: int) -> None:
 
 
 @on_device
+def test_rows_of_one_value_have_no_direction(device: str) -> None:
+    """Their rounded mean is not that value, and what it leaves must not decide."""
+    points = rows_of(60, 19, "float64")
+    points[::4] = 0.1
+    points[1::4] = 0.7
+    assert points[0].mean() != points[0, 0]
+    for queries in (points[:2], points[2:4]):
+        check_groups(device, queries, points, 50, metric="correlation", width=16, double=True)
+        check_all(device, queries, points, 60, metric="correlation", double=True)
+
+
+@on_device
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("maker", HOSTILE)
 def test_values_made_to_hurt(device: str, maker: str) -> None:
@@ -197,7 +209,7 @@ def test_a_point_left_out(device: str, double: bool) -> None:
     points[40:50] = points[7]
     own = np.array([7, 41, 89])
     check_groups(device, points[own], points, 30, width=5, own=own, double=double)
-    check_all(device, points[own], points, 89, own=own, double=double)
+    check_all(device, points[own], points, 90, own=own, double=double)
 
 
 @on_device
@@ -210,8 +222,7 @@ def test_fewer_candidates_than_k(device: str, double: bool) -> None:
     for metric, worst in (("euclidean", np.inf), ("inner_product", -np.inf)):
         found = from_device(refine_groups(q, x, groups, 20, metric=metric, group=8, double=double))
         ids = np.full((2, 20), -1)
-        ids[1, :4] = [2, 3, 10, 11]  # 18 and 19 are left over
-        ids[1, 4:6] = [18, 19]
+        ids[1, :6] = [2, 3, 10, 11, 18, 19]  # 26 and 27 are beyond the points
         assert (found.indices[0] == -1).all()
         assert (found.distances[0] == worst).all()
         truth = best_of(points[:2], points, ids, 20, metric, "float64" if double else "float32")
@@ -288,6 +299,22 @@ def test_slices_stay_within_scratch() -> None:
             assert held <= scratch or (block, length) == (1, k)
 
 
+@on_gpu
+@pytest.mark.parametrize("metric", ["euclidean", "correlation"])
+@pytest.mark.parametrize("double", [False, True])
+def test_scratch_is_kept(metric: str, double: bool) -> None:
+    """What the device really gave out beside input and output."""
+    points = torch.randn(1 << 20, 24, device="cuda")
+    for k in (10, 300):
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        found = refine_all(points[:100], points, k, metric=metric, double=double, scratch_bytes=1 << 28)
+        output = sum(part.nbytes for part in found)
+        assert torch.cuda.max_memory_allocated() - before - output <= 1 << 28
+        del found
+
+
 def random_list(rng: np.random.Generator, m: int, k: int, first: int, dtype: str, ids: str, metric: str) -> Neighbors:
     """Neighbours in order, some missing, some infinitely far, full of ties, numbered from `first`."""
     indices = np.stack([first + rng.permutation(3 * k)[:k] for _ in range(m)])
@@ -342,7 +369,9 @@ def test_rows_that_are_refused_later_do_no_harm(device: str) -> None:
                 assert ((found[1] >= -1) & (found[1] < 40)).all()
     near = bad[[5]]
     found = from_device(
-        refine_groups(on(device, near), on(device, bad), groups, 30, metric="euclidean", group=8, double=False)
+        refine_groups(on(device, near), on(device, bad), groups, 40, metric="euclidean", group=8, double=False)
     )
     finite = np.setdiff1d(np.arange(40), [3, 9, 20])[None]
-    assert_same_neighbors(found, best_of(near, points, finite, 30, "euclidean", "float32"))
+    truth = best_of(near, points, finite, 37, "euclidean", "float32")
+    assert_same_neighbors(Neighbors(*(np.ascontiguousarray(part[:, :37]) for part in found)), truth)
+    assert found.indices[0, 37:].tolist() == [9, 20, -1]  # infinitely far, and nowhere

@@ -112,7 +112,7 @@ class GpuProblem:
         """Batches of queries, slabs on their way, packed samples and copies for rows that climb, and small change."""
         held = self.held(slabs)
         climb = sum(self._packed(held, precision) for precision in self.ladder[1:-1])
-        sample = sample_for(held, self.k + self.self_join, self.group) if self.gemm else None
+        sample = sample_for(held, self.width, self.group) if self.gemm else None
         sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.ladder[0])
         comes = self.host_points and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0

@@ -5,11 +5,18 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 ProgressLike: TypeAlias = bool | Callable[[int, int], object] | None
 
 SHOW_FROM_SECONDS = 2.0
+
+
+class Counter(Protocol):
+    """Takes note of work that was done."""
+
+    def add(self, amount: int) -> None:
+        """Count `amount` more units."""
 
 
 class Progress:

@@ -238,7 +238,7 @@ def pack_kernel(
         difference = difference * (_ROUNDED if POINTS else _ROUNDED / 2) + size * _RATIO + _LOST
         additions = 4 * columns
         if PRECISION == "split":
-            additions = 16 * columns
+            additions = 4.05 * (columns + 64)  # the large products come last, and are as many as columns
     else:
         difference += size * _DOUBLE_RATIO
         additions = columns

@@ -23,8 +23,8 @@ def add_terms(lanes, q, x, METRIC: tl.constexpr):
     if METRIC == "chi2":
         total = q + x
         difference = q - x
-        quotient = difference * difference / tl.where(total == 0, 1.0, total)
-        return lanes + tl.where(total == 0, 0.0, quotient)
+        # Nothing is negative: where the total is zero, so is the difference.
+        return lanes + difference * difference / tl.where(total == 0, 1.0, total)
     if (METRIC == "euclidean") | (METRIC == "sqeuclidean"):
         difference = q - x
         return lanes + difference * difference

@@ -16,13 +16,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from tonari import arrays
+from tonari.exact.gpu.batches import in_batches
 from tonari.exact.gpu.certify import certify
 from tonari.exact.gpu.chosen import choose_groups
-from tonari.exact.gpu.form import make_form
+from tonari.exact.gpu.form import DeviceForm, make_form
 from tonari.exact.gpu.groups import LEAST_GROUP, group_count
 from tonari.exact.gpu.pack import new_flags, pack_points, pack_queries
 from tonari.exact.gpu.refine import refine_all, refine_groups
@@ -30,17 +30,29 @@ from tonari.exact.gpu.sampling import Sample, sample_for
 from tonari.exact.gpu.screen import screen, screen_below
 from tonari.exact.gpu.screen_elementwise import screen_elementwise
 from tonari.exact.report import Report
+from tonari.memory_gpu import WIDER
 from tonari.metrics import get_metric
 from tonari.planning_gpu import GpuPlan
-from tonari.progress import Progress
+from tonari.progress import Counter
 from tonari.results import Neighbors
 from tonari.select.gpu import k_smallest
 
 logger = logging.getLogger("tonari")
 
-WIDER = 4  # times as many groups for rows that were not proved at first
+# A long search first finds out on some rows how many groups it takes to prove all but a share of them.
+PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED, WIDEST = 8, 1024, 0.01, 8
 IN_FLIGHT = 2  # batches under way at a time, so that Ctrl-C is answered and progress is true
-SCRATCH_BYTES = 1 << 30  # for the rows that are compared with everything
+LEAST_SCRATCH = 1 << 25  # for the rows that are compared with everything, where a batch's minima have less room
+
+
+class Prepared(Protocol):
+    """Points of which packed copies are at hand."""
+
+    points: Any
+    form: DeviceForm
+
+    def packed(self, precision: str, stride: int = 1) -> Any:
+        """The packed copy of every stride-th point."""
 
 
 class DevicePoints:
@@ -72,7 +84,8 @@ class DevicePoints:
         """The packed copy of every stride-th point."""
         key = precision, stride
         if key not in self._packed:
-            self._packed[key] = pack_points(self.points[::stride], self.form, precision, self.flags)
+            flags = self.flags if stride == 1 else new_flags(self.points.device)  # a sample's rows count otherwise
+            self._packed[key] = pack_points(self.points[::stride], self.form, precision, flags)
         return self._packed[key]
 
     def forget(self, precision: str) -> None:
@@ -86,7 +99,7 @@ def search_on_device(
     plan: GpuPlan,
     *,
     own: Any = None,
-    bar: Progress | None = None,
+    bar: Counter | None = None,
     first_point: int = 0,
     first_query: int = 0,
 ) -> tuple[Neighbors, Report]:
@@ -99,8 +112,8 @@ def search_on_device(
     plan : GpuPlan
     own : int64 tensor of shape (m,), optional
         The point that each query is, which it must not find.
-    bar : Progress, optional
-        Counts pairs.
+    bar : Counter, optional
+        Counts pairs, m * n in all.
     first_point, first_query : int
         Numbers of ``prepared.points[0]`` and ``queries[0]`` among all rows of their names, for messages.
 
@@ -112,6 +125,8 @@ def search_on_device(
     ------
     ValueError
         A row, of the points first, has a value that no search accepts.
+    MemoryError
+        The device has no room even for one query at a time.
     """
     import torch
 
@@ -126,20 +141,24 @@ def search_on_device(
     proved = torch.empty(m, dtype=torch.uint8, device=device)
     report = Report(rows=m)
     search = _Search(prepared, plan, double, new_flags(device))
-    sample = None if search.elementwise else sample_for(n, plan.k + (own is not None), plan.group)
+    if m >= PILOT_BATCHES * plan.query_batch:
+        search.fit_width(queries, own, found, proved)
     pending: deque[tuple[Any, int]] = deque()
-    for rows in _batches(m, plan.query_batch):
-        search.batch(queries, own, found, proved, rows, plan.ladder[0], plan.width, sample)
-        if device.type == "cuda" and m > plan.query_batch:
-            event = torch.cuda.Event()
+
+    def work(rows: slice) -> None:
+        search.batch(queries, own, found, proved, rows, plan.ladder[0], search.width, search.sample)
+        event = torch.cuda.Event() if device.type == "cuda" and m > plan.query_batch else None
+        if event is not None:
             event.record()
-            pending.append((event, (rows.stop - rows.start) * n))
-            if len(pending) > IN_FLIGHT:
-                _wait(pending, bar)
-    while pending:
-        _wait(pending, bar)
+        pending.append((event, (rows.stop - rows.start) * n))
+        if len(pending) > IN_FLIGHT:
+            _wait(pending, bar)
+
+    in_batches(m, plan.query_batch, work, planned=plan.total_bytes)
     # The one place that waits for the device.
     *flags, unproved = torch.cat([prepared.flags, search.flags, (proved == 0).sum()[None]]).tolist()
+    while pending:
+        _wait(pending, bar)
     arrays.check_flags(flags[:3], prepared.points, "points", first=first_point)
     if own is None:
         arrays.check_flags(flags[3:], queries, "queries", first=first_query)
@@ -151,64 +170,44 @@ def search_on_device(
     return found, report
 
 
-def _wait(pending: deque[tuple[Any, int]], bar: Progress | None) -> None:
+def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
     event, pairs = pending.popleft()
-    event.synchronize()
+    if event is not None:
+        event.synchronize()
     if bar is not None:
         bar.add(pairs)
 
 
-def _batches(m: int, size: int) -> Iterator[slice]:
-    for begin in range(0, m, size):
-        yield slice(begin, min(begin + size, m))
+class Chooser:
+    """Screens and selects: which groups of points are worth refining.
 
+    Parameters
+    ----------
+    prepared : Prepared
+    plan : GpuPlan
+        Gives the metric and the size of groups.
+    """
 
-class _Search:
-    """One run: what stays the same over its batches."""
-
-    def __init__(self, prepared: DevicePoints, plan: GpuPlan, double: bool, flags: Any) -> None:
-        self.prepared, self.plan, self.double, self.flags = prepared, plan, double, flags
+    def __init__(self, prepared: Prepared, plan: GpuPlan) -> None:
+        self.prepared, self.plan = prepared, plan
         self.elementwise = get_metric(plan.metric).form == "elementwise"
 
-    def batch(
-        self,
-        queries: Any,
-        own: Any,
-        found: Neighbors,
-        proved: Any,
-        rows: slice,
-        precision: str,
-        width: int,
-        sample: Sample | None,
-    ) -> None:
-        """Search some rows once, write what was found and whether it is proved."""
-        plan, prepared = self.plan, self.prepared
-        part = queries[rows]
-        packed = pack_queries(part, prepared.form, precision, self.flags)
-        groups = group_count(len(prepared.points), plan.group)
+    def sample(self, width: int) -> Sample | None:
+        """How rows are sampled for a threshold that lets `width` groups through, if they are."""
+        return None if self.elementwise else sample_for(len(self.prepared.points), width, self.plan.group)
+
+    def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
+        """The groups of each row that are refined, and a lower bound of the scores of all other points.
+
+        Groups are of the plan's size, with a sample of LEAST_GROUP. The bound is None where there are no others.
+        """
+        groups = group_count(len(self.prepared.points), self.plan.group)
         width = min(width, groups)
-        if sample is None:
-            minima = self._minima(packed, precision, 1, groups)
-            lowest = k_smallest(minima, min(width + 1, groups))
-            chosen = lowest.indices[:, :width]
-            following = lowest.values[:, width] if width < groups else None
-        else:
-            chosen, following = self._sampled(packed, precision, width, sample)
-        distances, indices = refine_groups(
-            part,
-            prepared.points,
-            chosen,
-            plan.k,
-            metric=plan.metric,
-            group=plan.group if sample is None else LEAST_GROUP,
-            own=None if own is None else own[rows],
-            double=self.double,
-        )
-        if following is None:
-            proved[rows] = 1
-        else:
-            certify(prepared.form, packed.shift, distances[:, -1], following, proved[rows], double=self.double)
-        found.distances[rows], found.indices[rows] = distances, indices
+        if sample is not None:
+            return self._sampled(packed, precision, width, sample)
+        minima = self._minima(packed, precision, 1, groups)
+        lowest = k_smallest(minima, min(width + 1, groups))
+        return lowest.indices[:, :width], lowest.values[:, width] if width < groups else None
 
     def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
         import torch
@@ -233,33 +232,101 @@ class _Search:
         lists = screen_below(packed, points, slice(0, m), thresholds, sample.capacity)
         return choose_groups(lists, thresholds, width, width + max(6, width // 4))
 
+
+class _Search:
+    """One run: what stays the same over its batches."""
+
+    def __init__(self, prepared: DevicePoints, plan: GpuPlan, double: bool, flags: Any) -> None:
+        self.prepared, self.plan, self.double, self.flags = prepared, plan, double, flags
+        self.chooser = Chooser(prepared, plan)
+        self.width = plan.width
+
+    @property
+    def sample(self) -> Sample | None:
+        """How rows are sampled at the present width."""
+        return self.chooser.sample(self.width)
+
+    def fit_width(self, queries: Any, own: Any, found: Neighbors, proved: Any) -> None:
+        """Widen the search until nearly all of some first rows are proved by it.
+
+        How many groups the bounds cannot tell apart depends on the data; rows that are not proved cost a second pass.
+        """
+        rows = slice(0, min(PILOT_ROWS, len(queries)))
+        while True:
+            self.batch(queries, own, found, proved, rows, self.plan.ladder[0], self.width, self.sample)
+            unproved = int((proved[rows] == 0).sum())
+            if unproved <= PILOT_UNPROVED * rows.stop or self.width >= WIDEST * self.plan.width:
+                return
+            self.width *= 2
+
+    def batch(
+        self,
+        queries: Any,
+        own: Any,
+        found: Neighbors,
+        proved: Any,
+        rows: slice,
+        precision: str,
+        width: int,
+        sample: Sample | None,
+    ) -> None:
+        """Search some rows once, write what was found and whether it is proved."""
+        plan, prepared = self.plan, self.prepared
+        part = queries[rows]
+        packed = pack_queries(part, prepared.form, precision, self.flags, first=rows.start)
+        chosen, following = self.chooser.choose(packed, precision, width, sample)
+        distances, indices = refine_groups(
+            part,
+            prepared.points,
+            chosen,
+            plan.k,
+            metric=plan.metric,
+            group=plan.group if sample is None else LEAST_GROUP,
+            own=None if own is None else own[rows],
+            double=self.double,
+        )
+        if following is None:
+            proved[rows] = 1
+        else:
+            certify(prepared.form, packed.shift, distances[:, -1], following, proved[rows], double=self.double)
+        found.distances[rows], found.indices[rows] = distances, indices
+
     def climb(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, ever more carefully."""
         plan, prepared = self.plan, self.prepared
-        steps = [(precision, WIDER * plan.width) for precision in plan.ladder[:-1]]
+        steps = [(precision, WIDER * self.width) for precision in plan.ladder[:-1]]
         for precision, width in steps:
             rows = (proved == 0).nonzero()[:, 0]
             if len(rows) == 0:
                 return
-            part, ids = queries[rows], None if own is None else own[rows]
-            again = Neighbors(found.distances[rows], found.indices[rows])
-            good = proved[rows]
-            for some in _batches(len(rows), plan.query_batch):
-                self.batch(part, ids, again, good, some, precision, width, None)
-            found.distances[rows], found.indices[rows] = again
-            proved[rows] = good
-            report.certify(precision, int(good.sum()))
+
+            def again(some: slice, rows: Any = rows, precision: str = precision, width: int = width) -> None:
+                these = rows[some]
+                part, good = Neighbors(found.distances[these], found.indices[these]), proved[these]
+                ids, everything = None if own is None else own[these], slice(0, len(these))
+                self.batch(queries[these], ids, part, good, everything, precision, width, None)
+                found.distances[these], found.indices[these] = part
+                proved[these] = good
+
+            in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
+            report.certify(precision, int((proved[rows] != 0).sum()))
             if precision != plan.ladder[0]:
                 prepared.forget(precision)
         rows = (proved == 0).nonzero()[:, 0]
-        if len(rows):
-            found.distances[rows], found.indices[rows] = refine_all(
-                queries[rows],
+        # What compares with everything works in the room that a batch's minima had.
+        scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(prepared.points), plan.group))
+
+        def compare(some: slice) -> None:
+            these = rows[some]
+            found.distances[these], found.indices[these] = refine_all(
+                queries[these],
                 prepared.points,
                 plan.k,
                 metric=plan.metric,
-                own=None if own is None else own[rows],
+                own=None if own is None else own[these],
                 double=self.double,
-                scratch_bytes=SCRATCH_BYTES,
+                scratch_bytes=scratch,
             )
-            report.certify(plan.ladder[-1], len(rows))
+
+        in_batches(len(rows), plan.query_batch, compare, planned=plan.total_bytes)
+        report.certify(plan.ladder[-1], len(rows))

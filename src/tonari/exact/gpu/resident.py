@@ -27,6 +27,4 @@ def search_resident(
     rows = points if self_join else to_device(queries, plan.devices[0])
     own = torch.arange(len(rows), device=rows.device) if self_join else None
     with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
-        found, report = search_on_device(rows, prepared, plan, own=own, bar=bar)
-        bar.add(bar.total - bar.done)  # one batch alone is not told of on the way
-    return found, report
+        return search_on_device(rows, prepared, plan, own=own, bar=bar)

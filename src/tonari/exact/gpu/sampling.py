@@ -2,11 +2,12 @@
 
 matsumoto2015, section V-A, samples the distances of every query and takes a rank that almost surely lets k of them
 through. Here every `stride`-th point is screened first, and the `rank`-th smallest group minimum becomes the row's
-threshold. Of the k nearest points a sample holds about Poisson(k / stride), and below the sample's rank-th there are
+threshold. Of the `wanted` nearest points (the k nearest, and what the screen's error cannot tell from them) a sample
+holds about Poisson(wanted / stride), and below the sample's rank-th there are
 about stride * Gamma(rank) points, whatever the data, so that both ways to fail have known odds:
 
-    P(Poisson((k + slack) / stride) >= rank) <= ODDS          the threshold is too low
-    P(Poisson(capacity / stride) < rank) <= ODDS              the list is too short
+    P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
+    P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short
 
 A row that fails is not proved and is searched again with all its minima: odds cost time, never truth.
 """
@@ -47,8 +48,8 @@ class Sample:
 
 
 @functools.lru_cache(maxsize=1024)
-def sample_for(n: int, k: int, group: int) -> Sample | None:
-    """The cheapest sample for the k nearest of n points; None where all minima cost no more.
+def sample_for(n: int, wanted: int, group: int) -> Sample | None:
+    """The cheapest sample for a threshold that `wanted` of n points do not exceed; None where all minima cost no more.
 
     >>> sample_for(1_000_000, 10, 8)
     Sample(stride=64, rank=4, capacity=1024)
@@ -56,7 +57,6 @@ def sample_for(n: int, k: int, group: int) -> Sample | None:
     True
     """
     best: tuple[float, Sample] | None = None
-    wanted = 1.05 * k + 2  # the threshold must lie above the k-th by what the screen's error and rounding take
     stride = LEAST_STRIDE
     while stride * LARGEST_MEAN < wanted:
         stride *= 2
