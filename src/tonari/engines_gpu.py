@@ -74,7 +74,7 @@ class GpuEngine:
             "query_dtype": arrays.name_of_dtype(queries),
         }
         if prepared_by is not None:
-            given |= {"route": prepared_by.route, "point_slab": prepared_by.point_slab}
+            given |= {name: getattr(prepared_by, name) for name in ("route", "shard", "point_slab")}
         if memory is None:
             small = _plan_within_spare(n, len(queries), d, k, **given)
             if small is not None:

@@ -6,10 +6,12 @@ as long as some selections take. Here the variant is remembered under just what 
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 # (kernel, device, constants, options, what is special about each argument) -> (compiled, constants in order)
 _compiled: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
+_compiling = threading.Lock()  # devices have a thread each
 
 
 def launch(
@@ -49,7 +51,8 @@ def launch(
     if known is None:
         options = {"maxnreg": registers, "num_stages": stages, "enable_fp_fusion": None if fused else False}
         given = {name: option for name, option in options.items() if option is not None}
-        compiled = kernel[(programs,)](*arguments, **constants, num_warps=warps, **given)
+        with _compiling:
+            compiled = kernel[(programs,)](*arguments, **constants, num_warps=warps, **given)
         order = tuple(constants[name] for name in kernel.arg_names[len(arguments) :])
         _compiled[key] = compiled, order
         return
@@ -58,7 +61,7 @@ def launch(
 
 
 def _special(argument: Any) -> Any:
-    """What Triton compiles a variant for: types, alignments, blocks of descriptors, and 1, 16 or large among numbers."""
+    """What Triton compiles a variant for: types, alignments, blocks of descriptors; 1, 16 or large among numbers."""
     if argument is None:
         return None
     if isinstance(argument, int):

@@ -14,6 +14,8 @@ from tonari.results import index_dtype
 MINIMA_BYTES = 2048 * MIB  # of one batch of queries at most: a longer one is no faster
 SMALL_CHANGE = 64 * MIB  # flags, sums, what the allocator rounds up to
 LEAST_BATCH = 128  # rows of a screen's tile: fewer leave the matrix units idle
+MERGE_BYTES = 64 * MIB  # of scratch while lists are merged, some rows at a time
+MOST_POINTS = 2**31 - 1  # on one device at once: there they are numbered in int32
 WIDER = 4  # times as many groups are refined for rows that were not proved at first
 
 # Bytes and operations per second of one H100 (benchmarks/results). Their ratios choose the group; nothing else depends
@@ -54,7 +56,14 @@ class GpuProblem:
         n: points of one device.
     itemsize, query_itemsize, value_itemsize : int
         Bytes of an element of a point and of a query, and of a returned distance.
-    gemm, self_join, host_points, host_queries : bool
+    gemm, self_join : bool
+    host_points, host_queries : bool
+    several : bool
+        Whether this device is one of several, to which rows are copied wherever they lie.
+    results : int
+        Rows of the whole search's results if they are to lie on the device, else 0.
+    merged : bool
+        Whether lists of parts of the points are merged.
     ladder : tuple of str
     group, width : int
         width: as wished; there may be fewer groups.
@@ -74,6 +83,19 @@ class GpuProblem:
     ladder: tuple[str, ...]
     group: int
     width: int
+    several: bool = False
+    results: int = 0
+    merged: bool = False
+
+    @property
+    def points_come(self) -> bool:
+        """Whether points have to be copied to the device."""
+        return self.host_points or self.several
+
+    @property
+    def queries_come(self) -> bool:
+        """Whether queries have to be copied to the device."""
+        return self.host_queries or self.several
 
     def held(self, slabs: Slabs) -> int:
         """Points that are packed at once, and screened together."""
@@ -93,15 +115,16 @@ class GpuProblem:
 
     def copied_bytes(self, slabs: Slabs) -> int:
         """Original rows that come from host memory and stay for as long as their slab."""
-        points = self.n if slabs.route == "resident" and self.host_points else 0
-        among_points = self.self_join and slabs.route == "resident"
-        queries = 0 if among_points or slabs.route == "screened" or not self.host_queries else slabs.queries
+        points = self.n if slabs.route == "resident" and self.points_come else 0
+        among_points = self.self_join and slabs.route == "resident" and self.m <= self.n
+        queries = 0 if among_points or slabs.route == "screened" or not self.queries_come else slabs.queries
         return self.d * (points * self.itemsize + queries * self.query_itemsize)
 
     def output_bytes(self, slabs: Slabs) -> int:
         """Results that the device holds at once."""
         rows = 0 if slabs.route == "screened" else slabs.queries  # there they are made by the CPU
-        return rows * self.k * (self.value_itemsize + index_dtype(self.n).itemsize)
+        gathered = self.results if self.several or rows < self.m else 0  # where they are not made in one piece
+        return (rows + gathered) * self._list_bytes()
 
     def batch_bytes(self, slabs: Slabs, batch: int) -> int:
         """A batch of queries: minima, what selects from them, packed values; and members of groups, some at a time."""
@@ -114,9 +137,11 @@ class GpuProblem:
         climb = sum(self._packed(held, precision) for precision in self.ladder[1:-1])
         sample = sample_for(held, self.width, self.group) if self.gemm else None
         sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.ladder[0])
-        comes = self.host_points and slabs.route != "resident"
+        comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
-        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + climb + sampled + buffers
+        merged = self.merged or slabs.route == "streamed"
+        lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # of one part, beside those so far
+        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + climb + sampled + buffers + lists
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
         """Bytes on one device beyond what lies there already."""
@@ -149,8 +174,8 @@ class GpuProblem:
         whole, rest = divmod(self.n, slab)
         work = self.m * (whole * self.row_seconds(slab) + (self.row_seconds(rest) if rest else 0.0))
         passes = -(-self.m // slabs.queries) if slabs.route == "streamed" else 1
-        points = passes * self.n * self.itemsize if self.host_points else 0
-        queries = self.m * self.query_itemsize if self.host_queries and not self.self_join else 0
+        points = passes * self.n * self.itemsize if self.points_come else 0
+        queries = self.m * self.query_itemsize if self.queries_come and not self.self_join else 0
         if slabs.route == "screened":
             work += self.refine_on_cpu_seconds(slabs)
         return work + self.d * (points + queries) / _LINK
@@ -162,6 +187,10 @@ class GpuProblem:
     def pass_seconds(self) -> float:
         """Letting all points come from host memory once more."""
         return self.n * self.d * self.itemsize / _LINK
+
+    def _list_bytes(self) -> int:
+        """One row of results."""
+        return self.k * (self.value_itemsize + index_dtype(self.n).itemsize)
 
     def _batch_row_bytes(self, slabs: Slabs) -> int:
         groups = self.groups(slabs)

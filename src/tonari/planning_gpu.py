@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tonari import arrays
 from tonari.exact.gpu.groups import GROUP_SIZES, POINT_TILE
 from tonari.memory import MIB
-from tonari.memory_gpu import LEAST_BATCH, GpuProblem, Slabs
+from tonari.memory_gpu import LEAST_BATCH, MOST_POINTS, GpuProblem, Slabs
 from tonari.metrics import get_metric
 from tonari.planning import check_overrides, check_problem, check_whole, table
 
@@ -24,7 +24,9 @@ ROUTES = ("resident", "screened", "streamed")  # in the order in which they are 
 # Rungs of the ladder by form; the last one settles whatever is left by exact values.
 RUNGS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
-_OVERRIDES = {"route", "ladder", "group", "width", "query_batch", "query_slab", "point_slab"}
+SHARDS = ("points", "queries")
+
+_OVERRIDES = {"route", "shard", "ladder", "group", "width", "query_batch", "query_slab", "point_slab"}
 RESERVE = 512 * MIB  # of free memory, left alone: kernels' code, and what the allocator cannot join
 _PACKED_AT_ONCE = 256 * MIB  # original rows that pass by while the copy of "screened" is made
 
@@ -39,11 +41,14 @@ class GpuPlan:
         Points, queries, dimensions, neighbours.
     dtype, metric, method : str
     devices : tuple of str
-        "cuda:0" and so on. Of several, each holds an equal part of the points and sees every query.
+        "cuda:0" and so on.
     route : str
         "resident": points and queries lie on the device. "streamed": points, or queries too, come slab by slab.
         "screened": only the packed copy of the points is held, and the CPU refines what it lets through from the
         original rows in host memory.
+    shard : str
+        Of several devices, what each has an equal part of. "points": every query visits every part, and lists are
+        merged. "queries": all points are on each device. "none" for one device.
     ladder : tuple of str
         Precisions of the screen, first to last; rows that one cannot prove climb to the next. "values", the last,
         compares exact values alone.
@@ -73,6 +78,7 @@ class GpuPlan:
     method: str
     devices: tuple[str, ...]
     route: str
+    shard: str
     ladder: tuple[str, ...]
     group: int
     width: int
@@ -123,6 +129,9 @@ def plan_on_gpu(
     :class:`tonari.Index`, always) that refining on the CPU is no slower than to let all points pass once more; else
     only by name. The second rung is left out where its packed copy would not fit.
 
+    Several devices share the points, or the queries where all points fit on each and that takes less time: then no
+    list has to be merged, and no row refined more than once, but more points have to be copied.
+
     Parameters
     ----------
     n, m, d, k, dtype, metric, memory, self_join
@@ -135,7 +144,7 @@ def plan_on_gpu(
     free_bytes : int, optional
         Memory that can be had on each device. Default: what :func:`free_memory` reads there.
     **overrides
-        route, ladder, group, width, query_batch, query_slab or point_slab.
+        route, shard, ladder, group, width, query_batch, query_slab or point_slab.
 
     Raises
     ------
@@ -156,13 +165,11 @@ def plan_on_gpu(
     free = free_memory(devices) if free_bytes is None else free_bytes
     budget = max(0, free - RESERVE) if asked is None else min(asked, max(0, free - RESERVE))
 
+    several = len(devices) > 1
+    _check_overrides(overrides, n, m, len(devices), form, host_points=host_points)
     wanted = k + self_join
-    part = -(-n // len(devices))
-    if part < n:
-        part = min(n, -(-part // POINT_TILE) * POINT_TILE)
-    _check_overrides(overrides, part, m, form, host_points=host_points)
-    problem = GpuProblem(
-        n=part,
+    whole = GpuProblem(
+        n=n,
         m=m,
         d=d,
         k=k,
@@ -176,13 +183,21 @@ def plan_on_gpu(
         ladder=tuple(overrides.get("ladder", RUNGS[form])),
         group=GROUP_SIZES[-1],
         width=overrides.get("width", wanted + max(6, wanted // 8)),
+        several=several,
+        results=0 if host_queries else m,
     )
-    problem, slabs, batch = _fit(problem, budget, overrides)
+    shards = list(_shards(whole, len(devices), overrides))
+    tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
+    choices = [(shard, *_fit(problem, budget, limits)) for shard, problem, limits in shards]
+    shard, problem, slabs, batch = min(
+        choices, key=lambda choice: (-min(choice[3], tile), choice[1].seconds(choice[2]))
+    )
     if batch == 0:
         least = min(
             made.total_bytes(at, overrides.get("query_batch", 1))
+            for _, part, limits in shards
             for route in ROUTES
-            for made, at in _on(route, problem, overrides)
+            for made, at in _on(route, part, limits)
         )
         where = (
             f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
@@ -198,6 +213,7 @@ def plan_on_gpu(
         method="exact",
         devices=devices,
         route=slabs.route,
+        shard=shard,
         ladder=problem.ladder,
         group=problem.group,
         width=problem.refined_groups(slabs),
@@ -222,14 +238,32 @@ def free_memory(devices: tuple[str, ...]) -> int:
     )
 
 
-def _check_overrides(overrides: dict[str, Any], n: int, m: int, form: str, *, host_points: bool) -> None:
+def share(count: int, devices: int) -> int:
+    """Rows of each of several devices, in whole tiles; the last has what is left, and there may be too few for all.
+
+    >>> [share(count, 4) for count in (1000, 100)]
+    [256, 100]
+    """
+    return count if devices == 1 else min(count, -(-count // (devices * POINT_TILE)) * POINT_TILE)
+
+
+def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, form: str, *, host_points: bool) -> None:
     """Refuse overrides that cannot work, whatever memory there is."""
     check_overrides(overrides, _OVERRIDES)
-    route = overrides.get("route")
+    route, shard = overrides.get("route"), overrides.get("shard")
     if "route" in overrides and route not in ROUTES:
         raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
     if route == "screened" and not host_points:
         raise ValueError("route='screened' refines from host memory, but the points lie on a device")
+    if "shard" in overrides:
+        known = SHARDS if devices > 1 else ("none",)
+        if shard not in known:
+            raise ValueError(f"shard={shard!r}: expected one of {', '.join(known)} on {devices} devices")
+        if shard == "queries" and route not in (None, "resident"):
+            raise ValueError(f"shard='queries': route={route!r} does not hold all points on each device")
+    n, m = (n, share(m, devices)) if shard == "queries" else (share(n, devices), m)
+    if route in ("resident", "screened") and n > MOST_POINTS:
+        raise ValueError(f"route={route!r}: a device takes at most {MOST_POINTS} points at once, not {n}")
     if "ladder" in overrides:
         _check_ladder(overrides["ladder"], form)
     if "group" in overrides and overrides["group"] not in GROUP_SIZES:
@@ -237,13 +271,16 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, form: str, *, ho
     for name in ("width", "query_batch", "query_slab", "point_slab"):
         if name in overrides:
             check_whole(name, overrides[name], least=1)
+    holds_all = "shard='queries'" if shard == "queries" else f"route={route!r}" if route == "resident" else None
     if "point_slab" in overrides:
         points = overrides["point_slab"]
         if points < n and points % POINT_TILE:
             raise ValueError(f"point_slab must be a multiple of {POINT_TILE}, or all {n} points, got {points}")
-        if points < n and route == "resident":
-            raise ValueError(f"point_slab={points}: route='resident' holds all {n} points at once")
-    if overrides.get("query_slab", m) < m and route in ("resident", "screened"):
+        if points < n and holds_all:
+            raise ValueError(f"point_slab={points}: {holds_all} holds all {n} points at once")
+        if min(points, n) > MOST_POINTS:
+            raise ValueError(f"point_slab={points}: a device takes at most {MOST_POINTS} points at once")
+    if overrides.get("query_slab", m) < m and (holds_all or route == "screened"):
         raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
 
 
@@ -255,6 +292,23 @@ def _check_ladder(ladder: Any, form: str) -> None:
             f"ladder={ladder!r}: expected a tuple that rises through {', '.join(RUNGS[form])} and ends there, such as "
             f"{(RUNGS[form][0], 'values')}"
         )
+
+
+def _shards(
+    whole: GpuProblem, devices: int, overrides: dict[str, Any]
+) -> Iterator[tuple[str, GpuProblem, dict[str, Any]]]:
+    """The ways to share a search out among devices: what the first of them has to do, and its overrides."""
+    if devices == 1:
+        yield "none", whole, overrides
+        return
+    asked = overrides.get("shard")
+    if asked != "queries":
+        yield "points", dataclasses.replace(whole, n=share(whole.n, devices), merged=True), overrides
+    rows = share(whole.m, devices)
+    on_each = overrides.get("route", "resident") == "resident" and whole.n <= MOST_POINTS
+    unslabbed = overrides.get("point_slab", whole.n) >= whole.n and overrides.get("query_slab", rows) >= rows
+    if asked == "queries" or (asked is None and on_each and unslabbed):
+        yield "queries", dataclasses.replace(whole, m=rows), overrides | {"route": "resident"}
 
 
 def _fit(problem: GpuProblem, budget: int, overrides: dict[str, Any]) -> tuple[GpuProblem, Slabs, int]:
@@ -311,7 +365,10 @@ def _slabs(route: str, problem: GpuProblem, overrides: dict[str, Any]) -> Iterat
     if route == "streamed":
         for size in [points] if "point_slab" in overrides else _halves(n):
             for rows in [queries] if "query_slab" in overrides else _halves(m):
-                yield Slabs(route, size, rows)
+                if size <= MOST_POINTS:
+                    yield Slabs(route, size, rows)
+    elif n > MOST_POINTS:
+        return
     elif route == "screened" and queries == m:
         piece = _PACKED_AT_ONCE // (problem.d * problem.itemsize) // POINT_TILE * POINT_TILE
         yield Slabs(route, points if "point_slab" in overrides else min(n, max(POINT_TILE, piece)), m)

@@ -67,6 +67,10 @@ class Workers:
         if self._stop.is_set():
             raise Stopped
 
+    def stop(self) -> None:
+        """Let tasks end at their next :meth:`check`."""
+        self._stop.set()
+
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """[function(item) for item in items], in order; the first error stops the rest and is raised."""
         tasks = list(items)

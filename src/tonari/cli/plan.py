@@ -40,6 +40,7 @@ def _precisions(context: click.Context, parameter: click.Parameter, value: str |
 @click.option("--adaptive/--no-adaptive", default=None, help="Override: whether first blocks may change the precision.")
 @click.option("--resident/--no-resident", default=None, help="Override: whether packed points stay in memory.")
 @click.option("--route", help="GPU override: resident, streamed or screened.")
+@click.option("--shard", help="GPU override: what several devices share, points or queries.")
 @click.option("--group", type=click.IntRange(min=1), help="GPU override: points per group, 8, 16 or 32.")
 @click.option("--width", type=click.IntRange(min=1), help="GPU override: groups of a row that are refined.")
 @click.option("--query-batch", type=click.IntRange(min=1), help="GPU override: queries whose minima are held at once.")

@@ -33,6 +33,13 @@ class Report:
         if rows:
             self.rows_by_precision[precision] = self.rows_by_precision.get(precision, 0) + rows
 
+    def include(self, part: Report) -> None:
+        """Count what was done for a part of the search: its rows as often as there were parts with them."""
+        for precision, rows in part.rows_by_precision.items():
+            self.certify(precision, rows)
+        self.resampled += part.resampled
+        self.refined += part.refined
+
     def __str__(self) -> str:
         rungs = ", ".join(f"{count} at {precision}" for precision, count in self.rows_by_precision.items())
         return (

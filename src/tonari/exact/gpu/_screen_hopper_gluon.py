@@ -7,8 +7,8 @@
         issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill the buffer of tile i
 
 Two warpgroups, each with 64 rows of each half. The layout of an accumulator is carried through to the stores, so that
-nothing is exchanged between threads. Otherwise as _screen_triton.py, with the same arithmetic in the same order, and
-the same lists.
+nothing is exchanged between threads; Triton, left to itself, passes what is stored through shared memory. Otherwise as
+_screen_triton.py, but that `low` is added to the product instead of starting it.
 """
 
 from __future__ import annotations
@@ -132,9 +132,7 @@ def screen_hopper_kernel(
             refill = tile + STAGES < end
             buffer = (at + number) % STAGES
             mbarrier.expect(loaded.index(buffer), 2 * BN * WIDTH, pred=refill)
-            tma.async_copy_global_to_shared(
-                points, [(tile + STAGES) * BN, 0], loaded.index(buffer), here, pred=refill
-            )
+            tma.async_copy_global_to_shared(points, [(tile + STAGES) * BN, 0], loaded.index(buffer), here, pred=refill)
             counts_b = take(
                 b, low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b, tile * (BN // 32),
                 values_ptr, entries_ptr, room, HALF, BN,

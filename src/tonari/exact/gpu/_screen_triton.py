@@ -21,8 +21,8 @@ def screen_kernel(
     queries, queries_more, points, points_more, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
     minima_ptr, values_ptr, entries_ptr, counts_ptr,
     m, tiles, groups, minima_stride, segments, room, row_tiles, tiles_per_program,
-    BM: tl.constexpr, BN: tl.constexpr, WIDTH: tl.constexpr, MORE: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
-    DENSE: tl.constexpr, STAGES: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, WIDTH: tl.constexpr, MORE: tl.constexpr, GROUP: tl.constexpr,
+    LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     # Programs that run side by side have the same points: neighbours in number differ in their queries.
     first_row = (tl.program_id(0) % row_tiles) * BM

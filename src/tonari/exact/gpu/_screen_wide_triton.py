@@ -20,8 +20,8 @@ def screen_wide_kernel(
     queries, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
     minima_ptr, values_ptr, entries_ptr, counts_ptr,
     m, n, width, groups, minima_stride, segments, room, row_tiles, blocks, blocks_per_program,
-    BM: tl.constexpr, BN: tl.constexpr, STEP: tl.constexpr, POINT_TILE: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
-    DENSE: tl.constexpr, STAGES: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, STEP: tl.constexpr, POINT_TILE: tl.constexpr, GROUP: tl.constexpr,
+    LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     first_row = (tl.program_id(0) % row_tiles) * BM
     begin = (tl.program_id(0) // row_tiles) * blocks_per_program

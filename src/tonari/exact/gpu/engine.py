@@ -251,7 +251,7 @@ class _Search:
 
         How many groups the bounds cannot tell apart depends on the data; rows that are not proved cost a second pass.
         """
-        rows = slice(0, min(PILOT_ROWS, len(queries)))
+        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch))
         while True:
             self.batch(queries, own, found, proved, rows, self.plan.ladder[0], self.width, self.sample)
             unproved = int((proved[rows] == 0).sum())

@@ -35,8 +35,10 @@ def members(groups: npt.NDArray[np.int64], group: int) -> npt.NDArray[np.int64]:
     array([[ 2,  3, 10, 11, 18, 19, 26, 27]])
     """
     per_tile = POINT_TILE // group
-    tile, rest = np.divmod(groups, per_tile)
+    tile, rest = np.divmod(groups[..., None], per_tile)
     part, thread = np.divmod(rest, 4)
     member = np.arange(group)
-    run = part[..., None] * (group // 2) + member // 2
-    return tile[..., None] * POINT_TILE + 8 * run + 2 * thread[..., None] + member % 2
+    columns: npt.NDArray[np.int64] = (
+        tile * POINT_TILE + 8 * (part * (group // 2) + member // 2) + 2 * thread + member % 2
+    )
+    return columns

@@ -10,8 +10,11 @@ import torch
 from tonari import arrays
 from tonari.exact.gpu.places import on
 from tonari.exact.gpu.refine import merge_lists
+from tonari.memory_gpu import MERGE_BYTES
 from tonari.metrics import get_metric
 from tonari.results import Neighbors, index_dtype
+
+ENTRY_BYTES = 100  # of scratch for an entry of a list while it is merged, at most: float64 values and int64 indices
 
 
 def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, metric: str) -> Neighbors:
@@ -37,6 +40,32 @@ def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, m
             columns += other[1].shape[1]
             merged = merge_lists(merged, other, min(k, columns), metric=metric)
         return Neighbors(*(arrays.hand_back(array[:, :k].contiguous(), side) for array in merged))
+
+
+def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: Any) -> Neighbors:
+    """Lists of k missing entries, to merge those of parts of n points into: tensors of shape (rows, k)."""
+    least = -float("inf") if get_metric(metric).descending else float("inf")
+    ids = torch.int64 if index_dtype(n).itemsize == 8 else torch.int32
+    return Neighbors(
+        torch.full((rows, k), least, dtype=torch.float64 if double else torch.float32, device=device),
+        torch.full((rows, k), -1, dtype=ids, device=device),
+    )
+
+
+def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device: Any) -> None:
+    """Merge lists over a part of the points, the first of which has number `first`, into the best so far.
+
+    Both are tensors and may lie anywhere; they are merged on `device`, as many rows at a time as MERGE_BYTES allow.
+    Nothing waits for the device unless lists lie in host memory.
+    """
+    k = best.indices.shape[1]
+    block = max(1, MERGE_BYTES // (ENTRY_BYTES * (k + part.indices.shape[1])))
+    for begin in range(0, len(best.indices), block):
+        rows = slice(begin, begin + block)
+        distances, ids = part.distances[rows].to(device), part.indices[rows].to(device, best.indices.dtype)
+        ids = torch.where(ids < 0, ids, ids + first)
+        so_far = best.distances[rows].to(device), best.indices[rows].to(device)
+        best.distances[rows], best.indices[rows] = merge_lists(so_far, (distances, ids), k, metric=metric)
 
 
 def _index_dtype(indices: Sequence[Any], shifts: Sequence[int]) -> Any:

@@ -53,6 +53,28 @@ class PackedPoints:
     e2: Any
     n: int
 
+    def part(self, begin: int, n: int) -> PackedPoints:
+        """Points begin to begin + n; `begin` is the first of a tile."""
+        tiles = slice(begin // POINT_TILE, -(-(begin + n) // POINT_TILE))
+        rows = slice(begin, tiles.stop * POINT_TILE)
+        return PackedPoints(self.values[rows], self.low[rows], self.e1[tiles], self.e2[tiles], n)
+
+    def every(self, stride: int) -> PackedPoints:
+        """Every stride-th point; a tile of them takes the largest errors of the `stride` tiles that they come from."""
+        import torch
+
+        n = -(-self.n // stride)
+        tiles = -(-n // POINT_TILE)
+        values = self.values.new_zeros((tiles * POINT_TILE, self.values.shape[1]))
+        low = self.low.new_full((tiles * POINT_TILE,), float("inf"))
+        picked = self.low[::stride]
+        values[: len(picked)], low[: len(picked)] = self.values[::stride], picked
+        errors = [
+            torch.nn.functional.pad(error, (0, tiles * stride - len(error))).view(tiles, stride).amax(1)
+            for error in (self.e1, self.e2)
+        ]
+        return PackedPoints(values, low, errors[0], errors[1], n)
+
 
 @dataclass(frozen=True)
 class PackedQueries:
@@ -90,7 +112,19 @@ def packed_width(d: int, precision: str) -> int:
     return {"float16": width_of(d), "split": width_of(4 * d), "float32": d}[precision]
 
 
-def pack_points(points: Any, form: DeviceForm, precision: str, flags: Any, *, first: int = 0) -> PackedPoints:
+def room_for(n: int, d: int, precision: str, device: Any) -> PackedPoints:
+    """Room for n packed points of d values, not yet written to."""
+    import torch
+
+    tiles = -(-n // POINT_TILE)
+    low = torch.empty(tiles * POINT_TILE, dtype=torch.float32, device=device)
+    e1, e2 = (torch.empty(tiles, dtype=torch.float32, device=device) for _ in range(2))
+    return PackedPoints(_empty_values(tiles * POINT_TILE, d, precision, device), low, e1, e2, n)
+
+
+def pack_points(
+    points: Any, form: DeviceForm, precision: str, flags: Any, *, first: int = 0, room: PackedPoints | None = None
+) -> PackedPoints:
     """Pack points for the screen, in one launch.
 
     Parameters
@@ -106,17 +140,13 @@ def pack_points(points: Any, form: DeviceForm, precision: str, flags: Any, *, fi
         Such rows are packed as beyond range.
     first : int
         Number of ``points[0]``, as flags have it.
+    room : PackedPoints, optional
+        For as many points, on their device; written and returned.
     """
-    import torch
-
-    n = len(points)
-    tiles = -(-n // POINT_TILE)
-    values = _empty_values(points, tiles * POINT_TILE, precision)
-    low = torch.empty(tiles * POINT_TILE, dtype=torch.float32, device=points.device)
-    e1, e2 = (torch.empty(tiles, dtype=torch.float32, device=points.device) for _ in range(2))
-    out = (low, e1, e2, None, None, None, flags)
-    _launch(points, form, precision, values, out, first, POINT_TILE, POINT_WARPS, points=True)
-    return PackedPoints(values, low, e1, e2, n)
+    packed = room_for(*points.shape, precision, points.device) if room is None else room
+    out = (packed.low, packed.e1, packed.e2, None, None, None, flags)
+    _launch(points, form, precision, packed.values, out, first, POINT_TILE, POINT_WARPS, points=True)
+    return packed
 
 
 def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, first: int = 0) -> PackedQueries:
@@ -124,7 +154,7 @@ def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, 
     import torch
 
     m = len(queries)
-    values = _empty_values(queries, m, precision)
+    values = _empty_values(m, queries.shape[1], precision, queries.device)
     norm, rest = (torch.empty(m, dtype=torch.float32, device=queries.device) for _ in range(2))
     shift = torch.empty(m, dtype=torch.float64, device=queries.device)
     out = (None, None, None, norm, rest, shift, flags)
@@ -132,11 +162,11 @@ def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, 
     return PackedQueries(values, norm, rest, shift)
 
 
-def _empty_values(rows: Any, height: int, precision: str) -> Any:
+def _empty_values(height: int, d: int, precision: str, device: Any) -> Any:
     import torch
 
     dtype = torch.float32 if precision == "float32" else torch.float16
-    return torch.empty((height, packed_width(rows.shape[1], precision)), dtype=dtype, device=rows.device)
+    return torch.empty((height, packed_width(d, precision)), dtype=dtype, device=device)
 
 
 def largest_element(d: int, precision: str, *, points: bool) -> float:

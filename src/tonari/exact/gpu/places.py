@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from tonari.exact.gpu.feeding import bring
+
+LARGE_BYTES = 32 << 20  # from here on, copies are worth threads
+
 
 def on(device: Any) -> Any:
     """A context in which a device is the current one, where Triton launches.
@@ -21,6 +25,8 @@ def on(device: Any) -> Any:
 
 def to_device(rows: Any, device: Any) -> Any:
     """Rows as a tensor on a device: NumPy arrays are copied there, tensors are there or are moved."""
+    if isinstance(rows, np.ndarray) and rows.nbytes >= LARGE_BYTES and torch.device(device).type == "cuda":
+        return bring(rows, device)
     return (over(rows) if isinstance(rows, np.ndarray) else rows).to(device)
 
 

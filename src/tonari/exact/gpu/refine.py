@@ -36,6 +36,7 @@ SCRATCH_BYTES = 1 << 28
 CANDIDATE_BYTES = 16
 # Dense values: points of a program, queries that one program may pass over, lanes per thread.
 DENSE_POINTS, DENSE_ROWS, DENSE_LANES = 64, 32, 2
+NO_MEMBER = 2**31 - 1
 # Points of a slice, at least, before fewer queries are taken at a time.
 LEAST_SLICE = 1 << 14
 
@@ -133,7 +134,7 @@ def refine_all(
         here = slice(top, min(top + block, rows))
         widened = _widen(queries[here], metric)
         left_out = None if own is None else own[here]
-        # The best so far stand before a slice: of equal values theirs are the smaller ids.
+        # The best so far stand before a slice: of equal values theirs are the smaller ids. At first none is there.
         keys = torch.empty((here.stop - top, k + length), dtype=torch.float64, device=device)
         keys[:, :k] = float("inf")
         ids = torch.full((here.stop - top, k), -1, dtype=torch.int32, device=device)
@@ -147,7 +148,6 @@ def refine_all(
                 before = ids.gather(1, columns.clamp(max=k - 1).long())
                 ids = torch.where(columns < k, before, columns + (begin - k))
         if double:
-            ids = torch.where(keys[:, :k].isinf(), -1, ids)
             distances[here], indices[here] = by_value(keys[:, :k], ids, k, metric)
         else:
             distances[here], indices[here] = decode(keys[:, :k].contiguous(), metric)
@@ -205,7 +205,7 @@ def _refine_rows(
 ) -> tuple[Any, Any]:
     import torch
 
-    from tonari.exact.gpu._refine_triton import members_kernel, refine_kernel
+    from tonari.exact.gpu._refine_triton import refine_kernel
 
     rows, width = groups.shape
     count = width * group
@@ -217,11 +217,7 @@ def _refine_rows(
     keys[:, count:] = float("inf")
     shapes = (width, groups.stride(0), columns, chunks, len(points))
     constants = {"HAS_OWN": own is not None, "GROUP": group, "POINT_TILE": POINT_TILE, "CHUNK": chunk}
-    ids = None
-    if double:
-        ids = torch.full((rows, columns), 2**31 - 1, dtype=torch.int32, device=device)
-        launch(members_kernel, rows * chunks, groups, own, ids, *shapes, constants=constants, warps=chunk // WARP_CHUNK)
-        ids = ids.sort(dim=1).values
+    ids = list_members(groups, len(points), group, own, columns) if double else None
     widened = _widen(queries, metric)
     unit = _unit(points)
     launch(
@@ -247,6 +243,33 @@ def _refine_rows(
         return decode(k_smallest(keys, k).values, metric)
     distances, indices = by_value(keys, ids, k, metric)
     return distances, torch.where(distances.isinf(), -1, indices)
+
+
+def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any:
+    """The points of each row's groups in ascending order, int32 (rows, columns); NO_MEMBER behind the last."""
+    import torch
+
+    from tonari.exact.gpu._refine_triton import members_kernel
+
+    rows, width = groups.shape
+    chunk = CHUNK if width * group > WARP_CHUNK else WARP_CHUNK
+    chunks = -(-width * group // chunk)
+    ids = torch.full((rows, columns), NO_MEMBER, dtype=torch.int32, device=groups.device)
+    launch(
+        members_kernel,
+        rows * chunks,
+        groups,
+        own,
+        ids,
+        width,
+        groups.stride(0),
+        columns,
+        chunks,
+        n,
+        constants={"HAS_OWN": own is not None, "GROUP": group, "POINT_TILE": POINT_TILE, "CHUNK": chunk},
+        warps=chunk // WARP_CHUNK,
+    )
+    return ids.sort(dim=1).values
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:

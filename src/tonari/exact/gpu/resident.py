@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from tonari.exact.gpu.engine import DevicePoints, search_on_device
+from tonari.exact.gpu.parts import Place, search_whole
 from tonari.exact.gpu.places import to_device
 from tonari.exact.report import Report
 from tonari.planning_gpu import GpuPlan
-from tonari.progress import Progress, ProgressLike
+from tonari.progress import Counter, ProgressLike
 from tonari.results import Neighbors
 
 
@@ -23,8 +22,20 @@ def search_resident(
     queries: Any, prepared: DevicePoints, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Answer queries against prepared points; see :mod:`tonari.exact.gpu.run`."""
-    points = prepared.points
-    rows = points if self_join else to_device(queries, plan.devices[0])
-    own = torch.arange(len(rows), device=rows.device) if self_join else None
-    with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
-        return search_on_device(rows, prepared, plan, own=own, bar=bar)
+    return search_whole(search_part, prepared.points if self_join else queries, prepared, plan, self_join, progress)
+
+
+def search_part(
+    queries: Any, prepared: DevicePoints, plan: GpuPlan, place: Place, bar: Counter
+) -> tuple[Neighbors, Report]:
+    """See :mod:`tonari.exact.gpu.parts`."""
+    rows = to_device(queries, plan.devices[0])
+    return search_on_device(
+        rows,
+        prepared,
+        plan,
+        own=place.own(len(rows), rows.device),
+        bar=bar,
+        first_point=place.first_point,
+        first_query=place.first_query,
+    )

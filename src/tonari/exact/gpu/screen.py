@@ -267,7 +267,7 @@ def is_hopper(device: Any) -> bool:
     """Whether a device has Hopper's matrix units."""
     import torch
 
-    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == 9
+    return device.type == "cuda" and bool(torch.cuda.get_device_capability(device)[0] == 9)
 
 
 @functools.lru_cache(maxsize=64)
