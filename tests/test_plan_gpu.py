@@ -288,7 +288,59 @@ def test_devices_share_the_points(count: int) -> None:
     assert plan.point_slab % POINT_TILE == 0
     assert plan.packed_bytes == made(**{**BIG, "n": plan.point_slab}).packed_bytes
     assert plan.n == 10**6
+    assert plan.shard == "points"
     assert made(n=50, k=50, devices=names).point_slab == 50  # a part may be as small as a tile, and hold all
+
+
+TWO = ("cuda:0", "cuda:1")
+
+
+def test_devices_share_the_queries_where_that_takes_less_time() -> None:
+    """Points on each device are not refined twice, but have to be copied to each."""
+    many = made(n=10**5, m=10**7, d=128, k=10, devices=TWO)
+    assert (many.shard, many.route, many.point_slab, many.query_slab) == ("queries", "resident", 10**5, 5 * 10**6 + 64)
+    few = made(n=10**7, m=100, d=128, k=10, devices=TWO)
+    assert (few.shard, few.point_slab, few.query_slab) == ("points", 5 * 10**6 + 64, 100)
+    for plan, other in ((many, "points"), (few, "queries")):
+        problem = {name: getattr(plan, name) for name in ("n", "m", "d", "k")}
+        assert made(**problem, devices=TWO, shard=other).seconds > plan.seconds
+        assert made(**problem, devices=TWO, shard=plan.shard) == plan
+    assert made(**BIG).shard == "none"
+
+
+def test_devices_share_the_points_where_all_do_not_fit_on_each() -> None:
+    problem = {"n": 10**7, "m": 10**7, "d": 128, "k": 10, "devices": TWO}
+    assert made(**problem, shard="queries", free_bytes=80 * GB).packed_bytes >= 2 * 10**7 * 128
+    tight = made(**problem, free_bytes=8 * GB)
+    assert tight.shard == "points"
+    assert tight.total_bytes <= 8 * GB
+    with pytest.raises(ValueError, match="cannot hold this search"):
+        made(**problem, free_bytes=7 * GB, shard="queries")
+
+
+def test_rows_on_one_device_are_copied_to_the_others() -> None:
+    there = {"host_points": False, "host_queries": False, "devices": TWO}
+    rows = 16 * 4
+    assert made(**there, shard="points").copied_bytes == (512 + 100) * rows
+    assert made(**there, shard="queries").copied_bytes == (1000 + 100) * rows
+    graph = {"m": 1000, "self_join": True}
+    assert made(**there, **graph, shard="queries").copied_bytes == 1000 * rows
+    assert made(**there, **graph, shard="points").copied_bytes == (512 + 1000) * rows
+    # Results meet on the device of the queries.
+    assert made(**there, shard="queries").output_bytes == (100 + 100) * 5 * 8
+    assert made(devices=TWO, shard="queries").output_bytes == 100 * 5 * 8
+
+
+def test_a_device_numbers_its_points_in_int32() -> None:
+    problem = {"n": 2**32, "m": 10, "d": 1, "k": 1, "dtype": "uint8", "free_bytes": 10**13}
+    plan = made(**problem)
+    assert plan.route == "streamed"
+    assert plan.point_slab < 2**31
+    four = made(**problem, devices=tuple(f"cuda:{number}" for number in range(4)))
+    assert (four.route, four.shard, four.point_slab) == ("resident", "points", 2**30)
+    for override in ({"route": "resident"}, {"route": "screened"}, {"point_slab": 2**31}):
+        with pytest.raises(ValueError, match="a device takes at most 2147483647 points at once"):
+            made(**problem, **override)
 
 
 # ---------------------------------------------------------------- overrides
@@ -308,6 +360,8 @@ def test_devices_share_the_points(count: int) -> None:
         {"query_slab": 30},
         {"point_slab": 256},
         {"point_slab": 10**9},
+        {"shard": "queries", "devices": TWO},
+        {"shard": "points", "devices": TWO},
     ],
     ids=str,
 )
@@ -343,6 +397,14 @@ def test_overrides_are_taken(override: dict[str, Any]) -> None:
         ({"point_slab": 100}, "point_slab must be a multiple of 128, or all 1000 points, got 100"),
         ({"point_slab": 256, "route": "resident"}, "point_slab=256: route='resident' holds all 1000 points at once"),
         ({"query_batch": 10**7, "memory": "1GB"}, r"cannot hold this search; allow at least \d+"),
+        ({"shard": "points"}, "shard='points': expected one of none on 1 devices"),
+        ({"shard": "rows", "devices": TWO}, "shard='rows': expected one of points, queries on 2 devices"),
+        (
+            {"shard": "queries", "devices": TWO, "route": "streamed"},
+            "route='streamed' does not hold all points on each",
+        ),
+        ({"shard": "queries", "devices": TWO, "point_slab": 512}, "shard='queries' holds all 1000 points at once"),
+        ({"shard": "queries", "devices": TWO, "query_slab": 9}, "only route='streamed' takes queries slab by slab"),
         ({"n": 0}, "n must be at least 1, got 0"),
         ({"k": 1001}, "k=1001: the largest k is 1000, as there are 1000 points"),
         ({"self_join": True}, "a self-join has as many queries as points, got m=100 and n=1000"),

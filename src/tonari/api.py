@@ -10,6 +10,7 @@ import numpy as np
 from tonari import arrays
 from tonari._native import exact_values
 from tonari.engines import Engine, engine_for
+from tonari.exact.gpu import graphs
 from tonari.graph import KNNGraph
 from tonari.metrics import get_metric
 from tonari.planning import Plan, check_method
@@ -52,7 +53,7 @@ def search(
     device : str or list of str
         Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
         current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
-        are divided.
+        or the queries are divided.
     threads : int, optional
         On the CPU. Default: the processors this process may use, or TONARI_NUM_THREADS.
     memory : int or str, optional
@@ -94,13 +95,18 @@ def search(
     ([[0.0, 5.0]], [[0, 1]])
     """
     check_method(method)
+    plain = threads is None and memory is None and plan is None
+    call = graphs.call_of(queries, points, k, metric, device) if plain else None
+    again = graphs.replayed(call, (queries, points), progress)
+    if again is not None:
+        return again
     engine = engine_for(device, queries=queries, points=points)
     base = engine.rows(points, "points", metric)
     rows = engine.rows(queries, "queries", metric)
     arrays.same_width(rows, base)
     k = arrays.check_k(k, len(base), without_self=False)
     chosen = _plan_for(engine, base, rows, k, metric, threads=threads, memory=memory, plan=plan)
-    found = engine.search(rows, engine.prepare(base, chosen, progress), chosen, progress=progress)
+    found = engine.search_once(rows, base, chosen, progress=progress, call=call)
     return _on_side_of(queries, found)
 
 
@@ -148,11 +154,15 @@ class Index:
 
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
+        call = graphs.call_on(self, queries, k) if threads is None and self._memory is None else None
+        again = graphs.replayed(call, (queries,), progress)
+        if again is not None:
+            return again
         rows = self._engine.rows(queries, "queries", self.metric)
         arrays.same_width(rows, self._points)
         k = arrays.check_k(k, self.n, without_self=False)
         plan = self._plan_for(rows, k, arrays.check_threads(threads) or self._threads)
-        return _on_side_of(queries, self._engine.search(rows, self._prepared, plan, progress=progress))
+        return _on_side_of(queries, self._engine.search(rows, self._prepared, plan, progress=progress, call=call))
 
     def _plan_for(self, queries: Any, k: int, threads: int | None) -> Any:
         return self._engine.plan(
@@ -212,14 +222,14 @@ def knn_graph(
     n = len(rows)
     k = arrays.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
-    if others == 0:
-        found = engine.no_others(rows, metric)
-    else:
+    plain = threads is None and memory is None and plan is None
+    call = graphs.call_of(rows, rows, others, metric, device, self_join=True) if plain else None
+    found = engine.no_others(rows, metric) if others == 0 else graphs.replayed(call, (rows,), progress)
+    if found is None:
         chosen = _plan_for(
             engine, rows, rows, others, metric, threads=threads, memory=memory, plan=plan, self_join=True
         )
-        prepared = engine.prepare(rows, chosen, progress)
-        found = engine.search(rows, prepared, chosen, self_join=True, progress=progress)
+        found = engine.search_once(rows, rows, chosen, self_join=True, progress=progress, call=call)
     if include_self:
         found = _with_self(found, rows, metric)
     if arrays.place_of(points, "points") is not None:

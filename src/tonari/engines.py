@@ -18,6 +18,7 @@ from tonari.progress import ProgressLike
 from tonari.results import Neighbors, index_dtype
 
 if TYPE_CHECKING:
+    from tonari.exact.gpu.graphs import Call
     from tonari.planning_gpu import GpuPlan
 
 
@@ -51,9 +52,24 @@ class Engine(Protocol):
         """Points made ready for searches."""
 
     def search(
-        self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
+        self, queries: Any, prepared: Any, plan: Any, *, progress: ProgressLike = None, call: Call | None = None
     ) -> Neighbors:
-        """The answer, beside the queries: NumPy arrays in host memory or tensors on their device."""
+        """The answer, beside the queries: NumPy arrays in host memory or tensors on their device.
+
+        `call`: what kind of call this is, where an engine may answer others of its kind sooner (exact/gpu/graphs.py).
+        """
+
+    def search_once(
+        self,
+        queries: Any,
+        points: Any,
+        plan: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+        call: Call | None = None,
+    ) -> Neighbors:
+        """The same for points that are prepared for this search alone; in a self-join they are the queries."""
 
     def no_others(self, rows: Any, metric: str) -> Neighbors:
         """Lists of no neighbours, beside the rows, whose values are sound then."""
@@ -117,12 +133,29 @@ class CpuEngine:
         prepared: PreparedPoints,
         plan: Plan,
         *,
+        progress: ProgressLike = None,
+        call: Call | None = None,
+    ) -> Neighbors:
+        return self._search(queries, prepared, plan, None, progress)
+
+    def search_once(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        plan: Plan,
+        *,
         self_join: bool = False,
         progress: ProgressLike = None,
+        call: Call | None = None,
+    ) -> Neighbors:
+        own = np.arange(len(queries), dtype=np.int64) if self_join else None
+        return self._search(queries, self.prepare(points, plan, progress), plan, own, progress)
+
+    def _search(
+        self, queries: npt.NDArray[Any], prepared: PreparedPoints, plan: Plan, own: Any, progress: ProgressLike
     ) -> Neighbors:
         if not plan.resident:
             prepared.release()
-        own = np.arange(len(queries), dtype=np.int64) if self_join else None
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
 
     def no_others(self, rows: npt.NDArray[Any], metric: str) -> Neighbors:

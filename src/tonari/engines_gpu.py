@@ -10,6 +10,7 @@ import numpy as np
 from tonari import arrays
 from tonari.engines import CpuEngine
 from tonari.exact.gpu import own, run
+from tonari.exact.gpu.graphs import Call
 from tonari.metrics import get_metric
 from tonari.planning import Plan, check_no_threads
 from tonari.planning_gpu import RESERVE, GpuPlan, free_memory, plan_on_gpu
@@ -99,9 +100,21 @@ class GpuEngine:
         return run.prepare(points, plan, progress)
 
     def search(
-        self, queries: Any, prepared: Any, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+        self, queries: Any, prepared: Any, plan: GpuPlan, *, progress: ProgressLike = None, call: Call | None = None
     ) -> Neighbors:
-        return run.search(queries, prepared, plan, self_join=self_join, progress=progress)
+        return run.search(queries, prepared, plan, progress=progress, call=call)
+
+    def search_once(
+        self,
+        queries: Any,
+        points: Any,
+        plan: GpuPlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+        call: Call | None = None,
+    ) -> Neighbors:
+        return run.search_once(queries, points, plan, self_join=self_join, progress=progress, call=call)
 
     def no_others(self, rows: Any, metric: str) -> Neighbors:
         if isinstance(rows, np.ndarray):

@@ -15,6 +15,7 @@ MINIMA_BYTES = 2048 * MIB  # of one batch of queries at most: a longer one is no
 SMALL_CHANGE = 64 * MIB  # flags, sums, what the allocator rounds up to
 LEAST_BATCH = 128  # rows of a screen's tile: fewer leave the matrix units idle
 MERGE_BYTES = 64 * MIB  # of scratch while lists are merged, some rows at a time
+MEMBER_BYTES = 32  # of a member's number while it is put in order for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once: there they are numbered in int32
 WIDER = 4  # times as many groups are refined for rows that were not proved at first
 
@@ -140,8 +141,9 @@ class GpuProblem:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
+        marks = slabs.queries * (10 + 8 * self.self_join)  # proved or not, numbers of those that are not, own numbers
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # of one part, beside those so far
-        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + climb + sampled + buffers + lists
+        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + climb + sampled + buffers + lists + marks
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
         """Bytes on one device beyond what lies there already."""
@@ -202,7 +204,8 @@ class GpuProblem:
     def _members_bytes(self, slabs: Slabs) -> int:
         """Members of one row's groups, of a row that was not proved at first, and the row in float64."""
         members = max(self.k, min(self.groups(slabs), WIDER * self.width) * self.group)
-        return CANDIDATE_BYTES * (self.value_itemsize // 4) * members + 8 * (self.d + 15)
+        each = MEMBER_BYTES if slabs.route == "screened" else CANDIDATE_BYTES * (self.value_itemsize // 4)
+        return each * members + 8 * (self.d + 15)
 
     def _packed(self, n: int, precision: str) -> int:
         """Values, a term for each point, two errors for each tile of them."""

@@ -11,7 +11,7 @@ import sys
 from typing import Any, NamedTuple
 
 from tonari.arrays.kinds import Library, kind_of, library_of, name_of_dtype, place_of
-from tonari.arrays.rows import ACCEPTED, accepted, check_shape
+from tonari.arrays.rows import ACCEPTED_NAMES, accepted, check_shape
 
 
 class Side(NamedTuple):
@@ -73,7 +73,7 @@ def as_device_rows(x: Any, name: str) -> Any:
         except Exception as error:  # whatever either library raises
             raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
     dtype = name_of_dtype(tensor)
-    if dtype not in [known.name for known in ACCEPTED]:
+    if dtype not in ACCEPTED_NAMES:
         raise TypeError(f"{name}: {dtype} is not searched, only {accepted()}; try {cast}")
     check_shape(tuple(tensor.shape), name)
     if tensor.stride(1) != 1:  # contiguous() would leave the stride of a single column as it is

@@ -1,7 +1,7 @@
 """One row's lowest listed groups, taken apart: a program per row.
 
     entry = 16 group + mask        bit b of the mask: part b of the group is wanted
-    place of a part                wanted parts of the groups before it (which are lower), and of its own group before it
+    place of a part                wanted parts of the lower groups, and of its own group before it
 
 What is not written is bounded: by the threshold if it was not listed, by the next minimum if it was, by the minimum of
 the first group whose parts found no room.

@@ -4,7 +4,7 @@
     tile of points    BN x WIDTH, streamed through STAGES buffers by the tensor memory accelerator
     accumulators      one per half, HALF x BN float32: while the product of one half runs, the other's minima are taken
 
-        issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill the buffer of tile i
+        issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill tile i
 
 Two warpgroups, each with 64 rows of each half. The layout of an accumulator is carried through to the stores, so that
 nothing is exchanged between threads; Triton, left to itself, passes what is stored through shared memory. Otherwise as

@@ -13,8 +13,6 @@ all minima and more groups, then with products of higher precision, then by exac
 
 from __future__ import annotations
 
-import logging
-import time
 from collections import deque
 from typing import Any, Protocol
 
@@ -26,7 +24,7 @@ from tonari.exact.gpu.form import DeviceForm, make_form
 from tonari.exact.gpu.groups import LEAST_GROUP, group_count
 from tonari.exact.gpu.pack import new_flags, pack_points, pack_queries
 from tonari.exact.gpu.refine import refine_all, refine_groups
-from tonari.exact.gpu.sampling import Sample, sample_for
+from tonari.exact.gpu.sampling import LEAST_ROWS, Sample, sample_for
 from tonari.exact.gpu.screen import screen, screen_below
 from tonari.exact.gpu.screen_elementwise import screen_elementwise
 from tonari.exact.report import Report
@@ -36,8 +34,6 @@ from tonari.planning_gpu import GpuPlan
 from tonari.progress import Counter
 from tonari.results import Neighbors
 from tonari.select.gpu import k_smallest
-
-logger = logging.getLogger("tonari")
 
 # A long search first finds out on some rows how many groups it takes to prove all but a share of them.
 PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED, WIDEST = 8, 1024, 0.01, 8
@@ -119,7 +115,7 @@ def search_on_device(
 
     Returns
     -------
-    Neighbors of tensors of shape (m, k), and the Report of the run
+    Neighbors of tensors of shape (m, k), and the Report of the run, but for its seconds
 
     Raises
     ------
@@ -130,23 +126,18 @@ def search_on_device(
     """
     import torch
 
-    started = time.perf_counter()
     m, n = len(queries), len(prepared.points)
-    double = torch.float64 in (queries.dtype, prepared.points.dtype)
     device = prepared.points.device
-    found = Neighbors(
-        torch.empty((m, plan.k), dtype=torch.float64 if double else torch.float32, device=device),
-        torch.empty((m, plan.k), dtype=torch.int32, device=device),
-    )
-    proved = torch.empty(m, dtype=torch.uint8, device=device)
+    answer = _Answer(m)
     report = Report(rows=m)
-    search = _Search(prepared, plan, double, new_flags(device))
+    search = _Search(queries, prepared, plan)
     if m >= PILOT_BATCHES * plan.query_batch:
-        search.fit_width(queries, own, found, proved)
+        search.fit_width(queries, own)
     pending: deque[tuple[Any, int]] = deque()
 
     def work(rows: slice) -> None:
-        search.batch(queries, own, found, proved, rows, plan.ladder[0], search.width, search.sample)
+        ids = None if own is None else own[rows]
+        answer.put(rows, *search.batch(queries[rows], ids, plan.ladder[0], search.width, search.sample, rows.start))
         event = torch.cuda.Event() if device.type == "cuda" and m > plan.query_batch else None
         if event is not None:
             event.record()
@@ -155,19 +146,33 @@ def search_on_device(
             _wait(pending, bar)
 
     in_batches(m, plan.query_batch, work, planned=plan.total_bytes)
-    # The one place that waits for the device.
-    *flags, unproved = torch.cat([prepared.flags, search.flags, (proved == 0).sum()[None]]).tolist()
+    found, proved = answer.found, answer.proved
+    *flags, certified = search.state(proved).tolist()  # the one place that waits for the device
     while pending:
         _wait(pending, bar)
     arrays.check_flags(flags[:3], prepared.points, "points", first=first_point)
     if own is None:
         arrays.check_flags(flags[3:], queries, "queries", first=first_query)
-    report.certify(plan.ladder[0], m - unproved)
-    if unproved:
+    report.certify(plan.ladder[0], certified)
+    if certified < m:
         search.climb(queries, own, found, proved, report)
-    report.seconds = time.perf_counter() - started
-    logger.info("%s", report)
     return found, report
+
+
+def attempt(queries: Any, prepared: DevicePoints, plan: GpuPlan, *, own: Any = None) -> tuple[Neighbors, Any]:
+    """Search queries that are a single batch, once; nothing waits for the device or looks at values.
+
+    Parameters are those of :func:`search_on_device`.
+
+    Returns
+    -------
+    Neighbors of tensors of shape (m, k), and int64 tensor of shape (7,)
+        Flags of the points, flags of the queries, and how many rows are proved; the answer counts if all of them are
+        and no flag is below ``arrays.values.NO_ROW``.
+    """
+    search = _Search(queries, prepared, plan)
+    found, proved = search.batch(queries, own, plan.ladder[0], search.width, search.sample)
+    return found, search.state(proved)
 
 
 def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
@@ -194,7 +199,9 @@ class Chooser:
 
     def sample(self, width: int) -> Sample | None:
         """How rows are sampled for a threshold that lets `width` groups through, if they are."""
-        return None if self.elementwise else sample_for(len(self.prepared.points), width, self.plan.group)
+        if self.elementwise or min(self.plan.m, self.plan.query_batch) < LEAST_ROWS:
+            return None
+        return sample_for(len(self.prepared.points), width, self.plan.group)
 
     def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
         """The groups of each row that are refined, and a lower bound of the scores of all other points.
@@ -233,11 +240,35 @@ class Chooser:
         return choose_groups(lists, thresholds, width, width + max(6, width // 4))
 
 
+class _Answer:
+    """What batches find, put together. What a single batch finds is kept as it is."""
+
+    def __init__(self, m: int) -> None:
+        self.m = m
+        self.found: Any = None
+        self.proved: Any = None
+
+    def put(self, rows: slice, found: Neighbors, proved: Any) -> None:
+        """Keep what was found for some rows."""
+        if rows.stop - rows.start == self.m:
+            self.found, self.proved = found, proved
+            return
+        if self.found is None:
+            self.found = Neighbors(*(part.new_empty((self.m, part.shape[1])) for part in found))
+            self.proved = proved.new_empty(self.m)
+        self.found.distances[rows], self.found.indices[rows] = found
+        self.proved[rows] = proved
+
+
 class _Search:
     """One run: what stays the same over its batches."""
 
-    def __init__(self, prepared: DevicePoints, plan: GpuPlan, double: bool, flags: Any) -> None:
-        self.prepared, self.plan, self.double, self.flags = prepared, plan, double, flags
+    def __init__(self, queries: Any, prepared: DevicePoints, plan: GpuPlan) -> None:
+        import torch
+
+        self.prepared, self.plan = prepared, plan
+        self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
+        self.flags = new_flags(prepared.points.device)
         self.chooser = Chooser(prepared, plan)
         self.width = plan.width
 
@@ -246,50 +277,58 @@ class _Search:
         """How rows are sampled at the present width."""
         return self.chooser.sample(self.width)
 
-    def fit_width(self, queries: Any, own: Any, found: Neighbors, proved: Any) -> None:
+    def fit_width(self, queries: Any, own: Any) -> None:
         """Widen the search until nearly all of some first rows are proved by it.
 
         How many groups the bounds cannot tell apart depends on the data; rows that are not proved cost a second pass.
         """
         rows = slice(0, min(PILOT_ROWS, self.plan.query_batch))
+        ids = None if own is None else own[rows]
         while True:
-            self.batch(queries, own, found, proved, rows, self.plan.ladder[0], self.width, self.sample)
-            unproved = int((proved[rows] == 0).sum())
+            _, proved = self.batch(queries[rows], ids, self.plan.ladder[0], self.width, self.sample)
+            unproved = int((proved == 0).sum())
             if unproved <= PILOT_UNPROVED * rows.stop or self.width >= WIDEST * self.plan.width:
                 return
             self.width *= 2
 
     def batch(
-        self,
-        queries: Any,
-        own: Any,
-        found: Neighbors,
-        proved: Any,
-        rows: slice,
-        precision: str,
-        width: int,
-        sample: Sample | None,
-    ) -> None:
-        """Search some rows once, write what was found and whether it is proved."""
+        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
+    ) -> tuple[Neighbors, Any]:
+        """Search some rows, of which the first is number `first`, once.
+
+        Returns
+        -------
+        Neighbors, and uint8 tensor of shape (rows,)
+            1 for a row that is proved, else 0.
+        """
+        import torch
+
         plan, prepared = self.plan, self.prepared
-        part = queries[rows]
-        packed = pack_queries(part, prepared.form, precision, self.flags, first=rows.start)
+        packed = pack_queries(queries, prepared.form, precision, self.flags, first=first)
         chosen, following = self.chooser.choose(packed, precision, width, sample)
-        distances, indices = refine_groups(
-            part,
-            prepared.points,
-            chosen,
-            plan.k,
-            metric=plan.metric,
-            group=plan.group if sample is None else LEAST_GROUP,
-            own=None if own is None else own[rows],
-            double=self.double,
+        found = Neighbors(
+            *refine_groups(
+                queries,
+                prepared.points,
+                chosen,
+                plan.k,
+                metric=plan.metric,
+                group=plan.group if sample is None else LEAST_GROUP,
+                own=own,
+                double=self.double,
+            )
         )
-        if following is None:
-            proved[rows] = 1
-        else:
-            certify(prepared.form, packed.shift, distances[:, -1], following, proved[rows], double=self.double)
-        found.distances[rows], found.indices[rows] = distances, indices
+        make = torch.ones if following is None else torch.empty
+        proved = make(len(queries), dtype=torch.uint8, device=queries.device)
+        if following is not None:
+            certify(prepared.form, packed.shift, found.distances[:, -1], following, proved, double=self.double)
+        return found, proved
+
+    def state(self, proved: Any) -> Any:
+        """int64 tensor of shape (7,): flags of the points, flags of the queries, rows proved."""
+        import torch
+
+        return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def climb(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, ever more carefully."""
@@ -302,11 +341,9 @@ class _Search:
 
             def again(some: slice, rows: Any = rows, precision: str = precision, width: int = width) -> None:
                 these = rows[some]
-                part, good = Neighbors(found.distances[these], found.indices[these]), proved[these]
-                ids, everything = None if own is None else own[these], slice(0, len(these))
-                self.batch(queries[these], ids, part, good, everything, precision, width, None)
+                ids = None if own is None else own[these]
+                part, proved[these] = self.batch(queries[these], ids, precision, width, None)
                 found.distances[these], found.indices[these] = part
-                proved[these] = good
 
             in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
             report.certify(precision, int((proved[rows] != 0).sum()))

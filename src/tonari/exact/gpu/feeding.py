@@ -8,7 +8,7 @@ Here each thread has two pinned pieces: one is filled while the other travels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from types import TracebackType
@@ -109,14 +109,14 @@ def bring(rows: npt.NDArray[Any], device: Any) -> Any:
     return out
 
 
-def slabs(rows: Any, order: Sequence[slice], device: Any) -> Iterator[Any]:
+def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None, None]:
     """Slices of rows as tensors on a device, in some order; the next is on its way while the last one is used.
 
     Parameters
     ----------
     rows : C-contiguous array, or tensor on CUDA
     order : sequence of slices
-        Of rows; as many in front of each other as there are.
+        Of rows.
     device : torch device
 
     Yields

@@ -143,7 +143,8 @@ def pack_points(
     room : PackedPoints, optional
         For as many points, on their device; written and returned.
     """
-    packed = room_for(*points.shape, precision, points.device) if room is None else room
+    n, d = points.shape
+    packed = room_for(n, d, precision, points.device) if room is None else room
     out = (packed.low, packed.e1, packed.e2, None, None, None, flags)
     _launch(points, form, precision, packed.values, out, first, POINT_TILE, POINT_WARPS, points=True)
     return packed

@@ -24,12 +24,14 @@ __all__ = ["merge_lists", "refine_all", "refine_groups"]
 STEP = 16  # columns: the lanes of the reference
 # Elements that one load may take: with 16 columns a step, four threads share a row.
 LARGEST_UNIT = 4
-# Candidates per program and warp: with four lanes per thread (16 bytes of float32) two rows each.
-CHUNK, WARP_CHUNK = 64, 16
+WARPS = 4
+# Candidates per warp: with four lanes per thread two rows each. A division takes the registers of many of them.
+WARP_CANDIDATES = 16
+FEWER_CANDIDATES = {"chi2": 8}
 # Registers per thread of aligned rows: left to itself the assembler saves them and waits for every step's loads, with
-# so many it sends off those of four. chi2, which divides, has enough to do while it waits.
+# so many it sends off those of four.
 REGISTERS = 96
-MORE_REGISTERS = {"correlation": 128, "chi2": None}
+MORE_REGISTERS = {"correlation": 128}
 # Scratch of refine_groups, at least one row's.
 SCRATCH_BYTES = 1 << 28
 # Bytes per candidate: its key, and at most as many again while the best are selected.
@@ -210,8 +212,7 @@ def _refine_rows(
     rows, width = groups.shape
     count = width * group
     columns = max(count, k)
-    chunk = CHUNK if count > WARP_CHUNK else WARP_CHUNK
-    chunks = -(-count // chunk)
+    chunk, chunks, warps = _chunks(count, FEWER_CANDIDATES.get(metric, WARP_CANDIDATES))
     device = points.device
     keys = torch.empty((rows, columns), dtype=torch.float64, device=device)
     keys[:, count:] = float("inf")
@@ -235,7 +236,7 @@ def _refine_rows(
         points.stride(0) // unit,
         *shapes,
         constants={"METRIC": metric, "LISTED": double, **constants, "UNIT": unit},
-        warps=chunk // WARP_CHUNK,
+        warps=warps,
         registers=MORE_REGISTERS.get(metric, REGISTERS) if unit == LARGEST_UNIT else None,
         fused=False,
     )
@@ -245,6 +246,12 @@ def _refine_rows(
     return distances, torch.where(distances.isinf(), -1, indices)
 
 
+def _chunks(count: int, per_warp: int) -> tuple[int, int, int]:
+    """Candidates of a program, programs of a row of `count`, and warps of a program."""
+    warps = WARPS if count > per_warp else 1
+    return warps * per_warp, -(-count // (warps * per_warp)), warps
+
+
 def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any:
     """The points of each row's groups in ascending order, int32 (rows, columns); NO_MEMBER behind the last."""
     import torch
@@ -252,8 +259,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
     from tonari.exact.gpu._refine_triton import members_kernel
 
     rows, width = groups.shape
-    chunk = CHUNK if width * group > WARP_CHUNK else WARP_CHUNK
-    chunks = -(-width * group // chunk)
+    chunk, chunks, warps = _chunks(width * group, WARP_CANDIDATES)
     ids = torch.full((rows, columns), NO_MEMBER, dtype=torch.int32, device=groups.device)
     launch(
         members_kernel,
@@ -267,7 +273,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
         chunks,
         n,
         constants={"HAS_OWN": own is not None, "GROUP": group, "POINT_TILE": POINT_TILE, "CHUNK": chunk},
-        warps=chunk // WARP_CHUNK,
+        warps=warps,
     )
     return ids.sort(dim=1).values
 

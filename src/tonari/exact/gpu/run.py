@@ -14,18 +14,27 @@ the plan is the current one.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tonari import arrays
+from tonari.exact.gpu.graphs import Call
 from tonari.exact.gpu.places import on
+from tonari.exact.gpu.replay import capture_if_due
 from tonari.exact.gpu.resident import prepare_resident, search_resident
+from tonari.exact.gpu.screened import prepare_screened, search_screened
+from tonari.exact.gpu.several import prepare_on_several, search_on_several
+from tonari.exact.gpu.streamed import prepare_streamed, search_streamed
 from tonari.exact.report import Report
 from tonari.planning_gpu import GpuPlan
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors
+
+logger = logging.getLogger("tonari")
 
 
 class Route(NamedTuple):
@@ -38,6 +47,9 @@ class Route(NamedTuple):
 # By the plan's route; "several" where it names more than one device, each of which has the plan's route for its part.
 ROUTES: dict[str, Route] = {
     "resident": Route(prepare_resident, search_resident),
+    "streamed": Route(prepare_streamed, search_streamed),
+    "screened": Route(prepare_screened, search_screened),
+    "several": Route(prepare_on_several, search_on_several),
 }
 
 
@@ -48,20 +60,50 @@ def prepare(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> Any:
 
 
 def search(
-    queries: Any, prepared: Any, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any,
+    prepared: Any,
+    plan: GpuPlan,
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+    call: Call | None = None,
 ) -> Neighbors:
     """Answer queries against points that were prepared by a plan of the same route.
+
+    With `call`, a small search is captured when it is the second of its kind (graphs.py).
 
     Returns
     -------
     Neighbors of shape (m, k)
         Beside the queries: NumPy arrays, or tensors on their device.
     """
+    found = capture_if_due(call, queries, prepared, plan, self_join=self_join, progress=progress)
+    if found is not None:
+        return found
+    started = time.perf_counter()
     with on(plan.devices[0]):
-        found, _ = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
+        found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
+    report.seconds = time.perf_counter() - started
+    logger.info("%s", report)
     host = isinstance(queries, np.ndarray)
     side = arrays.Side("numpy", None) if host else arrays.Side("torch", str(queries.device))
     return Neighbors(*(arrays.hand_back(part, side) for part in found))
+
+
+def search_once(
+    queries: Any,
+    points: Any,
+    plan: GpuPlan,
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+    call: Call | None = None,
+) -> Neighbors:
+    """Prepare points and answer queries against them, as :func:`prepare` and :func:`search` do."""
+    found = capture_if_due(call, queries, points, plan, self_join=self_join, progress=progress)
+    if found is not None:
+        return found
+    return search(queries, prepare(points, plan, progress), plan, self_join=self_join, progress=progress)
 
 
 def _route(plan: GpuPlan) -> Route:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from tonari.exact.gpu.groups import group_count
 
 ODDS = 1e-4
+LEAST_ROWS = 512  # with fewer queries all minima are soon written, and the lists' kernel has too few programs
 LEAST_SAMPLE = 4096
 LEAST_STRIDE = 8  # below, the sample itself is too much of the work
 LARGEST_MEAN = 100.0  # of the k nearest in the sample: more make the threshold no better, and sums below underflow

@@ -1,4 +1,4 @@
-"""The route on which the GPU screens and the CPU refines (matsumoto2015): original rows never have to fit on the device.
+"""The route on which the GPU screens and the CPU refines (matsumoto2015): the original rows need not fit on the GPU.
 
     GPU   screen, select (engine.py)   -> members of the chosen groups    of one batch of queries, while the
     CPU   exact values, order          -> the k best                      of the batch before is worked on
@@ -30,10 +30,10 @@ from tonari.exact.gpu.groups import LEAST_GROUP
 from tonari.exact.gpu.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
 from tonari.exact.gpu.parts import Place, cut, search_whole
 from tonari.exact.gpu.places import to_device
-from tonari.exact.gpu.refine import NO_MEMBER, list_members
+from tonari.exact.gpu.refine import NO_MEMBER, SCRATCH_BYTES, list_members
 from tonari.exact.prepared import PreparedPoints
 from tonari.exact.report import Report
-from tonari.memory_gpu import WIDER
+from tonari.memory_gpu import MEMBER_BYTES, WIDER
 from tonari.metrics import get_metric
 from tonari.planning import plan_on_cpu
 from tonari.planning_gpu import GpuPlan
@@ -161,20 +161,21 @@ class _Search:
                 verdicts.append(self._finish(ahead.pop(), counted=sampled))
             ahead.append(batch)
 
-        in_batches(len(numbers), self.plan.query_batch, work, planned=self.plan.total_bytes)
+        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # of a row, at most: half of the latter if sampled
+        most = max(1, SCRATCH_BYTES // (MEMBER_BYTES * members))
+        in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
         proved = torch.cat(verdicts).cpu().numpy() > 0
         self.report.certify(self.plan.ladder[0], int(np.count_nonzero(proved)))
-        return numbers[~proved]
+        left: npt.NDArray[np.int64] = numbers[~proved]
+        return left
 
     def compare(self, numbers: npt.NDArray[np.int64]) -> None:
         """Let the CPU's engine answer some queries; it packs points slice by slice and keeps none."""
         points, plan = self.prepared.points, self.plan
         rows = self._on_host(self.queries, numbers)
         n, d = points.shape
-        on_cpu = plan_on_cpu(
-            n, len(rows), d, plan.k, dtype=points.dtype, metric=plan.metric, resident=False, active_rows=0
-        )
+        on_cpu = plan_on_cpu(n, len(rows), d, plan.k, dtype=points.dtype, metric=plan.metric, resident=False)
         prepared = PreparedPoints(points, on_cpu, False)
         part, report = search_prepared(rows, prepared, on_cpu, self_ids=self._own(numbers), progress=False)
         self.found.distances[numbers], self.found.indices[numbers] = part
