@@ -31,8 +31,9 @@ DTYPES = ("float32", "float16", "float64", "uint8", "int8")
 
 def rows_of(n: int, d: int, dtype: str = "float32", metric: str = "euclidean", seed: int = 0) -> Array:
     """Random rows that a metric takes, of a dtype."""
-    scale = 30 if dtype in ("uint8", "int8") else 1
-    rows = checks.gaussian(n, d, seed) * scale
+    rows = checks.gaussian(n, d, seed)
+    if dtype in ("uint8", "int8"):
+        rows = (30 * rows).clip(-120, 120)
     return (np.abs(rows) if dtype == "uint8" or METRICS[metric].nonnegative else rows).astype(dtype)
 
 

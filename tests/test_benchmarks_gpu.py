@@ -384,7 +384,7 @@ def test_the_screen_is_proved_and_timed(sampled: bool, monkeypatch: pytest.Monke
     sampling = importlib.import_module("tonari.exact.gpu.sampling")
     sample = sampling.Sample(stride=2, rank=3, capacity=64) if sampled else None
     monkeypatch.setattr(sampling, "sample_for", lambda n, k, group: sample)
-    library = SimpleNamespace(plan=lambda *shape, device: SimpleNamespace(group=16))
+    library = SimpleNamespace(plan=lambda *shape, device: SimpleNamespace(group=16, width=17))
     run = a_run(library, repeats=1)
     case = a_case(n=300, m=5, bars=(rows.Bar("pairs/s in the screen", 1e6),), grid=((5, 8),) if sampled else ())
     screens.screen_rows(run, case, data.make("gaussian", 300, 5, 8, "cpu"))
