@@ -364,6 +364,32 @@ def test_short_memory_makes_shorter_batches(monkeypatch: pytest.MonkeyPatch) -> 
     assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
 
 
+def test_a_certificate_that_finds_no_memory_loses_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    certify = screened.certify
+
+    def once(*arguments: Any, **options: Any) -> None:
+        calls.append(len(arguments[2]))
+        if len(calls) == 2:
+            raise torch.cuda.OutOfMemoryError(OUT_OF_MEMORY)
+        certify(*arguments, **options)
+
+    monkeypatch.setattr(screened, "certify", once)
+    report = check(gaussian(6, 4, 1), gaussian(N, 4), 1, query_batch=2, **SCREENED)
+    assert calls == [2, 2, 2, 1, 1]
+    assert sum(report.rows_by_precision.values()) == 6
+
+
+def test_a_part_of_a_graph_refuses_bad_queries() -> None:
+    """The CPU's engine never sees them, though they are not among the part's own points."""
+    points = gaussian(N, 4)
+    points[3, 1] = np.nan
+    plan = plan_for_part(plan_of(points[:5], points, 2, **SCREENED), N - 100, 5, DEVICE)
+    prepared = screened.prepare_screened(points[100:], plan)
+    with pytest.raises(ValueError, match=r"^points: row 3 has a value that is not finite"):
+        screened.search_part(points[:5], prepared, plan, Place(100, 0, True), Quiet())
+
+
 # ---------------------------------------------------------------- several
 
 

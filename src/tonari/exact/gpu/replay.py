@@ -24,6 +24,7 @@ import torch
 from tonari.arrays.values import NO_ROW
 from tonari.exact.gpu.engine import DevicePoints, attempt
 from tonari.exact.gpu.graphs import GRAPHS, Call
+from tonari.exact.gpu.groups import group_count
 from tonari.exact.gpu.places import on
 from tonari.exact.report import Report
 from tonari.planning_gpu import GpuPlan
@@ -32,7 +33,7 @@ from tonari.results import Neighbors
 
 logger = logging.getLogger("tonari")
 
-LARGEST_BYTES = 1 << 28  # of a search, its input included: to launch a larger one takes no time beside it
+LARGEST_BYTES = 1 << 28  # that a graph holds: to launch a larger search takes no time beside it
 
 _capturing = threading.Lock()
 
@@ -68,7 +69,7 @@ def capture_if_due(
         return None
     prepared = points if isinstance(points, DevicePoints) else None
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
-    nbytes = plan.total_bytes + sum(rows.numel() * rows.element_size() for rows in given)
+    nbytes = _held_bytes(plan, given, prepared is not None)
     if nbytes > LARGEST_BYTES or not GRAPHS.is_due(call):
         return None
     with _capturing, on(plan.devices[0]):
@@ -85,6 +86,16 @@ def capture_if_due(
 def _is_simple(plan: GpuPlan) -> bool:
     """Whether a search is one batch on one device that holds everything."""
     return len(plan.devices) == 1 and plan.route == "resident" and plan.query_batch >= plan.m
+
+
+def _held_bytes(plan: GpuPlan, given: tuple[Any, ...], prepared: bool) -> int:
+    """What a captured first attempt keeps, roughly: its input, packed points, minima and what selects from them,
+    members of the groups and their keys. What an Index holds is not the graph's, nor is what rows that climb would take.
+    """
+    minima = 8 * group_count(plan.n, plan.group)
+    members = 32 * plan.width * plan.group
+    rows = plan.m * (minima + members + 16 * (plan.d + plan.k))
+    return rows + sum(each.numel() * each.element_size() for each in given) + (0 if prepared else plan.packed_bytes)
 
 
 class CapturedSearch:

@@ -103,8 +103,7 @@ def search_part(
     search = _Search(queries, prepared, plan, place, bar)
     everything = np.arange(len(queries))
     left = search.screen(everything, plan.width, sampled=True)
-    if not place.self_join:
-        arrays.check_flags(search.flags, queries, "queries", first=place.first_query)
+    arrays.check_flags(search.flags, queries, "points" if place.self_join else "queries", first=place.first_query)
     if len(left):
         left = search.screen(left, WIDER * plan.width, sampled=False)
     if len(left):
@@ -158,8 +157,8 @@ class _Search:
         def work(some: slice) -> None:
             batch = self._launch(numbers[some], width, sampled)
             if ahead:
-                verdicts.append(self._finish(ahead.pop(), counted=sampled))
-            ahead.append(batch)
+                verdicts.append(self._finish(ahead[0], counted=sampled))
+            ahead[:] = [batch]
 
         members = width * max(self.plan.group, 2 * LEAST_GROUP)  # of a row, at most: half of the latter if sampled
         most = max(1, SCRATCH_BYTES // (MEMBER_BYTES * members))
