@@ -34,6 +34,7 @@ from tonari.results import Neighbors
 logger = logging.getLogger("tonari")
 
 LARGEST_BYTES = 1 << 28  # that a graph holds: to launch a larger search takes no time beside it
+POOL_BYTES = 1 << 25  # each graph has memory of its own, which torch takes in pieces of 2 and 20 MiB
 
 _capturing = threading.Lock()
 
@@ -89,13 +90,16 @@ def _is_simple(plan: GpuPlan) -> bool:
 
 
 def _held_bytes(plan: GpuPlan, given: tuple[Any, ...], prepared: bool) -> int:
-    """What a captured first attempt keeps, roughly: its input, packed points, minima and what selects from them,
-    members of the groups and their keys. What an Index holds is not the graph's, nor is what rows that climb would take.
+    """What the graph of a first attempt keeps, roughly.
+
+    That is its input, packed points, minima and what selects from them, members of the groups and their keys. What an
+    Index holds is not the graph's, nor is what rows that climb would take.
     """
     minima = 8 * group_count(plan.n, plan.group)
     members = 32 * plan.width * plan.group
     rows = plan.m * (minima + members + 16 * (plan.d + plan.k))
-    return rows + sum(each.numel() * each.element_size() for each in given) + (0 if prepared else plan.packed_bytes)
+    inputs = sum(int(each.numel() * each.element_size()) for each in given)
+    return rows + inputs + POOL_BYTES + (0 if prepared else plan.packed_bytes)
 
 
 class CapturedSearch:
