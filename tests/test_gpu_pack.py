@@ -22,7 +22,7 @@ from tonari.exact.gpu import form as forms
 from tonari.exact.gpu.form import DeviceForm, make_form
 from tonari.exact.gpu.groups import POINT_TILE, group_count
 from tonari.exact.gpu.pack import largest_element, new_flags, pack_points, pack_queries, packed_width
-from tonari.exact.gpu.screen import screen
+from tonari.exact.gpu.screen import RESIDENT_WIDTH, screen
 
 if HAS_TORCH:
     import torch
@@ -228,7 +228,7 @@ def norm(rows: Array, metric: str) -> Array:
 
 def gamma(d: int, metric: str, precision: str) -> Any:
     """What a sum may lose of its magnitude, by the bound's own formula."""
-    additions = {"float16": 4 * d, "split": 4.05 * (d + 64), "float32": d}[precision]
+    additions = {"float16": 4 * d, "split": max(4.05 * (d + 64), 16 * min(d, 32)), "float32": d}[precision]
     n = (additions + 64) * UNIT
     return n / (1 - 2 * n)
 
@@ -332,9 +332,14 @@ def true_scores(case: Problem, metric: str) -> tuple[Array, Array]:
     return scores, np.full_like(scores, TINY / 2)
 
 
-def lost_on_matrix_units(q: Array, x: Array) -> Array:
-    """What sums of products may lose when each addition takes 4 units of the sum of magnitudes up to its step of 64."""
+def lost_on_matrix_units(q: Array, x: Array, low: Array) -> Array:
+    """What sums of products may lose when each addition takes 4 units of the sum of magnitudes up to its step of 64.
+
+    Sums of short rows start at `low`.
+    """
     magnitudes = np.zeros((len(q), len(x)), np.longdouble)
+    if q.shape[1] <= RESIDENT_WIDTH:
+        magnitudes += np.where(low > -1e30, np.abs(low), 0)
     lost = np.zeros_like(magnitudes)
     used = np.flatnonzero(q.any(axis=0) | x.any(axis=0))
     for begin in range(0, q.shape[1], 64):
@@ -369,14 +374,14 @@ def test_lower_bounds_hold_under_the_worst_arithmetic(
     x, q = case.points, case.queries
     scores, reserve = true_scores(case, metric)
     d = x.form.shape[1]
+    low = x.out.low[: len(x.form)].astype(np.longdouble)
     if metric in PRODUCTS:
         products = -2 * q.seen @ x.seen.T
-        accumulated = products + lost_on_matrix_units(q.out.values, x.out.values[: len(x.form)])
+        accumulated = products + lost_on_matrix_units(q.out.values, x.out.values[: len(x.form)], low)
     else:
         products = elementwise(q.seen, x.seen, metric)
         worst = (d + 10) * UNIT  # additions, and 10 for the roundings of a term, division included
         accumulated = products + worst / (1 - worst) * products
-    low = x.out.low[: len(x.form)].astype(np.longdouble)
     tiles = np.arange(len(x.form)) // POINT_TILE
     bound = np.outer(q.out.norm, x.out.e1[tiles]) + np.outer(q.out.rest, x.out.e2[tiles])
     bound = bound.astype(np.longdouble) * (1 - 2.0**-22)

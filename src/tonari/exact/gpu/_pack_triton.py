@@ -238,7 +238,8 @@ def pack_kernel(
         difference = difference * (_ROUNDED if POINTS else _ROUNDED / 2) + size * _RATIO + _LOST
         additions = 4 * columns
         if PRECISION == "split":
-            additions = 4.05 * (columns + 64)  # the large products come last, and are as many as columns
+            # The large products come last, and are as many as columns; in short rows sums start at `low`.
+            additions = tl.maximum(4.05 * (columns + 64), 16 * tl.minimum(columns, 32))
     else:
         difference += size * _DOUBLE_RATIO
         additions = columns
