@@ -5,12 +5,19 @@ An assertion here is worth what it refuses: ``test_checks.py`` shows each one fa
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import tonari
 from tonari.metrics import METRICS
 from tonari.results import Neighbors
 
@@ -198,3 +205,40 @@ HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
         zero_rows,
     )
 }
+
+
+def _listen() -> None:
+    """Ctrl-C is not ignored, as it is in what a shell runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
+    """Press Ctrl-C in a process that runs `code`: it stops within a second and no thread stays.
+
+    The code prints "started" when its long work begins, then "stopped TIME" and "threads COUNT" when it was
+    interrupted. All that it prints as two words is returned.
+    """
+    environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=_listen,
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "started\n"
+            time.sleep(wait)
+            sent = time.time()
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=60)
+        finally:
+            child.kill()
+    lines = dict(line.split() for line in out.splitlines() if " " in line)
+    assert "stopped" in lines, out + err
+    assert float(lines["stopped"]) - sent < 1.0
+    assert lines["threads"] == "1"
+    assert child.returncode == 0, err
+    return lines

@@ -185,3 +185,25 @@ def test_hostile_data_hurts() -> None:
     near, far = brute(clusters, clusters, 200).distances[:, [2, -1]].T
     assert np.median(near) < 10
     assert np.median(far) > 1e4
+
+
+STOPS = """
+import threading, time
+print("started", flush=True)
+try:
+    time.sleep(30)
+except KeyboardInterrupt:
+    {late}
+    print("stopped", time.time(), flush=True)
+print("threads", threading.active_count(), flush=True)
+"""
+
+
+def test_a_process_that_stops_passes() -> None:
+    assert set(checks.check_interrupt(STOPS.format(late="pass"))) == {"stopped", "threads"}
+
+
+@pytest.mark.parametrize("late", ["time.sleep(1.5)", "threading.Thread(target=time.sleep, args=(1,)).start()", "raise"])
+def test_a_process_that_goes_on_fails(late: str) -> None:
+    with pytest.raises(AssertionError):
+        checks.check_interrupt(STOPS.format(late=late))

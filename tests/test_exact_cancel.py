@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
 
 import checks
 import pytest
-from checks import assert_same_neighbors
+from checks import assert_same_neighbors, check_interrupt
 
 import tonari
 from tonari.reference import brute
@@ -56,25 +50,7 @@ CASES = {
 def test_interrupt_stops_within_a_second(case: str) -> None:
     points, m, k, metric, arguments = CASES[case]
     code = CHILD.format(points=points, m=m, k=k, metric=metric, arguments=arguments)
-    environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as child:
-        try:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "started\n"
-            time.sleep(0.2)
-            sent = time.time()
-            child.send_signal(signal.SIGINT)
-            out, err = child.communicate(timeout=30)
-        finally:
-            child.kill()
-    lines = dict(line.split() for line in out.splitlines() if " " in line)
-    assert "stopped" in lines, out + err
-    assert float(lines["stopped"]) - sent < 1.0
-    assert lines["threads"] == "1"
-    assert lines["right"] == "True"
-    assert child.returncode == 0, err
+    assert check_interrupt(code)["right"] == "True"
 
 
 class Enough(Exception):

@@ -5,13 +5,7 @@ Without a GPU the CPU plays the device, in Triton's interpreter; what needs spee
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import checks
@@ -414,26 +408,7 @@ print("right", (found.indices == truth.indices).all() and (found.distances == tr
 
 def interrupt(points: str, k: int, arguments: str) -> None:
     """Press Ctrl-C in a process that searches for long: it answers within a second and searches on."""
-    environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
-    code = CHILD.format(points=points, k=k, arguments=arguments)
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as child:
-        try:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "started\n"
-            time.sleep(0.2)
-            sent = time.time()
-            child.send_signal(signal.SIGINT)
-            out, err = child.communicate(timeout=60)
-        finally:
-            child.kill()
-    lines = dict(line.split() for line in out.splitlines() if " " in line)
-    assert "stopped" in lines, out + err
-    assert float(lines["stopped"]) - sent < 1.0
-    assert lines["threads"] == "1"
-    assert lines["right"] == "True"
-    assert child.returncode == 0, err
+    assert checks.check_interrupt(CHILD.format(points=points, k=k, arguments=arguments))["right"] == "True"
 
 
 @on_gpu

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import select_checks
+from checks import check_interrupt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from select_checks import (
@@ -361,23 +360,7 @@ print("threads", threading.active_count(), flush=True)
 )
 def test_interrupt_stops_within_a_second(rows: int, n: int, k: int, method: str, threads: int) -> None:
     code = CHILD.format(rows=rows, n=n, k=k, method=method, threads=threads)
-    environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as child:
-        try:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "started\n"
-            time.sleep(0.3)
-            sent = time.time()
-            child.send_signal(signal.SIGINT)
-            out, err = child.communicate(timeout=30)
-        finally:
-            child.kill()
-    lines = dict(line.split() for line in out.splitlines() if " " in line)
-    assert "stopped" in lines, out + err
-    assert float(lines["stopped"]) - sent < 1.0
-    assert lines["threads"] == "1"
+    check_interrupt(code, wait=0.3)
 
 
 def test_no_thread_stays() -> None:

@@ -18,7 +18,7 @@ class Report:
     resampled : int
         Rows whose sampled threshold was too low and that were searched again without it.
     refined : int
-        Survivors whose exact value was computed at the end, over all rows.
+        Survivors whose exact value was computed at the end, over all rows; on GPUs they are not counted.
     seconds : float
     """
 
@@ -42,7 +42,9 @@ class Report:
 
     def __str__(self) -> str:
         rungs = ", ".join(f"{count} at {precision}" for precision, count in self.rows_by_precision.items())
-        return (
-            f"{self.rows} rows in {self.seconds:.3g} s: {rungs}; {self.refined / max(1, self.rows):.1f} survivors "
-            f"refined per row; {self.resampled} rows searched again without a sample"
-        )
+        parts = [f"{self.rows} rows in {self.seconds:.3g} s: {rungs}"]
+        if self.refined:
+            parts.append(f"{self.refined / self.rows:.1f} survivors refined per row")
+        if self.resampled:
+            parts.append(f"{self.resampled} rows searched again without a sample")
+        return "; ".join(parts)
