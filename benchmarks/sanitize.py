@@ -1,0 +1,67 @@
+"""Small searches through every GPU kernel, each checked against float64, to run under compute-sanitizer.
+
+    compute-sanitizer --tool memcheck  python -m benchmarks.sanitize
+    compute-sanitizer --tool racecheck python -m benchmarks.sanitize
+
+The first shapes are large enough for a sampled threshold and lists: at width 128 (Hopper's own kernel), of one piece, of
+two, and streamed; the others take all minima.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+
+import tonari
+from tonari.reference import brute
+
+DEVICE = "cuda"
+CHECKED = 5  # queries of each search
+# n, m, d, k, metric, dtype
+SEARCHES = (
+    (40_000, 600, 128, 10, "euclidean", "float32"),
+    (40_001, 530, 33, 7, "euclidean", "float32"),
+    (36_000, 520, 96, 5, "euclidean", "float32"),
+    (33_000, 520, 200, 10, "euclidean", "float32"),
+    (3_000, 7, 16, 10, "euclidean", "float32"),
+    (1_000, 70, 300, 1_000, "euclidean", "float32"),
+    *((2_000, 40, 19, 5, metric, "float32") for metric in ("cosine", "correlation", "inner_product")),
+    *((2_000, 40, 19, 5, metric, "float32") for metric in ("l1", "linf", "chi2")),
+    (2_000, 40, 20, 5, "euclidean", "float64"),
+    (2_000, 40, 20, 5, "euclidean", "int8"),
+)
+
+
+def rows(n: int, d: int, metric: str, dtype: str, seed: int) -> Any:
+    """Random rows on the device that a metric takes."""
+    made = np.random.default_rng(seed).standard_normal((n, d))
+    if metric == "chi2":
+        made = np.abs(made)
+    if dtype == "int8":
+        made = (30 * made).clip(-120, 120)
+    return torch.from_numpy(made.astype(dtype)).to(DEVICE)
+
+
+def check(found: Any, queries: Any, points: Any, k: int, metric: str) -> None:
+    """Compare the first queries' neighbours with the reference; AssertionError where they differ."""
+    expected = brute(queries[:CHECKED].cpu().numpy(), points.cpu().numpy(), k, metric)
+    np.testing.assert_array_equal(found.indices[:CHECKED].cpu().numpy(), expected.indices)
+    np.testing.assert_array_equal(found.distances[:CHECKED].cpu().numpy(), expected.distances)
+
+
+def main() -> int:
+    for n, m, d, k, metric, dtype in SEARCHES:
+        points, queries = rows(n, d, metric, dtype, 0), rows(m, d, metric, dtype, 1)
+        check(tonari.search(queries, points, k, metric=metric), queries, points, k, metric)
+        print(f"{m} x {n} x {d}, k = {k}, {metric}, {dtype}: right", flush=True)
+    copies = rows(50, 12, "euclidean", "float32", 2).repeat(60, 1)  # too many ties for any bound: exact values of all
+    check(tonari.search(copies[:40], copies, 6), copies[:40], copies, 6, "euclidean")
+    print("copies: right")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
