@@ -3,8 +3,8 @@
     compute-sanitizer --tool memcheck  python -m benchmarks.sanitize
     compute-sanitizer --tool racecheck python -m benchmarks.sanitize
 
-The first shapes are large enough for a sampled threshold and lists: at width 128 (Hopper's own kernel), of one piece, of
-two, and streamed; the others take all minima.
+The first shapes are large enough for a sampled threshold and lists: at width 128 (Hopper's own kernel), of one piece,
+of two, and streamed; the others take all minima.
 """
 
 from __future__ import annotations
