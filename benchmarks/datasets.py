@@ -11,12 +11,18 @@ independently from the same law, or None when m is 0 (a graph needs no queries).
 ``tight_far_clusters`` clusters whose distance dwarfs their size: centring on one mean does not help
 ``duplicates``         few distinct rows: ties everywhere
 ``patches``            28 x 28 grey patches of the photographs inside scikit-learn, real-valued
+``pca_sift``           the strongest 1 to 27 principal components of the SIFT descriptors
+``pixels``             colour and place of the photographs' pixels: 5 whole numbers, ties everywhere
+``magnitudes``         a sky survey's catalogue: 5 bands under 3 models, and their colours
+``uniform``            independent and uniform from 0 to 1
 =====================  ===============================================================================
 """
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +37,14 @@ SIFT_DIRECTORIES = (ROOT.parent / "shared" / "data", ROOT / "shared" / "data")
 SIFT_WIDTH = 128
 # Key-point sizes and the grid step of each, in pixels.
 SIFT_GRID = ((8, 3), (12, 4), (20, 5), (32, 6))
+PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
+COMPONENTS = 27
+# Every 17th descriptor is enough for directions.
+PCA_STEP = 17
+# What copies of real rows are moved by: about what the nearest neighbours of principal components are apart (N(0, 1)
+# times this per entry), and half a grey level or pixel (uniform, to both sides).
+PCA_NOISE = 4.0
+PIXEL_NOISE = 0.5
 
 
 class Data(NamedTuple):
@@ -124,14 +138,10 @@ def _sift_of_photographs() -> Array:
     if kept.exists():
         return read_bvecs(kept)
     import cv2
-    import skimage
-    import sklearn
 
-    folders = (Path(skimage.__file__).parent / "data", Path(sklearn.__file__).parent / "datasets" / "images")
-    suffixes = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
     sift = cv2.SIFT_create()
     parts: list[Array] = []
-    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.suffix.lower() in suffixes):
+    for path in _photographs():
         image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
         # OpenCV reads no GIF and no multi-channel TIFF; those few pictures are no part of the set.
         if image is None:
@@ -151,6 +161,176 @@ def _sift_of_photographs() -> Array:
     rows = rows[np.random.default_rng(0).permutation(len(rows))]
     write_bvecs(kept, rows)
     return rows
+
+
+def _photographs() -> list[Path]:
+    """The pictures inside scikit-image and scikit-learn."""
+    import skimage
+    import sklearn
+
+    folders = (Path(skimage.__file__).parent / "data", Path(sklearn.__file__).parent / "datasets" / "images")
+    return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+
+
+# --- few dimensions, from photographs ----------------------------------------------------------------------------
+
+
+def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
+    """The d strongest principal components (1 to 27) of SIFT descriptors, float32; queries are no points.
+
+    Where n + m rows are more than there are descriptors (1.7 million), the rest are copies moved by N(0, 4) per entry,
+    points of points and queries of queries; see :func:`real_rows`.
+    """
+    if not 1 <= d <= COMPONENTS:
+        raise ValueError(f"principal components of SIFT are 1 to {COMPONENTS}, got d = {d}")
+    rng = np.random.default_rng(seed)
+    rows = _extended(principal_components()[:, :d], n, m, rng, lambda shape: PCA_NOISE * rng.standard_normal(shape))
+    return _split(rows, n)
+
+
+@functools.cache
+def principal_components() -> Array:
+    """All descriptors that there are, in their own order, on their 27 principal directions: (rows, 27) float32.
+
+    The rows come from the file that TONARI_SIFT names, else from the photographs (see :func:`sift_photo`).
+    """
+    named = os.environ.get("TONARI_SIFT")
+    rows = read_bvecs(Path(named)) if named else _sift_of_photographs()
+    sample = rows[::PCA_STEP].astype(np.float64)
+    mean = sample.mean(axis=0)
+    _, directions = np.linalg.eigh(np.cov((sample - mean).T))
+    strongest = directions[:, ::-1][:, :COMPONENTS].astype(np.float32)
+    parts = np.array_split(rows, max(1, len(rows) >> 17))
+    return np.concatenate([(part.astype(np.float32) - mean.astype(np.float32)) @ strongest for part in parts])
+
+
+def pixels(n: int, m: int, *, seed: int = 0) -> Data:
+    """Red, green, blue, and x and y in pixels of photographs that hang side by side: (n, 5) whole numbers, float32.
+
+    Drawn without repetition from 5 million pixels; where n + m are more, the rest are copies moved by at most half a
+    grey level or pixel.
+    """
+    rng = np.random.default_rng(seed)
+    rows = _extended(all_pixels(), n, m, rng, lambda shape: rng.uniform(-PIXEL_NOISE, PIXEL_NOISE, shape))
+    return _split(rows, n)
+
+
+@functools.cache
+def all_pixels() -> Array:
+    """The pixels of all pictures of 8-bit colours, shuffled by a fixed seed: (rows, 5) float32."""
+    import cv2
+
+    parts: list[Array] = []
+    left = 0
+    for path in _photographs():
+        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        if image is None or image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+            continue
+        height, width = image.shape[:2]
+        y, x = np.mgrid[:height, :width]
+        # OpenCV has blue first.
+        parts.append(np.dstack([image[..., ::-1], x + left, y]).reshape(-1, 5).astype(np.float32))
+        left += width
+    rows = np.concatenate(parts)
+    return rows[np.random.default_rng(0).permutation(len(rows))]
+
+
+def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
+    """Of how many of ``total`` real rows n points and m queries are made; they share none.
+
+    All are real where there are enough. Else the points have at least five sixths of the real rows, or as many as they
+    are, so that they keep the structure of real data.
+    """
+    points = n if n + m <= total else min(n, max(total - m, total * 5 // 6))
+    return points, min(m, total - points)
+
+
+def _extended(real: Array, n: int, m: int, rng: np.random.Generator, noise: Callable[[Any], Array]) -> Array:
+    """n + m rows: real ones, and behind those of the points and of the queries moved copies of them."""
+    if n + m <= len(real):
+        return np.ascontiguousarray(real[: n + m])
+    points, queries = real_rows(len(real), n, m)
+    rows = np.empty((n + m, real.shape[1]), np.float32)
+    for source, target in ((real[:points], rows[:n]), (real[points : points + queries], rows[n:])):
+        target[: len(source)] = source
+        for part in _blocks(target[len(source) :]):
+            part[:] = source[rng.integers(len(source), size=len(part))] + noise(part.shape)
+    return rows
+
+
+def _blocks(rows: Array, size: int = 1 << 18) -> Iterator[Array]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+# --- a catalogue of the sky --------------------------------------------------------------------------------------
+
+POPULATIONS = 12
+# Columns of N(0, 1) that one row of magnitudes takes: brightness, four colours, extent, an error for each magnitude.
+MAGNITUDE_DRAWS = 6 + 15
+COLOUR_SPREAD = (0.25, 0.12, 0.08, 0.08)
+
+
+class Sky(NamedTuple):
+    """Kinds of objects: r-band brightness, the colours u-g, g-r, r-i, i-z, extent (0 for stars), cumulative shares."""
+
+    brightness: Array
+    colours: Array
+    extended: Array
+    shares: Array
+
+
+@functools.cache
+def sky() -> Sky:
+    """The kinds that all catalogues here are made of."""
+    rng = np.random.default_rng(99)
+    shares = rng.uniform(0.2, 1, POPULATIONS)
+    return Sky(
+        rng.uniform(16, 22, POPULATIONS).astype(np.float32),
+        rng.normal([1.2, 0.6, 0.3, 0.2], [0.6, 0.35, 0.25, 0.2], (POPULATIONS, 4)).astype(np.float32),
+        (np.arange(POPULATIONS) % 2).astype(np.float32),
+        np.cumsum(shares / shares.sum()),
+    )
+
+
+def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
+    """Write magnitudes into ``rows`` (m, d), of NumPy or torch, from kinds (m,) and N(0, 1) draws (m, 21).
+
+    ``sky`` holds arrays of the same library. Columns are those of :func:`magnitudes`.
+    """
+    d = rows.shape[1]
+    colours = sky.colours[kind]
+    red = sky.brightness[kind] + 1.2 * draws[:, 0]
+    ug, gr, ri, iz = (colours[:, i] + COLOUR_SPREAD[i] * draws[:, 1 + i] for i in range(4))
+    green = red + gr
+    infrared = red - ri
+    bands = (green + ug, green, red, infrared, infrared - iz)
+    error = 0.02 * 10 ** (0.15 * (red - 18))
+    # A galaxy loses light to the point-spread function, less to Petrosian's aperture, none to its own model.
+    extent = sky.extended[kind] * abs(0.4 + 0.2 * draws[:, 5])
+    for j in range(min(d, 15)):
+        model, band = divmod(j, 5)
+        rows[:, j] = bands[band] + (1.0, 0.0, 0.15)[model] * extent + error * draws[:, 6 + j]
+    for j in range(15, d):
+        model, band = divmod(j - 15, 4)
+        rows[:, j] = rows[:, 5 * model + band] - rows[:, 5 * model + band + 1]
+
+
+def magnitudes(n: int, m: int, d: int = 10, *, seed: int = 0) -> Data:
+    """A synthetic catalogue shaped like SDSS photometry: a correlated 5-band mixture of stars and galaxies; float32.
+
+    Columns: u, g, r, i, z under the point-spread function, under the galaxy model, under Petrosian's aperture (15),
+    then the four colours of each (27): the first 5, 10, 15 and 27 are gieseke2014's psf, psf + model, all magnitudes
+    and everything. Errors grow towards the faint end.
+    """
+    if not 1 <= d <= 27:
+        raise ValueError(f"a catalogue row has 1 to 27 columns, got d = {d}")
+    rng = np.random.default_rng(seed)
+    rows = np.empty((n + m, d), np.float32)
+    for part in _blocks(rows):
+        kind = np.searchsorted(sky().shares[:-1], rng.random(len(part)), side="right")
+        fill_magnitudes(part, kind, rng.standard_normal((len(part), MAGNITUDE_DRAWS), dtype=np.float32), sky())
+    return _split(rows, n)
 
 
 # --- made-up rows ------------------------------------------------------------------------------------------------
@@ -186,6 +366,11 @@ def clustered(
         place = rng.standard_normal((len(inside), intrinsic)) * strength
         rows[inside] = centre + place @ directions + noise * rng.standard_normal((len(inside), d))
     return _split(rows, n)
+
+
+def uniform(n: int, m: int, d: int, *, seed: int = 0) -> Data:
+    """Independent entries, uniform from 0 to 1; float32."""
+    return _split(np.random.default_rng(seed).random((n + m, d), dtype=np.float32), n)
 
 
 def offset(n: int, m: int, d: int, *, shift: float = 1e4, dtype: str = "float32", seed: int = 0) -> Data:

@@ -156,13 +156,13 @@ class Proof:
     distances, indices : tensors (len(rows), k) on `where`
     """
 
-    def __init__(self, queries: Any, points: Any, k: int, where: str, *, graph: bool) -> None:
+    def __init__(self, queries: Any, points: Any, k: int, where: str, *, graph: bool, count: int = PROVED_ROWS) -> None:
         import torch
 
         self.where, self.k, self.graph = where, k, graph
         self.m, self.n = len(queries), len(points)
         self.points = points
-        self.rows = sample_rows(self.m)
+        self.rows = sample_rows(self.m, count)
         chosen = torch.from_numpy(self.rows)
         self.queries = queries[chosen.to(queries.device)]
         own = chosen if graph else None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import machine, report
 from .exact_cpu import WrongAnswer
@@ -67,9 +67,12 @@ class Run:
     wrong: int = 0
     kept: dict[Any, Any] = field(default_factory=dict)
     shared: dict[str, Any] = field(init=False)
+    columns: ClassVar[tuple[str, ...]] = COLUMNS
+    libraries: ClassVar[tuple[str, ...]] = LIBRARIES
+    line_of: ClassVar[Callable[[dict[str, Any]], str]] = staticmethod(line_of)
 
     def __post_init__(self) -> None:
-        versions = machine.library_versions(LIBRARIES)
+        versions = machine.library_versions(self.libraries)
         self.shared = {
             "date": machine.today(),
             "machine": self.device.title(),
@@ -95,10 +98,10 @@ class Run:
         """Append rows about a case to the results, and show them."""
         whole = [self.shared | case.columns() | row for row in rows]
         if self.path is not None:
-            report.append(self.path, whole, COLUMNS)
+            report.append(self.path, whole, self.columns)
         self.rows += whole
         for row in whole:
-            say(line_of(row))
+            say(self.line_of(row))
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """The data that `make` gives, kept until others are made: cases that follow one another share theirs."""

@@ -3,7 +3,8 @@
 ``PEERS[name].prepare(points, metric, threads)`` builds the peer's index and returns ``search(queries, k)``, which
 gives ``(distances, indices)``: distances in tonari's meaning (true L2 for euclidean, 1 - similarity for cosine and
 correlation, similarity for inner_product), best first. ``PEERS[name].missing()`` is the reason why the peer cannot
-run here, or None. Both take float32 and call BLAS.
+run here, or None. All take float32. faiss and sklearn call BLAS; pykdtree and ckdtree (SciPy's, which holds float64)
+are k-d trees with the leaves that they choose themselves.
 
 Fair play: a ``RunningPeer`` has a process of its own, exactly the threads it is given (``machine.pin`` keeps it to
 that many processors as well), and the fastest OpenBLAS kernels of those this processor can run, found by measurement.
@@ -110,6 +111,34 @@ def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
     return search
 
 
+def _prepare_pykdtree(points: Array, metric: str, threads: int) -> Search:
+    # Its threads are those of OMP_NUM_THREADS, which the process was started with.
+    from pykdtree.kdtree import KDTree
+
+    tree = KDTree(points)
+
+    def search(queries: Array, k: int) -> tuple[Array, Array]:
+        distances, indices = tree.query(queries, k, sqr_dists=metric == "sqeuclidean")
+        # Of k = 1 it makes one axis.
+        return distances.reshape(len(queries), k), indices.reshape(len(queries), k).astype(np.int64)
+
+    return search
+
+
+def _prepare_ckdtree(points: Array, metric: str, threads: int) -> Search:
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(points)
+    order = {"l1": 1, "linf": np.inf}.get(metric, 2)
+
+    def search(queries: Array, k: int) -> tuple[Array, Array]:
+        # Ranks in a list: k = 1 keeps its axis.
+        distances, indices = tree.query(queries, list(range(1, k + 1)), p=order, workers=threads)
+        return distances, indices
+
+    return search
+
+
 PEERS: dict[str, Peer] = {
     peer.name: peer
     for peer in (
@@ -120,6 +149,8 @@ PEERS: dict[str, Peer] = {
             _prepare_faiss,
         ),
         Peer("sklearn", "sklearn", frozenset(SCIKIT_METRICS), _prepare_sklearn),
+        Peer("pykdtree", "pykdtree", frozenset({"euclidean", "sqeuclidean"}), _prepare_pykdtree),
+        Peer("ckdtree", "scipy", frozenset({"euclidean", "l1", "linf"}), _prepare_ckdtree),
     )
 }
 

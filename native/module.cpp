@@ -9,4 +9,6 @@ NB_MODULE(_native, module) {
   tonari::bind_arrays(module);
   tonari::bind_engine(module);
   tonari::bind_select(module);
+  tonari::bind_kdtree_build(module);
+  tonari::bind_kdtree_search(module);
 }

@@ -1,45 +1,12 @@
 #include "rows.hpp"
 
-#include <bit>
 #include <cmath>
 #include <vector>
 
+#include "row_values.hpp"
+
 namespace tonari {
 namespace {
-
-// IEEE half to single by exponent arithmetic: subnormals come out right because 2^-14 * fraction is exact.
-inline float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1fu;
-  const std::uint32_t fraction = half & 0x3ffu;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  const std::uint32_t biased = exponent == 31 ? 255u : exponent + 112u;
-  return std::bit_cast<float>(sign | (biased << 23) | (fraction << 13));
-}
-
-template <class Visit>
-auto with_type(Dtype dtype, Visit&& visit) {
-  switch (dtype) {
-    case Dtype::f32: return visit(float{});
-    case Dtype::f16: return visit(std::uint16_t{});
-    case Dtype::f64: return visit(double{});
-    case Dtype::u8: return visit(std::uint8_t{});
-    case Dtype::i8: break;
-  }
-  return visit(std::int8_t{});
-}
-
-template <class T>
-inline double to_double(T value) {
-  if constexpr (sizeof(T) == 2) {
-    return static_cast<double>(half_to_float(value));
-  } else {
-    return static_cast<double>(value);
-  }
-}
 
 template <class Test>
 std::int64_t first_row(const RowsView& rows, std::int64_t begin, std::int64_t end, Test&& any_bad) {
@@ -61,7 +28,7 @@ void load_row(const RowsView& rows, std::int64_t i, double* out) {
   with_type(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* row = static_cast<const T*>(rows.data) + i * rows.d;
-    for (std::int64_t c = 0; c < rows.d; ++c) out[c] = to_double(row[c]);
+    for (std::int64_t c = 0; c < rows.d; ++c) out[c] = to_value<double>(row[c]);
   });
 }
 

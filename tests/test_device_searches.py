@@ -149,7 +149,7 @@ def test_an_index_answers_both_sides() -> None:
     truth = brute(queries, points, K)
     for given in (points, there(points)):
         index = tonari.Index(given, device="cuda")
-        assert repr(index) == f"Index(n={N}, d={D}, metric='euclidean', dtype=float32)"
+        assert repr(index) == f"Index(n={N}, d={D}, metric='euclidean', dtype=float32, method='exact')"
         assert_same_neighbors(index.search(queries, K), truth)
         assert_same_neighbors(here(index.search(there(queries), 7)), brute(queries, points, 7))
 

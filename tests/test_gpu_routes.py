@@ -19,6 +19,7 @@ from test_gpu_engine import DEVICE, OUT_OF_MEMORY, clusters_for_each_rung, inter
 import tonari
 from tonari import exact
 from tonari.metrics import METRICS
+from tonari.pool import Workers
 from tonari.reference import brute
 from tonari.results import Neighbors
 
@@ -432,7 +433,7 @@ def test_an_error_of_one_part_stops_the_others(monkeypatch: pytest.MonkeyPatch) 
             raise
 
     monkeypatch.setitem(several._ROUTES, "resident", several._Route(lambda points, plan: points, search_part))
-    monkeypatch.setattr(several, "_a_thread_each", lambda plan: several.Workers(2))
+    monkeypatch.setattr(several, "a_thread_each", lambda devices: Workers(2))
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError):
         search(gaussian(M, 4), gaussian(N, 4), 1, progress=lambda done, total: None, **BY_POINTS)

@@ -18,10 +18,14 @@
         ▼
     KNNGraph                 tonari.graph             quality, exports, files
 
+That is method="exact". method="kdtree" (`tonari.kdtree`) takes the place of schedule and screen in few dimensions: a
+tree of boxes around the points, of which a query looks at few; its answer has the same bits. `tonari.choosing` takes
+one of the two for method="auto", by what `tonari.costs` expects.
+`tonari.streams` feeds queries that do not fit into memory to a search, and writes what it finds.
 `tonari.select` is k-selection by itself: the papers' algorithms by name, on the CPU and on CUDA.
 `tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` takes the same steps.
 `tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs (on CUDA
-`tonari.planning_gpu`, `tonari.memory_gpu`). Values are defined by `tonari.reference`; files are read by `tonari.io`;
+`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`). Values are defined by `tonari.reference`; files are read by `tonari.io`;
 the command line is `tonari.cli`.
 """
 
@@ -30,6 +34,7 @@ from tonari.graph import KNNGraph
 from tonari.planning import Plan, plan
 from tonari.results import Neighbors, merge_neighbors
 from tonari.select import Selection, select_k
+from tonari.streams.writing import search_to_file
 
 __version__ = "0.1.0"
 
@@ -43,5 +48,6 @@ __all__ = [
     "merge_neighbors",
     "plan",
     "search",
+    "search_to_file",
     "select_k",
 ]

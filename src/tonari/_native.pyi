@@ -125,3 +125,59 @@ def select_rows(
     out_indices: npt.NDArray[np.int32],
     counters: SelectCounters | None,
 ) -> int: ...
+
+class TreeTop:
+    def count(self, range: int) -> None: ...
+    def cut(self, node: int) -> bool: ...
+    def descend(self) -> None: ...
+    def tally(self, range: int) -> None: ...
+    def place(self, range: int, ids: npt.NDArray[Any]) -> None: ...
+
+def tree_top(
+    points: npt.NDArray[Any],
+    levels: int,
+    ranges: int,
+    dimensions: npt.NDArray[np.int32],
+    values: npt.NDArray[Any],
+) -> TreeTop: ...
+def tree_below(
+    points: npt.NDArray[Any],
+    level: int,
+    index: int,
+    ids: npt.NDArray[Any],
+    dimensions: npt.NDArray[np.int32],
+    values: npt.NDArray[Any],
+    blocks: npt.NDArray[Any],
+    boxes: npt.NDArray[Any],
+    height: int,
+) -> None: ...
+
+class TreeView:
+    def __init__(
+        self,
+        height: int,
+        rows: npt.NDArray[Any],
+        begins: npt.NDArray[np.int64],
+        ids: npt.NDArray[Any],
+        boxes: list[npt.NDArray[Any]],
+        split_dimensions: npt.NDArray[np.int32],
+        split_values: npt.NDArray[Any],
+    ) -> None: ...
+    def first_leaves(self, queries: npt.NDArray[Any], begin: int, end: int, leaves: npt.NDArray[np.int32]) -> None: ...
+
+def order_by_leaf(leaves: npt.NDArray[np.int32], count: int, order: npt.NDArray[np.int64]) -> None: ...
+
+class TreeSearch:
+    def __init__(
+        self,
+        tree: TreeView,
+        isa: str,
+        metric: str,
+        k: int,
+        queries: npt.NDArray[Any],
+        order: npt.NDArray[np.int64] | None,
+        self_ids: npt.NDArray[np.int64] | None,
+        distances: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+    ) -> None: ...
+    def run(self, begin: int, end: int, budget: int) -> tuple[int, int, int, int]: ...

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tonari import arrays
 from tonari._native import exact_values
+from tonari.choosing import USUAL_K, Choice, choose
 from tonari.engines import Engine, engine_for
 from tonari.exact.gpu import graphs
 from tonari.graph import KNNGraph
 from tonari.metrics import get_metric
 from tonari.planning import Plan, check_method
+from tonari.planning_tree import TreePlan, check_tree_metric, held_as, refusal
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors
+from tonari.streams.searching import search_chunks
 
 if TYPE_CHECKING:
+    from tonari.exact.gpu.graphs import Call
     from tonari.planning_gpu import GpuPlan
 
 
@@ -32,7 +37,7 @@ def search(
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
-    plan: Plan | GpuPlan | None = None,
+    plan: Plan | GpuPlan | TreePlan | None = None,
 ) -> Neighbors:
     """Find the k nearest points of every query, exactly.
 
@@ -49,7 +54,10 @@ def search(
     metric : str
         euclidean, sqeuclidean, cosine, correlation, inner_product, l1, linf or chi2.
     method : str
-        "auto" or "exact".
+        "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
+        some 30 dimensions, where there are many points and queries. "auto": whichever is expected to take less time,
+        told from the sizes and, where a tree may pay, from what a few of the queries would visit. All give the same
+        answer, bit for bit.
     device : str or list of str
         Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
         current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
@@ -61,8 +69,8 @@ def search(
         device; default: what is free there.
     progress : None, bool or callable(done, total)
         None shows a bar on a terminal when the work takes over about two seconds.
-    plan : Plan or GpuPlan, optional
-        A plan made by :func:`tonari.plan` for this problem and device, with overrides.
+    plan : Plan, GpuPlan or TreePlan, optional
+        A plan made by :func:`tonari.plan` for this problem, method and device, with overrides.
 
     Returns
     -------
@@ -77,14 +85,16 @@ def search(
     ------
     TypeError, ValueError
         For other dtypes, ranks, NaN or infinity (naming the first bad row), unequal widths, k out of range, an unknown
-        metric, method or device, a device that is not there, queries and points that lie apart, a budget too small.
+        metric, method or device, a method that does not serve the metric, a device that is not there, queries and
+        points that lie apart, a budget too small.
     ImportError
         For CUDA without torch or Triton.
 
     Notes
     -----
     Low-precision products rank, exact float64 differences decide, and a bound on every rounding proves that no
-    neighbour was lost (docs/exactness.md). The answer does not depend on threads, batches, instruction set or device.
+    neighbour was lost (docs/exactness.md). The answer does not depend on method, threads, batches, instruction set or
+    device.
 
     Examples
     --------
@@ -94,8 +104,8 @@ def search(
     >>> distances.tolist(), indices.tolist()
     ([[0.0, 5.0]], [[0, 1]])
     """
-    check_method(method)
-    plain = threads is None and memory is None and plan is None
+    _check_method(method, metric)
+    plain = threads is None and memory is None and plan is None and method != "kdtree"
     call = graphs.call_of(queries, points, k, metric, device) if plain else None
     again = graphs.replayed(call, (queries, points), progress)
     if again is not None:
@@ -105,17 +115,19 @@ def search(
     rows = engine.rows(queries, "queries", metric)
     arrays.same_width(rows, base)
     k = arrays.check_k(k, len(base), without_self=False)
-    chosen = _plan_for(engine, base, rows, k, metric, threads=threads, memory=memory, plan=plan)
-    found = engine.search_once(rows, base, chosen, progress=progress, call=call)
-    return _on_side_of(queries, found)
+    given: dict[str, Any] = {"threads": threads, "memory": memory, "plan": plan, "progress": progress}
+    chosen = _chosen(engine, base, rows, k, metric, method, **given)
+    return _on_side_of(queries, _answer(engine, rows, base, chosen, progress=progress, call=call))
 
 
 class Index:
     """Points prepared once, searched many times.
 
-    Parameters are those of :func:`search`. The points are packed into a kernel's layout at construction; the array
-    itself is kept too, since exact values come from the original rows, and must not change meanwhile. On CUDA it is the
-    first search that tells of NaN and the like, so that nothing waits for the device.
+    Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
+    construction; the array itself is kept too, since exact values come from the original rows, and must not change
+    meanwhile. On CUDA it is the first search that tells of NaN and the like, so that nothing waits for the device.
+
+    With method="auto" the choice is made once, as if as many queries as there are points were to come.
 
     Examples
     --------
@@ -137,46 +149,138 @@ class Index:
         memory: int | str | None = None,
         progress: ProgressLike = None,
     ) -> None:
-        check_method(method)
+        _check_method(method, metric)
         self._engine = engine_for(device, points=points)
         self.metric = get_metric(metric).name
         self._threads = arrays.check_threads(threads)
         self._memory = arrays.parse_memory(memory)
         self._points = self._engine.rows(points, "points", self.metric)
         self.n, self.d = self._points.shape
-        self._plan = None
-        # What is packed does not depend on the searches to come.
-        self._plan = self._plan_for(self._points[:1], 1, self._threads)
-        self._prepared = self._engine.prepare(self._points, self._plan, progress)
+        self._asked = method
+        first = self._first_choice(progress)
+        if first.prepared is None:
+            first = first._replace(prepared=self._engine.prepare(self._points, first.plan, progress))
+        self.method: str = first.plan.method
+        self._plan = first.plan
+        self._ready = {self._kind(self.method, self._points): first}
 
     def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
         """The k nearest points of every query; see :func:`search`.
 
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
-        call = graphs.call_on(self, queries, k) if threads is None and self._memory is None else None
+        plain = threads is None and self._memory is None and self.method == "exact"
+        call = graphs.call_on(self, queries, k) if plain else None
         again = graphs.replayed(call, (queries,), progress)
         if again is not None:
             return again
         rows = self._engine.rows(queries, "queries", self.metric)
         arrays.same_width(rows, self._points)
         k = arrays.check_k(k, self.n, without_self=False)
-        plan = self._plan_for(rows, k, arrays.check_threads(threads) or self._threads)
-        return _on_side_of(queries, self._engine.search(rows, self._prepared, plan, progress=progress, call=call))
+        chosen = self._chosen(rows, k, arrays.check_threads(threads) or self._threads, progress)
+        return _on_side_of(queries, _answer(self._engine, rows, self._points, chosen, progress=progress, call=call))
 
-    def _plan_for(self, queries: Any, k: int, threads: int | None) -> Any:
-        return self._engine.plan(
+    def search_chunks(
+        self,
+        queries: Any,
+        k: int,
+        *,
+        rows: int | None = None,
+        chunk_rows: int | None = None,
+        progress: ProgressLike = None,
+    ) -> Iterator[Neighbors]:
+        """The k nearest points of a stream of queries, chunk by chunk.
+
+        Chunks are read, searched and used at the same time: while the caller has the answer to one, the next is
+        searched and the one after it is read, each on a thread of its own. :func:`tonari.search_to_file` writes a file.
+
+        Parameters
+        ----------
+        queries : iterable of arrays of shape (*, d), array of shape (m, d), or path
+            What :meth:`search` takes, piece by piece. An iterable is read on a thread; a chunk may have any number of
+            rows, none included, and may be the same buffer filled anew. An array, a memory map or a file (as
+            :func:`tonari.io.read` opens it) is cut into chunks.
+        k : int
+        rows : int, optional
+            How many queries an iterable holds, for the time to go that the progress shows.
+        chunk_rows : int, optional
+            Rows per chunk of an array or file. Default: 128 MiB of queries and results, or as many as are searched in
+            about ten seconds if that is less.
+        progress : None, bool or callable(done, total)
+            Counts queries; a total that is not known is 0. None shows a bar on a terminal when the work takes over two
+            seconds.
+
+        Yields
+        ------
+        Neighbors(distances, indices)
+            Of shape (rows of the chunk, k), one for each chunk, in order, as and where the chunk is. Together they have
+            the bits of one :meth:`search` of all queries.
+
+        Raises
+        ------
+        TypeError, ValueError
+            What :meth:`search` refuses, after the answers to all chunks before it; rows are numbered from the beginning
+            of the stream. What an iterable raises comes through.
+
+        Notes
+        -----
+        At a time two chunks of queries and two of results are held. Leaving the loop early ends the threads.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> index = tonari.Index(np.array([[0.0], [1.0], [3.0]], dtype=np.float32))
+        >>> chunks = (np.full((rows, 1), 2.8, np.float32) for rows in (2, 1))
+        >>> [found.indices.tolist() for found in index.search_chunks(chunks, k=1)]
+        [[[2], [2]], [[2]]]
+        """
+        return search_chunks(self, queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
+
+    def _first_choice(self, progress: ProgressLike) -> Choice:
+        """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
+        given: dict[str, Any] = {"threads": self._threads, "memory": self._memory}
+        points, one = self._points, self._points[:1]
+        if self._asked != "auto":
+            return Choice(self._engine.plan(points, one, 1, self.metric, method=self._asked, **given))
+        k = min(USUAL_K, self.n)
+        return choose(self._engine, points, one, k, self.metric, as_if=points, progress=progress, **given)
+
+    def _chosen(self, queries: Any, k: int, threads: int | None, progress: ProgressLike) -> Choice:
+        """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
+        method = self._method_for(k)
+        kind = self._kind(method, queries)
+        ready = self._ready.get(kind)
+        plan = self._engine.plan(
             self._points,
             queries,
             k,
             self.metric,
+            method=method,
             threads=threads,
             memory=self._memory,
-            prepared_by=self._plan,
+            prepared_by=None if ready is None else ready.plan,
         )
+        if ready is None:
+            ready = Choice(plan, self._engine.prepare(self._points, plan, progress))
+            self._ready[kind] = ready
+        return Choice(plan, ready.prepared)
+
+    def _method_for(self, k: int) -> str:
+        """The method of the Index; brute force where a tree was chosen and does not serve this k."""
+        plan = self._plan
+        if self._asked != "auto" or not isinstance(plan, TreePlan):
+            return self.method
+        why_not = refusal(self.n, self.d, k, self.metric, on_cuda=bool(plan.devices))
+        return self.method if why_not is None else "exact"
+
+    def _kind(self, method: str, queries: Any) -> tuple[str, str]:
+        """What tells prepared points apart: the method, and whether a tree holds float64, as for float64 queries."""
+        dtypes = arrays.name_of_dtype(self._points), arrays.name_of_dtype(queries)
+        return method, held_as(*dtypes) if method == "kdtree" else ""
 
     def __repr__(self) -> str:
-        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={arrays.name_of_dtype(self._points)})"
+        dtype = arrays.name_of_dtype(self._points)
+        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
 
 
 def knn_graph(
@@ -190,7 +294,7 @@ def knn_graph(
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
-    plan: Plan | GpuPlan | None = None,
+    plan: Plan | GpuPlan | TreePlan | None = None,
 ) -> KNNGraph:
     """Build the exact k-nearest-neighbour graph of a set of points.
 
@@ -216,26 +320,27 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1).indices.ravel().tolist()
     [1, 0, 1]
     """
-    check_method(method)
+    _check_method(method, metric)
     engine = engine_for(device, points=points)
     rows = engine.rows(points, "points", metric)
     n = len(rows)
     k = arrays.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
-    plain = threads is None and memory is None and plan is None
+    plain = threads is None and memory is None and plan is None and method != "kdtree"
     call = graphs.call_of(rows, rows, others, metric, device, self_join=True) if plain else None
     found = engine.no_others(rows, metric) if others == 0 else graphs.replayed(call, (rows,), progress)
+    made_by = "exact" if method == "auto" else method
     if found is None:
-        chosen = _plan_for(
-            engine, rows, rows, others, metric, threads=threads, memory=memory, plan=plan, self_join=True
-        )
-        found = engine.search_once(rows, rows, chosen, self_join=True, progress=progress, call=call)
+        given: dict[str, Any] = {"threads": threads, "memory": memory, "plan": plan, "progress": progress}
+        chosen = _chosen(engine, rows, rows, others, metric, method, self_join=True, **given)
+        found = _answer(engine, rows, rows, chosen, self_join=True, progress=progress, call=call)
+        made_by = chosen.plan.method
     if include_self:
         found = _with_self(found, rows, metric)
     if arrays.place_of(points, "points") is not None:
         found = _on_side_of(points, found)
     return KNNGraph(
-        indices=found.indices, distances=found.distances, metric=metric, method="exact", include_self=include_self
+        indices=found.indices, distances=found.distances, metric=metric, method=made_by, include_self=include_self
     )
 
 
@@ -245,23 +350,36 @@ def _on_side_of(queries: Any, found: Neighbors) -> Neighbors:
     return Neighbors(*(arrays.hand_back(part, side) for part in found))
 
 
-def _plan_for(
+def _check_method(method: str, metric: str) -> None:
+    check_method(method)
+    if method == "kdtree":
+        check_tree_metric(metric)
+
+
+def _chosen(
     engine: Engine,
     points: Any,
     queries: Any,
     k: int,
     metric: str,
+    method: str,
     *,
     threads: int | None,
     memory: int | str | None,
-    plan: Plan | GpuPlan | None,
+    plan: Plan | GpuPlan | TreePlan | None,
     self_join: bool = False,
-) -> Any:
+    progress: ProgressLike = None,
+) -> Choice:
     """The caller's plan if there is one, refused where it was made for another problem; else a new one."""
     if plan is None:
-        return engine.plan(points, queries, k, metric, threads=threads, memory=memory, self_join=self_join)
+        given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join}
+        if method == "auto":
+            return choose(engine, points, queries, k, metric, progress=progress, **given)
+        return Choice(engine.plan(points, queries, k, metric, method=method, **given))
     if threads is not None or memory is not None:
         raise ValueError("a plan has its own threads and memory: give them to tonari.plan, not beside plan=")
+    if method not in ("auto", plan.method):
+        raise ValueError(f"the plan's method is {plan.method!r}, but this search has method={method!r}")
     engine.check_plan(plan, points)
     n, d = points.shape
     facts = {"n": n, "m": len(queries), "d": d, "k": k, "metric": metric, "dtype": arrays.name_of_dtype(points)}
@@ -270,7 +388,26 @@ def _plan_for(
             raise ValueError(
                 f"the plan was made for {name}={getattr(plan, name)!r}, but this search has {name}={value!r}"
             )
-    return plan
+    if isinstance(plan, TreePlan):  # tonari.plan is not told the dtype of the queries
+        plan = dataclasses.replace(plan, held=held_as(plan.dtype, arrays.name_of_dtype(queries)))
+    return Choice(plan)
+
+
+def _answer(
+    engine: Engine,
+    queries: Any,
+    points: Any,
+    chosen: Choice,
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+    call: Call | None = None,
+) -> Neighbors:
+    """What was chosen, done: with the points as they are prepared already, else prepared for this search alone."""
+    given: dict[str, Any] = {"self_join": self_join, "progress": progress, "call": call}
+    if chosen.prepared is None:
+        return engine.search_once(queries, points, chosen.plan, **given)
+    return engine.search(queries, chosen.prepared, chosen.plan, **given)
 
 
 def _with_self(found: Neighbors, rows: Any, metric: str) -> Neighbors:

@@ -14,18 +14,22 @@ from tonari import arrays
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import get_metric
 from tonari.planning import Plan, plan_on_cpu
+from tonari.planning_tree import TreePlan, plan_tree
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors, index_dtype
 
 if TYPE_CHECKING:
+    from tonari.costs import MeanVisits
     from tonari.exact.gpu.graphs import Call
+    from tonari.kdtree.prepared import PreparedTree
     from tonari.planning_gpu import GpuPlan
 
 
 class Engine(Protocol):
     """What a verb asks of the place where it runs.
 
-    Rows are checked arrays: NumPy in host memory, tensors on CUDA.
+    Rows are checked arrays: NumPy in host memory, tensors on CUDA. Of the methods, :meth:`plan` makes a plan of the one
+    that it is told, and everything else does what its plan says.
     """
 
     def rows(self, x: Any, name: str, metric: str) -> Any:
@@ -38,23 +42,39 @@ class Engine(Protocol):
         k: int,
         metric: str,
         *,
+        method: str,
         threads: int | None,
         memory: int | str | None,
         self_join: bool = False,
         prepared_by: Any = None,
     ) -> Any:
-        """A plan for this search; `prepared_by`: the plan by which the points were prepared before."""
+        """A plan for this search by a method, "exact" or "kdtree".
 
-    def check_plan(self, plan: Plan | GpuPlan, points: Any) -> None:
+        `prepared_by`: the plan of that method by which the points were prepared before.
+        """
+
+    def check_plan(self, plan: Plan | GpuPlan | TreePlan, points: Any) -> None:
         """Refuse a plan that was made for another place."""
 
     def prepare(self, points: Any, plan: Any, progress: ProgressLike) -> Any:
         """Points made ready for searches."""
 
+    def visits(self, queries: Any, prepared: Any, plan: TreePlan) -> MeanVisits:
+        """What a query looks at in a prepared tree, on average over some."""
+
     def search(
-        self, queries: Any, prepared: Any, plan: Any, *, progress: ProgressLike = None, call: Call | None = None
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+        call: Call | None = None,
     ) -> Neighbors:
         """The answer, beside the queries: NumPy arrays in host memory or tensors on their device.
+
+        In a self-join the queries are the points, and none finds itself.
 
         `call`: what kind of call this is, where an engine may answer others of its kind sooner (exact/gpu/graphs.py).
         """
@@ -101,62 +121,66 @@ class CpuEngine:
         k: int,
         metric: str,
         *,
+        method: str,
         threads: int | None,
         memory: int | str | None,
         self_join: bool = False,
-        prepared_by: Plan | None = None,
-    ) -> Plan:
+        prepared_by: Plan | TreePlan | None = None,
+    ) -> Plan | TreePlan:
         n, d = points.shape
-        return plan_on_cpu(
-            n,
-            len(queries),
-            d,
-            k,
-            dtype=points.dtype,
-            metric=metric,
-            threads=threads,
-            memory=memory,
-            self_join=self_join,
-        )
+        given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join, "metric": metric}
+        if method == "kdtree":
+            return plan_tree(n, len(queries), d, k, dtype=points.dtype, query_dtype=queries.dtype, **given)
+        return plan_on_cpu(n, len(queries), d, k, dtype=points.dtype, **given)
 
-    def check_plan(self, plan: Plan | GpuPlan, points: Any) -> None:
-        if not isinstance(plan, Plan):
-            devices = plan.devices[0] if len(plan.devices) == 1 else list(plan.devices)
-            raise ValueError(f"the plan was made for {', '.join(plan.devices)}: pass device={devices!r} with it")
+    def check_plan(self, plan: Plan | GpuPlan | TreePlan, points: Any) -> None:
+        devices = () if isinstance(plan, Plan) else plan.devices
+        if devices:
+            device = devices[0] if len(devices) == 1 else list(devices)
+            raise ValueError(f"the plan was made for {', '.join(devices)}: pass device={device!r} with it")
 
-    def prepare(self, points: npt.NDArray[Any], plan: Plan, progress: ProgressLike) -> PreparedPoints:
-        return PreparedPoints(points, plan, progress)
+    def prepare(
+        self, points: npt.NDArray[Any], plan: Plan | TreePlan, progress: ProgressLike
+    ) -> PreparedPoints | PreparedTree:
+        if not isinstance(plan, TreePlan):
+            return PreparedPoints(points, plan, progress)
+        from tonari.kdtree.prepared import PreparedTree
+
+        return PreparedTree(points, plan, progress)
+
+    def visits(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> MeanVisits:
+        return prepared.visits(queries, plan)
 
     def search(
         self,
         queries: npt.NDArray[Any],
-        prepared: PreparedPoints,
-        plan: Plan,
-        *,
-        progress: ProgressLike = None,
-        call: Call | None = None,
-    ) -> Neighbors:
-        return self._search(queries, prepared, plan, None, progress)
-
-    def search_once(
-        self,
-        queries: npt.NDArray[Any],
-        points: npt.NDArray[Any],
-        plan: Plan,
+        prepared: Any,
+        plan: Plan | TreePlan,
         *,
         self_join: bool = False,
         progress: ProgressLike = None,
         call: Call | None = None,
     ) -> Neighbors:
         own = np.arange(len(queries), dtype=np.int64) if self_join else None
-        return self._search(queries, self.prepare(points, plan, progress), plan, own, progress)
-
-    def _search(
-        self, queries: npt.NDArray[Any], prepared: PreparedPoints, plan: Plan, own: Any, progress: ProgressLike
-    ) -> Neighbors:
+        if isinstance(plan, TreePlan):
+            found: Neighbors = prepared.search(queries, plan, self_ids=own, progress=progress)
+            return found
         if not plan.resident:
             prepared.release()
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
+
+    def search_once(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        plan: Plan | TreePlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+        call: Call | None = None,
+    ) -> Neighbors:
+        prepared = self.prepare(points, plan, progress)
+        return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
     def no_others(self, rows: npt.NDArray[Any], metric: str) -> Neighbors:
         value = np.float64 if rows.dtype == np.float64 else np.float32

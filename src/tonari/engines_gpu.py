@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from tonari import arrays
+from tonari.costs import MeanVisits
 from tonari.engines import CpuEngine
 from tonari.exact.gpu import own, run
 from tonari.exact.gpu.graphs import Call
 from tonari.metrics import get_metric
 from tonari.planning import Plan, check_no_threads
 from tonari.planning_gpu import RESERVE, GpuPlan, free_memory, plan_on_gpu
+from tonari.planning_tree import TreePlan, plan_tree
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors
 
@@ -57,11 +59,12 @@ class GpuEngine:
         k: int,
         metric: str,
         *,
+        method: str,
         threads: int | None,
         memory: int | str | None,
         self_join: bool = False,
-        prepared_by: GpuPlan | None = None,
-    ) -> GpuPlan:
+        prepared_by: GpuPlan | TreePlan | None = None,
+    ) -> GpuPlan | TreePlan:
         check_no_threads(threads, self.devices)
         n, d = points.shape
         given: dict[str, Any] = {
@@ -74,19 +77,25 @@ class GpuEngine:
             "host_queries": isinstance(queries, np.ndarray),
             "query_dtype": arrays.name_of_dtype(queries),
         }
-        if prepared_by is not None:
+        if method == "kdtree":
+            return plan_tree(n, len(queries), d, k, free_bytes=self._free(prepared_by), **given)
+        if isinstance(prepared_by, GpuPlan):
             given |= {name: getattr(prepared_by, name) for name in ("route", "shard", "point_slab")}
         if memory is None:
             small = _plan_within_spare(n, len(queries), d, k, **given)
             if small is not None:
                 return small
-        free = free_memory(self.devices)
-        if prepared_by is not None and prepared_by.route != "streamed":  # what is held already can be had again
-            free += prepared_by.packed_bytes + prepared_by.copied_bytes
-        return plan_on_gpu(n, len(queries), d, k, free_bytes=free, **given)
+        return plan_on_gpu(n, len(queries), d, k, free_bytes=self._free(prepared_by), **given)
 
-    def check_plan(self, plan: Plan | GpuPlan, points: Any) -> None:
-        made_for = plan.devices if isinstance(plan, GpuPlan) else (plan.device,)
+    def _free(self, prepared_by: GpuPlan | TreePlan | None) -> int:
+        """Memory that can be had on each device, where what is held already can be had again."""
+        free = free_memory(self.devices)
+        if prepared_by is None or (isinstance(prepared_by, GpuPlan) and prepared_by.route == "streamed"):
+            return free
+        return free + prepared_by.packed_bytes + prepared_by.copied_bytes
+
+    def check_plan(self, plan: Plan | GpuPlan | TreePlan, points: Any) -> None:
+        made_for = (() if isinstance(plan, Plan) else plan.devices) or ("cpu",)
         if made_for != self.devices:
             raise ValueError(
                 f"the plan was made for {', '.join(made_for)}, but this search runs on {', '.join(self.devices)}"
@@ -96,24 +105,43 @@ class GpuEngine:
                 "the plan's route is 'screened', which refines from host memory: the points are on a device"
             )
 
-    def prepare(self, points: Any, plan: GpuPlan, progress: ProgressLike) -> Any:
+    def prepare(self, points: Any, plan: GpuPlan | TreePlan, progress: ProgressLike) -> Any:
+        if isinstance(plan, TreePlan):
+            return _tree().prepare(points, plan, progress)
         return run.prepare(points, plan, progress)
 
-    def search(
-        self, queries: Any, prepared: Any, plan: GpuPlan, *, progress: ProgressLike = None, call: Call | None = None
-    ) -> Neighbors:
-        return run.search(queries, prepared, plan, progress=progress, call=call)
+    def visits(self, queries: Any, prepared: Any, plan: TreePlan) -> MeanVisits:
+        seen = _tree().probe(prepared, queries, plan)
+        return MeanVisits(seen.leaves, seen.nodes, seen.points)
 
-    def search_once(
+    def search(
         self,
         queries: Any,
-        points: Any,
-        plan: GpuPlan,
+        prepared: Any,
+        plan: GpuPlan | TreePlan,
         *,
         self_join: bool = False,
         progress: ProgressLike = None,
         call: Call | None = None,
     ) -> Neighbors:
+        if isinstance(plan, TreePlan):
+            found: Neighbors = _tree().search(queries, prepared, plan, self_join=self_join, progress=progress)
+            return found
+        return run.search(queries, prepared, plan, self_join=self_join, progress=progress, call=call)
+
+    def search_once(
+        self,
+        queries: Any,
+        points: Any,
+        plan: GpuPlan | TreePlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+        call: Call | None = None,
+    ) -> Neighbors:
+        if isinstance(plan, TreePlan):
+            prepared = self.prepare(points, plan, progress)
+            return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
         return run.search_once(queries, points, plan, self_join=self_join, progress=progress, call=call)
 
     def no_others(self, rows: Any, metric: str) -> Neighbors:
@@ -121,3 +149,10 @@ class GpuEngine:
             on_cpu = CpuEngine()
             return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
         return own.no_others(rows, metric)
+
+
+def _tree() -> Any:
+    """The tree on CUDA, whose kernels are for those who use it."""
+    from tonari.kdtree.gpu import run as tree_run
+
+    return tree_run

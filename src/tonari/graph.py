@@ -41,7 +41,7 @@ class KNNGraph:
     metric : str
         A name in ``tonari.metrics.METRICS``.
     method : str
-        How it was made.
+        How it was made: "exact" or "kdtree" by :func:`tonari.knn_graph`, which are equally exact.
     include_self : bool
         Whether column 0 is the point itself. If not, no row has its own point.
     seed : int, optional

@@ -22,6 +22,9 @@ from tonari.pool import default_threads
 
 if TYPE_CHECKING:
     from tonari.planning_gpu import GpuPlan
+    from tonari.planning_tree import TreePlan
+
+METHODS = ("auto", "exact", "kdtree")
 
 # Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
 # and Ctrl-C answers; a multiple of every kernel's group of points.
@@ -157,7 +160,7 @@ def plan(
     memory: int | str | None = None,
     self_join: bool = False,
     **overrides: Any,
-) -> Plan | GpuPlan:
+) -> Plan | GpuPlan | TreePlan:
     """Plan the exact search of the k nearest of n points for m queries in d dimensions.
 
     A pure function of its arguments and the machine: its instruction sets, TONARI_ISA, TONARI_NUM_THREADS, and the
@@ -168,7 +171,9 @@ def plan(
     n, m, d, k : int
     dtype : dtype of the points
     metric : str
-    method : "auto" or "exact"
+    method : "auto", "exact" or "kdtree"
+        "auto" plans brute force, as "exact" does: whether a k-d tree takes less time is known only from the data, at
+        which a search with method="auto" looks.
     device : str or list of str
         "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are taken to
         lie in host memory, from where they are copied.
@@ -181,10 +186,11 @@ def plan(
     **overrides
         On the CPU isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, active_rows,
         point_splits, adaptive or resident. On CUDA route, ladder, group, width, query_batch, query_slab or point_slab.
+        For "kdtree" height or leaf, sort, query_block, and on the CPU isa.
 
     Returns
     -------
-    Plan, or on CUDA a :class:`tonari.planning_gpu.GpuPlan`
+    Plan, or on CUDA a :class:`tonari.planning_gpu.GpuPlan`; for "kdtree" a :class:`tonari.planning_tree.TreePlan`
 
     Raises
     ------
@@ -200,6 +206,22 @@ def plan(
     """
     check_method(method)
     devices = arrays.devices_for(device)
+    if method == "kdtree":
+        from tonari.planning_tree import plan_tree
+
+        return plan_tree(
+            n,
+            m,
+            d,
+            k,
+            dtype=dtype,
+            metric=metric,
+            devices=devices,
+            threads=threads,
+            memory=memory,
+            self_join=self_join,
+            **overrides,
+        )
     if devices:
         from tonari.planning_gpu import plan_on_gpu
 
@@ -243,7 +265,7 @@ def plan_on_cpu(
     budget = arrays.parse_memory(memory)
 
     isa = overrides.get("isa") or chosen_isa()
-    _check_isa(isa)
+    check_isa(isa)
     ladder = _checked_ladder(overrides["ladder"]) if "ladder" in overrides else _ladder(metric, isa, kind, d)
     if "int8" in ladder and d >= _INT8_DIMENSIONS:
         raise ValueError(
@@ -327,8 +349,8 @@ _INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, sta
 
 def check_method(method: str) -> None:
     """Refuse a method that this version does not have."""
-    if method not in ("auto", "exact"):
-        raise ValueError(f"unknown method {method!r}; expected 'auto' or 'exact'")
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
 
 
 def check_problem(
@@ -366,7 +388,7 @@ def chosen_isa() -> str:
     asked = os.environ.get("TONARI_ISA")
     if asked is None:
         return _native.supported_isas()[-1]
-    _check_isa(asked)
+    check_isa(asked)
     return asked
 
 
@@ -390,7 +412,8 @@ def _checked_ladder(ladder: Any) -> tuple[str, ...]:
     return rungs
 
 
-def _check_isa(isa: str) -> None:
+def check_isa(isa: str) -> None:
+    """Refuse an instruction set that this machine does not have."""
     supported = _native.supported_isas()
     if isa not in supported:
         raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")
@@ -467,6 +490,8 @@ def table(fields: dict[str, Any]) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
+    if value in ((), ""):
+        return "-"
     if name.endswith("_bytes"):
         return f"{value / MIB:,.1f} MiB"
     if name == "seconds":

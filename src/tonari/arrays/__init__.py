@@ -23,7 +23,7 @@ from tonari.arrays.devices import devices_for, parse_device
 from tonari.arrays.kinds import kind_of, like, name_of_dtype, place_of
 from tonari.arrays.rows import ACCEPTED, as_rows, same_width
 from tonari.arrays.selected import SELECTED, as_lengths, as_values
-from tonari.arrays.values import LARGEST_FLOAT64, check_flags, check_nonnegative
+from tonari.arrays.values import LARGEST_FLOAT64, check_flags, check_nonnegative, check_values
 
 __all__ = [
     "ACCEPTED",
@@ -41,6 +41,7 @@ __all__ = [
     "check_nonnegative",
     "check_output_path",
     "check_threads",
+    "check_values",
     "devices_for",
     "hand_back",
     "kind_of",

@@ -49,6 +49,21 @@ at least 0
         raise _NEGATIVE.error(x[row], row, name)
 
 
+def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None:
+    """Refuse rows with any value that must not be, row by row: to tell which of a part of the rows it was.
+
+    >>> import numpy as np
+    >>> from tonari.arrays import check_values
+    >>> check_values(np.array([[0.0], [np.nan]]), "queries", first=100, nonnegative=False)
+    Traceback (most recent call last):
+    ValueError: queries: row 101 has a value that is not finite (nan in column 0); drop such rows or fill them first
+    """
+    for kind in (_NOT_FINITE, _OVERFLOWING, _NEGATIVE) if nonnegative else (_NOT_FINITE, _OVERFLOWING):
+        error = kind.first_error(rows, name, first)
+        if error is not None:
+            raise error
+
+
 def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
     """Refuse rows in which kernels noted a value that must not be; waits for those kernels.
 
@@ -82,7 +97,10 @@ def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
     noted: Sequence[int] = flags.tolist() if kind_of(flags) == "torch" else flags
     for flag, kind in zip(noted, (_NOT_FINITE, _OVERFLOWING, _NEGATIVE), strict=True):
         if flag < NO_ROW:
-            raise kind.first_error(rows, name, first)
+            error = kind.first_error(rows, name, first)
+            if error is None:
+                raise AssertionError(f"{name}: {kind.what} was noted, but no row has it")
+            raise error
 
 
 @dataclass(frozen=True)
@@ -97,7 +115,7 @@ class _Refused:
         column = int(self.is_bad(values).argmax())
         return ValueError(f"{name}: row {row} has {self.what} ({values[column]} in column {column}); {self.fix}")
 
-    def first_error(self, rows: Any, name: str, first: int) -> ValueError:
+    def first_error(self, rows: Any, name: str, first: int) -> ValueError | None:
         step = max(1, _LOOKED_AT // rows.shape[1])
         for begin in range(0, len(rows), step):
             part = rows[begin : begin + step]
@@ -106,14 +124,14 @@ class _Refused:
             if bad.any():
                 row = int(bad.argmax())
                 return self.error(values[row], first + begin + row, name)
-        raise AssertionError(f"{name}: {self.what} was noted, but no row has it")
+        return None
 
 
 _NOT_FINITE = _Refused(
     lambda values: ~np.isfinite(values), "a value that is not finite", "drop such rows or fill them first"
 )
 _OVERFLOWING = _Refused(
-    lambda values: np.abs(values) > LARGEST_FLOAT64,
+    lambda values: np.abs(values, dtype=np.float64) > LARGEST_FLOAT64,
     "a value whose square overflows float64",
     f"scale the data to within {LARGEST_FLOAT64:.0e}",
 )

@@ -155,7 +155,11 @@ metric_option = click.option(
     "--metric", type=click.Choice(list(METRICS)), default="euclidean", show_default=True, help="What is compared."
 )
 method_option = click.option(
-    "--method", default="auto", show_default=True, callback=_method, help='"exact", or "auto" to leave the choice.'
+    "--method",
+    default="auto",
+    show_default=True,
+    callback=_method,
+    help='"exact" (brute force), "kdtree" (for few dimensions), or "auto" for what is sooner. The answer is the same.',
 )
 device_option = click.option(
     "--device",

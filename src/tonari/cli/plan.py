@@ -39,6 +39,9 @@ def _precisions(context: click.Context, parameter: click.Parameter, value: str |
 @click.option("--point-splits", type=click.IntRange(min=1), help="Override: parts of the points searched side by side.")
 @click.option("--adaptive/--no-adaptive", default=None, help="Override: whether first blocks may change the precision.")
 @click.option("--resident/--no-resident", default=None, help="Override: whether packed points stay in memory.")
+@click.option("--height", type=click.IntRange(min=0), help="kdtree override: 2**HEIGHT leaves.")
+@click.option("--leaf", type=click.IntRange(min=1), help="kdtree override: points wanted in a leaf.")
+@click.option("--sort/--no-sort", default=None, help="kdtree override: whether queries are ordered by their leaves.")
 @click.option("--route", help="GPU override: resident, streamed or screened.")
 @click.option("--shard", help="GPU override: what several devices share, points or queries.")
 @click.option("--group", type=click.IntRange(min=1), help="GPU override: points per group, 8, 16 or 32.")
@@ -61,13 +64,15 @@ def plan(
 ) -> None:
     """Print what building the graph of POINTS would do: kernels, blocks, memory and a rough time.
 
-    Only the header of POINTS is read. With --queries, the plan is for a search.
+    Only the header of POINTS is read, so that "auto" is planned as brute force: what a search by "auto" takes depends
+    on the data. With --queries, the plan is for a search.
 
     \b
     Example:
       tonari plan points.fbin -k 10 --memory 2GB
       tonari plan points.fbin -k 10 --queries 10000 --json
       tonari plan points.fbin -k 10 --device cuda
+      tonari plan points.fbin -k 10 --method kdtree --leaf 32
     """
     described = io.describe(points, key=key)
     made = planning.plan(

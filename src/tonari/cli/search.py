@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -12,7 +13,8 @@ from tonari import api, io
 from tonari.cli import _common
 from tonari.io._atomic import atomic
 from tonari.io.ground_truth import HDF5_SUFFIXES
-from tonari.results import Neighbors
+from tonari.streams.output import kept
+from tonari.streams.writing import search_to_file
 
 
 @click.command()
@@ -50,6 +52,10 @@ def search(
 
     Equal distances are ordered by row number.
 
+    An .ibin file is written chunk by chunk while other queries are read and searched, so there may be more of them
+    than memory holds. Until it is whole it is OUT.part; after an interruption the same command goes on where it was,
+    and --force begins anew.
+
     \b
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
@@ -58,24 +64,29 @@ def search(
     if queries_key is None and queries.suffix.lower() in HDF5_SUFFIXES:
         queries_key = "test"  # as ann-benchmarks names it; the reader's default, "train", would be the points again
     started = time.perf_counter()
-    base = io.read(points, key=key)
-    found = api.search(
-        io.read(queries, key=queries_key),
-        base,
-        k,
-        metric=metric,
-        method=method,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
-    _write(output, found)
+    base, asked = io.read(points, key=key), io.read(queries, key=queries_key)
+    options: dict[str, Any] = {
+        "metric": metric,
+        "method": method,
+        "device": device,
+        "threads": threads,
+        "memory": memory,
+    }
+    if output.suffix.lower() == ".ibin":
+        try:
+            search_to_file(asked, base, k, output, resume=not force, progress=progress, **options)
+        except KeyboardInterrupt:
+            _tell_what_is_kept(output, len(asked), force=force)
+            raise
+    else:
+        found = api.search(asked, base, k, progress=progress, **options)
+        with atomic(output) as file:
+            np.savez(file, indices=found.indices, distances=found.distances)
     seconds = time.perf_counter() - started
     size = output.stat().st_size
     facts = {
         "output": str(output),
-        "rows": len(found.indices),
+        "rows": len(asked),
         "points": len(base),
         "k": k,
         "metric": metric,
@@ -83,15 +94,14 @@ def search(
         "bytes": size,
     }
     text = (
-        f"{len(found.indices):,} queries in {len(base):,} points, k={k}, {metric}, in {seconds:.3g} s\n"
+        f"{len(asked):,} queries in {len(base):,} points, k={k}, {metric}, in {seconds:.3g} s\n"
         f"wrote {click.format_filename(output)}, {size:,} bytes"
     )
     _common.emit(facts, text, as_json=as_json)
 
 
-def _write(output: Path, found: Neighbors) -> None:
-    if output.suffix.lower() == ".ibin":
-        io.write_ground_truth(output, found)
-        return
-    with atomic(output) as file:
-        np.savez(file, indices=found.indices, distances=found.distances)
+def _tell_what_is_kept(output: Path, rows: int, *, force: bool) -> None:
+    part, done = kept(output)
+    if done:
+        how = "without --force the same command" if force else "the same command"
+        click.echo(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} goes on from there", err=True)

@@ -7,19 +7,21 @@ Files that keep their ids as uint32 read the same below 2**31. An id -1 (all bit
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from tonari.io import hdf5
 from tonari.io._atomic import atomic
-from tonari.io._common import FileInfo, StrPath, check_matrix, mismatch, pieces, size_of
+from tonari.io._common import Array, FileInfo, StrPath, check_matrix, mismatch, pieces, size_of
 from tonari.io._formats import SUFFIXES
 from tonari.io.bin import counts, header, holds_ground_truth
 from tonari.results import Neighbors
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
 MISSING = 2**32 - 1
+HEADER_BYTES = 8
 
 
 def _layout(path: Path) -> tuple[int, int]:
@@ -110,25 +112,44 @@ def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
     check_matrix(f"{path}, distances", distances.shape, distances.dtype)
     if distances.shape != indices.shape:
         raise ValueError(f"{path}: distances {distances.shape} and indices {indices.shape} must have one shape")
-    if max(indices.shape) > MISSING:
-        raise ValueError(f"{path}: shape {indices.shape} does not fit the 8-byte header of ground truth")
+    check_size(path, indices.shape)
+    with atomic(path) as file:
+        file.write(header(*indices.shape))
+        for ids in as_ids(path, indices):
+            file.write(ids.data)
+        for values in as_values(path, distances):
+            file.write(values.data)
+
+
+def check_size(path: Path, shape: tuple[int, ...]) -> None:
+    """Refuse numbers of rows and neighbours that the header cannot tell."""
+    if max(shape) > MISSING:
+        raise ValueError(f"{path}: shape {shape} does not fit the 8-byte header of ground truth")
+
+
+def as_ids(path: Path, indices: Array) -> Iterator[Array]:
+    """The indices as the format has them, piece by piece."""
     if indices.dtype.kind not in "iu" or indices.min() < -1 or indices.max() >= MISSING:
         raise ValueError(
             f"{path}: indices are {indices.dtype} from {indices.min()} to {indices.max()}, expected integers from "
             f"-1 (missing) to {MISSING - 1}: this format keeps 4 bytes for each"
         )
-    with atomic(path) as file:
-        file.write(header(*indices.shape))
-        for _, ids in pieces(indices):
-            file.write(ids.astype("<u4").data)
-        for _, values in pieces(distances):
-            with np.errstate(over="ignore"):
-                rounded = values.astype("<f4")
-            if np.any(np.isinf(rounded) & ~np.isinf(values)):
-                raise ValueError(
-                    f"{path}: found a distance of {values.itemsize} bytes that is too large for float32, 4 bytes"
-                )
-            file.write(rounded.data)
+    return (ids.view("<u4") if ids.dtype == np.int32 else ids.astype("<u4") for _, ids in pieces(indices))
+
+
+def as_values(path: Path, distances: Array) -> Iterator[Array]:
+    """The distances as the format has them, piece by piece."""
+    for _, values in pieces(distances):
+        if values.dtype == np.float32:
+            yield values
+            continue
+        with np.errstate(over="ignore"):
+            rounded = values.astype("<f4")
+        if np.any(np.isinf(rounded) & ~np.isinf(values)):
+            raise ValueError(
+                f"{path}: found a distance of {values.itemsize} bytes that is too large for float32, 4 bytes"
+            )
+        yield rounded
 
 
 def describe(path: Path) -> FileInfo:

@@ -3,7 +3,7 @@
     run.py          the plan's route is taken on the plan's devices
     resident.py     everything on one device            replay.py, graphs.py   small searches seen before
     streamed.py     slabs from host memory, feeding.py  screened.py            the CPU refines from host memory
-    several.py      several devices, parts.py
+    several.py      several devices, parts.py, threads.py
         │
     engine.py       batches of queries; the ladder that rows climb     batches.py   fewer at a time when memory is short
         │

@@ -8,9 +8,8 @@ A part is searched by the plan's route as if it were a search of its own (parts.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,13 +18,12 @@ from tonari.exact.gpu import resident, screened, streamed
 from tonari.exact.gpu.merging import merge_into, no_lists
 from tonari.exact.gpu.parts import Place, SearchPart, cut, plan_for_part
 from tonari.exact.gpu.places import to_device
+from tonari.exact.gpu.threads import a_thread_each, side_by_side
 from tonari.exact.report import Report
 from tonari.planning_gpu import GpuPlan, share
 from tonari.pool import Workers
 from tonari.progress import Progress, ProgressLike
 from tonari.results import Neighbors
-
-R = TypeVar("R")
 
 
 class _Route(NamedTuple):
@@ -65,7 +63,7 @@ def prepare_on_several(points: Any, plan: GpuPlan, progress: ProgressLike = None
         part = plan_for_part(plan, here.stop - here.start, plan.m, plan.devices[at])
         return _ROUTES[plan.route].prepare(points[here], part)
 
-    return SpreadPoints(bounds, _side_by_side(_a_thread_each(plan), plan, len(bounds), prepare))
+    return SpreadPoints(bounds, side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare))
 
 
 def search_on_several(
@@ -84,7 +82,7 @@ def search_on_several(
 
     # Rows that lie on one device are on their way to the others before it has anything else to do.
     rows = [rows_for(at) for at in range(len(tops))]
-    workers = _a_thread_each(plan)
+    workers = a_thread_each(plan.devices)
     with Progress(progress, total=m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
         watched = _Watched(bar, workers)
 
@@ -94,7 +92,7 @@ def search_on_several(
             place = Place(here.start, top.start, self_join)
             return _ROUTES[plan.route].search_part(rows[at], prepared.parts[at], part, place, watched)
 
-        answers = _side_by_side(workers, plan, len(tops), search)
+        answers = side_by_side(workers, plan.devices, len(tops), search)
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)
@@ -123,21 +121,3 @@ class _Watched:
     def add(self, amount: int) -> None:
         self._workers.check()
         self._bar.add(amount)
-
-
-def _a_thread_each(plan: GpuPlan) -> Workers:
-    return Workers(len(set(plan.devices)))
-
-
-def _side_by_side(workers: Workers, plan: GpuPlan, count: int, work: Callable[[int], R]) -> list[R]:
-    """[work(at) for at in range(count)], on a thread for each device, where the current streams are those from here."""
-    names = [name for name in plan.devices if torch.device(name).type == "cuda"]
-    streams = {name: torch.cuda.current_stream(name) for name in names}
-
-    def there(at: int) -> R:
-        with contextlib.ExitStack() as stack:
-            for name in sorted(streams, key=lambda name: name == plan.devices[at]):  # the last one's device is current
-                stack.enter_context(torch.cuda.stream(streams[name]))
-            return work(at)
-
-    return workers.map(there, range(count))

@@ -1,0 +1,127 @@
+// One cut: which dimension, which value, which rows go left.
+#pragma once
+
+#include <algorithm>
+
+#include "../row_values.hpp"
+
+namespace tonari {
+
+// Rows of T, or rows of a stored type read as T.
+template <class Stored, class T>
+struct CutSource {
+  const Stored* data;
+  std::int64_t d;
+  T at(std::int64_t row, std::int64_t column) const { return to_value<T>(data[row * d + column]); }
+};
+
+// Variance, times count, of columns [column, column + width) over `rows`. Sums run from left to right, about the first
+// row, so that reference.py has the same bits; they stay in registers.
+template <int width, class Source, class Index>
+void column_variances(const Source& source, const Index* rows, std::int64_t count, std::int64_t column,
+                      double* variances) {
+  double first[width], sum[width] = {}, square[width] = {};
+  for (int j = 0; j < width; ++j) first[j] = static_cast<double>(source.at(rows[0], column + j));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto* row = source.data + rows[i] * source.d + column;
+    for (int j = 0; j < width; ++j) {
+      const double shifted = to_value<double>(row[j]) - first[j];
+      sum[j] += shifted;
+      square[j] += shifted * shifted;
+    }
+  }
+  for (int j = 0; j < width; ++j) variances[j] = square[j] - sum[j] * sum[j] / static_cast<double>(count);
+}
+
+// The dimension of the largest variance over `rows`, the first of several.
+template <class Source, class Index>
+std::int32_t most_varied_dimension(const Source& source, const Index* rows, std::int64_t count) {
+  constexpr int most = 8;
+  std::int64_t best = 0;
+  double largest = 0;
+  for (std::int64_t column = 0; count > 0 && column < source.d; column += most) {
+    double variances[most];
+    const auto width = static_cast<int>(std::min<std::int64_t>(most, source.d - column));
+    switch (width) {
+      case 1: column_variances<1>(source, rows, count, column, variances); break;
+      case 2: column_variances<2>(source, rows, count, column, variances); break;
+      case 3: column_variances<3>(source, rows, count, column, variances); break;
+      case 4: column_variances<4>(source, rows, count, column, variances); break;
+      case 5: column_variances<5>(source, rows, count, column, variances); break;
+      case 6: column_variances<6>(source, rows, count, column, variances); break;
+      case 7: column_variances<7>(source, rows, count, column, variances); break;
+      default: column_variances<most>(source, rows, count, column, variances);
+    }
+    for (int j = 0; j < width; ++j) {
+      if (column + j == 0 || variances[j] > largest) {
+        largest = variances[j];
+        best = column + j;
+      }
+    }
+  }
+  return static_cast<std::int32_t>(best);
+}
+
+// The value of rank `rank` (0 is the smallest). `first` and `second` (count + 1 each) are overwritten.
+//
+// Two values of a small sample, a little below and a little above that rank, leave few candidates after one pass that
+// does not branch on the data: the selection of Floyd and Rivest (1975), in
+// about a third of nth_element's time.
+template <class T>
+T value_of_rank(const T* values, std::int64_t count, std::int64_t rank, T* first, T* second) {
+  constexpr std::int64_t few = 64, sampled = 16, reach = 4;  // two standard deviations of the sample's median
+  while (count > few) {
+    T sample[sampled];
+    for (std::int64_t i = 0; i < sampled; ++i) sample[i] = values[i * count / sampled];
+    std::sort(sample, sample + sampled);
+    const std::int64_t expected = rank * sampled / count;
+    const T low = sample[std::max(expected - reach, std::int64_t{0})];
+    const T high = sample[std::min(expected + reach, sampled - 1)];
+    std::int64_t below = 0, kept = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T value = values[i];
+      first[kept] = value;
+      kept += (value >= low) & (value <= high);
+      below += value < low;
+    }
+    if (rank < below || rank >= below + kept || kept > count / 4 * 3) break;  // misled, or too many are equal
+    rank -= below;
+    count = kept;
+    values = first;
+    std::swap(first, second);
+  }
+  if (values != second) std::copy(values, values + count, second);
+  std::nth_element(second, second + rank, second + count);
+  return second[rank];
+}
+
+// Moves the rows of `order` whose key is below `value`, and the first `equal` of those that have it, to the front. Both
+// sides keep their order. `spare` has room for one more than the right side has.
+template <class T, class Index>
+void part_rows(Index* order, const T* keys, std::int64_t count, T value, std::int64_t equal, Index* spare) {
+  std::int64_t left = 0, right = 0;
+  if (equal == 0) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const bool low = keys[i] < value;
+      const Index row = order[i];
+      order[left] = row;
+      spare[right] = row;
+      left += low;
+      right += !low;
+    }
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const bool tied = keys[i] == value && equal > 0;
+      const bool low = tied || keys[i] < value;
+      const Index row = order[i];
+      order[left] = row;
+      spare[right] = row;
+      equal -= tied;
+      left += low;
+      right += !low;
+    }
+  }
+  std::copy(spare, spare + right, order + left);
+}
+
+}  // namespace tonari

@@ -1,0 +1,157 @@
+// The k best points of one query so far, by (returned value, index).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "reach.hpp"
+#include "../select/order.hpp"
+#include "../select/room.hpp"
+
+namespace tonari {
+namespace {
+
+// A register of words; GCC wants literal sizes on vector types, and literal lanes in shuffles.
+template <int WIDTH>
+struct WordRun;
+#if defined(__AVX2__)
+template <>
+struct WordRun<4> {
+  typedef std::int64_t Words __attribute__((vector_size(32)));
+  static Words moved_up(Words before, Words here) { return __builtin_shufflevector(before, here, 3, 4, 5, 6); }
+};
+#endif
+#if defined(__AVX512F__)
+template <>
+struct WordRun<8> {
+  typedef std::int64_t Words __attribute__((vector_size(64)));
+  static Words moved_up(Words before, Words here) {
+    return __builtin_shufflevector(before, here, 7, 8, 9, 10, 11, 12, 13, 14);
+  }
+};
+#endif
+
+// float32 values and int32 indices for small k: sorted words  value | index  of 64 bits, since values are not negative.
+// A new word finds its place without a branch: every word below becomes the smaller of itself and the larger of the new
+// one and its neighbour.
+template <int WIDTH>
+class NearestWords {
+ public:
+  static constexpr std::int64_t kMost = 256;  // insertions take time in proportion to k
+
+  explicit NearestWords(std::int64_t k) : k_(k), size_((k + WIDTH - 1) / WIDTH * WIDTH), words_(room_.get(size_)) {}
+
+  void clear() {
+    for (std::int64_t j = 0; j < size_; ++j) words_[j] = kNone;
+  }
+
+  void offer(double value, std::int64_t id) {
+    const auto key = static_cast<std::int64_t>(std::bit_cast<std::int32_t>(static_cast<float>(value)));
+    const std::int64_t word = key << 32 | id;
+    if (word < words_[k_ - 1]) insert(word);
+  }
+
+  template <class T>
+  T reach(const Reach<T>& reach) const {
+    return reach.of_single(static_cast<std::int32_t>(words_[k_ - 1] >> 32));
+  }
+
+  template <class Value, class Index>
+  void write(Value* values, Index* indices) {
+    for (std::int64_t j = 0; j < k_; ++j) {
+      values[j] = static_cast<Value>(std::bit_cast<float>(static_cast<std::int32_t>(words_[j] >> 32)));
+      indices[j] = static_cast<Index>(words_[j] & 0x7fffffff);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  template <class Words>
+  Words load_words(std::int64_t at) const {
+    Words words;
+    std::memcpy(&words, words_ + at, sizeof words);
+    return words;
+  }
+
+  void insert(std::int64_t word) {
+    if constexpr (WIDTH == 2) {
+      std::int64_t at = k_ - 1;
+      for (; at > 0 && words_[at - 1] > word; --at) words_[at] = words_[at - 1];
+      words_[at] = word;
+    } else {
+      using Run = WordRun<WIDTH>;
+      using Words = typename Run::Words;
+      const Words none = {};
+      const Words new_word = none + word;
+      std::int64_t at = size_ - WIDTH;
+      Words here = load_words<Words>(at);
+      for (;; at -= WIDTH) {
+        const Words before = at > 0 ? load_words<Words>(at - WIDTH) : none + std::numeric_limits<std::int64_t>::min();
+        const Words moved = Run::moved_up(before, here);
+        const Words larger = moved > new_word ? moved : new_word;
+        const Words placed = here < larger ? here : larger;
+        std::memcpy(words_ + at, &placed, sizeof placed);
+        if (at == 0 || words_[at - 1] <= word) return;
+        here = before;
+      }
+    }
+  }
+
+  std::int64_t k_, size_;
+  Room<std::int64_t> room_;
+  std::int64_t* words_;
+};
+
+// Any k, values and indices: a heap with the worst at its root.
+class NearestHeap {
+ public:
+  NearestHeap(std::int64_t k, bool double_output) : k_(k), double_output_(double_output), items_(room_.get(k)) {}
+
+  void clear() {
+    constexpr Ranked none{std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max()};
+    for (std::int64_t j = 0; j < k_; ++j) items_[j] = none;
+  }
+
+  void offer(double value, std::int64_t id) {
+    const Ranked item{double_output_ ? value : static_cast<double>(static_cast<float>(value)), id};
+    if (!(item < items_[0])) return;
+    std::int64_t hole = 0;
+    for (;;) {
+      std::int64_t child = 2 * hole + 1;
+      if (child >= k_) break;
+      if (child + 1 < k_) child += items_[child] < items_[child + 1];
+      if (!(item < items_[child])) break;
+      items_[hole] = items_[child];
+      hole = child;
+    }
+    items_[hole] = item;
+  }
+
+  template <class T>
+  T reach(const Reach<T>& reach) const {
+    const double worst = items_[0].key;
+    return double_output_ ? reach.of(worst)
+                          : reach.of_single(std::bit_cast<std::int32_t>(static_cast<float>(worst)));
+  }
+
+  template <class Value, class Index>
+  void write(Value* values, Index* indices) {
+    std::sort(items_, items_ + k_, Smaller{});
+    for (std::int64_t j = 0; j < k_; ++j) {
+      values[j] = static_cast<Value>(items_[j].key);
+      indices[j] = static_cast<Index>(items_[j].id);
+    }
+  }
+
+ private:
+  std::int64_t k_;
+  bool double_output_;
+  Room<Ranked> room_;
+  Ranked* items_;
+};
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,47 @@
+// How far a point of the answer can be, as sums in T see it: the threshold of points and boxes alike.
+//
+// Let r be the k-th returned value so far. A point that is to replace it has a returned value of at most r, so that its
+// float64 value is at most the next float32 after r, or at most r where values are returned as float64. What sums in T
+// may make of that, and the threshold's own rounding, are the factor and `tiny`. docs/kdtree.md, "Exactness".
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <type_traits>
+
+#include "../common.hpp"
+
+namespace tonari {
+namespace {
+
+template <class T>
+class Reach {
+ public:
+  Reach(Metric metric, std::int64_t d) : squared_(metric == Metric::euclidean) {
+    constexpr bool single = std::is_same_v<T, float>;
+    constexpr double unit = 0x1p-24, unit64 = 0x1p-53, least = single ? 0x1p-149 : 0x1p-1074;
+    const double terms = static_cast<double>(d);
+    // d + 2 roundings of the comparison, and for float32 that of the threshold itself; then the float64 value's own.
+    const double n = (single ? (terms + 8) * unit : 0.0) + (3 * terms + 72) * unit64;
+    factor_ = n < 0.25 ? 1 + n / (1 - 2 * n) : std::numeric_limits<double>::infinity();
+    tiny_ = (terms + 8) * least;  // what products below the normal range may lose
+  }
+
+  // From the k-th returned value, or from +infinity where fewer are known.
+  T of(double value) const {
+    return static_cast<T>((squared_ ? value * value : value) * factor_ + tiny_);
+  }
+  // The same where values are returned as float32; any word above that of +infinity stands for it.
+  T of_single(std::int32_t word) const {
+    constexpr std::int32_t largest = 0x7f7fffff;
+    return of(static_cast<double>(std::bit_cast<float>(std::min(word, largest) + 1)));
+  }
+
+ private:
+  bool squared_;
+  double factor_, tiny_;
+};
+
+}  // namespace
+}  // namespace tonari

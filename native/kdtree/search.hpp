@@ -1,0 +1,62 @@
+// Exact search through a k-d tree: depth first, the nearest child first, over the arrays of tonari.kdtree.tree.
+//
+// A node's 16 children are compared with the query at once, and so are 16 points of a leaf. What this cannot tell apart
+// from an answer gets its exact value (docs/exactness.md, "The value") and is kept if it is one of the k best so far by
+// (returned value, index). docs/kdtree.md, "Exactness", shows that nothing else can be one.
+#pragma once
+
+#include <vector>
+
+#include "../common.hpp"
+#include "../cpu.hpp"
+
+namespace tonari {
+
+constexpr int kTreeWidth = 16;  // children of a node, and points that are compared at once
+
+// The arrays of a tree; their shapes and order are those of tonari.kdtree.tree.Tree.
+struct TreeView {
+  std::int64_t d = 0;
+  std::int64_t height = 0;
+  std::int64_t capacity = 0;
+  bool double_rows = false;  // rows, boxes and split values are float64, else float32
+  bool wide_ids = false;     // ids are int64, else int32
+  const std::int64_t* begins = nullptr;
+  const void* ids = nullptr;
+  const void* rows = nullptr;
+  std::vector<const void*> boxes;  // by level; the last is the top
+  const std::int32_t* split_dimensions = nullptr;
+  const void* split_values = nullptr;
+};
+
+struct TreeVisits {
+  std::int64_t leaves = 0, nodes = 0, points = 0;
+};
+
+struct TreeTask {
+  const TreeView* tree = nullptr;
+  Metric metric = Metric::euclidean;
+  std::int64_t k = 1;
+  RowsView queries;
+  const std::int64_t* order = nullptr;     // queries in the order of their search; null: as given
+  const std::int64_t* self_ids = nullptr;  // by query: the point that it is, which is left out; null: none
+  bool double_output = false;
+  void* distances = nullptr;  // (queries, k)
+  void* indices = nullptr;    // (queries, k), of the type of the tree's ids
+};
+
+// Searches for queries order[begin], ... until `end`, or until about `budget` values of points and boxes were read;
+// counts what was visited, and returns where it stopped.
+using TreeSearch = std::int64_t (*)(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
+                                    TreeVisits& visits);
+
+TreeSearch tree_search(Isa isa);
+
+// The leaf that each of queries [begin, end) lies in by the splits alone.
+void first_leaves(const TreeView& tree, const RowsView& queries, std::int64_t begin, std::int64_t end,
+                  std::int32_t* leaves);
+
+// The queries in ascending order of (leaf, number).
+void order_by_leaf(const std::int32_t* leaves, std::int64_t m, std::int64_t count, std::int64_t* order);
+
+}  // namespace tonari

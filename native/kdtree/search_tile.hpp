@@ -1,0 +1,277 @@
+// The search through a tree, written once for every instruction set. LANES<T> gives registers of 16 values of T:
+//
+//   F, load, set1, sub, add, mul, fma, min, max, abs, less_equal (a bit per lane)
+//   K, Key   bounds of a node's children as whole numbers, which have the order of the numbers they stand for:
+//            keys (kDone for lanes without a child), smallest, equal (a bit per lane), done, load_keys, store_keys
+//
+// Internal linkage throughout: each instruction set compiles its own copy.
+#pragma once
+
+#include <bit>
+#include <limits>
+
+#include "nearest.hpp"
+#include "reach.hpp"
+#include "../refine_tile.hpp"
+#include "search.hpp"
+
+namespace tonari {
+namespace {
+
+// What one column adds. Bounds of boxes are rounded in the same way everywhere, so that every machine visits the same
+// leaves; comparisons with points, which exact values follow, may fuse.
+template <class STEP, class L>
+struct Columns {
+  static typename L::F bound(typename L::F sum, typename L::F t) {
+    if constexpr (std::is_same_v<STEP, SquareStep>) return L::add(sum, L::mul(t, t));
+    else if constexpr (std::is_same_v<STEP, AbsoluteStep>) return L::add(sum, L::abs(t));
+    else return L::max(sum, L::abs(t));
+  }
+  static typename L::F score(typename L::F sum, typename L::F t) {
+    if constexpr (std::is_same_v<STEP, SquareStep>) return L::fma(t, t, sum);
+    else return bound(sum, t);
+  }
+};
+
+template <int WIDTH>
+typename VectorTypes<WIDTH>::F64 splat(double x) {
+  if constexpr (WIDTH == 8) return typename VectorTypes<WIDTH>::F64{x, x, x, x, x, x, x, x};
+  else if constexpr (WIDTH == 4) return typename VectorTypes<WIDTH>::F64{x, x, x, x};
+  else return typename VectorTypes<WIDTH>::F64{x, x};
+}
+
+// Values of WIDTH points beside each other, columns `stride` apart, in the defined order of sums.
+template <class STEP, int WIDTH, class T>
+inline void exact_columns(const double* q, const T* x, std::int64_t stride, std::int64_t d, double* values) {
+  typename VectorTypes<WIDTH>::F64 sums[kLanes];
+  const int used = d < kLanes ? static_cast<int>(d) : kLanes;
+  for (int i = 0; i < used; ++i) {
+    sums[i] = STEP::apply(typename VectorTypes<WIDTH>::F64{}, splat<WIDTH>(q[i]), load<WIDTH>(x + i * stride));
+  }
+  for (std::int64_t i = kLanes; i < d; ++i) {
+    auto& sum = sums[i % kLanes];
+    sum = STEP::apply(sum, splat<WIDTH>(q[i]), load<WIDTH>(x + i * stride));
+  }
+  for (int half = kLanes / 2, lanes = used; half > 0; half /= 2) {  // lanes that no column reached would add zero
+    for (int i = 0; i + half < lanes; ++i) sums[i] = join<STEP>(sums[i], sums[i + half]);
+    lanes = lanes < half ? lanes : half;
+  }
+  std::memcpy(values, sums, sizeof *sums);
+}
+
+template <template <class> class LANES, int WIDTH, class STEP, class T, class NEAREST>
+class TreeWalk {
+  using L = LANES<T>;
+  using F = typename L::F;
+  using Key = typename L::Key;
+  static constexpr int W = kTreeWidth;
+  static constexpr int kLevels = 16;  // 16^16 leaves
+  static constexpr std::int64_t kManyColumns = 12;
+
+ public:
+  TreeWalk(const TreeTask& task, NEAREST& nearest)
+      : task_(task),
+        tree_(*task.tree),
+        d_(tree_.d),
+        nearest_(nearest),
+        reach_(task.metric, d_),
+        query_(query_room_.get(d_)),
+        exact_query_(exact_room_.get(d_)),
+        root_(task.metric == Metric::euclidean) {}
+
+  std::int64_t run(std::int64_t begin, std::int64_t end, std::int64_t budget, TreeVisits& visits) {
+    const TreeVisits before = visits;
+    while (begin < end) {
+      search(task_.order != nullptr ? task_.order[begin] : begin, visits);
+      ++begin;
+      const std::int64_t values = visits.points - before.points + 2 * W * (visits.nodes - before.nodes);
+      if (values * d_ > budget) break;
+    }
+    return begin;
+  }
+
+ private:
+  void search(std::int64_t row, TreeVisits& visits) {
+    load_row(task_.queries, row, exact_query_);
+    for (std::int64_t i = 0; i < d_; ++i) query_[i] = static_cast<T>(exact_query_[i]);
+    self_ = task_.self_ids != nullptr ? task_.self_ids[row] : -1;
+    nearest_.clear();
+    set_threshold();
+    walk(visits);
+    write(row);
+  }
+
+  void walk(TreeVisits& visits) {
+    const int top = static_cast<int>(tree_.boxes.size()) - 1;
+    int level = top;
+    open(top, 0, visits);
+    for (;;) {
+      const auto keys = L::load_keys(keys_[level]);
+      const Key nearest = L::smallest(keys);
+      if (nearest > limit_) {
+        if (level++ == top) return;
+        continue;
+      }
+      const int lane = std::countr_zero(L::equal(keys, nearest));
+      L::store_keys(keys_[level], L::done(keys, lane));
+      const std::int64_t child = nodes_[level] * W + lane;
+      if (level == 0) {
+        scan(child, visits);
+      } else {
+        open(--level, child, visits);
+      }
+    }
+  }
+
+  // Compares the query with the children of a node.
+  void open(int level, std::int64_t node, TreeVisits& visits) {
+    ++visits.nodes;
+    const T* box = static_cast<const T*>(tree_.boxes[static_cast<std::size_t>(level)]) + node * d_ * 2 * W;
+    const F lowest = L::load(box);
+    F sum = L::set1(0);
+    for (std::int64_t i = 0; i < d_; ++i, box += 2 * W) {
+      const F q = L::set1(query_[i]);
+      const F nearest = L::min(L::max(q, L::load(box)), L::load(box + W));
+      sum = Columns<STEP, L>::bound(sum, L::sub(nearest, q));
+    }
+    nodes_[level] = node;
+    L::store_keys(keys_[level], L::keys(sum, lowest));
+  }
+
+  void scan(std::int64_t leaf, TreeVisits& visits) {
+    const std::int64_t begin = tree_.begins[leaf], count = tree_.begins[leaf + 1] - begin;
+    ++visits.leaves;
+    visits.points += count;
+    const T* x = static_cast<const T*>(tree_.rows) + leaf * d_ * tree_.capacity;
+    for (std::int64_t p = 0; p < count;) {
+      const std::int64_t left = count - p;
+      // Without a threshold all pass: then the first few give one before the next are looked at.
+      if (left <= W || threshold_ == std::numeric_limits<T>::infinity()) {
+        take(passing<1>(x + p), left, x + p, begin + p);
+        p += W;
+      } else if (left <= 2 * W || L::most_runs < 4) {
+        take(passing<2>(x + p), left, x + p, begin + p);
+        p += 2 * W;
+      } else if (left <= 3 * W) {
+        take(passing<3>(x + p), left, x + p, begin + p);
+        p += 3 * W;
+      } else {
+        take(passing<4>(x + p), left, x + p, begin + p);
+        p += 4 * W;
+      }
+    }
+  }
+
+  // Which of RUNS * 16 points the threshold lets through, a bit each.
+  template <int RUNS>
+  std::uint64_t passing(const T* x) const {
+    F sums[RUNS];
+    for (int r = 0; r < RUNS; ++r) sums[r] = L::set1(0);
+    const F threshold = L::set1(threshold_);
+    std::uint64_t bits = 0;
+    const auto columns = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i, x += tree_.capacity) {
+        const F q = L::set1(query_[i]);
+        for (int r = 0; r < RUNS; ++r) sums[r] = Columns<STEP, L>::score(sums[r], L::sub(q, L::load(x + r * W)));
+      }
+      bits = 0;
+      for (int r = 0; r < RUNS; ++r) {
+        bits |= static_cast<std::uint64_t>(L::less_equal(sums[r], threshold)) << (r * W);
+      }
+      return bits;
+    };
+    const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;  // sums only grow: often half of one is too much
+    if (columns(0, half) != 0 && half < d_) columns(half, d_);
+    return bits;
+  }
+
+  // Exact values of the points that passed, of which there are `left`.
+  void take(std::uint64_t passed, std::int64_t left, const T* x, std::int64_t place) {
+    if (left < 64) passed &= (std::uint64_t{1} << left) - 1;
+    if (passed == 0) return;
+    constexpr std::uint64_t run = (std::uint64_t{1} << WIDTH) - 1;
+    do {
+      const int first = std::countr_zero(passed) / WIDTH * WIDTH;
+      double values[WIDTH];
+      exact_columns<STEP, WIDTH>(exact_query_, x + first, tree_.capacity, d_, values);
+      for (std::uint64_t bits = passed >> first & run; bits != 0; bits &= bits - 1) {
+        const int lane = std::countr_zero(bits);
+        const std::int64_t id = id_at(place + first + lane);
+        if (id != self_) nearest_.offer(root_ ? std::sqrt(values[lane]) : values[lane], id);
+      }
+      passed &= ~(run << first);
+    } while (passed != 0);
+    set_threshold();
+  }
+
+  std::int64_t id_at(std::int64_t place) const {
+    return tree_.wide_ids ? static_cast<const std::int64_t*>(tree_.ids)[place]
+                          : static_cast<const std::int32_t*>(tree_.ids)[place];
+  }
+
+  void set_threshold() {
+    threshold_ = nearest_.reach(reach_);
+    limit_ = std::bit_cast<Key>(threshold_);
+  }
+
+  void write(std::int64_t row) {
+    const std::int64_t at = row * task_.k;
+    auto write_values = [&](auto* values) {
+      if (tree_.wide_ids) {
+        nearest_.write(values + at, static_cast<std::int64_t*>(task_.indices) + at);
+      } else {
+        nearest_.write(values + at, static_cast<std::int32_t*>(task_.indices) + at);
+      }
+    };
+    if (task_.double_output) {
+      write_values(static_cast<double*>(task_.distances));
+    } else {
+      write_values(static_cast<float*>(task_.distances));
+    }
+  }
+
+  const TreeTask& task_;
+  const TreeView& tree_;
+  const std::int64_t d_;
+  NEAREST& nearest_;
+  const Reach<T> reach_;
+  Room<T> query_room_;
+  Room<double> exact_room_;
+  T* const query_;
+  double* const exact_query_;
+  const bool root_;  // values are square roots of the sums
+
+  std::int64_t self_ = -1;
+  T threshold_ = 0;  // what lies beyond cannot be an answer
+  Key limit_ = 0;    // the same as a whole number
+  alignas(64) Key keys_[kLevels][W];
+  std::int64_t nodes_[kLevels];
+};
+
+template <template <class> class LANES, int WIDTH, class STEP, class T>
+std::int64_t tree_search_by(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
+                            TreeVisits& visits) {
+  if (task.double_output || task.tree->wide_ids || task.k > NearestWords<WIDTH>::kMost) {
+    NearestHeap nearest(task.k, task.double_output);
+    return TreeWalk<LANES, WIDTH, STEP, T, NearestHeap>(task, nearest).run(begin, end, budget, visits);
+  }
+  NearestWords<WIDTH> nearest(task.k);
+  return TreeWalk<LANES, WIDTH, STEP, T, NearestWords<WIDTH>>(task, nearest).run(begin, end, budget, visits);
+}
+
+template <template <class> class LANES, int WIDTH>
+std::int64_t tree_search_tile(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
+                              TreeVisits& visits) {
+  const auto by = [&]<class STEP>(STEP) {
+    return task.tree->double_rows ? tree_search_by<LANES, WIDTH, STEP, double>(task, begin, end, budget, visits)
+                                  : tree_search_by<LANES, WIDTH, STEP, float>(task, begin, end, budget, visits);
+  };
+  switch (task.metric) {
+    case Metric::l1: return by(AbsoluteStep{});
+    case Metric::linf: return by(MaximumStep{});
+    default: return by(SquareStep{});
+  }
+}
+
+}  // namespace
+}  // namespace tonari

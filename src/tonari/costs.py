@@ -1,0 +1,258 @@
+"""What a search costs by a k-d tree and by brute force, in seconds: constants that were measured, all in one place.
+
+They decide between the two (:mod:`tonari.choosing`), and what a plan expects of a tree. Only their ratios matter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonari.memory import MIB
+from tonari.metrics import get_metric
+from tonari.planning import Plan
+
+if TYPE_CHECKING:
+    from tonari.planning_gpu import GpuPlan
+    from tonari.planning_tree import TreePlan
+
+
+class MeanVisits(NamedTuple):
+    """What one query looks at in a tree, on average.
+
+    Attributes
+    ----------
+    leaves, nodes : float
+        Leaves scanned, and nodes whose children's boxes were compared.
+    points : float
+        Points in those leaves.
+    """
+
+    leaves: float
+    nodes: float
+    points: float
+
+
+@dataclass(frozen=True)
+class BruteCosts:
+    """Seconds of one core, or of one device, for brute force.
+
+    Attributes
+    ----------
+    start : float
+        Once.
+    point, point_value : float
+        For each point to be packed, and for each of its values.
+    again : float
+        For each point, and a fifteenth of it for each value, where points are very many: for queries that climb they
+        are packed anew.
+    query, query_neighbour : float
+        For each query, and for each of its neighbours.
+    pair, pair_value : float
+        For each pair of a query and a point, and for each of its dimensions.
+    crowd : float
+        For each pair of the first queries, by the square of the dimensions: bytes tell points apart badly where there
+        are one to three, and it takes these queries to find out.
+    """
+
+    start: float
+    point: float
+    point_value: float
+    again: float
+    query: float
+    query_neighbour: float
+    pair: float
+    pair_value: float
+    crowd: float = 0.0
+
+    def seconds(self, n: int, m: int, d: int, k: int, workers: int) -> float:
+        """The whole search, on so many cores or devices."""
+        points = n * (self.point + self.point_value * d + self.again * (1 + d / 15) * n / (n + _VERY_MANY))
+        queries = m * (self.query + self.query_neighbour * k) + m * n * (self.pair + self.pair_value * d)
+        crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
+        return self.start + (points + queries + crowd) / workers
+
+
+@dataclass(frozen=True)
+class TreeCosts:
+    """Seconds of one core, or of one device, for a tree.
+
+    Attributes
+    ----------
+    start : float
+        Once for a build.
+    split, placed : float
+        Of the build: for each point on each level, and for each value of a point.
+    query : float
+        For each query.
+    neighbour, neighbour_value : float
+        For each of its k neighbours, as often as they are about to be put in order, log2(k + 1) times, and for each
+        dimension.
+    leaf, node, node_value : float
+        For each visit of a leaf and of a node, and for each dimension of the latter.
+    point, value : float
+        For each point that is compared, and for each of its dimensions.
+    near, far : float
+        For each byte that is looked at and comes from the cache that cores share, and so much more from beyond.
+    double : float
+        Factor where the tree holds float64.
+    """
+
+    start: float
+    split: float
+    placed: float
+    query: float
+    neighbour: float
+    neighbour_value: float
+    leaf: float
+    node: float
+    node_value: float
+    point: float
+    value: float
+    near: float
+    far: float
+    double: float
+
+    def build(self, n: int, d: int, height: int, workers: int) -> float:
+        """The build, on so many cores; devices build a tree each."""
+        return self.start + n * (self.split * height + self.placed * d) / workers
+
+    def search(self, m: int, d: int, k: int, seen: MeanVisits, workers: int, *, double: bool, tree_bytes: int) -> float:
+        """All queries, on so many cores or devices."""
+        walk = seen.nodes * (self.node + self.node_value * d)
+        scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
+        keep = k * math.log2(k + 1) * (self.neighbour + self.neighbour_value * d)
+        read = seen.points * d * (8 if double else 4)
+        # Queries that follow each other share what is small enough to stay by the core.
+        moved = read * read / (read + _OWN_CACHE)
+        shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
+        beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)
+        wait = moved * (self.near * shared + self.far * beyond)
+        return m * (self.query + (self.double if double else 1.0) * (walk + scan + keep) + wait) / workers
+
+
+_CROWDED_QUERIES, _VERY_MANY = 1000, 400_000
+_SHARED = 1.4  # times as long takes brute force in few dimensions where a product serves both of its rows
+_OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # of bytes
+
+# By instruction set, or "cuda", and for brute force by the form of the metric (tonari.metrics). Measured by
+# python -m benchmarks.kdtree_auto; on the CPU with an AMD EPYC of family 26.
+_BRUTE = {
+    ("generic", "gemm"): BruteCosts(1e-3, 8.8e-8, 4.5e-9, 0.0, 3.8e-6, 2.2e-7, 4e-10, 5e-11),
+    ("generic", "elementwise"): BruteCosts(8e-4, 5.1e-8, 6.7e-9, 0.0, 3.7e-6, 2e-7, 4.1e-10, 1.5e-10),
+    ("avx2", "gemm"): BruteCosts(8e-4, 8.5e-8, 2.5e-9, 1.05e-7, 3.1e-6, 2.8e-7, 1.5e-10, 9.3e-12, crowd=1.5e-9),
+    ("avx2", "elementwise"): BruteCosts(7e-4, 5.4e-8, 5.1e-9, 0.0, 3e-6, 2.2e-7, 6.7e-11, 3.5e-11),
+    ("avx512", "gemm"): BruteCosts(8e-4, 7.8e-8, 1.3e-9, 1.2e-7, 2.7e-6, 2e-7, 8.2e-11, 8.7e-12, crowd=1.5e-9),
+    ("avx512", "elementwise"): BruteCosts(7e-4, 5e-8, 5e-9, 0.0, 2.6e-6, 1.8e-7, 5.4e-11, 1.75e-11),
+    # Not measured yet: what tonari.memory_gpu expects.
+    ("cuda", "gemm"): BruteCosts(5e-4, 1e-11, 1e-12, 0.0, 5e-9, 1e-10, 1.5e-13, 0.0),
+    ("cuda", "elementwise"): BruteCosts(5e-4, 1e-11, 1e-12, 0.0, 5e-9, 1e-10, 1e-13, 5e-14),
+}
+# Not measured: in few dimensions the survivors' work sets the pace, which is AVX-512's.
+_BRUTE |= {("amx", form): _BRUTE["avx512", form] for form in ("gemm", "elementwise")}
+
+_BUILD = {"start": 2e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
+_TREE = {
+    "generic": TreeCosts(
+        **_BUILD,
+        query=1e-7,
+        neighbour=5e-9,
+        neighbour_value=2.7e-9,
+        leaf=5.5e-8,
+        node=8.7e-8,
+        node_value=1.2e-8,
+        point=1e-10,
+        value=2e-10,
+        near=0.0,
+        far=3.3e-11,
+        double=1.6,
+    ),
+    "avx2": TreeCosts(
+        **_BUILD,
+        query=2.6e-7,
+        neighbour=3.3e-9,
+        neighbour_value=1.7e-9,
+        leaf=4.4e-8,
+        node=5.9e-8,
+        node_value=1e-9,
+        point=1e-10,
+        value=2.5e-11,
+        near=8e-12,
+        far=3.3e-11,
+        double=1.6,
+    ),
+    "avx512": TreeCosts(
+        **_BUILD,
+        query=4e-8,
+        neighbour=1.9e-9,
+        neighbour_value=2e-9,
+        leaf=0.0,
+        node=6.6e-8,
+        node_value=2.1e-9,
+        point=4.6e-10,
+        value=2.2e-11,
+        near=1.3e-11,
+        far=3.3e-11,
+        double=1.6,
+    ),
+    # Not measured yet: a guess from the peaks of one H100.
+    "cuda": TreeCosts(
+        start=2e-3,
+        split=5e-10,
+        placed=2e-10,
+        query=1e-9,
+        neighbour=5e-11,
+        neighbour_value=5e-12,
+        leaf=2e-10,
+        node=4e-10,
+        node_value=1e-11,
+        point=2e-12,
+        value=1e-12,
+        near=0.0,
+        far=0.0,
+        double=2.0,
+    ),
+}
+_TREE["amx"] = _TREE["avx512"]  # a tree has no use for AMX
+
+
+def brute_seconds(plan: Plan | GpuPlan, m: int) -> float:
+    """Brute force for m queries, otherwise as planned; with the packing of the points."""
+    form = get_metric(plan.metric).form
+    if not isinstance(plan, Plan):
+        return _BRUTE["cuda", form].seconds(plan.n, m, plan.d, plan.k, len(plan.devices))
+    seconds = _BRUTE[plan.isa, form].seconds(plan.n, m, plan.d, plan.k, plan.threads)
+    return seconds * _SHARED if plan.active_rows else seconds
+
+
+def build_seconds(plan: TreePlan) -> float:
+    """The build of a tree."""
+    return _tree(plan).build(plan.n, plan.d, plan.height, max(1, plan.threads))
+
+
+def tree_seconds(plan: TreePlan, m: int, seen: MeanVisits) -> float:
+    """The search of m queries that look at so much, in a tree that stands."""
+    workers, double = plan.threads or len(plan.devices), plan.held == "float64"
+    return _tree(plan).search(m, plan.d, plan.k, seen, workers, double=double, tree_bytes=plan.packed_bytes)
+
+
+def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
+    """What a query looks at among points that fill a cube evenly.
+
+    A ball that holds k points, in cells that hold `leaf` points, touches ((k / leaf)^(1/d) + 1)^d of them (Friedman,
+    Bentley and Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4).
+    """
+    leaves = 1 << height
+    size = n / leaves
+    touched = min(float(leaves), ((k / size) ** (1.0 / d) + 1.0) ** d)
+    return MeanVisits(touched, touched / 4 + height / 4, touched * size)
+
+
+def _tree(plan: TreePlan) -> TreeCosts:
+    return _TREE[plan.isa or "cuda"]
+
+
+def least_build_seconds(plan: Plan | GpuPlan) -> float:
+    """What the build of any tree takes, where brute force is planned."""
+    return _TREE[plan.isa if isinstance(plan, Plan) else "cuda"].start

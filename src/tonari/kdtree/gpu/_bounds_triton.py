@@ -1,0 +1,60 @@
+"""Lower bounds of a query's distance to boxes and points, in kernels: single-precision direct differences.
+
+    one lane       a child of a node (32 of them), or a point of a leaf
+    key of a box   the bound's bits, the five lowest replaced by the child's number: bits of floats >= 0 order as they
+                   do, so one integer minimum over a warp finds the nearest child, and cut bits only lower the bound
+
+What a comparison lets through is limited by :func:`limit_of`, which answers for every rounding here (docs/kdtree.md).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_difference(total, t, METRIC: tl.constexpr):
+    """Adds what one dimension's difference contributes; `t` may be negative."""
+    if METRIC == "l1":
+        return total + tl.abs(t)
+    if METRIC == "linf":
+        return tl.maximum(total, tl.abs(t))
+    return tl.fma(t, t, total)
+
+
+@triton.jit
+def load_query(rows_ptr, row, D: tl.constexpr):
+    """The D values of one row."""
+    query = ()
+    for i in tl.static_range(D):
+        query = query + (tl.load(rows_ptr + row * D + i),)
+    return query
+
+
+@triton.jit
+def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
+    """Keys [WIDTH] of a node's children."""
+    lane = tl.arange(0, WIDTH)
+    box = boxes_ptr + node.to(tl.int64) * (2 * D * WIDTH) + lane
+    total = tl.zeros([WIDTH], tl.float32)
+    for i in tl.static_range(D):
+        low = tl.load(box + 2 * i * WIDTH)
+        high = tl.load(box + (2 * i + 1) * WIDTH)
+        gap = tl.maximum(tl.maximum(low - query[i], query[i] - high), 0.0)
+        total = add_difference(total, gap.to(tl.float32), METRIC)
+    bits = total.to(tl.int32, bitcast=True)
+    return (bits & ~(WIDTH - 1)) | lane
+
+
+@triton.jit
+def limit_of(value, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
+    """Largest key of what may hold a point whose returned value is `value` or less; `value` is finite."""
+    if METRIC == "euclidean":
+        reach = value * value
+    else:
+        reach = value
+    # (D + 16) half units for the sum, its terms, the value's own rounding and the arithmetic here; 1e-36 for underflow.
+    reach = (reach * (1.0 + (D + 16) * 1.1920929e-07) + 1e-36).to(tl.float32)
+    reach = tl.minimum(reach * 1.000001, 3.0e38)
+    return reach.to(tl.int32, bitcast=True) | (WIDTH - 1)

@@ -1,0 +1,151 @@
+"""The record that a build makes and a search reads: points in leaf order, boxes round them, and the splits.
+
+The top tree and the leaf structure are those of gieseke2014 (section 3.1): a complete binary tree of splits without
+pointers, over leaves that are contiguous blocks of points. Boxes are added: a search enters what a box allows, so
+that it is exact whatever the splits are, and the splits only say where to look first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+WIDTH = 16  # children per node of boxes: one AVX-512 register of float32
+BLOCK = 16  # a leaf's room is a multiple of this many points
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Points arranged for the search; see the module for the idea.
+
+    Attributes
+    ----------
+    n, d, height : int
+        Points, columns, and levels of splits: there are 2**height leaves.
+    capacity : int
+        Points that a leaf's block has room for: the largest leaf, rounded up to a multiple of 16.
+    begins : int64 array of shape (leaves + 1,)
+        Leaf i holds the places [begins[i], begins[i + 1]).
+    ids : int32 or int64 array of shape (n,)
+        Row of the points that each place holds; ascending inside a leaf.
+    rows : float32 or float64 array of shape (leaves, d, capacity)
+        The points, column by column inside a leaf; +inf in unused room.
+    boxes : tuple of arrays of shape (nodes, d, 2, 16), of the dtype of rows
+        Level 0: nodes whose children are leaves; then their parents; the last level is one node. [.., 0, lane] is the
+        smallest and [.., 1, lane] the largest value of child 16 * node + lane; both are +inf for a child that is
+        absent or empty.
+    split_dimensions : int32 array of shape (2**height - 1,)
+        Binary tree in breadth-first order: the children of i are 2i + 1 and 2i + 2; i - (2**height - 1) is a leaf.
+    split_values : array of shape (2**height - 1,), of the dtype of rows
+        A query goes right if its value in that dimension is at least this. Points equal to it may lie on both sides.
+    """
+
+    n: int
+    d: int
+    height: int
+    capacity: int
+    begins: npt.NDArray[np.int64]
+    ids: npt.NDArray[Any]
+    rows: npt.NDArray[Any]
+    boxes: tuple[npt.NDArray[Any], ...]
+    split_dimensions: npt.NDArray[np.int32]
+    split_values: npt.NDArray[Any]
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return 1 << self.height
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays."""
+        arrays = (self.begins, self.ids, self.rows, *self.boxes, self.split_dimensions, self.split_values)
+        return sum(array.nbytes for array in arrays)
+
+
+def plan_height(n: int, leaf: int) -> int:
+    """The smallest height at which median splits leave at most `leaf` of n points to a leaf, and at least one.
+
+    Examples
+    --------
+    >>> plan_height(1_000_000, 64), plan_height(64, 64), plan_height(65, 64)
+    (14, 0, 1)
+    """
+    height = 0
+    while -(-n >> height) > leaf and 2 << height <= n:
+        height += 1
+    return height
+
+
+def check_height(n: int, height: int) -> None:
+    """Refuse a height that leaves less than one point to a leaf."""
+    if height < 0 or (height > 0 and 1 << height > n):
+        raise ValueError(f"height={height}: expected 0 to {max(n, 1).bit_length() - 1}, a point or more in each leaf")
+
+
+def leaf_begins(n: int, height: int) -> npt.NDArray[np.int64]:
+    """Where the leaves begin when every split is at the median: leaf i at place i * n >> height.
+
+    Examples
+    --------
+    >>> leaf_begins(10, 2).tolist()
+    [0, 2, 5, 7, 10]
+    """
+    leaves = 1 << height
+    i = np.arange(leaves + 1, dtype=np.int64)
+    begins: npt.NDArray[np.int64] = i * (n >> height) + (i * (n & (leaves - 1)) >> height)  # i * n may not fit
+    return begins
+
+
+def room_for(begins: npt.NDArray[np.int64]) -> int:
+    """The capacity: the largest leaf, rounded up to whole blocks, at least one.
+
+    Examples
+    --------
+    >>> room_for(leaf_begins(100, 2)), room_for(leaf_begins(64, 2))
+    (32, 16)
+    """
+    return BLOCK * max(1, -(-int(np.diff(begins).max()) // BLOCK))
+
+
+def level_nodes(leaves: int) -> list[int]:
+    """Nodes on each level of boxes, from those over the leaves to the one at the top.
+
+    Examples
+    --------
+    >>> level_nodes(1), level_nodes(512)
+    ([1], [32, 2, 1])
+    """
+    nodes = [-(-leaves // WIDTH)]
+    while nodes[-1] > 1:
+        nodes.append(-(-nodes[-1] // WIDTH))
+    return nodes
+
+
+def boxes_above(leaf_boxes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """All levels of boxes, given level 0.
+
+    Parameters
+    ----------
+    leaf_boxes : array of shape (nodes, d, 2, 16)
+        As in :class:`Tree`; children that are absent or empty hold +inf.
+
+    Returns
+    -------
+    tuple of arrays
+        Level 0 itself, then its parents to the top.
+    """
+    levels = [leaf_boxes]
+    while len(levels[-1]) > 1:
+        below = levels[-1]
+        count, d = len(below), below.shape[1]
+        lower = below[:, :, 0].min(axis=2)
+        upper = np.where(np.isinf(below[:, :, 1]), -np.inf, below[:, :, 1]).max(axis=2)
+        upper[np.isinf(lower)] = np.inf  # nothing below: absent, like its children
+        level = np.full((-(-count // WIDTH) * WIDTH, d, 2), np.inf, below.dtype)
+        level[:count, :, 0], level[:count, :, 1] = lower, upper
+        levels.append(np.ascontiguousarray(level.reshape(-1, WIDTH, d, 2).transpose(0, 2, 3, 1)))
+    return tuple(levels)

@@ -1,0 +1,122 @@
+"""What is known of a stream that is not finished: which search it is, and how many of its rows are on the disk.
+
+A journal is a small JSON file beside the results. It is replaced whole after the rows that it counts are on the disk,
+so after kill -9 or a power cut it never tells of rows that are not there.
+
+Queries and points are known by a sample of their rows: another file of the same shape is all but certainly noticed,
+one that was changed in a few rows perhaps not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tonari import arrays
+from tonari.io._atomic import atomic
+
+SAMPLED_ROWS = 1024
+
+
+class Sample:
+    """A digest of some of the rows of a stream, the same however it is cut into chunks.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the stream, of which `SAMPLED_ROWS` are looked at, evenly spaced from the first to the last.
+
+    Examples
+    --------
+    >>> rows = np.arange(6.0).reshape(3, 2)
+    >>> whole, cut = Sample(3), Sample(3)
+    >>> whole.add(0, rows), cut.add(0, rows[:2]), cut.add(2, rows[2:])
+    (None, None, None)
+    >>> whole.digest() == cut.digest()
+    True
+    """
+
+    def __init__(self, rows: int) -> None:
+        count = min(rows, SAMPLED_ROWS)
+        self._rows = np.array([row * (rows - 1) // max(1, count - 1) for row in range(count)], np.int64)
+        self._hash = hashlib.sha256()
+
+    def add(self, first: int, rows: Any, count: int | None = None) -> None:
+        """Take note of the rows from `first` on; of the first `count` of them, where it is given."""
+        last = first + (len(rows) if count is None else count)
+        low, high = np.searchsorted(self._rows, [first, last])
+        for row in self._rows[low:high].tolist():
+            values = np.asarray(arrays.to_host(rows[row - first]))
+            dtype = values.dtype.newbyteorder("<")
+            self._hash.update(dtype.str.encode() + values.astype(dtype).tobytes())
+
+    def digest(self) -> str:
+        """Of all rows that were added so far."""
+        return self._hash.hexdigest()
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What the file says.
+
+    Attributes
+    ----------
+    search : dict
+        What makes it this search and no other. The method, the device and the size of chunks are not in it, as the
+        answer does not depend on them.
+    rows : int
+        Queries whose neighbours are on the disk, from the first one on.
+    sample : str
+        The digest of those queries.
+    """
+
+    search: dict[str, Any]
+    rows: int = 0
+    sample: str = ""
+
+    def write(self, path: Path) -> None:
+        """Replace the file."""
+        with atomic(path) as file:
+            file.write(json.dumps(self.__dict__, indent=1).encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Journal | None:
+        """What the file says; None if there is none.
+
+        Raises
+        ------
+        ValueError
+            It is no journal.
+        """
+        try:
+            told = json.loads(path.read_bytes())
+            return cls(dict(told["search"]), int(told["rows"]), str(told["sample"]))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{path}: is not the journal of a search; remove it and its file") from None
+
+    def differences(self, search: dict[str, Any]) -> list[str]:
+        """In what another search differs from this one, in words."""
+        others = [name for name in {**self.search, **search} if self.search.get(name) != search.get(name)]
+        words = {"points_sample": "other points (their values differ)"}
+        return [words.get(name, f"{name}={search.get(name)!r}, not {self.search.get(name)!r}") for name in others]
+
+
+def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
+    """What tells a search of an Index from others."""
+    points = Sample(index.n)
+    points.add(0, index._points)
+    return {
+        "queries": queries,
+        "dimensions": index.d,
+        "k": k,
+        "metric": index.metric,
+        "points": index.n,
+        "points_sample": points.digest(),
+    }

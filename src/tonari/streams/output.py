@@ -1,0 +1,176 @@
+"""The file of a stream on its way: OUT.part, its journal OUT.part.json, and at the end OUT."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tonari import arrays
+from tonari.io.ground_truth_part import GroundTruthPart
+from tonari.results import Neighbors
+from tonari.streams.chunks import Chunk
+from tonari.streams.journal import Journal, Sample
+from tonari.streams.searching import Answer
+
+logger = logging.getLogger("tonari")
+
+# Small chunks reach the disk together: to wait for it takes milliseconds.
+_SYNC_SECONDS = 0.2
+_ANEW = "begin anew with resume=False (--force)"
+
+
+def kept(out: Path) -> tuple[Path, int]:
+    """The unfinished file of `out`, and how many queries are done in it."""
+    part = _part_of(out)
+    journal = Journal.read(_journal_of(part))
+    return part, 0 if journal is None else journal.rows
+
+
+def _part_of(out: Path) -> Path:
+    return Path(f"{os.path.realpath(out)}.part")  # a symbolic link is written through
+
+
+def _journal_of(part: Path) -> Path:
+    return Path(f"{part}.json")
+
+
+class Output:
+    """A context: left before :meth:`finish`, what was done stays for another run, if anything was.
+
+    Parameters
+    ----------
+    out : Path
+    search : dict
+        What an earlier run must have been of, if this one is to go on from it.
+    total, k : int
+        Rows and columns of the whole.
+    queries : array of shape (total, d), optional
+        All of them, where they can be looked at in any order.
+    resume : bool
+        Whether to go on from an earlier run.
+
+    Attributes
+    ----------
+    rows : int
+        Queries whose neighbours are on the disk.
+    """
+
+    def __init__(self, out: Path, search: dict[str, Any], total: int, k: int, queries: Any, *, resume: bool) -> None:
+        self._part = _part_of(out)
+        self._out = self._part.with_suffix("")
+        self._journal = _journal_of(self._part)
+        self._total = total
+        self._sample = Sample(total)
+        self._file = GroundTruthPart(self._part, total, k)
+        self.rows = 0
+        try:
+            self._before = self._begin(search, resume=resume)
+            self.rows = self._before.rows
+            if self.rows and queries is not None:
+                self._sample.add(0, queries, self.rows)
+                self._check_sample()
+        except BaseException:
+            self._file.close()
+            raise
+        self._now = self._before
+        self._synced = time.monotonic()
+        if self.rows:
+            logger.info("%s: going on from query %d of %d", self._part, self.rows, total)
+
+    def _begin(self, search: dict[str, Any], *, resume: bool) -> Journal:
+        """The journal of an earlier run of this search; or a new one, and a file to fill."""
+        if resume and self._file.bytes:
+            journal = Journal.read(self._journal)
+            if journal is None:
+                raise FileExistsError(f"{self._part}: is there without its journal {self._journal.name}; {_ANEW}")
+            if journal.rows:
+                differences = journal.differences(search)
+                if differences:
+                    raise self._other("; ".join(differences))
+                found, expected = self._file.bytes, self._file.whole_bytes
+                if found != expected:
+                    raise ValueError(f"{self._part}: found {found} bytes, expected {expected} bytes; {_ANEW}")
+                return journal
+        journal = Journal(search)
+        journal.write(self._journal)  # first, so that a file without a journal is never ours
+        self._file.begin()
+        return journal
+
+    def _other(self, how: str) -> ValueError:
+        return ValueError(f"{self._part}: is of another search: {how}. Search as before, or {_ANEW}")
+
+    def _check_sample(self) -> None:
+        if self._sample.digest() != self._before.sample:
+            raise self._other("other queries (their values differ)")
+
+    def to_do(self, chunks: Iterable[Chunk], *, first: int) -> Iterator[Chunk]:
+        """The chunks, or parts of them, that are not done; from row `first` on they are to make up the whole."""
+        done, last = self.rows, first
+        for chunk in chunks:
+            last = chunk.last
+            if last > self._total:
+                raise ValueError(f"{chunk.name}: there were to be {self._total} rows in all, as rows= says")
+            if chunk.first < done:
+                known = min(done, last) - chunk.first
+                self._sample.add(chunk.first, chunk.rows, known)
+                if last >= done:
+                    self._check_sample()
+                if last <= done:
+                    continue
+                chunk = dataclasses.replace(chunk, first=done, rows=chunk.rows[known:])
+            self._sample.add(chunk.first, chunk.rows)
+            yield dataclasses.replace(chunk, sample=self._sample.digest())
+            del chunk
+        if last < self._total:
+            raise ValueError(f"queries: {last} rows came, but there were to be {self._total}, as rows= says")
+
+    def written(self, answers: Iterable[Answer]) -> Iterator[int]:
+        """Rows of each answer, once it is written; when they end, all are on the disk."""
+        try:
+            for answer in answers:
+                yield self._write(answer)
+                del answer
+        except BaseException:
+            with contextlib.suppress(OSError):  # what happened first is told
+                self._sync()
+            raise
+        self._sync()
+
+    def _write(self, answer: Answer) -> int:
+        rows = len(answer.found.indices)
+        if rows:
+            self._file.write(answer.first, Neighbors(*(np.asarray(arrays.to_host(part)) for part in answer.found)))
+            self._now = dataclasses.replace(self._now, rows=answer.first + rows, sample=answer.sample)
+            if time.monotonic() - self._synced >= _SYNC_SECONDS:
+                self._sync()
+        return rows
+
+    def _sync(self) -> None:
+        if self._now.rows > self.rows:
+            self._file.sync()
+            self._now.write(self._journal)
+            self.rows = self._now.rows
+        self._synced = time.monotonic()
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        assert self.rows == self._total, f"{self.rows} rows of {self._total}"
+        os.replace(self._part, self._out)
+        self._journal.unlink()
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        if failed[0] is not None and self.rows == 0:
+            self._part.unlink(missing_ok=True)
+            self._journal.unlink(missing_ok=True)
+        self._file.close()

@@ -1,0 +1,128 @@
+"""A stream of queries against an Index: chunks in, answers out, each found while the one before is used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tonari import arrays
+from tonari.metrics import get_metric
+from tonari.progress import Progress, ProgressLike
+from tonari.results import Neighbors, index_dtype
+from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
+from tonari.streams.threads import Flow
+
+if TYPE_CHECKING:
+    from tonari.api import Index
+
+
+def search_chunks(
+    index: Index,
+    queries: Any,
+    k: int,
+    *,
+    rows: int | None = None,
+    chunk_rows: int | None = None,
+    progress: ProgressLike = None,
+) -> Iterator[Neighbors]:
+    """See :meth:`tonari.Index.search_chunks`."""
+    source = Source(queries, rows=rows, chunk_rows=chunk_rows)
+    k = arrays.check_k(k, index.n, without_self=False)
+    return _search_chunks(index, source, k, progress)
+
+
+def _search_chunks(index: Index, source: Source, k: int, progress: ProgressLike) -> Iterator[Neighbors]:
+    pace = pace_of(index, source, k)
+    with Flow() as flow, progress_of(progress, source.rows) as bar:
+        chunks = flow.ahead(source.chunks(index.d, pace, flow), "read", foreign=True)
+        for answer in flow.ahead(answers(index, chunks, k, pace, flow, bar), "search"):
+            found = answer.found
+            del answer
+            yield found
+            del found  # it is the caller's, who may be done with it
+
+
+class Answer(NamedTuple):
+    """What was found for a chunk.
+
+    Attributes
+    ----------
+    first : int
+        Row of the stream at which it begins.
+    found : Neighbors
+    sample : str
+        The chunk's.
+    """
+
+    first: int
+    found: Neighbors
+    sample: str
+
+
+def pace_of(index: Index, source: Source, k: int) -> Pace:
+    """How an array of queries is cut for an index."""
+    if source.chunk_rows is not None:
+        return Pace(source.chunk_rows, fixed=True)
+    if source.array is None:  # an iterable has chunks of its own
+        return Pace(1, fixed=True)
+    on_device = getattr(index._engine, "devices", ())
+    return Pace(planned_rows(source.row_bytes, k, None if on_device else index._memory), fixed=False)
+
+
+def progress_of(wanted: ProgressLike, rows: int | None, done: int = 0) -> Progress:
+    """A bar that counts queries."""
+    return Progress(wanted, total=rows or 0, seconds=None, label="neighbours", unit="query", done=done)
+
+
+def answers(index: Index, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flow, bar: Progress) -> Iterator[Answer]:
+    """The answer to each chunk, in order."""
+    for chunk in chunks:
+        flow.check()
+        started = time.perf_counter()
+        answer = Answer(chunk.first, _answer(index, chunk, k, flow, bar), chunk.sample)
+        pace.note(len(chunk.rows), time.perf_counter() - started)
+        del chunk
+        yield answer
+        del answer
+
+
+def _answer(index: Index, chunk: Chunk, k: int, flow: Flow, bar: Progress) -> Neighbors:
+    if len(chunk.rows) == 0:
+        found = _nothing(index, chunk, k)
+    else:
+        counted = _Counted(len(chunk.rows), flow, bar)
+        try:
+            found = index.search(chunk.rows, k, progress=counted)
+        except ValueError:
+            # The search numbers the rows of the chunk; the caller knows those of the stream.
+            nonnegative = get_metric(index.metric).nonnegative
+            arrays.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
+            raise
+        counted.count(len(chunk.rows))
+    return Neighbors(*(arrays.hand_back(part, chunk.side) for part in found))
+
+
+def _nothing(index: Index, chunk: Chunk, k: int) -> Neighbors:
+    wide = "float64" in (arrays.name_of_dtype(chunk.rows), arrays.name_of_dtype(index._points))
+    return Neighbors(np.empty((0, k), np.float64 if wide else np.float32), np.empty((0, k), index_dtype(index.n)))
+
+
+class _Counted:
+    """The progress of one search as queries of the stream; it ends the search when the stream ends."""
+
+    def __init__(self, rows: int, flow: Flow, bar: Progress) -> None:
+        self._rows, self._flow, self._bar = rows, flow, bar
+        self._seen = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        self._flow.check()
+        self.count(self._rows * done // max(1, total))
+
+    def count(self, queries: int) -> None:
+        amount = min(queries, self._rows) - self._seen
+        if amount > 0:
+            self._seen += amount
+            self._bar.add(amount)

@@ -1,0 +1,221 @@
+"""method="auto": a tree where it is sooner, brute force elsewhere, and no tree is built in vain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import checks
+import numpy as np
+import pytest
+from checks import assert_same_neighbors
+
+import tonari
+from tonari import choosing
+from tonari.costs import MeanVisits, brute_seconds, build_seconds, expected_visits, tree_seconds
+from tonari.kdtree import prepared
+from tonari.planning_gpu import plan_on_gpu
+from tonari.planning_tree import TREE_METRICS, plan_tree
+from tonari.results import Neighbors
+
+UNIFORM = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
+QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of points of which trees were built."""
+    sizes: list[int] = []
+    build = prepared.build
+
+    def counting(points: Any, **given: Any) -> Any:
+        sizes.append(len(points))
+        return build(points, **given)
+
+    monkeypatch.setattr(prepared, "build", counting)
+    return sizes
+
+
+@pytest.mark.parametrize("metric", TREE_METRICS)
+def test_a_tree_for_many_points_in_3_dimensions(
+    metric: str, built: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="tonari"):
+        found = tonari.search(QUERIES, UNIFORM, 5, metric=metric)
+    assert "auto takes method='kdtree'" in caplog.text
+    assert built.count(len(UNIFORM)) == 1  # the tree that was probed is the one that answers
+    assert max(built[:-1]) <= len(UNIFORM) // choosing.SAMPLE + 1
+    some = Neighbors(*(np.ascontiguousarray(part[::100]) for part in found))
+    assert_same_neighbors(some, tonari.search(QUERIES[::100], UNIFORM, 5, metric=metric, method="exact"))
+
+
+def test_brute_force_in_27_dimensions(built: list[int], caplog: pytest.LogCaptureFixture) -> None:
+    points, queries = checks.gaussian(100_000, 27), checks.gaussian(10_000, 27, seed=1)
+    with caplog.at_level(logging.INFO, logger="tonari"):
+        tonari.search(queries, points, 10)
+    assert "auto takes method='exact'" in caplog.text
+    assert len(points) not in built  # a sample was enough to know
+
+
+def test_what_lies_in_few_of_27_dimensions_gets_a_tree() -> None:
+    turned = np.linalg.qr(np.random.default_rng(2).standard_normal((27, 27)))[0][:2].astype(np.float32)
+    points = checks.gaussian(100_000, 2) @ turned
+    assert tonari.knn_graph(points, 5).method == "kdtree"
+
+
+def test_graphs_and_indexes_choose() -> None:
+    assert tonari.knn_graph(UNIFORM, 5).method == "kdtree"
+    assert tonari.Index(UNIFORM).method == "kdtree"
+    assert tonari.Index(checks.gaussian(20_000, 27)).method == "exact"
+    found = tonari.Index(UNIFORM).search(QUERIES[:7], 5)
+    assert_same_neighbors(found, tonari.search(QUERIES[:7], UNIFORM, 5, method="exact"))
+
+
+def test_an_index_builds_its_tree_once(built: list[int]) -> None:
+    index = tonari.Index(UNIFORM)
+    for k in (1, 10, 100):
+        index.search(QUERIES[:50], k)
+    assert built.count(len(UNIFORM)) == 1
+
+
+NO_TREE: dict[str, Callable[[], Any]] = {
+    "few points": lambda: tonari.search(QUERIES, UNIFORM[:1000], 5),
+    "few points and queries": lambda: tonari.search(QUERIES[:10], UNIFORM[:10], 5),
+    "one query": lambda: tonari.search(QUERIES[:1], UNIFORM, 5),
+    "a small graph": lambda: tonari.knn_graph(UNIFORM[:1500], 5),
+    "a small index": lambda: tonari.Index(UNIFORM[:500]).search(QUERIES, 5),
+    "cosine": lambda: tonari.search(QUERIES, UNIFORM[:20_000], 5, metric="cosine"),
+    "chi2": lambda: tonari.search(QUERIES, UNIFORM[:5_000], 5, metric="chi2"),
+    "many dimensions": lambda: tonari.search(checks.gaussian(5000, 31), checks.gaussian(9000, 31), 5),
+    "exact": lambda: tonari.search(QUERIES[:100], UNIFORM, 5, method="exact"),
+    "a plan": lambda: tonari.search(QUERIES[:100], UNIFORM, 5, plan=tonari.plan(100_000, 100, 3, 5)),
+}
+
+
+@pytest.mark.parametrize("what", NO_TREE)
+def test_no_tree_is_built_for(what: str, built: list[int]) -> None:
+    NO_TREE[what]()
+    assert not built
+
+
+def test_where_memory_has_no_room_for_a_tree_brute_force_keeps_the_budget(built: list[int]) -> None:
+    points, queries = np.zeros((300_000, 10), np.float32), np.zeros((10_000, 10), np.float32)
+    points[:, :3], queries[:, :3] = np.tile(UNIFORM, (3, 1)), QUERIES
+    least = tonari.plan(300_000, 10_000, 10, 5, method="kdtree").total_bytes
+    tonari.search(queries, points, 5, memory=least - 1)
+    assert not built
+    with pytest.raises(ValueError, match="cannot hold a tree"):
+        tonari.search(queries, points, 5, memory=least - 1, method="kdtree")
+    tonari.search(queries, points, 5, memory=least)
+    assert len(points) in built
+
+
+def test_a_plan_decides_over_auto(built: list[int]) -> None:
+    plan = tonari.plan(1000, 10, 3, 5, method="kdtree")
+    tonari.search(QUERIES[:10], UNIFORM[:1000], 5, plan=plan)
+    assert built == [1000]
+
+
+def test_growth_is_between_none_and_that_of_the_points() -> None:
+    few = MeanVisits(2.0, 2.0, 32.0)
+    assert choosing.grown(few, few, times=4, to=16) == few
+    shrunk, exploded = MeanVisits(1.0, 1.0, 16.0), MeanVisits(100.0, 9.0, 1600.0)
+    assert choosing.grown(few, shrunk, times=4, to=16) == shrunk
+    most = choosing.grown(few, exploded, times=4, to=16)
+    assert 100 < most.leaves < 1600
+    assert most.points == most.leaves * 16
+    assert few.leaves < choosing.grown(few, MeanVisits(3.0, 2.0, 48.0), times=4, to=16).leaves < most.leaves
+
+
+def test_expected_visits_are_those_of_evenly_spread_points() -> None:
+    assert expected_visits(10**6, 30, 10, 14).leaves == 2**14
+    assert expected_visits(64, 3, 10, 0).leaves == 1
+    low = [expected_visits(10**6, d, 10, 14).leaves for d in (1, 2, 3, 5, 10)]
+    assert low == sorted(low)
+    assert low[0] < 3
+
+
+@pytest.mark.parametrize("isa", ["generic", "avx2", "avx512", "amx", "cuda"])
+def test_costs_grow_with_the_work(isa: str) -> None:
+    def costs(n: int = 10**5, m: int = 10**4, d: int = 8, k: int = 10, leaves: float = 50.0) -> tuple[float, ...]:
+        place = {"devices": ("cuda:0",), "free_bytes": 10**11} if isa == "cuda" else {"threads": 2}
+        tree = plan_tree(n, m, d, k, dtype="float32", metric="euclidean", **place)
+        brute = SimpleNamespace(n=n, d=d, k=k, metric="l1", isa=isa, threads=2, devices=("cuda:0",))
+        seen = MeanVisits(leaves, leaves / 3, leaves * 60)
+        return choosing_seconds(brute, m, isa), build_seconds(tree), tree_seconds(tree, m, seen)
+
+    base = costs()
+    assert all(seconds > 0 for seconds in base)
+    assert all(more >= less for more, less in zip(costs(n=10**6), base, strict=True))
+    assert all(more >= less for more, less in zip(costs(m=10**5), base, strict=True))
+    assert all(more >= less for more, less in zip(costs(k=50), base, strict=True))
+    assert costs(leaves=500.0)[2] > base[2]
+
+
+def choosing_seconds(plan: Any, m: int, isa: str) -> float:
+    if isa == "cuda":
+        made = plan_on_gpu(
+            plan.n, m, plan.d, plan.k, dtype="float32", metric=plan.metric, devices=plan.devices, host_points=False,
+            host_queries=False, free_bytes=10**11,
+        )  # fmt: skip
+        return brute_seconds(made, m)
+    import dataclasses
+
+    made = tonari.plan(plan.n, m, plan.d, plan.k, metric=plan.metric, threads=plan.threads)
+    return brute_seconds(dataclasses.replace(made, isa=isa), m)
+
+
+class CudaStandIn:
+    """An engine that plans for CUDA, holds nothing, and says that a query looks at so many leaves."""
+
+    def __init__(self, leaves: Callable[[int], float]) -> None:
+        self.leaves = leaves
+        self.prepared: list[int] = []
+
+    def plan(self, points: Any, queries: Any, k: int, metric: str, *, method: str, memory: Any, **given: Any) -> Any:
+        make = plan_tree if method == "kdtree" else plan_on_gpu
+        place = {"devices": ("cuda:0",), "host_points": False, "host_queries": False, "free_bytes": 80 * 10**9}
+        if method == "kdtree":
+            place |= {"threads": None}
+        n, d = points.shape
+        return make(n, len(queries), d, k, dtype="float32", metric=metric, memory=memory, **place)
+
+    def prepare(self, points: Any, plan: Any, progress: Any) -> Any:
+        self.prepared.append(len(points))
+        return self
+
+    def visits(self, queries: Any, prepared: Any, plan: Any) -> MeanVisits:
+        leaves = self.leaves(plan.n)
+        return MeanVisits(leaves, leaves / 4, leaves * plan.n / 2**plan.height)
+
+
+def chosen_on_cuda(n: int, m: int, d: int, k: int, leaves: Callable[[int], float]) -> tuple[str, list[int]]:
+    engine = CudaStandIn(leaves)
+    rows = np.broadcast_to(np.float32(0), (max(n, m), d))
+    given = {"threads": None, "memory": None}
+    made = choosing.choose(engine, rows[:n], rows[:m], k, "euclidean", **given)  # type: ignore[arg-type]
+    assert (made.prepared is None) == (made.plan.method == "exact")
+    return made.plan.method, engine.prepared
+
+
+def test_on_cuda_the_tree_is_taken_by_what_is_visited() -> None:
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0) == ("kdtree", [31250, 125_000, 2_000_000])
+    method, prepared_for = chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64)
+    assert method == "exact"
+    assert 2_000_000 not in prepared_for
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k"),
+    [
+        (10_000, 1_000, 3, 10),
+        (100_000, 1_000, 3, 10),
+        (1000, 10**6, 3, 10),
+        (10**6, 10**6, 31, 10),
+        (10**6, 10**6, 3, 65),
+    ],
+)
+def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int) -> None:
+    assert chosen_on_cuda(n, m, d, k, lambda n: 1.0) == ("exact", [])
