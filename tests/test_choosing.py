@@ -101,14 +101,15 @@ def test_no_tree_is_built_for(what: str, built: list[int]) -> None:
 
 
 def test_where_memory_has_no_room_for_a_tree_brute_force_keeps_the_budget(built: list[int]) -> None:
-    points, queries = np.zeros((300_000, 10), np.float32), np.zeros((10_000, 10), np.float32)
-    points[:, :3], queries[:, :3] = np.tile(UNIFORM, (3, 1)), QUERIES
-    least = tonari.plan(300_000, 10_000, 10, 5, method="kdtree").total_bytes
-    tonari.search(queries, points, 5, memory=least - 1)
+    points, queries = np.zeros((700_000, 10), np.float32), np.zeros((1000, 10), np.float32)
+    points[:, :3], queries[:, :3] = np.tile(UNIFORM, (7, 1)), QUERIES[:1000]
+    least = tonari.plan(700_000, 1000, 10, 5, method="kdtree", threads=2).total_bytes
+    tight = {"memory": least - 1, "threads": 2}
+    tonari.search(queries, points, 5, **tight)
     assert not built
     with pytest.raises(ValueError, match="cannot hold a tree"):
-        tonari.search(queries, points, 5, memory=least - 1, method="kdtree")
-    tonari.search(queries, points, 5, memory=least)
+        tonari.search(queries, points, 5, **tight, method="kdtree")
+    tonari.search(queries, points, 5, memory=least, threads=2)
     assert len(points) in built
 
 
@@ -201,7 +202,7 @@ def chosen_on_cuda(n: int, m: int, d: int, k: int, leaves: Callable[[int], float
 
 
 def test_on_cuda_the_tree_is_taken_by_what_is_visited() -> None:
-    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0) == ("kdtree", [31250, 125_000, 2_000_000])
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0) == ("kdtree", [31_250, 125_000, 2_000_000])
     method, prepared_for = chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64)
     assert method == "exact"
     assert 2_000_000 not in prepared_for

@@ -140,7 +140,7 @@ def test_limits_on_cuda() -> None:
         ({"d": 33}, r"d=33: on CUDA method='kdtree' takes d up to 32"),
         ({"n": 2**31}, r"n=2147483648: on CUDA method='kdtree' takes n up to 2147483647"),
         ({"threads": 2}, r"threads=2: the search runs on cuda:0"),
-        ({"isa": "avx2"}, r"cannot override isa; these can be: height, leaf, query_block, sort"),
+        ({"isa": "avx2"}, r"cannot override isa; these can be: height, leaf, point_slab, query_block, sort"),
         ({"free_bytes": 6 * 10**8}, r"cannot hold a tree"),
     ):
         with pytest.raises(ValueError, match=message):

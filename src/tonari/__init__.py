@@ -23,10 +23,11 @@ tree of boxes around the points, of which a query looks at few; its answer has t
 one of the two for method="auto", by what `tonari.costs` expects.
 `tonari.streams` feeds queries that do not fit into memory to a search, and writes what it finds.
 `tonari.select` is k-selection by itself: the papers' algorithms by name, on the CPU and on CUDA.
-`tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` takes the same steps.
+`tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` and
+`tonari.kdtree.gpu` take the same steps.
 `tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs (on CUDA
-`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`). Values are defined by `tonari.reference`; files are read by `tonari.io`;
-the command line is `tonari.cli`.
+`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`). Values are defined by
+`tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
 """
 
 from tonari.api import Index, knn_graph, search

@@ -39,9 +39,9 @@ SAMPLE = 16  # one point of so many is in the sample
 _LEAST_STEP = 8  # a tree of more costs as much as the whole one saves
 _LEAST_SAMPLE = 2_048  # points, and so many per neighbour:
 _SAMPLE_PER_NEIGHBOUR = 16
-# Brute force has to take so many times as long as the build to be doubted; where there is no sample to tell from, so
-# much longer for each dimension.
-_WORTH_WHILE, _WORTH_WHILE_DIMENSION = 1.2, 0.08
+# Where there is no sample to tell from, brute force has to take so much longer than the build to be doubted, for each
+# dimension.
+_DOUBT = 0.1
 _SLOWING = 0.25  # what a power of growth loses of itself from the sample to all points, for each unit
 _BELIEVED = 0.75  # of the time that a sample foretells
 
@@ -87,22 +87,27 @@ def choose(
     probes = queries if as_if is None else as_if
     m = len(probes)
     brute = brute_seconds(exact, m)
-    if not _serves(exact) or brute < least_build_seconds(exact):
+    least = least_build_seconds(exact)
+    if not _serves(exact) or brute < least:
         return Choice(exact)
     try:
         tree = engine.plan(points, queries, k, metric, method="kdtree", **given)
     except ValueError:  # there is no memory for a tree
         return Choice(exact)
+    if tree.point_slab < tree.n:  # nor for a whole one, to be probed and kept
+        return Choice(exact)
     build = build_seconds(tree)
     step = _step(tree)
-    if brute < build * (_WORTH_WHILE + (_WORTH_WHILE_DIMENSION * exact.d if step is None else 0.0)):
+    # What is risked to find out: the build itself, or two trees of parts of the points and the queries that try them.
+    looking = _DOUBT * exact.d * build if step is None else 4 * least + 1.25 * build / step
+    if brute < build + looking:
         return Choice(exact)
     if step is not None:
-        seen = _seen_in_sample(engine, points, _some(probes, _SAMPLE_PROBED), tree, step, threads)
+        seen = _seen_in_sample(engine, points, _some(probes, _count(m, _SAMPLE_PROBED)), tree, step, threads)
         if build + _BELIEVED * tree_seconds(tree, m, seen) > brute:
             return _chosen(Choice(exact), brute, build + tree_seconds(tree, m, seen), seen)
     prepared = engine.prepare(points, tree, progress)
-    for count in sorted({_FIRST_PROBED, min(_PROBED, max(_FIRST_PROBED, m // _PROBED_SHARE))}):
+    for count in sorted({_FIRST_PROBED, _count(m, _PROBED)}):
         seen = engine.visits(_some(probes, count), prepared, tree)
         search = tree_seconds(tree, m, seen)
         if not brute / _FAR < search < brute * _FAR:
@@ -150,6 +155,11 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
     power = min(1.0, max(0.0, math.log(fine.points / coarse.points) / math.log(times)))
     power -= _SLOWING * power**2
     return MeanVisits(*(part * to**power for part in fine))
+
+
+def _count(m: int, most: int) -> int:
+    """Queries to probe."""
+    return min(most, max(_FIRST_PROBED, m // _PROBED_SHARE))
 
 
 def _some(rows: Any, count: int) -> Any:

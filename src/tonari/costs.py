@@ -136,8 +136,9 @@ _CROWDED_QUERIES, _VERY_MANY = 1000, 400_000
 _SHARED = 1.4  # times as long takes brute force in few dimensions where a product serves both of its rows
 _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # of bytes
 
-# By instruction set, or "cuda", and for brute force by the form of the metric (tonari.metrics). Measured by
-# python -m benchmarks.kdtree_auto; on the CPU with an AMD EPYC of family 26.
+# By instruction set, or "cuda", and for brute force by the form of the metric (tonari.metrics). On the CPU fitted to
+# the processor time of searches among PCA of SIFT, on two cores of an AMD EPYC of family 26;
+# python -m benchmarks.kdtree_auto tells how good the choice is that follows.
 _BRUTE = {
     ("generic", "gemm"): BruteCosts(1e-3, 8.8e-8, 4.5e-9, 0.0, 3.8e-6, 2.2e-7, 4e-10, 5e-11),
     ("generic", "elementwise"): BruteCosts(8e-4, 5.1e-8, 6.7e-9, 0.0, 3.7e-6, 2e-7, 4.1e-10, 1.5e-10),
@@ -145,7 +146,7 @@ _BRUTE = {
     ("avx2", "elementwise"): BruteCosts(7e-4, 5.4e-8, 5.1e-9, 0.0, 3e-6, 2.2e-7, 6.7e-11, 3.5e-11),
     ("avx512", "gemm"): BruteCosts(8e-4, 7.8e-8, 1.3e-9, 1.2e-7, 2.7e-6, 2e-7, 8.2e-11, 8.7e-12, crowd=1.5e-9),
     ("avx512", "elementwise"): BruteCosts(7e-4, 5e-8, 5e-9, 0.0, 2.6e-6, 1.8e-7, 5.4e-11, 1.75e-11),
-    # Not measured yet: what tonari.memory_gpu expects.
+    # Not measured yet, to be fitted to python -m benchmarks.kdtree_auto: what tonari.memory_gpu expects.
     ("cuda", "gemm"): BruteCosts(5e-4, 1e-11, 1e-12, 0.0, 5e-9, 1e-10, 1.5e-13, 0.0),
     ("cuda", "elementwise"): BruteCosts(5e-4, 1e-11, 1e-12, 0.0, 5e-9, 1e-10, 1e-13, 5e-14),
 }
@@ -196,7 +197,7 @@ _TREE = {
         far=3.3e-11,
         double=1.6,
     ),
-    # Not measured yet: a guess from the peaks of one H100.
+    # Not measured yet, to be fitted to python -m benchmarks.kdtree_auto: a guess from the peaks of one H100.
     "cuda": TreeCosts(
         start=2e-3,
         split=5e-10,

@@ -211,12 +211,12 @@ def plan_tree(
         packed, copied, working, output, block = given.fit(slab, whole=slab == n, budget=budget)
     else:
         packed = tree_bytes(n, d, height, held.itemsize)
-        building = n * (d * held.itemsize + 16)  # rows in an order of their own, and their numbers
-        row_work = d * held.itemsize + 24 + 16 * k
+        building = 4 * n  # the node of each point, and those of a node in their order
+        row_work = d * held.itemsize + 16 * k
         fair = -(-m // (_BLOCKS_PER_THREAD * count))
         block = min(m, overrides.get("query_block", min(_QUERY_BLOCK, fair)))
         copied, output = 0, m * row_out
-        working = _SMALL_CHANGE + max(building, 24 * m + min(m, count * block) * row_work)
+        working = _SMALL_CHANGE + max(building, 16 * m + min(m, count * block) * row_work)
     made = TreePlan(
         n=n,
         m=m,
@@ -338,7 +338,7 @@ def tree_bytes(n: int, d: int, height: int, itemsize: int, *, spare: float = 1.0
     """What a :class:`tonari.kdtree.tree.Tree` takes; `spare`: room of a leaf's block above that of equal leaves.
 
     >>> tree_bytes(10**6, 10, 14, 4) // 2**20
-    53
+    45
     """
     leaves = 1 << height
     capacity = -(-int(-(-n // leaves) * spare) // BLOCK) * BLOCK
