@@ -35,6 +35,7 @@ _SAMPLE_PROBED = 128
 _FIRST_PROBED = 32  # which are enough where the methods are far apart
 _PROBED_SHARE = 8  # at most one query of so many
 _FAR = 2.0
+_CHEAP = 20.0  # a build that brute force takes so many times longer than is tried without a sample
 SAMPLE = 16  # one point of so many is in the sample
 _LEAST_STEP = 8  # a tree of more costs as much as the whole one saves
 _LEAST_SAMPLE = 2_048  # points, and so many per neighbour:
@@ -97,7 +98,7 @@ def choose(
     if tree.point_slab < tree.n:  # nor for a whole one, to be probed and kept
         return Choice(exact)
     build = build_seconds(tree)
-    step = _step(tree)
+    step = None if build * _CHEAP < brute else _step(tree)
     # What is risked to find out: the build itself, or two trees of parts of the points and the queries that try them.
     looking = _DOUBT * exact.d * build if step is None else 4 * least + 1.25 * build / step
     if brute < build + looking:

@@ -54,6 +54,8 @@ class BruteCosts:
     crowd : float
         For each pair of the first queries, by the square of the dimensions: bytes tell points apart badly where there
         are one to three, and it takes these queries to find out.
+    coarse : float
+        Dimensions at which a pair costs twice, and in fewer more by the fourth power: float16 tells points apart badly.
     """
 
     start: float
@@ -65,11 +67,13 @@ class BruteCosts:
     pair: float
     pair_value: float
     crowd: float = 0.0
+    coarse: float = 0.0
 
     def seconds(self, n: int, m: int, d: int, k: int, workers: int) -> float:
         """The whole search, on so many cores or devices."""
         points = n * (self.point + self.point_value * d + self.again * (1 + d / 15) * n / (n + _VERY_MANY))
-        queries = m * (self.query + self.query_neighbour * k) + m * n * (self.pair + self.pair_value * d)
+        pair = (self.pair + self.pair_value * d) * (1 + (self.coarse / d) ** 4)
+        queries = m * (self.query + self.query_neighbour * k) + m * n * pair
         crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
         return self.start + (points + queries + crowd) / workers
 
@@ -138,7 +142,7 @@ _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # of bytes
 
 # By instruction set, or "cuda", and for brute force by the form of the metric (tonari.metrics). On the CPU fitted to
 # the processor time of searches among PCA of SIFT, on two cores of an AMD EPYC of family 26;
-# python -m benchmarks.kdtree_auto tells how good the choice is that follows.
+# python -m benchmarks.kdtree_auto tells how good the choice is that follows. On CUDA fitted to an H100.
 _BRUTE = {
     ("generic", "gemm"): BruteCosts(1e-3, 8.8e-8, 4.5e-9, 0.0, 3.8e-6, 2.2e-7, 4e-10, 5e-11),
     ("generic", "elementwise"): BruteCosts(8e-4, 5.1e-8, 6.7e-9, 0.0, 3.7e-6, 2e-7, 4.1e-10, 1.5e-10),
@@ -146,9 +150,8 @@ _BRUTE = {
     ("avx2", "elementwise"): BruteCosts(7e-4, 5.4e-8, 5.1e-9, 0.0, 3e-6, 2.2e-7, 6.7e-11, 3.5e-11),
     ("avx512", "gemm"): BruteCosts(8e-4, 7.8e-8, 1.3e-9, 1.2e-7, 2.7e-6, 2e-7, 8.2e-11, 8.7e-12, crowd=1.5e-9),
     ("avx512", "elementwise"): BruteCosts(7e-4, 5e-8, 5e-9, 0.0, 2.6e-6, 1.8e-7, 5.4e-11, 1.75e-11),
-    # Not measured yet, to be fitted to python -m benchmarks.kdtree_auto: what tonari.memory_gpu expects.
-    ("cuda", "gemm"): BruteCosts(5e-4, 1e-11, 1e-12, 0.0, 5e-9, 1e-10, 1.5e-13, 0.0),
-    ("cuda", "elementwise"): BruteCosts(5e-4, 1e-11, 1e-12, 0.0, 5e-9, 1e-10, 1e-13, 5e-14),
+    ("cuda", "gemm"): BruteCosts(7e-4, 1e-10, 0.0, 0.0, 1e-8, 2e-9, 3.2e-13, 0.0, coarse=5.5),
+    ("cuda", "elementwise"): BruteCosts(7e-4, 1e-10, 0.0, 0.0, 1e-8, 2e-9, 3.2e-13, 5e-14),  # a guess
 }
 # Not measured: in few dimensions the survivors' work sets the pace, which is AVX-512's.
 _BRUTE |= {("amx", form): _BRUTE["avx512", form] for form in ("gemm", "elementwise")}
@@ -197,19 +200,18 @@ _TREE = {
         far=3.3e-11,
         double=1.6,
     ),
-    # Not measured yet, to be fitted to python -m benchmarks.kdtree_auto: a guess from the peaks of one H100.
     "cuda": TreeCosts(
-        start=2e-3,
-        split=5e-10,
-        placed=2e-10,
-        query=1e-9,
-        neighbour=5e-11,
-        neighbour_value=5e-12,
-        leaf=2e-10,
-        node=4e-10,
-        node_value=1e-11,
-        point=2e-12,
-        value=1e-12,
+        start=5e-3,
+        split=6e-10,
+        placed=1e-10,
+        query=4e-10,
+        neighbour=2.6e-11,
+        neighbour_value=0.0,
+        leaf=0.0,
+        node=0.0,
+        node_value=2.8e-11,
+        point=0.0,
+        value=4.4e-13,
         near=0.0,
         far=0.0,
         double=2.0,

@@ -14,7 +14,8 @@ import torch
 
 from tonari.kdtree.gpu.tree import BLOCK, WIDTH, DeviceTree, levels_of
 
-SPREAD_SAMPLE = 64  # points of a segment that are asked which dimension is the widest
+SAMPLED = 1 << 17  # points that are asked, on each level, which dimension their segment is the widest in:
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # of a segment
 MOST_STEP_BITS = 24  # float32 has no more
 
 
@@ -34,20 +35,23 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
     device = rows.device
     leaves = -(-n // leaf)
     order = torch.arange(n, device=device)
-    for bounds in split_bounds(leaves):
-        begins = torch.from_numpy(np.minimum(bounds[:-1] * leaf, n)).to(device)
-        ends = torch.from_numpy(np.minimum(bounds[1:] * leaf, n)).to(device)
-        segments = torch.repeat_interleave(torch.arange(len(begins), device=device), ends - begins, output_size=n)
+    rounds = split_bounds(leaves)
+    # All in one copy: each copy would wait for what is under way.
+    places = torch.from_numpy(np.minimum(np.concatenate([*rounds, [0]]) * leaf, n)).to(device)
+    numbers = torch.arange(n, device=device)
+    for bounds in places.split([*map(len, rounds), 1])[:-1]:
+        begins, ends = bounds[:-1], bounds[1:]
+        segments = torch.bucketize(numbers, ends, right=True)
         widest, low, high = _widest(rows, order, begins, ends)
         values = rows.view(-1)[order * d + widest[segments]]
         order = order[torch.sort(_keys(segments, values, low, high), stable=True).indices]
 
-    places = leaves * leaf
-    ids = torch.full((places,), -1, dtype=torch.int32, device=device)
+    room = leaves * leaf
+    ids = torch.full((room,), -1, dtype=torch.int32, device=device)
     ids[:n] = order
-    placed = torch.full((places, d), float("inf"), dtype=rows.dtype, device=device)
+    placed = torch.full((room, d), float("inf"), dtype=rows.dtype, device=device)
     placed[:n] = rows[order]
-    blocks = placed.view(places // BLOCK, BLOCK, d).transpose(1, 2).contiguous()
+    blocks = placed.view(room // BLOCK, BLOCK, d).transpose(1, 2).contiguous()
     boxes, levels = _boxes(blocks, leaf, n)
     return DeviceTree(n, d, leaf, order, ids, blocks, boxes, levels)
 
@@ -79,9 +83,10 @@ def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:
 
 def _widest(rows: Any, order: Any, begins: Any, ends: Any) -> tuple[Any, Any, Any]:
     """The dimension of the largest variance in each segment, and its ends, by a sample that is evenly spaced in it."""
-    steps = torch.arange(SPREAD_SAMPLE, device=rows.device)
+    count = min(MOST_SAMPLED, max(LEAST_SAMPLED, SAMPLED // len(begins)))
+    steps = torch.arange(count, device=rows.device)
     sizes = (ends - begins)[:, None]
-    places = begins[:, None] + steps * sizes // SPREAD_SAMPLE
+    places = begins[:, None] + steps * sizes // count
     sample = rows[order[places.clamp_(max=len(order) - 1)]]
     low, high = sample.amin(1), sample.amax(1)
     widest = sample.var(1).argmax(1)[:, None]
