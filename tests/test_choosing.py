@@ -202,10 +202,9 @@ def chosen_on_cuda(n: int, m: int, d: int, k: int, leaves: Callable[[int], float
 
 
 def test_on_cuda_the_tree_is_taken_by_what_is_visited() -> None:
-    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0) == ("kdtree", [31_250, 125_000, 2_000_000])
-    method, prepared_for = chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64)
-    assert method == "exact"
-    assert 2_000_000 not in prepared_for
+    # A card builds so fast that trees of samples would cost as much as the tree itself.
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0) == ("kdtree", [2_000_000])
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64) == ("exact", [2_000_000])
 
 
 @pytest.mark.parametrize(

@@ -98,9 +98,11 @@ def choose(
     if tree.point_slab < tree.n:  # nor for a whole one, to be probed and kept
         return Choice(exact)
     build = build_seconds(tree)
-    step = None if build * _CHEAP < brute else _step(tree)
-    # What is risked to find out: the build itself, or two trees of parts of the points and the queries that try them.
-    looking = _DOUBT * exact.d * build if step is None else 4 * least + 1.25 * build / step
+    step = _step(tree)
+    # What is risked to find out: two trees of parts of the points and the queries that try them, or the build itself.
+    looking = math.inf if step is None else 4 * least + 1.25 * build / step
+    if looking > build / 2 or build * _CHEAP < brute:
+        step, looking = None, _DOUBT * exact.d * build
     if brute < build + looking:
         return Choice(exact)
     if step is not None:
