@@ -26,6 +26,7 @@ lint: $(VENV)/.installed $(VENV)/.lint
 bench: $(VENV)/.installed $(VENV)/.bench
 	$(BIN)/python -m benchmarks run
 	$(BIN)/python -m benchmarks.select --bars --device cpu
+	$(BIN)/python -m benchmarks.kdtree --cases 'sift-d3,sift-d5,sift-d10,sift-d15,magnitudes-d10,build-d10'
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
