@@ -75,7 +75,7 @@ def device_tree_bytes(n: int, d: int, leaf: int, itemsize: int) -> int:
     """What a tree takes on a card.
 
     >>> device_tree_bytes(10**6, 10, 64, 4) // 2**20
-    52
+    50
     """
     leaves = -(-n // leaf)
     rows = leaves * leaf * (d * itemsize + 4)
