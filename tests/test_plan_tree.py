@@ -11,8 +11,9 @@ import pytest
 
 import tonari
 from tonari.kdtree.reference import build_reference
+from tonari.memory_tree import tree_bytes
 from tonari.metrics import METRICS
-from tonari.planning_tree import TREE_METRICS, TreePlan, plan_tree, tree_bytes
+from tonari.planning_tree import TREE_METRICS, TreePlan, plan_tree
 
 DEVICES = ("cuda:0",)
 

@@ -45,15 +45,14 @@ class BruteCosts:
     point, point_value : float
         For each point to be packed, and for each of its values.
     again : float
-        For each point, and a fifteenth of it for each value, where points are very many: for queries that climb they
-        are packed anew.
+        For each point, and a fifteenth of it for each value, where points are very many, as was seen there.
     query, query_neighbour : float
         For each query, and for each of its neighbours.
     pair, pair_value : float
         For each pair of a query and a point, and for each of its dimensions.
     crowd : float
-        For each pair of the first queries, by the square of the dimensions: bytes tell points apart badly where there
-        are one to three, and it takes these queries to find out.
+        For each pair of the first queries, by the square of the dimensions, of which there are one to three: these
+        queries were seen to take longer than those after them.
     coarse : float
         Dimensions at which a pair costs twice, and in fewer more by the fourth power: float16 tells points apart badly.
     """

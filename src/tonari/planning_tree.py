@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import arrays
 from tonari.costs import build_seconds, expected_visits, tree_seconds
-from tonari.kdtree.gpu.tree import device_tree_bytes, leaf_of
-from tonari.kdtree.tree import BLOCK, WIDTH, check_height, level_nodes, plan_height
-from tonari.memory import MIB
+from tonari.kdtree.tree import check_height, plan_height
+from tonari.memory_tree import OnCuda, TreeNeeds, on_cpu
 from tonari.metrics import get_metric
 from tonari.planning import check_isa, check_no_threads, check_overrides, check_problem, check_whole, chosen_isa, table
 from tonari.pool import default_threads
@@ -31,13 +30,8 @@ TREE_ISAS = ("generic", "avx2", "avx512")  # that the tree has kernels for, weak
 _LEAF_UP_TO = {3: 16, 5: 32}
 _LEAF = 64
 _LEAF_ON_CUDA = 64
-_QUERY_BLOCK = 512  # a few milliseconds of work where a tree is any good
-_BLOCKS_PER_THREAD = 4  # at least, so that all of them are busy to the end
 
 MOST_K_ON_CUDA, MOST_DIMENSIONS_ON_CUDA = 64, 32
-
-_SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
-_LEAST_SLAB = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -181,42 +175,36 @@ def plan_tree(
     if "query_block" in overrides:
         check_whole("query_block", overrides["query_block"], least=1)
 
-    row_out = k * (held.itemsize + index_dtype(n).itemsize)
-    budget = arrays.parse_memory(memory)
-    slab = n
+    needs = TreeNeeds(
+        n=n,
+        m=-(-m // len(devices)) if devices else m,
+        d=d,
+        held=held.itemsize,
+        row_out=k * (held.itemsize + index_dtype(n).itemsize),
+        query_block=overrides.get("query_block"),
+    )
+    budget, slab = arrays.parse_memory(memory), n
     if devices:
         from tonari.planning_gpu import RESERVE, free_memory
 
         free = max(0, (free_memory(devices) if free_bytes is None else free_bytes) - RESERVE)
         budget = free if budget is None else min(budget, free)
         several = len(devices) > 1  # then rows are copied wherever they lie
-        copies_points, copies_queries = host_points or several, (host_queries or several)
-        given = _OnCuda(
-            m=-(-m // len(devices)),
-            d=d,
-            row_in=d * query_kind.itemsize if copies_queries else 0,
-            row_out=row_out,
-            point_in=d * kind.itemsize if copies_points else 0,
-            held=held.itemsize,
-            results=0 if host_queries else m * row_out,
+        on_cuda = OnCuda(
+            needs,
+            row_in=d * query_kind.itemsize if host_queries or several else 0,
+            point_in=d * kind.itemsize if host_points or several else 0,
+            results=0 if host_queries else m * needs.row_out,
             leaf=leaf,
-            query_block=overrides.get("query_block"),
         )
         if "point_slab" in overrides:
             check_whole("point_slab", overrides["point_slab"], least=1)
             slab = min(n, overrides["point_slab"])
         else:
-            while slab > _LEAST_SLAB and given.fit(slab, whole=slab == n, budget=budget).total > budget:
-                slab = -(-slab // 2)
-        packed, copied, working, output, block = given.fit(slab, whole=slab == n, budget=budget)
+            slab = on_cuda.slab(budget)
+        memories = on_cuda.fit(slab, budget)
     else:
-        packed = tree_bytes(n, d, height, held.itemsize)
-        building = 4 * n  # the node of each point, and those of a node in their order
-        row_work = d * held.itemsize + 16 * k
-        fair = -(-m // (_BLOCKS_PER_THREAD * count))
-        block = min(m, overrides.get("query_block", min(_QUERY_BLOCK, fair)))
-        copied, output = 0, m * row_out
-        working = _SMALL_CHANGE + max(building, 16 * m + min(m, count * block) * row_work)
+        memories = on_cpu(needs, k, height, count)
     made = TreePlan(
         n=n,
         m=m,
@@ -233,12 +221,12 @@ def plan_tree(
         leaf=leaf,
         point_slab=slab,
         sort=arrays.check_flag(overrides.get("sort", True), "sort"),
-        query_block=block,
+        query_block=memories.block,
         threads=count,
-        packed_bytes=packed,
-        copied_bytes=copied,
-        working_bytes=working,
-        output_bytes=output,
+        packed_bytes=memories.packed,
+        copied_bytes=memories.copied,
+        working_bytes=memories.working,
+        output_bytes=memories.output,
         seconds=0.0,
     )
     seconds = made.build_seconds + tree_seconds(made, m, expected_visits(n, d, k, height))
@@ -253,53 +241,6 @@ def plan_tree(
 
 _OVERRIDES = {"height", "leaf", "sort", "query_block", "isa"}
 _OVERRIDES_ON_CUDA = _OVERRIDES - {"isa"} | {"point_slab"}
-
-
-class _Bytes(NamedTuple):
-    """Memory of one device, as in TreePlan, and the queries that are there at once."""
-
-    packed: int
-    copied: int
-    working: int
-    output: int
-    block: int
-
-    @property
-    def total(self) -> int:
-        return self.packed + self.copied + self.working + self.output
-
-
-class _OnCuda(NamedTuple):
-    """What a search holds on one device: queries there, bytes of a row in and out, of a point in, of all results."""
-
-    m: int
-    d: int
-    row_in: int
-    row_out: int
-    point_in: int
-    held: int
-    results: int
-    leaf: int
-    query_block: int | None
-
-    def fit(self, slab: int, *, whole: bool, budget: int) -> _Bytes:
-        """For trees of so many points, with as many queries at once as the budget allows."""
-        leaf = leaf_of(slab, self.leaf)
-        packed = device_tree_bytes(slab, self.d, leaf, self.held)
-        points = slab * self.point_in
-        building = slab * (3 * self.d * self.held + 48)  # rows as they come, in order, and without what is no point
-        lists = self.results if whole else 2 * self.results  # found in a slab, and the best so far
-        row_work = 2 * self.d * self.held + 48 + (self.row_out if not lists else 0)
-        room = budget - packed - points - lists - _SMALL_CHANGE_ON_CUDA
-        most = max(_QUERY_BLOCK, room // (self.row_in + row_work + self.row_out))
-        block = min(self.m, most if self.query_block is None else self.query_block)
-        return _Bytes(
-            packed=packed,
-            copied=points + block * self.row_in,
-            working=_SMALL_CHANGE_ON_CUDA + max(building, block * row_work),
-            output=max(lists, block * self.row_out),
-            block=block,
-        )
 
 
 def check_tree_metric(metric: str) -> None:
@@ -332,19 +273,6 @@ def refusal(n: int, d: int, k: int, metric: str, *, on_cuda: bool) -> str | None
         if value > most:
             return f"{name}={value}: on CUDA method='kdtree' takes {name} up to {most}; use method='exact' or 'auto'"
     return None
-
-
-def tree_bytes(n: int, d: int, height: int, itemsize: int, *, spare: float = 1.0) -> int:
-    """What a :class:`tonari.kdtree.tree.Tree` takes; `spare`: room of a leaf's block above that of equal leaves.
-
-    >>> tree_bytes(10**6, 10, 14, 4) // 2**20
-    45
-    """
-    leaves = 1 << height
-    capacity = -(-int(-(-n // leaves) * spare) // BLOCK) * BLOCK
-    rows = leaves * capacity * d * itemsize
-    boxes = sum(level_nodes(leaves)) * 2 * WIDTH * d * itemsize
-    return rows + boxes + n * index_dtype(n).itemsize + 8 * (leaves + 1) + (leaves - 1) * (4 + itemsize)
 
 
 def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple[int, int]:

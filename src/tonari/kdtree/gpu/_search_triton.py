@@ -58,7 +58,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
 
 
 @triton.jit
-def nearest_of(values, ids, NOTHING: tl.constexpr):
+def nearest_of(values, ids):
     """The first of some pairs in order."""
     value = tl.min(values)
     return value, tl.min(tl.where(values == value, ids, NO_ID))
@@ -88,7 +88,7 @@ def scan_leaf(
             found = tl.where(near & (numbers != own), found, NOTHING)
             last = tl.min(tl.where(slot >= k - 1, values, NOTHING))
             last_id = tl.min(tl.where(slot == k - 1, ids, NO_ID))
-            value, number = nearest_of(found, numbers, NOTHING)
+            value, number = nearest_of(found, numbers)
             while (value < NOTHING) & ((value < last) | ((value == last) & (number < last_id))):
                 before = (values < value) | ((values == value) & (ids < number))
                 left = tl.gather(values, tl.maximum(slot - 1, 0), 0)
@@ -99,7 +99,7 @@ def scan_leaf(
                 found = tl.where((found == value) & (numbers == number), NOTHING, found)
                 last = tl.min(tl.where(slot >= k - 1, values, NOTHING))
                 last_id = tl.min(tl.where(slot == k - 1, ids, NO_ID))
-                value, number = nearest_of(found, numbers, NOTHING)
+                value, number = nearest_of(found, numbers)
             if last < NOTHING:
                 limit = limit_of(last.to(tl.float64 if DOUBLE else tl.float32, bitcast=True), D, METRIC, WIDTH)
     return values, ids, limit

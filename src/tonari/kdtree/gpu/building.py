@@ -53,7 +53,7 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
     placed[:n] = rows[order]
     blocks = placed.view(room // BLOCK, BLOCK, d).transpose(1, 2).contiguous()
     boxes, levels = _boxes(blocks, leaf, n)
-    return DeviceTree(n, d, leaf, order, ids, blocks, boxes, levels)
+    return DeviceTree(n, d, leaf, ids, blocks, boxes, levels)
 
 
 def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:

@@ -22,10 +22,8 @@ class DeviceTree:
     n, d : int
     leaf : int
         Points of a leaf, a multiple of 64.
-    order : int64 tensor of shape (n,)
-        Row of the points at each place; leaf i holds places i * leaf and on.
     ids : int32 tensor of shape (leaves * leaf,)
-        The same, and -1 behind the last.
+        Row of the points at each place, and -1 behind the last; leaf i holds places i * leaf and on.
     rows : float32 or float64 tensor of shape (leaves * leaf / 64, d, 64)
         The points, in blocks, column by column; +inf behind the last.
     boxes : tensor of shape (nodes of all levels, d, 2, 32), of the dtype of rows
@@ -38,7 +36,6 @@ class DeviceTree:
     n: int
     d: int
     leaf: int
-    order: Any
     ids: Any
     rows: Any
     boxes: Any
@@ -47,7 +44,7 @@ class DeviceTree:
     @property
     def nbytes(self) -> int:
         """Bytes on the card."""
-        return sum(part.numel() * part.element_size() for part in (self.order, self.ids, self.rows, self.boxes))
+        return sum(part.numel() * part.element_size() for part in (self.ids, self.rows, self.boxes))
 
 
 def levels_of(leaves: int) -> tuple[int, ...]:
@@ -75,8 +72,8 @@ def device_tree_bytes(n: int, d: int, leaf: int, itemsize: int) -> int:
     """What a tree takes on a card.
 
     >>> device_tree_bytes(10**6, 10, 64, 4) // 2**20
-    50
+    43
     """
     leaves = -(-n // leaf)
     rows = leaves * leaf * (d * itemsize + 4)
-    return rows + 8 * n + sum(levels_of(leaves)) * 2 * WIDTH * d * itemsize
+    return rows + sum(levels_of(leaves)) * 2 * WIDTH * d * itemsize
