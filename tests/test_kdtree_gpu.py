@@ -22,12 +22,22 @@ from tonari.reference import brute
 
 if HAS_TORCH:
     import torch
+    import triton
+    import triton.language as tl
 
     from tonari.kdtree.gpu import run
+    from tonari.kdtree.gpu._bounds_triton import limit_of
     from tonari.kdtree.gpu.building import build_on_device, split_bounds
-    from tonari.kdtree.gpu.search import LARGEST, beyond
+    from tonari.kdtree.gpu.search import LARGEST, beyond, order_of
     from tonari.kdtree.gpu.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of
+    from tonari.launching import launch
     from tonari.results import Neighbors
+
+    @triton.jit
+    def _limits_kernel(values_ptr, limits_ptr, D: tl.constexpr, METRIC: tl.constexpr):
+        at = tl.arange(0, 8192)
+        tl.store(limits_ptr + at, limit_of(tl.load(values_ptr + at), D, METRIC, 32))
+
 
 pytestmark = needs_torch
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
@@ -363,6 +373,43 @@ def test_visits_are_those_of_the_recursive_traversal(n: int, d: int, k: int) -> 
     seen = run.probe(prepared, queries, plan)
     assert (seen.leaves, seen.nodes) == tuple(expected)
     assert seen.points == seen.leaves * 64
+
+
+def test_queries_come_in_the_order_of_their_first_leaves() -> None:
+    tree = tree_of(checks.gaussian(3000, 3))
+    queries = checks.gaussian(200, 3, 1)
+    boxes = tree.boxes.cpu().numpy().astype(np.float64)
+
+    def home(query: Array) -> int:
+        node = 0
+        for begin in reversed(tree.levels):
+            low, high = boxes[begin + node].transpose(1, 2, 0)
+            gaps = np.maximum(np.maximum(low - query, query - high), 0)
+            node = node * WIDTH + int((gaps**2).sum(axis=1).argmin())
+        return node
+
+    order = order_of(torch.from_numpy(queries).to(DEVICE), tree, "euclidean").tolist()
+    homes = [home(queries[row]) for row in order]
+    assert sorted(order) == list(range(200))
+    assert len(set(homes)) > 20
+    assert homes == sorted(homes)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "l1"])
+@pytest.mark.parametrize("d", [1, 32])
+def test_the_limit_leaves_room_for_every_rounding(d: int, metric: str) -> None:
+    """By (2 d + 26) half units in the last place, as docs/kdtree.md counts, with or without the bits of a child."""
+    rng = np.random.default_rng(d)
+    values = np.concatenate([10.0 ** rng.uniform(-15, 15, 8191), [0.0]]).astype(np.float32)
+    limits = torch.zeros(8192, dtype=torch.int32, device=DEVICE)
+    given = torch.from_numpy(values).to(DEVICE)
+    launch(_limits_kernel, 1, given, limits, constants={"D": d, "METRIC": metric}, warps=1)
+    keys = limits.cpu().numpy()
+    assert (keys & 31 == 31).all()
+    reach = values.astype(np.float64) ** (2 if metric == "euclidean" else 1)
+    room = keys.view(np.float32).astype(np.float64) - reach * (1 + (2 * d + 26) * 2.0**-24)
+    assert (room > 0).all()
+    assert (room <= reach * 1e-4 + 2e-36).all()
 
 
 @pytest.mark.parametrize(("n", "wanted"), [(1, 1), (1000, 64), (1000, 65), (10, 10**6)])
