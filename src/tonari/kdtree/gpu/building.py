@@ -13,9 +13,12 @@ import numpy.typing as npt
 import torch
 
 from tonari.kdtree.gpu.tree import BLOCK, WIDTH, DeviceTree, levels_of
+from tonari.launching import launch
 
 SAMPLED = 1 << 17  # points that are asked, on each level, which dimension their segment is the widest in:
-MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # of a segment
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # of a segment; powers of two, as SAMPLED is
+SPREAD_SEGMENTS = 16  # of a program
+KEY_BLOCK = 1024
 MOST_STEP_BITS = 24  # float32 has no more
 
 
@@ -34,17 +37,12 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
     rows = points.to(torch.float64 if double else torch.float32).contiguous()
     device = rows.device
     leaves = -(-n // leaf)
-    order = torch.arange(n, device=device)
     rounds = split_bounds(leaves)
     # All in one copy: each copy would wait for what is under way.
     places = torch.from_numpy(np.minimum(np.concatenate([*rounds, [0]]) * leaf, n)).to(device)
-    numbers = torch.arange(n, device=device)
+    order = torch.arange(n, device=device)
     for bounds in places.split([*map(len, rounds), 1])[:-1]:
-        begins, ends = bounds[:-1], bounds[1:]
-        segments = torch.bucketize(numbers, ends, right=True)
-        widest, low, high = _widest(rows, order, begins, ends)
-        values = rows.view(-1)[order * d + widest[segments]]
-        order = order[torch.sort(_keys(segments, values, low, high), stable=True).indices]
+        order = order[torch.sort(_keys(rows, order, bounds), stable=True).indices]
 
     room = leaves * leaf
     ids = torch.full((room,), -1, dtype=torch.int32, device=device)
@@ -73,36 +71,59 @@ def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:
         found.append(bounds)
         unit = np.ones_like(sizes)
         while (wider := unit * WIDTH < sizes).any():
-            unit = np.where(wider, unit * WIDTH, unit)
+            unit[wider] *= WIDTH
         units = (sizes + unit - 1) // unit
-        left = (units + 1) // 2 * unit
-        cut = np.where(sizes > 1, bounds[:-1] + left, bounds[1:])
-        bounds = np.unique(np.concatenate([bounds, cut]))
+        both = np.empty((len(sizes), 2), np.int64)
+        both[:, 0] = bounds[:-1]
+        both[:, 1] = bounds[:-1] + (units + 1) // 2 * unit
+        begins = both[both < bounds[1:, None]]  # a single leaf is not cut
+        bounds = np.append(begins, leaves)
     return found
 
 
-def _widest(rows: Any, order: Any, begins: Any, ends: Any) -> tuple[Any, Any, Any]:
-    """The dimension of the largest variance in each segment, and its ends, by a sample that is evenly spaced in it."""
-    count = min(MOST_SAMPLED, max(LEAST_SAMPLED, SAMPLED // len(begins)))
-    steps = torch.arange(count, device=rows.device)
-    sizes = (ends - begins)[:, None]
-    places = begins[:, None] + steps * sizes // count
-    sample = rows[order[places.clamp_(max=len(order) - 1)]]
-    low, high = sample.amin(1), sample.amax(1)
-    widest = sample.var(1).argmax(1)[:, None]
-    return widest.view(-1), low.gather(1, widest).view(-1), high.gather(1, widest).view(-1)
+def _keys(rows: Any, order: Any, bounds: Any) -> Any:
+    """int32 keys that order as (segment, value in the segment's widest dimension) does, for each place of `order`."""
+    from tonari.kdtree.gpu._split_triton import key_kernel, spread_kernel
 
-
-def _keys(segments: Any, values: Any, low: Any, high: Any) -> Any:
-    """int32 keys that order as (segment, value) does: values in as many steps of their segment's range as fit.
-
-    A split need not be a median to the last place: boxes are made of what lies in them.
-    """
-    step_bits = min(MOST_STEP_BITS, 31 - int(len(low) - 1).bit_length())
-    steps = 1 << step_bits
-    scale = torch.where(high > low, (steps - 1) / (high - low), 0.0)
-    at = ((values - low[segments]) * scale[segments]).clamp_(0, steps - 1)
-    return (segments << step_bits).int() + at.int()
+    n, d = rows.shape
+    segments = len(bounds) - 1
+    halvings = (segments - 1).bit_length()
+    samples = min(MOST_SAMPLED, max(LEAST_SAMPLED, SAMPLED >> halvings))
+    widest = torch.empty(segments, dtype=torch.int32, device=rows.device)
+    low, high = torch.empty((2, segments), dtype=rows.dtype, device=rows.device)
+    launch(
+        spread_kernel,
+        -(-segments // SPREAD_SEGMENTS),
+        rows,
+        order,
+        bounds,
+        widest,
+        low,
+        high,
+        segments,
+        n - 1,
+        constants={"D": d, "SAMPLES": samples, "SEGMENTS": SPREAD_SEGMENTS},
+        warps=4,
+    )
+    keys = torch.empty(n, dtype=torch.int32, device=rows.device)
+    launch(
+        key_kernel,
+        -(-n // KEY_BLOCK),
+        rows,
+        order,
+        bounds,
+        widest,
+        low,
+        high,
+        keys,
+        n,
+        segments,
+        halvings,
+        min(MOST_STEP_BITS, 31 - halvings),
+        constants={"D": d, "BLOCK": KEY_BLOCK},
+        warps=4,
+    )
+    return keys
 
 
 def _boxes(blocks: Any, leaf: int, n: int) -> tuple[Any, tuple[int, ...]]:

@@ -123,9 +123,9 @@ def _search_slab(
     """Neighbours among all points of a plan, of which the first has number `first_point` in a self-join."""
     trees = prepared.trees
     m, host = len(queries), isinstance(queries, np.ndarray)
-    own = np.arange(m) - first_point if self_join else None
+    own = first_point if self_join else None
     if trees is None:
-        return _by_brute_force(queries, prepared.points, plan, own, bar)
+        return _by_brute_force(queries, prepared.points, plan, own if own is None else np.arange(m) - own, bar)
     found, views = _results(plan, m, None if host else queries.device)
     bounds = cut(m, -(-m // len(trees)))
     workers = a_thread_each(plan.devices)
@@ -141,7 +141,7 @@ def _search_slab(
     rest = np.concatenate([part for of_device in parts for part in of_device])
     if len(rest):
         rows = queries[rest] if host else queries[torch.from_numpy(rest).to(queries.device)]
-        lists = _by_brute_force(rows, prepared.points, plan, None if own is None else own[rest], None)
+        lists = _by_brute_force(rows, prepared.points, plan, own if own is None else rest - own, None)
         at = torch.from_numpy(rest).to(views.distances.device)
         for view, values in zip(views, lists, strict=True):
             view[at] = torch.as_tensor(values)
@@ -168,18 +168,18 @@ def _answer(
     here: slice,
     tree: DeviceTree,
     plan: TreePlan,
-    own: Any,
+    own: int | None,
     views: Neighbors,
     workers: Workers,
     bar: Progress,
 ) -> Any:
-    """Answer a block of the queries; the numbers of those that are left."""
+    """Answer a block of the queries, of which number `own` is the first point; the numbers of those that are left."""
     device = tree.rows.device
     given = to_device(queries[here], device)
     left = beyond(given)
     rows = given.to(tree.rows.dtype).contiguous()
     m = len(rows)
-    left_out = None if own is None else torch.from_numpy(own[here]).to(device)
+    left_out = None if own is None else torch.arange(here.start - own, here.stop - own, device=device)
     order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
     direct = views.distances.device == device
     found = Neighbors(*(part[here] for part in views)) if direct else _lists(plan, m, device)
