@@ -1,0 +1,97 @@
+"""One round of splits: of each segment the dimension in which it varies most, then a key for each point.
+
+A segment is a run of positions that the round cuts in two. What `spread_kernel` asks of it is a sample of SAMPLES
+points, evenly spaced; a program takes SEGMENTS segments and runs through the dimensions. `key_kernel` gives position i
+the int32 key
+
+    segment << bits | floor((value - low) / (high - low) * steps)
+
+whose order is that of (segment, value), up to a step. A split need not be a median to the last place: boxes are made of
+what lies in them (gieseke2014, section 3.3, splits by exact medians on the host).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit(do_not_specialize=["segments", "last"], do_not_specialize_on_alignment=["bounds_ptr"])
+def spread_kernel(
+    # inputs
+    rows_ptr,
+    order_ptr,
+    bounds_ptr,
+    # outputs: [segment]
+    widest_ptr,
+    low_ptr,
+    high_ptr,
+    # shapes
+    segments,
+    last,
+    # constants
+    D: tl.constexpr,
+    SAMPLES: tl.constexpr,
+    SEGMENTS: tl.constexpr,
+):
+    """Dimension of the largest variance of each segment, and the smallest and largest value there, by a sample."""
+    segment = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
+    inside = segment < segments
+    begin = tl.load(bounds_ptr + segment, mask=inside, other=0)
+    size = tl.load(bounds_ptr + segment + 1, mask=inside, other=0) - begin
+    place = begin[:, None] + tl.arange(0, SAMPLES)[None, :].to(tl.int64) * size[:, None] // SAMPLES
+    # The last leaves may begin behind the last point.
+    row = tl.load(order_ptr + tl.minimum(place, last)).to(tl.int64) * D
+    widest = tl.zeros([SEGMENTS], tl.int32)
+    most = tl.full([SEGMENTS], -1, rows_ptr.dtype.element_ty)
+    for dimension in tl.range(D):
+        values = tl.load(rows_ptr + row + dimension)
+        gaps = values - (tl.sum(values, axis=1) / SAMPLES)[:, None]
+        spread = tl.sum(gaps * gaps, axis=1)
+        wider = spread > most
+        most = tl.where(wider, spread, most)
+        widest = tl.where(wider, dimension, widest)
+    values = tl.load(rows_ptr + row + widest[:, None])
+    tl.store(widest_ptr + segment, widest, mask=inside)
+    tl.store(low_ptr + segment, tl.min(values, axis=1), mask=inside)
+    tl.store(high_ptr + segment, tl.max(values, axis=1), mask=inside)
+
+
+@triton.jit(do_not_specialize=["n", "segments", "halvings", "bits"], do_not_specialize_on_alignment=["bounds_ptr"])
+def key_kernel(
+    # inputs
+    rows_ptr,
+    order_ptr,
+    bounds_ptr,
+    widest_ptr,
+    low_ptr,
+    high_ptr,
+    # output: [position]
+    keys_ptr,
+    # shapes
+    n,
+    segments,
+    halvings,
+    bits,
+    # constants
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Key of each position; `halvings` steps find the segment in which it lies."""
+    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = position < n
+    segment = tl.zeros([BLOCK], tl.int32)
+    beyond = tl.zeros([BLOCK], tl.int32) + segments
+    for _ in tl.range(halvings):
+        middle = (segment + beyond) // 2
+        right = tl.load(bounds_ptr + middle) <= position
+        segment = tl.where(right, middle, segment)
+        beyond = tl.where(right, beyond, middle)
+    row = tl.load(order_ptr + position, mask=inside, other=0).to(tl.int64)
+    value = tl.load(rows_ptr + row * D + tl.load(widest_ptr + segment))
+    low = tl.load(low_ptr + segment)
+    width = tl.load(high_ptr + segment) - low
+    most = (1 << bits) - 1
+    step = (value - low) / tl.where(width > 0, width, 1.0) * most
+    step = tl.minimum(tl.maximum(step, 0.0), most).to(tl.int32)
+    tl.store(keys_ptr + position, (segment << bits) | step, mask=inside)
