@@ -10,6 +10,7 @@
     python -m benchmarks.select --help                    k-selection: bars, grid of methods, the papers' figures
     python -m benchmarks.exact_gpu --list                 exact search on CUDA: cases and bars
     python -m benchmarks.kdtree --list                    the k-d tree, on the CPU and on CUDA: cases and bars
+    python -m benchmarks.descent --list                   approximate graphs and merging: cases and bars
 
 Results are printed and appended to ``benchmarks/results/exact_cpu.csv``. The exit status is 1 when an answer failed
 its proof; a missed bar is shown and recorded. From a bare copy: ``PYTHONPATH=src:. python -m benchmarks run``.

@@ -107,6 +107,12 @@ def _sift_rows(n: int, m: int) -> tuple[Array, Array]:
     return rows[:n], rows[n : n + m]
 
 
+def every_sift() -> Array:
+    """All descriptors that there are, (rows, 128) uint8: those of TONARI_SIFT, else of the photographs."""
+    named = os.environ.get("TONARI_SIFT")
+    return read_bvecs(Path(named)) if named else _sift_of_photographs()
+
+
 def read_bvecs(path: Path) -> Array:
     """Rows (n, 128) uint8 of a TEXMEX ``.bvecs`` file, as a view of the mapped file."""
     record = 4 + SIFT_WIDTH
@@ -194,8 +200,7 @@ def principal_components() -> Array:
 
     The rows come from the file that TONARI_SIFT names, else from the photographs (see :func:`sift_photo`).
     """
-    named = os.environ.get("TONARI_SIFT")
-    rows = read_bvecs(Path(named)) if named else _sift_of_photographs()
+    rows = every_sift()
     sample = rows[::PCA_STEP].astype(np.float64)
     mean = sample.mean(axis=0)
     _, directions = np.linalg.eigh(np.cov((sample - mean).T))
@@ -218,21 +223,33 @@ def pixels(n: int, m: int, *, seed: int = 0) -> Data:
 @functools.cache
 def all_pixels() -> Array:
     """The pixels of all pictures of 8-bit colours, shuffled by a fixed seed: (rows, 5) float32."""
-    import cv2
-
     parts: list[Array] = []
     left = 0
+    for image in colour_photographs():
+        height, width = image.shape[:2]
+        y, x = np.mgrid[:height, :width]
+        parts.append(np.dstack([image, x + left, y]).reshape(-1, 5).astype(np.float32))
+        left += width
+    rows = np.concatenate(parts)
+    return rows[np.random.default_rng(0).permutation(len(rows))]
+
+
+def colour_photographs(side: int | None = None) -> list[Array]:
+    """The pictures of 8-bit colours, (height, width, red green blue) uint8; none larger than ``side``, if given."""
+    import cv2
+
+    found = []
     for path in _photographs():
         image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         if image is None or image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
             continue
-        height, width = image.shape[:2]
-        y, x = np.mgrid[:height, :width]
+        shrink = max(image.shape) / side if side else 1.0
+        if shrink > 1:
+            size = [max(1, round(length / shrink)) for length in image.shape[1::-1]]
+            image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
         # OpenCV has blue first.
-        parts.append(np.dstack([image[..., ::-1], x + left, y]).reshape(-1, 5).astype(np.float32))
-        left += width
-    rows = np.concatenate(parts)
-    return rows[np.random.default_rng(0).permutation(len(rows))]
+        found.append(np.ascontiguousarray(image[..., ::-1]))
+    return found
 
 
 def real_rows(total: int, n: int, m: int) -> tuple[int, int]:

@@ -16,6 +16,7 @@ void bind_engine(nanobind::module_& module);
 void bind_select(nanobind::module_& module);
 void bind_kdtree_build(nanobind::module_& module);
 void bind_kdtree_search(nanobind::module_& module);
+void bind_descent(nanobind::module_& module);
 
 // Any accepted array: two dimensions, C order, read-only allowed.
 using Rows = nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;

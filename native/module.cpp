@@ -11,4 +11,5 @@ NB_MODULE(_native, module) {
   tonari::bind_select(module);
   tonari::bind_kdtree_build(module);
   tonari::bind_kdtree_search(module);
+  tonari::bind_descent(module);
 }

@@ -28,7 +28,7 @@ from tonari.reference import brute
 N, M, D, K = 300, 20, 8, 5
 # A process started in another directory finds the package where this one did, even through a relative PYTHONPATH.
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-COMMANDS = ("graph", "search", "recall", "info", "plan")
+COMMANDS = ("graph", "search", "merge", "recall", "info", "plan")
 
 
 @pytest.fixture

@@ -222,3 +222,13 @@ def _repeated(graph: KNNGraph) -> KNNGraph:
     indices = graph.indices.copy()
     indices[6, 3] = indices[6, 0]
     return KNNGraph(indices, graph.distances, graph.metric, graph.method)
+
+
+def test_a_sample_of_all_rows_leaves_no_doubt() -> None:
+    truth = Neighbors(np.tile(np.arange(1.0, 5.0), (40, 1)), np.tile(np.arange(4), (40, 1)))
+    found = Neighbors(truth.distances + (np.arange(40) < 10)[:, None], truth.indices + (np.arange(40) < 10)[:, None])
+    unknown, many, all_rows = (neighbors_recall(found, truth, population=count) for count in (None, 400, 40))
+    assert unknown.low < many.low < many.by_distance < many.high < unknown.high
+    assert all_rows.low == all_rows.high == all_rows.by_distance == unknown.by_distance
+    with pytest.raises(ValueError, match="population=39: 40 rows cannot be drawn of so few"):
+        neighbors_recall(found, truth, population=39)

@@ -20,17 +20,20 @@
 
 That is method="exact". method="kdtree" (`tonari.kdtree`) takes the place of schedule and screen in few dimensions: a
 tree of boxes around the points, of which a query looks at few; its answer has the same bits. `tonari.choosing` takes
-one of the two for method="auto", by what `tonari.costs` expects.
+one of the two for method="auto", by what `tonari.costs` expects. method="nn-descent" (`tonari.descent`) builds graphs
+that may miss neighbours, up to a recall that is measured, and merges graphs.
 `tonari.streams` feeds queries that do not fit into memory to a search, and writes what it finds.
 `tonari.select` is k-selection by itself: the papers' algorithms by name, on the CPU and on CUDA.
 `tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` and
 `tonari.kdtree.gpu` take the same steps.
 `tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs (on CUDA
-`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`). Values are defined by
+`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`, for NN-Descent
+`tonari.planning_descent`). Values are defined by
 `tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
 """
 
 from tonari.api import Index, knn_graph, search
+from tonari.descent.merge import merge
 from tonari.graph import KNNGraph
 from tonari.planning import Plan, plan
 from tonari.results import Neighbors, merge_neighbors
@@ -46,6 +49,7 @@ __all__ = [
     "Plan",
     "Selection",
     "knn_graph",
+    "merge",
     "merge_neighbors",
     "plan",
     "search",

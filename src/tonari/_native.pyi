@@ -181,3 +181,44 @@ class TreeSearch:
         indices: npt.NDArray[Any],
     ) -> None: ...
     def run(self, begin: int, end: int, budget: int) -> tuple[int, int, int, int]: ...
+
+def add_reverse(
+    entries: npt.NDArray[np.int32],
+    column: int,
+    begin: int,
+    end: int,
+    counts: npt.NDArray[np.int32],
+    behind: npt.NDArray[np.int32],
+) -> None: ...
+def end_reverse(
+    entries: npt.NDArray[np.int32],
+    begin: int,
+    end: int,
+    counts: npt.NDArray[np.int32],
+    behind: npt.NDArray[np.int32],
+) -> None: ...
+def has_point_terms(metric: str, points: npt.NDArray[Any]) -> bool: ...
+def point_terms(
+    metric: str, points: npt.NDArray[Any], begin: int, end: int, terms: npt.NDArray[np.float32]
+) -> None: ...
+
+class DescentRound:
+    def __init__(
+        self,
+        isa: str,
+        metric: str,
+        points: npt.NDArray[Any],
+        terms: npt.NDArray[np.float32] | None,
+        entries: npt.NDArray[np.int32],
+        behind: npt.NDArray[np.int32],
+        hubs: int,
+        breadth: int,
+        width: int,
+        boundary: int,
+        order: npt.NDArray[np.int32] | None,
+        kept: npt.NDArray[np.int32],
+        distances: npt.NDArray[Any],
+        indices: npt.NDArray[np.int32],
+        sums: npt.NDArray[np.float64],
+    ) -> None: ...
+    def run(self, begin: int, end: int) -> int: ...

@@ -6,16 +6,15 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tonari import arrays
-from tonari._native import exact_values
 from tonari.choosing import USUAL_K, Choice, choose
+from tonari.descent.approximate import choose_or_plan, descended, kind_of_start, may_miss
 from tonari.engines import Engine, engine_for
 from tonari.exact.gpu import graphs
 from tonari.graph import KNNGraph
 from tonari.metrics import get_metric
-from tonari.planning import Plan, check_method
+from tonari.planning import Plan, check_method, check_search_method
+from tonari.planning_descent import DescentPlan
 from tonari.planning_tree import TreePlan, check_tree_metric, held_as, refusal
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors
@@ -104,6 +103,7 @@ def search(
     >>> distances.tolist(), indices.tolist()
     ([[0.0, 5.0]], [[0, 1]])
     """
+    check_search_method(method)
     _check_method(method, metric)
     plain = threads is None and memory is None and plan is None and method != "kdtree"
     call = graphs.call_of(queries, points, k, metric, device) if plain else None
@@ -149,6 +149,7 @@ class Index:
         memory: int | str | None = None,
         progress: ProgressLike = None,
     ) -> None:
+        check_search_method(method)
         _check_method(method, metric)
         self._engine = engine_for(device, points=points)
         self.metric = get_metric(metric).name
@@ -289,14 +290,17 @@ def knn_graph(
     *,
     metric: str = "euclidean",
     method: str = "auto",
+    recall: float | None = None,
+    seed: int | None = None,
+    start: str | KNNGraph | None = None,
     include_self: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
-    plan: Plan | GpuPlan | TreePlan | None = None,
+    plan: Plan | GpuPlan | TreePlan | DescentPlan | None = None,
 ) -> KNNGraph:
-    """Build the exact k-nearest-neighbour graph of a set of points.
+    """Build the k-nearest-neighbour graph of a set of points: exactly, or by NN-Descent up to a recall.
 
     Parameters are those of :func:`search`, and
 
@@ -305,6 +309,20 @@ def knn_graph(
     k : int
         Neighbours per point, 1 to n - 1. A point is never its own neighbour: it is excluded by row identity, so that
         duplicates of it are found.
+    method : str
+        As for :func:`search`, or "nn-descent": approximate, for many points in more than a few dimensions, on the CPU
+        or on one CUDA device. Its distances are those of exact search, its neighbours nearly all of the true ones;
+        the same seed gives the same graph, whatever the threads. "auto" takes it where `recall` is given and it is
+        expected to be clearly sooner.
+    recall : float, optional
+        Share of the true neighbours that is to be reached, below 1: NN-Descent goes on until a random sample of rows,
+        compared with the exact answer, says so with 97.5 % confidence, and warns where that is out of its reach. For
+        "nn-descent", where the default is 0.99, and for "auto", which is exact without it.
+    seed : int, optional
+        Of what NN-Descent draws. Default: 0.
+    start : "clusters", "random" or KNNGraph, optional
+        Where NN-Descent begins: with members of near clusters (default), with random neighbours, or with those in a
+        graph of the same points, of any metric or k.
     include_self : bool
         Put the point itself into column 0 (at distance 0; at <x, x> for "inner_product"), as one of the k columns;
         then k goes from 1 to n.
@@ -312,6 +330,12 @@ def knn_graph(
     Returns
     -------
     KNNGraph
+        Of an approximate graph `report` has the recall that was measured.
+
+    Warns
+    -----
+    UserWarning
+        NN-Descent did not reach the recall.
 
     Examples
     --------
@@ -321,27 +345,34 @@ def knn_graph(
     [1, 0, 1]
     """
     _check_method(method, metric)
+    approximate = may_miss(method, recall, seed, start, plan)
     engine = engine_for(device, points=points)
     rows = engine.rows(points, "points", metric)
     n = len(rows)
     k = arrays.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
-    plain = threads is None and memory is None and plan is None and method != "kdtree"
-    call = graphs.call_of(rows, rows, others, metric, device, self_join=True) if plain else None
+    given: dict[str, Any] = {"threads": threads, "memory": memory, "progress": progress}
+    plain = threads is None and memory is None and plan is None and method not in ("kdtree", "nn-descent")
+    call = graphs.call_of(rows, rows, others, metric, device, self_join=True) if plain and not approximate else None
     found = engine.no_others(rows, metric) if others == 0 else graphs.replayed(call, (rows,), progress)
-    made_by = "exact" if method == "auto" else method
+    made_by, drawn, report = "exact" if method == "auto" else method, None, None
     if found is None:
-        given: dict[str, Any] = {"threads": threads, "memory": memory, "plan": plan, "progress": progress}
-        chosen = _chosen(engine, rows, rows, others, metric, method, self_join=True, **given)
-        found = _answer(engine, rows, rows, chosen, self_join=True, progress=progress, call=call)
+        if approximate and plan is None:
+            asked = {"recall": recall, "seed": seed, "start": kind_of_start(start)}
+            chosen = choose_or_plan(engine, rows, others, metric, method, asked, **given)
+        else:
+            chosen = _chosen(engine, rows, rows, others, metric, method, plan=plan, self_join=True, **given)
         made_by = chosen.plan.method
+        if isinstance(chosen.plan, DescentPlan):
+            drawn = chosen.plan.seed
+            found, report = descended(engine, rows, chosen.plan, start, progress)
+        else:
+            found = _answer(engine, rows, rows, chosen, self_join=True, progress=progress, call=call)
     if include_self:
-        found = _with_self(found, rows, metric)
+        found = engine.with_self(found, rows, metric)
     if arrays.place_of(points, "points") is not None:
         found = _on_side_of(points, found)
-    return KNNGraph(
-        indices=found.indices, distances=found.distances, metric=metric, method=made_by, include_self=include_self
-    )
+    return KNNGraph(found.indices, found.distances, metric, made_by, include_self, seed=drawn, report=report)
 
 
 def _on_side_of(queries: Any, found: Neighbors) -> Neighbors:
@@ -366,7 +397,7 @@ def _chosen(
     *,
     threads: int | None,
     memory: int | str | None,
-    plan: Plan | GpuPlan | TreePlan | None,
+    plan: Plan | GpuPlan | TreePlan | DescentPlan | None,
     self_join: bool = False,
     progress: ProgressLike = None,
 ) -> Choice:
@@ -408,17 +439,3 @@ def _answer(
     if chosen.prepared is None:
         return engine.search_once(queries, points, chosen.plan, **given)
     return engine.search(queries, chosen.prepared, chosen.plan, **given)
-
-
-def _with_self(found: Neighbors, rows: Any, metric: str) -> Neighbors:
-    """Each point put before its neighbours, beside the points."""
-    if not isinstance(rows, np.ndarray):
-        from tonari.exact.gpu.own import with_self
-
-        return with_self(found, rows, metric)
-    own = np.arange(len(rows), dtype=np.int64)[:, None]
-    values = np.zeros((len(rows), 1))
-    if metric == "inner_product":
-        exact_values(metric, rows, rows, own, values)
-    first = values.astype(found.distances.dtype)
-    return Neighbors(np.hstack([first, found.distances]), np.hstack([own.astype(found.indices.dtype), found.indices]))

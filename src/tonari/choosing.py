@@ -6,6 +6,8 @@ steps that each cost little beside what they may save:
     sizes      brute force would be done before a tree is built, or no tree serves the problem: brute force
     sample     trees of a part of the points and of a quarter of that: how visits grow, and a first expectation
     probe      the whole tree, which the search then has: the choice
+
+Where a graph may miss neighbours, NN-Descent is chosen against that by what it is expected to cost alone.
 """
 
 from __future__ import annotations
@@ -45,13 +47,15 @@ _SAMPLE_PER_NEIGHBOUR = 16
 _DOUBT = 0.1
 _SLOWING = 0.25  # what a power of growth loses of itself from the sample to all points, for each unit
 _BELIEVED = 0.75  # of the time that a sample foretells
+CLEARLY = 1.5  # times as long an exact graph has to take for one that may miss neighbours
 
 
 class Choice(NamedTuple):
-    """A plan, and the points prepared by it where that was needed to find out."""
+    """A plan, the points prepared by it where that was needed to find out, and the seconds that are expected."""
 
     plan: Any
     prepared: Any = None
+    seconds: float = math.nan
 
 
 def choose(
@@ -89,14 +93,15 @@ def choose(
     m = len(probes)
     brute = brute_seconds(exact, m)
     least = least_build_seconds(exact)
+    by_force = Choice(exact, seconds=brute)
     if not _serves(exact) or brute < least:
-        return Choice(exact)
+        return by_force
     try:
         tree = engine.plan(points, queries, k, metric, method="kdtree", **given)
     except ValueError:  # there is no memory for a tree
-        return Choice(exact)
+        return by_force
     if tree.point_slab < tree.n:  # nor for a whole one, to be probed and kept
-        return Choice(exact)
+        return by_force
     build = build_seconds(tree)
     step = _step(tree)
     # What is risked to find out: two trees of parts of the points and the queries that try them, or the build itself.
@@ -104,18 +109,56 @@ def choose(
     if looking > build / 2 or build * _CHEAP < brute:
         step, looking = None, _DOUBT * exact.d * build
     if brute < build + looking:
-        return Choice(exact)
+        return by_force
     if step is not None:
         seen = _seen_in_sample(engine, points, _some(probes, _count(m, _SAMPLE_PROBED)), tree, step, threads)
         if build + _BELIEVED * tree_seconds(tree, m, seen) > brute:
-            return _chosen(Choice(exact), brute, build + tree_seconds(tree, m, seen), seen)
+            return _chosen(by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepared = engine.prepare(points, tree, progress)
     for count in sorted({_FIRST_PROBED, _count(m, _PROBED)}):
         seen = engine.visits(_some(probes, count), prepared, tree)
         search = tree_seconds(tree, m, seen)
         if not brute / _FAR < search < brute * _FAR:
             break
-    return _chosen(Choice(exact) if search > brute else Choice(tree, prepared), brute, search, seen)
+    return _chosen(by_force if search > brute else Choice(tree, prepared, search), brute, search, seen)
+
+
+def choose_graph(
+    engine: Engine,
+    points: Any,
+    k: int,
+    metric: str,
+    *,
+    recall: float,
+    seed: int | None,
+    start: str,
+    threads: int | None,
+    memory: int | str | None,
+    progress: ProgressLike = None,
+) -> Choice:
+    """The plan of a graph that may miss neighbours: NN-Descent where it is clearly sooner, else an exact method.
+
+    Parameters
+    ----------
+    engine : Engine
+    points : rows that the engine has checked
+    k, metric, recall, seed, threads, memory, progress
+        As for :func:`tonari.knn_graph`.
+    start : str
+        Of a :class:`tonari.planning_descent.DescentPlan`.
+    """
+    exact = choose(engine, points, points, k, metric, threads=threads, memory=memory, self_join=True, progress=progress)
+    asked: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "threads": threads, "memory": memory}
+    try:
+        descent = engine.plan_descent(points, k, metric, **asked)
+    except ValueError:  # there is no memory for its lists, or there are several devices
+        return exact
+    taken = Choice(descent, seconds=descent.seconds) if exact.seconds >= CLEARLY * descent.seconds else exact
+    logger.info(
+        "auto takes method='%s': %.3g s expected by '%s', %.3g s by NN-Descent",
+        *(taken.plan.method, exact.seconds, exact.plan.method, descent.seconds),
+    )
+    return taken
 
 
 def _serves(plan: Plan | GpuPlan) -> bool:

@@ -11,15 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import arrays
+from tonari._native import exact_values
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import get_metric
 from tonari.planning import Plan, plan_on_cpu
+from tonari.planning_descent import DescentPlan, plan_descent
 from tonari.planning_tree import TreePlan, plan_tree
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors, index_dtype
 
 if TYPE_CHECKING:
     from tonari.costs import MeanVisits
+    from tonari.descent.steps import Steps
     from tonari.exact.gpu.graphs import Call
     from tonari.kdtree.prepared import PreparedTree
     from tonari.planning_gpu import GpuPlan
@@ -53,7 +56,10 @@ class Engine(Protocol):
         `prepared_by`: the plan of that method by which the points were prepared before.
         """
 
-    def check_plan(self, plan: Plan | GpuPlan | TreePlan, points: Any) -> None:
+    def plan_descent(self, points: Any, k: int, metric: str, **asked: Any) -> DescentPlan:
+        """A plan for a graph by NN-Descent; see :func:`tonari.planning_descent.plan_descent`."""
+
+    def check_plan(self, plan: Plan | GpuPlan | TreePlan | DescentPlan, points: Any) -> None:
         """Refuse a plan that was made for another place."""
 
     def prepare(self, points: Any, plan: Any, progress: ProgressLike) -> Any:
@@ -94,6 +100,15 @@ class Engine(Protocol):
     def no_others(self, rows: Any, metric: str) -> Neighbors:
         """Lists of no neighbours, beside the rows, whose values are sound then."""
 
+    def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
+        """Lists of a self-join with each point put before its neighbours, beside the rows."""
+
+    def steps(self, points: Any, plan: DescentPlan) -> Steps:
+        """The steps of NN-Descent among the points."""
+
+    def beside_steps(self, x: Any) -> Any:
+        """An array where the steps have theirs: in host memory or on the device, as NumPy's or as a tensor."""
+
 
 def engine_for(device: Any, **given: Any) -> Engine:
     """The engine for an argument `device` and arrays by their names; see :func:`tonari.arrays.devices_for`."""
@@ -133,7 +148,11 @@ class CpuEngine:
             return plan_tree(n, len(queries), d, k, dtype=points.dtype, query_dtype=queries.dtype, **given)
         return plan_on_cpu(n, len(queries), d, k, dtype=points.dtype, **given)
 
-    def check_plan(self, plan: Plan | GpuPlan | TreePlan, points: Any) -> None:
+    def plan_descent(self, points: npt.NDArray[Any], k: int, metric: str, **asked: Any) -> DescentPlan:
+        n, d = points.shape
+        return plan_descent(n, d, k, dtype=points.dtype, metric=metric, **asked)
+
+    def check_plan(self, plan: Plan | GpuPlan | TreePlan | DescentPlan, points: Any) -> None:
         devices = () if isinstance(plan, Plan) else plan.devices
         if devices:
             device = devices[0] if len(devices) == 1 else list(devices)
@@ -185,3 +204,20 @@ class CpuEngine:
     def no_others(self, rows: npt.NDArray[Any], metric: str) -> Neighbors:
         value = np.float64 if rows.dtype == np.float64 else np.float32
         return Neighbors(np.empty((len(rows), 0), value), np.empty((len(rows), 0), index_dtype(len(rows))))
+
+    def with_self(self, found: Neighbors, rows: npt.NDArray[Any], metric: str) -> Neighbors:
+        own = np.arange(len(rows), dtype=np.int64)[:, None]
+        values = np.zeros((len(rows), 1))
+        if metric == "inner_product":
+            exact_values(metric, rows, rows, own, values)
+        first = values.astype(found.distances.dtype)
+        ids = own.astype(found.indices.dtype)
+        return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))
+
+    def steps(self, points: npt.NDArray[Any], plan: DescentPlan) -> Steps:
+        from tonari.descent.cpu import CpuSteps
+
+        return CpuSteps(points, plan)
+
+    def beside_steps(self, x: Any) -> npt.NDArray[Any]:
+        return x if isinstance(x, np.ndarray) else np.asarray(arrays.to_host(x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,17 @@ from tonari.costs import MeanVisits
 from tonari.engines import CpuEngine
 from tonari.exact.gpu import own, run
 from tonari.exact.gpu.graphs import Call
+from tonari.exact.gpu.places import to_device
 from tonari.metrics import get_metric
 from tonari.planning import Plan, check_no_threads
+from tonari.planning_descent import DescentPlan, check_one_device, plan_descent
 from tonari.planning_gpu import RESERVE, GpuPlan, free_memory, plan_on_gpu
 from tonari.planning_tree import TreePlan, plan_tree
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors
+
+if TYPE_CHECKING:
+    from tonari.descent.steps import Steps
 
 # What any card is taken to have to spare. A search that needs no more is planned without asking how much there is, and
 # once for all like it: both take longer than a small search.
@@ -87,6 +92,17 @@ class GpuEngine:
                 return small
         return plan_on_gpu(n, len(queries), d, k, free_bytes=self._free(prepared_by), **given)
 
+    def plan_descent(self, points: Any, k: int, metric: str, **asked: Any) -> DescentPlan:
+        check_one_device(self.devices)
+        n, d = points.shape
+        given: dict[str, Any] = {
+            "dtype": arrays.name_of_dtype(points),
+            "devices": self.devices,
+            "host_points": isinstance(points, np.ndarray),
+            "free_bytes": self._free(None),
+        }
+        return plan_descent(n, d, k, metric=metric, **given, **asked)
+
     def _free(self, prepared_by: GpuPlan | TreePlan | None) -> int:
         """Memory that can be had on each device, where what is held already can be had again."""
         free = free_memory(self.devices)
@@ -94,7 +110,7 @@ class GpuEngine:
             return free
         return free + prepared_by.packed_bytes + prepared_by.copied_bytes
 
-    def check_plan(self, plan: Plan | GpuPlan | TreePlan, points: Any) -> None:
+    def check_plan(self, plan: Plan | GpuPlan | TreePlan | DescentPlan, points: Any) -> None:
         made_for = (() if isinstance(plan, Plan) else plan.devices) or ("cpu",)
         if made_for != self.devices:
             raise ValueError(
@@ -149,6 +165,20 @@ class GpuEngine:
             on_cpu = CpuEngine()
             return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
         return own.no_others(rows, metric)
+
+    def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
+        if isinstance(rows, np.ndarray):
+            return CpuEngine().with_self(found, rows, metric)
+        return own.with_self(found, rows, metric)
+
+    def steps(self, points: Any, plan: DescentPlan) -> Steps:
+        from tonari.descent.gpu.steps import GpuSteps
+
+        return GpuSteps(to_device(points, plan.devices[0]), plan)
+
+    def beside_steps(self, x: Any) -> Any:
+        there = np.ascontiguousarray(x) if isinstance(x, np.ndarray) else arrays.as_tensor(x)
+        return to_device(there, self.devices[0])
 
 
 def _tree() -> Any:

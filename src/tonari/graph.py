@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import arrays
+from tonari.descent.report import DescentReport
 from tonari.io._atomic import atomic
 from tonari.metrics import get_metric
+from tonari.progress import ProgressLike
 from tonari.quality import Recall, graph_recall
 
 if TYPE_CHECKING:
@@ -41,11 +44,14 @@ class KNNGraph:
     metric : str
         A name in ``tonari.metrics.METRICS``.
     method : str
-        How it was made: "exact" or "kdtree" by :func:`tonari.knn_graph`, which are equally exact.
+        How it was made: "exact" or "kdtree", which are equally exact, or "nn-descent", by :func:`tonari.knn_graph` or
+        :func:`tonari.merge`.
     include_self : bool
         Whether column 0 is the point itself. If not, no row has its own point.
     seed : int, optional
         Of a method that draws random numbers.
+    report : tonari.descent.report.DescentReport, optional
+        Of an approximate graph: its recall, as a sample tells, and the rounds that it took.
 
     Raises
     ------
@@ -69,6 +75,7 @@ class KNNGraph:
     method: str
     include_self: bool = False
     seed: int | None = None
+    report: DescentReport | None = None
 
     def __post_init__(self) -> None:
         get_metric(self.metric)
@@ -134,6 +141,48 @@ class KNNGraph:
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
         """Measure a random sample of rows, on the CPU, against the exact answer; see :mod:`tonari.quality`."""
         return graph_recall(self, points, sample=sample, seed=seed, threads=threads)
+
+    def add(
+        self,
+        points: Any,
+        new_points: Any,
+        *,
+        recall: float = 0.99,
+        seed: int = 0,
+        device: str | Sequence[str] = "auto",
+        threads: int | None = None,
+        memory: int | str | None = None,
+        progress: ProgressLike = None,
+    ) -> KNNGraph:
+        """The graph of more points: those that it is of, and new ones after them.
+
+        Few new points are searched exactly; many become a graph of their own, which is merged with this one.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+            Those that the graph is of.
+        new_points : array of shape (m, d)
+            Of the same dtype.
+        recall, seed, device, threads, memory, progress
+            As for :func:`tonari.merge`.
+
+        Returns
+        -------
+        KNNGraph of n + m points
+            The new ones have the numbers from n on.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> line = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
+        >>> tonari.knn_graph(line[:2], k=1).add(line[:2], line[2:]).indices.ravel().tolist()
+        [1, 0, 1]
+        """
+        from tonari.descent.merge import add
+
+        given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
+        return add(self, points, new_points, recall=recall, seed=seed, **given)
 
     def to_csr(
         self, *, order: Literal["distance", "index"] = "distance", include_self: bool | None = None
@@ -208,7 +257,7 @@ class KNNGraph:
         CUDA is copied to host memory, and comes back from the file as NumPy arrays.
         """
         graph = self.to_numpy()
-        about = {
+        about: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
             "metric": self.metric,
@@ -216,6 +265,8 @@ class KNNGraph:
             "include_self": bool(self.include_self),
             "seed": None if self.seed is None else int(self.seed),
         }
+        if self.report is not None:
+            about["report"] = self.report.as_dict()
         with atomic(path) as file:
             np.savez(file, about=np.array(json.dumps(about)), indices=graph.indices, distances=graph.distances)
 
@@ -245,6 +296,7 @@ class KNNGraph:
                         method=about["method"],
                         include_self=about["include_self"],
                         seed=about["seed"],
+                        report=DescentReport.from_dict(about["report"]) if "report" in about else None,
                     )
             except _UNREADABLE as error:
                 raise ValueError(f"{os.fspath(path)}: not a whole KNNGraph file: {error}") from error

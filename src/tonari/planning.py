@@ -21,10 +21,11 @@ from tonari.metrics import get_metric
 from tonari.pool import default_threads
 
 if TYPE_CHECKING:
+    from tonari.planning_descent import DescentPlan
     from tonari.planning_gpu import GpuPlan
     from tonari.planning_tree import TreePlan
 
-METHODS = ("auto", "exact", "kdtree")
+METHODS = ("auto", "exact", "kdtree", "nn-descent")
 
 # Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
 # and Ctrl-C answers; a multiple of every kernel's group of points.
@@ -159,9 +160,11 @@ def plan(
     threads: int | None = None,
     memory: int | str | None = None,
     self_join: bool = False,
+    recall: float | None = None,
+    seed: int | None = None,
     **overrides: Any,
-) -> Plan | GpuPlan | TreePlan:
-    """Plan the exact search of the k nearest of n points for m queries in d dimensions.
+) -> Plan | GpuPlan | TreePlan | DescentPlan:
+    """Plan the search of the k nearest of n points for m queries in d dimensions.
 
     A pure function of its arguments and the machine: its instruction sets, TONARI_ISA, TONARI_NUM_THREADS, and the
     free memory of its CUDA devices.
@@ -171,9 +174,9 @@ def plan(
     n, m, d, k : int
     dtype : dtype of the points
     metric : str
-    method : "auto", "exact" or "kdtree"
+    method : "auto", "exact", "kdtree" or "nn-descent"
         "auto" plans brute force, as "exact" does: whether a k-d tree takes less time is known only from the data, at
-        which a search with method="auto" looks.
+        which a search with method="auto" looks. "nn-descent" plans an approximate graph, so that m is n.
     device : str or list of str
         "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are taken to
         lie in host memory, from where they are copied.
@@ -183,14 +186,18 @@ def plan(
         Bytes beyond the input that may be used, such as "2GB"; on CUDA, bytes of each device.
     self_join : bool
         The queries are the points themselves, as in :func:`tonari.knn_graph`; then m is n and k at most n - 1.
+    recall, seed : float and int, optional
+        For "nn-descent", as in :func:`tonari.knn_graph`.
     **overrides
         On the CPU isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, active_rows,
         point_splits, adaptive or resident. On CUDA route, ladder, group, width, query_batch, query_slab or point_slab.
-        For "kdtree" height or leaf, sort, query_block, and on the CPU isa.
+        For "kdtree" height or leaf, sort, query_block, and on the CPU isa. For "nn-descent" list_size, start,
+        clusters, probes, training, sweeps, hubs, reverse, breadth, width, rounds, sample, block, and on the CPU isa.
 
     Returns
     -------
-    Plan, or on CUDA a :class:`tonari.planning_gpu.GpuPlan`; for "kdtree" a :class:`tonari.planning_tree.TreePlan`
+    Plan, or on CUDA a :class:`tonari.planning_gpu.GpuPlan`; for "kdtree" a :class:`tonari.planning_tree.TreePlan`, for
+    "nn-descent" a :class:`tonari.planning_descent.DescentPlan`
 
     Raises
     ------
@@ -206,6 +213,14 @@ def plan(
     """
     check_method(method)
     devices = arrays.devices_for(device)
+    if method == "nn-descent":
+        from tonari.planning_descent import plan_descent
+
+        if m != n:
+            raise ValueError(f"method='nn-descent' builds a graph, which has as many queries as points: m={m}, n={n}")
+        asked: dict[str, Any] = {"recall": recall, "seed": seed, "threads": threads, "memory": memory}
+        return plan_descent(n, d, k, dtype=dtype, metric=metric, devices=devices, **asked, **overrides)
+    check_exact(method, recall=recall, seed=seed)
     if method == "kdtree":
         from tonari.planning_tree import plan_tree
 
@@ -351,6 +366,24 @@ def check_method(method: str) -> None:
     """Refuse a method that this version does not have."""
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
+
+
+def check_search_method(method: str) -> None:
+    """Refuse a method that does not answer queries."""
+    check_method(method)
+    if method == "nn-descent":
+        raise ValueError(
+            "method='nn-descent' builds graphs: use tonari.knn_graph; a search is done by 'auto', 'exact' or 'kdtree'"
+        )
+
+
+def check_exact(method: str, **given: Any) -> None:
+    """Refuse what only an approximate graph can be asked for."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is for method='nn-descent', got method={method!r}: change that or leave {name} out"
+            )
 
 
 def check_problem(

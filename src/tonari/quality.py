@@ -126,7 +126,9 @@ def graph_recall(
     return _recall(Neighbors(values, listed), truth, graph.metric, rows, graph.n)
 
 
-def neighbors_recall(found: Neighbors, truth: Neighbors, *, metric: str = "euclidean") -> Recall:
+def neighbors_recall(
+    found: Neighbors, truth: Neighbors, *, metric: str = "euclidean", population: int | None = None
+) -> Recall:
     """Measure the answer to some queries against the true one.
 
     The queries count as a random sample of all there could be: the interval is for queries of the same kind.
@@ -139,11 +141,14 @@ def neighbors_recall(found: Neighbors, truth: Neighbors, *, metric: str = "eucli
         Further columns are not used.
     metric : str
         Says which way rows are ordered.
+    population : int, optional
+        Queries of which these were drawn, without putting back; default: infinitely many.
 
     Raises
     ------
     ValueError
-        The number of rows differs, truth has fewer columns than found, or a row of found names a point twice.
+        The number of rows differs, truth has fewer columns than found, a row of found names a point twice, or the
+        population is smaller than the sample.
 
     Examples
     --------
@@ -161,8 +166,10 @@ def neighbors_recall(found: Neighbors, truth: Neighbors, *, metric: str = "eucli
         raise ValueError(f"found of shape {(m, k)} cannot be measured against a truth of {truth.indices.shape}")
     if m == 0 or k == 0:
         raise ValueError(f"found of shape {(m, k)} has nothing to measure")
+    if population is not None and population < m:
+        raise ValueError(f"population={population}: {m} rows cannot be drawn of so few")
     exact_k = Neighbors(truth.distances[:, :k], truth.indices[:, :k])
-    return _recall(found, exact_k, metric, np.arange(m), None)
+    return _recall(found, exact_k, metric, np.arange(m), population)
 
 
 def _recall(found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[Any], population: int | None) -> Recall:

@@ -2,6 +2,7 @@
 
     tonari graph    the k nearest neighbours of each point among the others      graph.py
     tonari search   the k nearest points of each query                           search.py
+    tonari merge    the graphs of two sets of points in one                      merge.py
     tonari recall   a graph against the exact answer on a sample                 recall.py
     tonari info     what a file holds                                            info.py
     tonari plan     what a search would do and cost                              plan.py
@@ -18,6 +19,7 @@ from tonari import __version__
 from tonari.cli._common import Program
 from tonari.cli.graph import graph
 from tonari.cli.info import info
+from tonari.cli.merge import merge
 from tonari.cli.plan import plan
 from tonari.cli.recall import recall
 from tonari.cli.search import search
@@ -29,7 +31,7 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="tonari")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Search k nearest neighbours and build k-NN graphs, exactly.
+    """Search k nearest neighbours and build k-NN graphs: exactly, or graphs up to a recall.
 
     Points and queries are files, one row each; the suffix names the format: .fvecs .bvecs .fbin .f16bin .u8bin .i8bin
     .npy .npz .hdf5 .h5
@@ -44,5 +46,5 @@ def main(context: click.Context) -> None:
         context.exit(2)
 
 
-for _command in (graph, search, recall, info, plan):
+for _command in (graph, search, merge, recall, info, plan):
     main.add_command(_command)

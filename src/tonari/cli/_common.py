@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +15,7 @@ import click
 
 from tonari.arrays import check_output_path, parse_device, parse_memory
 from tonari.metrics import METRICS
-from tonari.planning import check_method
+from tonari.planning import check_method, check_search_method
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -100,6 +102,16 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
     click.echo(json.dumps(facts, allow_nan=False) if as_json else text)
 
 
+@contextlib.contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Show what the library warns of as lines on stderr, such as errors are, once the work is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        click.echo(f"tonari: warning: {' '.join(str(warning.message).splitlines())}", err=True)
+
+
 def _memory(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     try:
         return parse_memory(value)
@@ -110,6 +122,14 @@ def _memory(context: click.Context, parameter: click.Parameter, value: str | Non
 def _method(context: click.Context, parameter: click.Parameter, value: str) -> str:
     try:
         check_method(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    return value
+
+
+def _search_method(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        check_search_method(value)
     except ValueError as error:
         raise click.BadParameter(str(error), context, parameter) from error
     return value
@@ -158,8 +178,27 @@ method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
-    callback=_method,
+    callback=_search_method,
     help='"exact" (brute force), "kdtree" (for few dimensions), or "auto" for what is sooner. The answer is the same.',
+)
+graph_method_option = click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    callback=_method,
+    help='"exact" (brute force), "kdtree" (for few dimensions), "nn-descent" (approximate, up to --recall), or "auto" '
+    "for what is sooner; without --recall that is exact.",
+)
+recall_option = click.option(
+    "--recall",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help='Share of the true neighbours to reach, such as 0.95, for "nn-descent" (default 0.99) and "auto".',
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    help='Of what "nn-descent" draws; default: 0. The same seed, the same graph.',
 )
 device_option = click.option(
     "--device",

@@ -9,6 +9,7 @@ import click
 
 from tonari import api, io
 from tonari.cli import _common
+from tonari.graph import KNNGraph
 
 
 @click.command()
@@ -16,7 +17,9 @@ from tonari.cli import _common
 @_common.k_option
 @_common.output_option(".npz, which tonari.KNNGraph.load and numpy.load read")
 @_common.metric_option
-@_common.method_option
+@_common.graph_method_option
+@_common.recall_option
+@_common.seed_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
 @_common.key_option
 @_common.device_option
@@ -32,6 +35,8 @@ def graph(
     force: bool,
     metric: str,
     method: str,
+    recall: float | None,
+    seed: int | None,
     include_self: bool,
     key: str | None,
     device: str | list[str],
@@ -44,25 +49,36 @@ def graph(
 
     A point is not its own neighbour, but duplicates of it are. Equal distances are ordered by row number.
 
+    By NN-Descent, a graph may miss neighbours. It tells its recall, as measured on a sample of rows; where that is less
+    than was asked for, a warning says so.
+
     \b
     Example:
       tonari graph points.fbin -k 10 --metric cosine -o graph.npz
+      tonari graph points.fbin -k 10 --method nn-descent --recall 0.99 --seed 0 -o graph.npz
     """
     output = _common.check_output(output, (".npz",), inputs=(points,), force=force)
     started = time.perf_counter()
-    made = api.knn_graph(
-        io.read(points, key=key),
-        k,
-        metric=metric,
-        method=method,
-        include_self=include_self,
-        device=device,
-        threads=threads,
-        memory=memory,
-        progress=progress,
-    )
+    with _common.warnings_as_lines():
+        made = api.knn_graph(
+            io.read(points, key=key),
+            k,
+            metric=metric,
+            method=method,
+            recall=recall,
+            seed=seed,
+            include_self=include_self,
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
     made.save(output)
-    seconds = time.perf_counter() - started
+    emit_graph(made, output, time.perf_counter() - started, as_json=as_json)
+
+
+def emit_graph(made: KNNGraph, output: Path, seconds: float, *, as_json: bool) -> None:
+    """Print what a graph is that was made and written."""
     size = output.stat().st_size
     facts = {
         "output": str(output),
@@ -74,8 +90,9 @@ def graph(
         "seconds": seconds,
         "bytes": size,
     }
-    text = (
-        f"{made.n:,} rows, k={made.k}, {made.metric}, {made.method}, in {seconds:.3g} s\n"
-        f"wrote {click.format_filename(output)}, {size:,} bytes"
-    )
-    _common.emit(facts, text, as_json=as_json)
+    lines = [f"{made.n:,} rows, k={made.k}, {made.metric}, {made.method}, in {seconds:.3g} s"]
+    if made.report is not None:
+        facts["report"] = made.report.as_dict()
+        lines.append(str(made.report))
+    lines.append(f"wrote {click.format_filename(output)}, {size:,} bytes")
+    _common.emit(facts, "\n".join(lines), as_json=as_json)

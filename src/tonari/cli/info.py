@@ -60,6 +60,11 @@ def _members(path: Path) -> set[str]:
 
 def _graph_facts(path: Path) -> dict[str, Any]:
     graph = KNNGraph.load(path)
+    report = graph.report
+    measured: dict[str, Any] = {}
+    if report is not None:
+        estimate = report.estimate
+        measured = {"target": report.target, "recall": estimate.by_distance, "low": estimate.low, "high": estimate.high}
     return {
         "path": str(path),
         "format": "graph",
@@ -74,6 +79,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "include_self": graph.include_self,
             "seed": graph.seed,
             "missing": int((graph.indices < 0).sum()),
+            **measured,
         },
     }
 

@@ -20,7 +20,9 @@ def _precisions(context: click.Context, parameter: click.Parameter, value: str |
 @_common.k_option
 @click.option("--queries", metavar="M", type=click.IntRange(min=1), help="Plan a search of M queries, not a graph.")
 @_common.metric_option
-@_common.method_option
+@_common.graph_method_option
+@_common.recall_option
+@_common.seed_option
 @_common.key_option
 @_common.device_option
 @_common.threads_option
@@ -42,10 +44,26 @@ def _precisions(context: click.Context, parameter: click.Parameter, value: str |
 @click.option("--height", type=click.IntRange(min=0), help="kdtree override: 2**HEIGHT leaves.")
 @click.option("--leaf", type=click.IntRange(min=1), help="kdtree override: points wanted in a leaf.")
 @click.option("--sort/--no-sort", default=None, help="kdtree override: whether queries are ordered by their leaves.")
+@click.option("--list-size", type=click.IntRange(min=1), help="nn-descent override: neighbours held per point.")
+@click.option("--start", help="nn-descent override: clusters, random or graph.")
+@click.option("--clusters", type=click.IntRange(min=1), help="nn-descent override: clusters of the start.")
+@click.option("--probes", type=click.IntRange(min=1), help="nn-descent override: near clusters met in the start.")
+@click.option("--training", type=click.IntRange(min=1), help="nn-descent override: points per cluster for k-means.")
+@click.option("--sweeps", type=click.IntRange(min=0), help="nn-descent override: iterations of k-means.")
+@click.option("--hubs", type=click.IntRange(min=1), help="nn-descent override: neighbours asked for theirs.")
+@click.option("--reverse", type=click.IntRange(min=0), help="nn-descent override: reverse neighbours asked.")
+@click.option("--breadth", type=click.IntRange(min=1), help="nn-descent override: neighbours that each of them gives.")
+@click.option("--rounds", type=click.IntRange(min=1), help="nn-descent override: rounds, at most.")
+@click.option("--sample", type=click.IntRange(min=1), help="nn-descent override: rows whose recall is measured.")
+@click.option("--block", type=click.IntRange(min=1), help="nn-descent override: rows of one task.")
 @click.option("--route", help="GPU override: resident, streamed or screened.")
 @click.option("--shard", help="GPU override: what several devices share, points or queries.")
 @click.option("--group", type=click.IntRange(min=1), help="GPU override: points per group, 8, 16 or 32.")
-@click.option("--width", type=click.IntRange(min=1), help="GPU override: groups of a row that are refined.")
+@click.option(
+    "--width",
+    type=click.IntRange(min=1),
+    help="GPU override: groups of a row that are refined; nn-descent override: points met per round.",
+)
 @click.option("--query-batch", type=click.IntRange(min=1), help="GPU override: queries whose minima are held at once.")
 @click.option("--query-slab", type=click.IntRange(min=1), help="GPU override: queries on the device at once.")
 @click.option("--point-slab", type=click.IntRange(min=1), help="GPU override: points on the device at once.")
@@ -65,7 +83,7 @@ def plan(
     """Print what building the graph of POINTS would do: kernels, blocks, memory and a rough time.
 
     Only the header of POINTS is read, so that "auto" is planned as brute force: what a search by "auto" takes depends
-    on the data. With --queries, the plan is for a search.
+    on the data. With --queries, the plan is for a search; "nn-descent" plans graphs alone.
 
     \b
     Example:
@@ -73,6 +91,7 @@ def plan(
       tonari plan points.fbin -k 10 --queries 10000 --json
       tonari plan points.fbin -k 10 --device cuda
       tonari plan points.fbin -k 10 --method kdtree --leaf 32
+      tonari plan points.fbin -k 10 --method nn-descent --recall 0.95
     """
     described = io.describe(points, key=key)
     made = planning.plan(

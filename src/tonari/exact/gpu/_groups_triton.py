@@ -11,6 +11,8 @@ def member_column(groups, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr)
     """Column of member number `member` of each of `groups`; both broadcast."""
     # Bits, not remainders by two: from those of `numbers % GROUP` Triton 3.6 infers that all columns are even, and
     # loads wider than rows are aligned.
+    if GROUP == 1:
+        return groups
     PER_TILE: tl.constexpr = POINT_TILE // GROUP
     tile = groups // PER_TILE
     rest = groups % PER_TILE

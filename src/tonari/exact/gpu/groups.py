@@ -6,6 +6,8 @@ exchange between threads. Members are not adjacent and need not be, since rows a
 
     tile t, part j, thread q:    group  = t * (POINT_TILE / G) + 4 j + q
     member 2 v + b:              column = t * POINT_TILE + 8 (j G / 2 + v) + 2 q + b        v < G / 2, b < 2
+
+A group of one is a point.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def group_count(n: int, group: int) -> int:
 
 
 def members(groups: npt.NDArray[np.int64], group: int) -> npt.NDArray[np.int64]:
-    """The columns of each group, in the order in which kernels visit them; a column may be beyond the points.
+    """The columns of each group of two or more, as kernels visit them; a column may be beyond the points.
 
     >>> members(np.array([1]), 8)
     array([[ 2,  3, 10, 11, 18, 19, 26, 27]])

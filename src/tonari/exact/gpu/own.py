@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
+from torch.nn import functional as nn
 
 from tonari import arrays
 from tonari.exact.gpu.engine import DevicePoints
@@ -55,6 +57,31 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
             first[here] = _squared_norms(points[here])  # rounds once
     ids = torch.arange(len(points), dtype=indices.dtype, device=indices.device)
     return Neighbors(torch.cat([first[:, None], distances], 1), torch.cat([ids[:, None], indices], 1))
+
+
+def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
+    """Lists of one more than k, less the point that each query is or, where it is not among them, less the last.
+
+    Parameters
+    ----------
+    found : Neighbors of shape (m, k + 1) or, where they are all points, (m, k)
+        Arrays or tensors.
+    own : int64 array or tensor of shape (m,)
+    k : int
+
+    Returns
+    -------
+    Neighbors of shape (m, k)
+        Of the same kind.
+    """
+    distances, indices = (torch.as_tensor(part) for part in found)
+    if indices.shape[1] == k:  # all points: one is missing where it is the query
+        distances, indices = nn.pad(distances, (0, 1), value=float("inf")), nn.pad(indices, (0, 1), value=-1)
+    numbers = torch.as_tensor(own).to(indices.device)[:, None]
+    other = indices != numbers
+    other[:, -1] &= ~other.all(1)
+    lists = (part[other].view(len(indices), -1)[:, :k].contiguous() for part in (distances, indices))
+    return Neighbors(*(part.numpy() if isinstance(found.indices, np.ndarray) else part for part in lists))
 
 
 def _squared_norms(rows: Any) -> Any:

@@ -68,7 +68,7 @@ def refine_groups(
         May be more than there are members.
     metric : str
     group : int
-        Points of a group.
+        Points of a group; 1 where points are listed by number.
     own : int64 tensor of shape (rows,), optional
         The point that is left out of each row.
     double : bool

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as nn
 
 from tonari import arrays
 from tonari.costs import MeanVisits
 from tonari.exact.gpu import run as brute
 from tonari.exact.gpu.merging import merge_into, no_lists
+from tonari.exact.gpu.own import without_own
 from tonari.exact.gpu.parts import cut
 from tonari.exact.gpu.places import on, over, to_device
 from tonari.exact.gpu.threads import a_thread_each, side_by_side
@@ -240,16 +240,4 @@ def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Pr
     found = brute.search_once(queries, points, made, progress=False)
     if bar is not None:
         bar.add(len(queries))
-    return found if own is None else _without_own(found, own, plan.k)
-
-
-def _without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
-    """Lists of one more than k, less the point that each query is or, where it is not among them, less the last."""
-    distances, indices = (torch.as_tensor(part) for part in found)
-    if indices.shape[1] == k:  # all points: one is missing where it is the query
-        distances, indices = nn.pad(distances, (0, 1), value=float("inf")), nn.pad(indices, (0, 1), value=-1)
-    numbers = torch.from_numpy(own).to(indices.device)[:, None]
-    other = indices != numbers
-    other[:, -1] &= ~other.all(1)
-    lists = (part[other].view(len(indices), -1)[:, :k].contiguous() for part in (distances, indices))
-    return Neighbors(*(part.numpy() if isinstance(found.indices, np.ndarray) else part for part in lists))
+    return found if own is None else without_own(found, own, plan.k)

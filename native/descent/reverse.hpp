@@ -1,0 +1,24 @@
+// Who has whom among its hubs: the other direction of the lists' first columns.
+#pragma once
+
+#include <cstdint>
+
+namespace tonari {
+
+struct ReverseTask {
+  std::int64_t n = 0;
+  std::int64_t list = 0;     // columns of `entries`
+  std::int64_t reverse = 0;  // columns of `behind`
+  const std::int32_t* entries = nullptr;
+  std::int32_t* counts = nullptr;  // (n): entries that each row of `behind` has so far
+  std::int32_t* behind = nullptr;  // (n, reverse)
+};
+
+// Appends row u to those of the point that its entry in `column` names, if that is one of [begin, end). Called for every
+// column in turn: a point's rows come in order of (column, row), and those after the first `reverse` are left out.
+void add_reverse(const ReverseTask& task, std::int64_t column, std::int64_t begin, std::int64_t end);
+
+// Marks the places of rows [begin, end) that were not filled as missing.
+void end_reverse(const ReverseTask& task, std::int64_t begin, std::int64_t end);
+
+}  // namespace tonari

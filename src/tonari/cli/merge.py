@@ -1,0 +1,80 @@
+"""tonari merge: from the graphs of two sets of points to a file with the graph of both."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from tonari import io
+from tonari.cli import _common
+from tonari.cli.graph import emit_graph
+from tonari.descent import merge as merging
+from tonari.graph import KNNGraph
+
+
+@click.command()
+@_common.file_argument("graph_a")
+@_common.file_argument("graph_b")
+@_common.file_argument("points_a")
+@_common.file_argument("points_b")
+@_common.output_option(".npz, which tonari.KNNGraph.load and numpy.load read")
+@click.option(
+    "--recall",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.99,
+    show_default=True,
+    help="Share of the true neighbours to reach, where the graphs are not joined exactly.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of what is drawn.")
+@click.option("--key", help="Name of the array in POINTS_A and POINTS_B, where they are .npz or HDF5.")
+@_common.device_option
+@_common.threads_option
+@_common.memory_option
+@_common.progress_option
+@_common.json_option
+@_common.verbose_option
+def merge(
+    graph_a: Path,
+    graph_b: Path,
+    points_a: Path,
+    points_b: Path,
+    output: Path,
+    force: bool,
+    recall: float,
+    seed: int,
+    key: str | None,
+    device: str | list[str],
+    threads: int | None,
+    memory: int | None,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Join GRAPH_A of POINTS_A and GRAPH_B of POINTS_B into the graph of both.
+
+    The points of B follow those of A. Each keeps its neighbours and meets points of the other side: all of them where
+    one side is small, else by NN-Descent, with the recall measured on a sample of rows.
+
+    \b
+    Example:
+      tonari merge a.npz b.npz a.fbin b.fbin -o both.npz
+    """
+    output = _common.check_output(output, (".npz",), inputs=(graph_a, graph_b, points_a, points_b), force=force)
+    started = time.perf_counter()
+    with _common.warnings_as_lines():
+        made = merging.merge(
+            KNNGraph.load(graph_a),
+            KNNGraph.load(graph_b),
+            io.read(points_a, key=key),
+            io.read(points_b, key=key),
+            recall=recall,
+            seed=seed,
+            device=device,
+            threads=threads,
+            memory=memory,
+            progress=progress,
+        )
+    made.save(output)
+    emit_graph(made, output, time.perf_counter() - started, as_json=as_json)

@@ -1,0 +1,113 @@
+"""Whom a point meets in a round: its reverse neighbours, and the neighbours of its neighbours of both kinds.
+
+    program    ROWS points; SLOTS candidates of each: ROOM reverse neighbours, then BREADTH entries of the list of
+               each of HUBS + ROOM neighbours
+    kept       where the neighbour or the entry is NEW (what is old on both sides has met before), not the point itself,
+               not in its own list
+    order      by a hash of the id, a bijection of 32 bits: equal ids come to stand side by side, and of more than
+               there is room for a pseudo-random part stays, always the same
+
+wang2021 (section 4.1) samples lists, joins what is in them and inserts what is found into others' lists, behind locks.
+Here a point reads the lists of others and writes its own row alone.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from triton.language.standard import _log2
+
+_NONE = tl.constexpr(0x7FFFFFFF)  # the hash of no id below 2**30
+_HASH = tl.constexpr(0x9E3779B1)
+_BACK = tl.constexpr(0xE8B2F51)  # its inverse modulo 2**32: times each other 1
+_TOP = tl.constexpr(-0x80000000)  # turns the order of unsigned numbers into that of signed ones
+
+
+@triton.jit
+def sort_rows(keys, ROWS: tl.constexpr, SLOTS: tl.constexpr):
+    """Each row of int32 keys, ascending, by a bitonic network (Batcher 1968) over a cube of side 2.
+
+    Positions a distance 2**bit apart are compared along one axis; the partner of x is (x + partner) - x.
+    """
+    BITS: tl.constexpr = _log2(SLOTS)
+    cube = tl.reshape(keys, [ROWS] + [2] * BITS)
+    for size in tl.static_range(1, BITS + 1):
+        for bit in tl.static_range(size - 1, -1, -1):
+            partner = tl.sum(cube, axis=BITS - bit, keep_dims=True) - cube
+            upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - bit) + [2] + [1] * bit) == 1
+            if size < BITS:
+                upper = upper ^ (tl.reshape(tl.arange(0, 2), [1] * (BITS - size) + [2] + [1] * size) == 1)
+            cube = tl.where((cube > partner) != upper, partner, cube)
+    return tl.reshape(cube, [ROWS, SLOTS])
+
+
+@triton.jit(do_not_specialize=["first", "rows", "boundary"])
+def candidates_kernel(
+    # inputs
+    order_ptr,
+    entries_ptr,
+    reverse_ptr,
+    # scratch: int32 [row][SLOTS]
+    sorted_ptr,
+    # outputs: int32 [row][SIZE + WIDTH], [row]
+    out_ptr,
+    counts_ptr,
+    # shapes
+    first,
+    rows,
+    boundary,
+    # constants
+    SIZE: tl.constexpr,
+    HUBS: tl.constexpr,
+    ROOM: tl.constexpr,
+    BREADTH: tl.constexpr,
+    WIDTH: tl.constexpr,
+    SLOTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    ACROSS: tl.constexpr,
+    NEW: tl.constexpr,
+    ID: tl.constexpr,
+):
+    """A row's own ids, then those of the others; how many they are together."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    inside = row < rows
+    point = tl.load(order_ptr + first + row, mask=inside, other=0)
+    slot = tl.arange(0, SLOTS)[None, :]
+    # Neighbour of each slot: reverse ones first, as their own candidates and as hubs.
+    hub_slot = slot - ROOM
+    hub = hub_slot // BREADTH
+    listed = (hub_slot >= 0) & (hub < HUBS) & inside
+    turned = ((hub_slot < 0) | ((hub >= HUBS) & (hub < HUBS + ROOM))) & inside
+    neighbour = tl.load(entries_ptr + point * SIZE + hub, mask=listed, other=-1)
+    back = tl.load(reverse_ptr + point * ROOM + tl.where(hub_slot < 0, slot, hub - HUBS), mask=turned, other=-1)
+    neighbour = tl.where(turned, back, neighbour)
+    followed = (hub_slot >= 0) & (neighbour >= 0)
+    place = (neighbour & ID).to(tl.int64) * SIZE + hub_slot % BREADTH
+    entry = tl.load(entries_ptr + place, mask=followed, other=-1)
+    fresh = ((neighbour | entry) & NEW) != 0
+    met = (hub_slot < 0) & (neighbour >= 0)
+    id = tl.where(hub_slot < 0, neighbour, entry) & ID
+    kept = (met | (followed & (entry >= 0) & fresh)) & (id != point)
+    if ACROSS:
+        kept = kept & ((id < boundary) != (point < boundary))
+    out = out_ptr + row * (SIZE + WIDTH)
+    own_count = tl.zeros([ROWS, 1], tl.int32)
+    for column in tl.range(SIZE):
+        own = tl.load(entries_ptr + point * SIZE + column, mask=inside, other=-1)
+        own_id = own & ID
+        kept = kept & ((own < 0) | (id != own_id))
+        tl.store(out + own_count, own_id, mask=own >= 0)
+        own_count += (own >= 0).to(tl.int32)
+    hashed = (id.to(tl.uint32) * _HASH).to(tl.int32, bitcast=True) ^ _TOP
+    ordered = sort_rows(tl.where(kept, hashed, _NONE), ROWS, SLOTS)
+    scratch = sorted_ptr + row * SLOTS + slot
+    tl.store(scratch, ordered, mask=inside)
+    tl.debug_barrier()
+    before = tl.load(scratch - 1, mask=(slot > 0) & inside, other=_NONE)
+    single = (ordered != _NONE) & ((slot == 0) | (ordered != before))
+    position = tl.cumsum(single.to(tl.int32), 1) - 1
+    chosen = single & (position < WIDTH)
+    id = ((ordered ^ _TOP).to(tl.uint32, bitcast=True) * _BACK).to(tl.int32, bitcast=True)
+    tl.store(out + own_count + position, id, mask=chosen)
+    count = own_count + tl.sum(chosen.to(tl.int32), axis=1, keep_dims=True)
+    tl.store(counts_ptr + row, count, mask=inside)

@@ -1,0 +1,51 @@
+"""New rows of entries from the ids of a round, and how many of the first k were not in the old row.
+
+An id that was not in the old row is NEW. One that was stays NEW only if it was NEW and stood behind the first HUBS: it
+has not been a hub yet. A program takes ROWS points.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit(do_not_specialize=["first", "rows", "k"])
+def mark_kernel(
+    # inputs
+    order_ptr,
+    old_ptr,
+    ids_ptr,
+    # outputs: int32 [n][SIZE], [row]
+    new_ptr,
+    changed_ptr,
+    # shapes
+    first,
+    rows,
+    k,
+    # constants
+    SIZE: tl.constexpr,
+    HUBS: tl.constexpr,
+    PADDED: tl.constexpr,
+    ROWS: tl.constexpr,
+    NEW: tl.constexpr,
+    ID: tl.constexpr,
+):
+    """Rows of entries, and how many are new among their first k."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    present = row < rows
+    point = tl.load(order_ptr + first + row, mask=present, other=0)
+    columns = tl.arange(0, PADDED)[None, :]
+    inside = (columns < SIZE) & present
+    ids = tl.load(ids_ptr + row * SIZE + columns, mask=inside, other=-1)
+    known = tl.zeros([ROWS, PADDED], tl.int1)
+    still = tl.zeros([ROWS, PADDED], tl.int1)
+    for column in tl.range(SIZE):
+        old = tl.load(old_ptr + point * SIZE + column, mask=present, other=-1)
+        same = (ids == (old & ID)) & (old >= 0)
+        known = known | same
+        still = still | (same & ((old & NEW) != 0) & (column >= HUBS))
+    entry = tl.where(known & (still == 0), ids, ids | NEW)
+    tl.store(new_ptr + point * SIZE + columns, tl.where(ids >= 0, entry, -1), mask=inside)
+    fresh = (ids >= 0) & (known == 0) & (columns < k)
+    tl.store(changed_ptr + row, tl.sum(fresh.to(tl.int32), axis=1, keep_dims=True), mask=present)

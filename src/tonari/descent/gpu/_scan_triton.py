@@ -1,0 +1,116 @@
+"""Points against the members of clusters near them, on matrix units; of each pair (point, cluster) the best BEST stay.
+
+    program    QUERIES points that have one cluster among their near ones, against tiles of MEMBERS of its members, all
+               gathered by number
+    score      query term + member term - 2 <q, x>, at least 0, as a float32 whose bits ascend as integers do; the
+               lowest 11 of them give way to the number of the member among those compared
+    state      the two least of each column over all tiles; then BEST times the least of each row
+
+Members whose scores differ by less than 2**-12 of themselves may change places; of those that share a column the two
+best stay. Lists are put in exact order later, and longer than what is asked for.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+_NUMBERS = tl.constexpr((1 << 11) - 1)
+_SCORES = tl.constexpr(-(1 << 11))
+_LAST = tl.constexpr(0x7FFFFFFF)
+
+
+@triton.jit
+def member_range(bounds_ptr, cluster, at, limit):
+    """Places [begin, end) in the order of clusters that are compared: all members, or `limit` of them around `at`."""
+    begin = tl.load(bounds_ptr + cluster)
+    end = tl.load(bounds_ptr + cluster + 1)
+    begin = tl.maximum(begin, tl.minimum(at - limit // 2, end - limit))
+    return begin, tl.minimum(end, begin + limit)
+
+
+@triton.jit(do_not_specialize=["clusters", "probes", "first", "limit", "boundary", "halvings"])
+def scan_kernel(
+    # inputs
+    rows_ptr,
+    query_terms_ptr,
+    member_terms_ptr,
+    order_ptr,
+    bounds_ptr,
+    pairs_ptr,
+    pair_bounds_ptr,
+    tile_bounds_ptr,
+    # outputs: [pair][BEST]
+    scores_ptr,
+    ids_ptr,
+    # shapes
+    clusters,
+    probes,
+    first,
+    limit,
+    boundary,
+    halvings,
+    # constants
+    D: tl.constexpr,
+    STEP: tl.constexpr,
+    QUERIES: tl.constexpr,
+    MEMBERS: tl.constexpr,
+    BEST: tl.constexpr,
+    ACROSS: tl.constexpr,
+):
+    """The best members of each pair; `pairs` are numbered by query, then by probe."""
+    program = tl.program_id(0)
+    if program < tl.load(tile_bounds_ptr + clusters):
+        cluster = tl.full([], 0, tl.int32)
+        beyond = cluster + clusters
+        for _ in tl.range(halvings):
+            middle = (cluster + beyond) // 2
+            right = tl.load(tile_bounds_ptr + middle) <= program
+            cluster = tl.where(right, middle, cluster)
+            beyond = tl.where(right, beyond, middle)
+        begin = tl.load(pair_bounds_ptr + cluster) + (program - tl.load(tile_bounds_ptr + cluster)) * QUERIES
+        end = tl.load(pair_bounds_ptr + cluster + 1)
+        slots = begin + tl.arange(0, QUERIES)
+        wanted = slots < end
+        pair = tl.load(pairs_ptr + slots, mask=wanted, other=0)
+        places = first + pair // probes
+        query = tl.load(order_ptr + places)
+        query_terms = tl.load(query_terms_ptr + query)
+        steps = tl.arange(0, STEP)
+        query_rows = rows_ptr + query[:, None] * D + steps[None, :]
+        # A window of a very large cluster lies around these points, if they are members.
+        low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(wanted, places, 1 << 30)), limit)
+        least = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
+        second = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
+        columns = tl.arange(0, MEMBERS)
+        for at in tl.range(low, high, MEMBERS):
+            inside = at + columns < high
+            member = tl.load(order_ptr + at + columns, mask=inside, other=0)
+            member_rows = rows_ptr + member[:, None] * D + steps[None, :]
+            product = tl.zeros([QUERIES, MEMBERS], tl.float32)
+            for column in tl.range(0, D, STEP):
+                q = tl.load(query_rows + column)
+                x = tl.load(member_rows + column)
+                product = tl.dot(q, tl.trans(x), product)
+            terms = tl.load(member_terms_ptr + member)
+            score = tl.maximum(query_terms[:, None] + terms[None, :] - 2.0 * product, 0.0)
+            allowed = inside[None, :] & (member[None, :] != query[:, None])
+            if ACROSS:
+                allowed = allowed & ((member < boundary)[None, :] != (query < boundary)[:, None])
+            number = (at - low).to(tl.int32) + columns
+            bits = score.to(tl.int32, bitcast=True) & _SCORES
+            key = tl.where(allowed, bits | number[None, :], _LAST)
+            second = tl.minimum(second, tl.maximum(least, key))
+            least = tl.minimum(least, key)
+        out = pair.to(tl.int64) * BEST
+        for best in tl.range(BEST):
+            key = tl.min(least, axis=1)
+            taken = least == key[:, None]
+            least = tl.where(taken, second, least)
+            second = tl.where(taken, _LAST, second)
+            found = (key != _LAST) & wanted
+            number = key & _NUMBERS
+            member = tl.load(order_ptr + low + number, mask=found, other=-1)
+            tl.store(ids_ptr + out + best, member.to(tl.int32), mask=wanted)
+            score = tl.where(found, key.to(tl.float32, bitcast=True), float("inf"))
+            tl.store(scores_ptr + out + best, score, mask=wanted)

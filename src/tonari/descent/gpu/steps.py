@@ -1,0 +1,98 @@
+"""NN-Descent's steps on one CUDA device, as ``descent/steps.py`` states them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from tonari import arrays
+from tonari.descent.gpu.clusters import Clusters, find_clusters
+from tonari.descent.gpu.form import form_of
+from tonari.descent.gpu.nearest import nearest
+from tonari.descent.gpu.rounds import round_of
+from tonari.descent.gpu.scan import scan
+from tonari.descent.lists import MISSING, NEW, random_entries
+from tonari.descent.steps import Round
+from tonari.exact.gpu.own import without_own
+from tonari.exact.gpu.places import on
+from tonari.metrics import get_metric
+from tonari.planning_descent import DescentPlan
+from tonari.results import Neighbors
+
+
+class GpuSteps:
+    """Steps for points on a device.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked, its values not looked at
+    plan : DescentPlan
+
+    Raises
+    ------
+    ValueError
+        A point has a NaN or an infinite value, or one that the metric does not take.
+    """
+
+    def __init__(self, points: Any, plan: DescentPlan) -> None:
+        self.points, self.plan = points, plan
+        nonnegative = get_metric(plan.metric).nonnegative
+        low, high = torch.aminmax(points)
+        most = min(arrays.LARGEST_FLOAT64, _largest(points.dtype))
+        if not bool((high <= most) & (low >= (0 if nonnegative else -most))):
+            arrays.check_values(points, "points", first=0, nonnegative=nonnegative)
+        self._order: Any = None
+
+    def start(self, kind: str) -> Any:
+        plan = self.plan
+        if kind == "random":
+            return torch.from_numpy(random_entries(plan.n, plan.list_size, plan.seed)).to(self.points.device)
+        return self._scan(plan.probes, plan.list_size, None)
+
+    def seeds(self, boundary: int, size: int) -> Any:
+        return self._scan(self.plan.probes, size, boundary)
+
+    def _scan(self, probes: int, size: int, boundary: int | None) -> Any:
+        with on(self.points.device):
+            form = form_of(self.points, self.plan.metric)
+            clusters = self._clusters(form.rows, probes)
+            self._order = clusters.order
+            return scan(form, clusters, size, self.plan.block, boundary=boundary)
+
+    def _clusters(self, rows: Any, probes: int) -> Clusters:
+        plan = self.plan
+        return find_clusters(rows, plan.clusters, probes, plan.training, plan.sweeps, plan.seed, plan.metric)
+
+    def entries_of(self, indices: Any, *, new: bool) -> Any:
+        ids = torch.as_tensor(indices, device=self.points.device).to(torch.int32)
+        return torch.where(ids < 0, MISSING, ids | NEW if new else ids)
+
+    def beside(self, first: Any, second: Any) -> Any:
+        size = self.plan.list_size
+        both = torch.cat([first, second], 1)[:, :size]
+        room = torch.full((len(both), size - both.shape[1]), MISSING, dtype=torch.int32, device=both.device)
+        return torch.cat([both, room], 1)
+
+    def round(self, entries: Any, boundary: int | None = None) -> Round:
+        with on(self.points.device):
+            order = self._order
+            if order is None:
+                order = torch.arange(len(entries), device=entries.device)
+            return round_of(self.points, entries, order, self.plan, boundary)
+
+    def exact(self, rows: Any, k: int) -> Neighbors:
+        at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
+        with on(self.points.device):
+            found = nearest(self.points[at], self.points, min(k + 1, self.plan.n), self.plan.metric)
+        return without_own(found, at, k)
+
+    def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
+        at = torch.from_numpy(np.asarray(rows)).to(found.indices.device)
+        return Neighbors(*(part[at].cpu().numpy() for part in found))
+
+
+def _largest(dtype: Any) -> float:
+    """The largest finite value of a dtype."""
+    return float(torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max + 1)

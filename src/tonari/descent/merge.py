@@ -1,0 +1,266 @@
+"""Two graphs into one (GGM, wang2021 section 5): each point keeps its neighbours and meets points of the other side.
+
+Where one side is small every point is compared with all of the other side, exactly. Else lists are those of the graphs,
+filled up with points of the other side, and rounds of NN-Descent follow in which only points of different sides meet.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tonari import arrays
+from tonari.costs import brute_seconds
+from tonari.descent.approximate import beside_rows
+from tonari.descent.report import DescentReport
+from tonari.descent.run import Measure, build, report_of
+from tonari.engines import Engine, engine_for
+from tonari.graph import KNNGraph
+from tonari.planning_descent import DescentPlan
+from tonari.progress import ProgressLike
+from tonari.results import Neighbors, merge_neighbors
+
+if TYPE_CHECKING:
+    from tonari.planning import Plan
+    from tonari.planning_gpu import GpuPlan
+
+_SHARE = 0.5  # of the seconds of a whole graph, for one that is merged
+_EXACT = ("exact", "kdtree")
+
+
+def merge(
+    graph_a: KNNGraph,
+    graph_b: KNNGraph,
+    points_a: Any,
+    points_b: Any,
+    *,
+    recall: float = 0.99,
+    seed: int = 0,
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+) -> KNNGraph:
+    """Join the graphs of two sets of points into the graph of both.
+
+    Parameters
+    ----------
+    graph_a, graph_b : KNNGraph
+        Of the same metric, k and include_self; exact or approximate.
+    points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
+        Those that the graphs are of, of the same dtype, both in host memory or both on one device.
+    recall : float
+        Of the points of either side, as for :func:`tonari.knn_graph`: neighbours that the two graphs miss on their own
+        sides are not looked for.
+    seed : int
+    device, threads, memory, progress
+        As for :func:`tonari.knn_graph`. A copy of all points comes on top of the memory.
+
+    Returns
+    -------
+    KNNGraph of n_a + n_b points
+        Points of b have their number plus n_a. Arrays as and where points_a is. Two exact graphs of which one is small
+        give an exact one; else `report` tells the recall that was measured, of the side where it is less.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What :func:`tonari.knn_graph` refuses; graphs or points that do not fit together.
+
+    Warns
+    -----
+    UserWarning
+        The recall was not reached.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> line = np.array([[0.0], [1.0], [3.0], [7.0]], dtype=np.float32)
+    >>> left, right = tonari.knn_graph(line[:2], k=1), tonari.knn_graph(line[2:], k=1)
+    >>> tonari.merge(left, right, line[:2], line[2:]).indices.ravel().tolist()
+    [1, 0, 1, 2]
+    """
+    for name in ("metric", "k", "include_self"):
+        ours, theirs = getattr(graph_a, name), getattr(graph_b, name)
+        if ours != theirs:
+            raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
+    sides = _Sides(graph_a, points_a, points_b, device)
+    own = sides.own(graph_a, sides.a, "a"), sides.own(graph_b, sides.b, "b")
+    if sides.k == 0:
+        return sides.graph(sides.engine.no_others(sides.both, sides.metric), "exact")
+    plan = sides.plan(recall, seed, threads, memory)
+    crossing = _Crossing(sides, threads, memory)
+    if crossing.seconds > _SHARE * plan.seconds:
+        return sides.graph(*_descended(sides, own, plan, progress))
+    both_exact = graph_a.method in _EXACT and graph_b.method in _EXACT
+    return sides.graph(*crossing.run(own, None if both_exact else plan, progress))
+
+
+def add(
+    graph: KNNGraph,
+    points: Any,
+    new_points: Any,
+    *,
+    recall: float,
+    seed: int,
+    device: str | Sequence[str],
+    threads: int | None,
+    memory: int | str | None,
+    progress: ProgressLike,
+) -> KNNGraph:
+    """:meth:`tonari.KNNGraph.add`."""
+    from tonari.api import knn_graph  # which knows graphs, which know this
+
+    given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
+    sides = _Sides(graph, points, new_points, device)
+    metric, exact = graph.metric, graph.method in _EXACT
+    if len(sides.b) > graph.k:
+        asked = {"method": "exact"} if exact else {"recall": recall, "seed": seed}
+        new = knn_graph(new_points, graph.k, metric=metric, include_self=graph.include_self, **asked, **given)
+        return merge(graph, new, points, new_points, recall=recall, seed=seed, **given)
+    own = sides.own(graph, sides.a, "a")
+    among = sides.engine.no_others(sides.b, metric)
+    if len(sides.b) > 1:
+        among = sides.own(knn_graph(new_points, len(sides.b) - 1, metric=metric, **given), sides.b, "b")
+    plan = None if exact else sides.plan(recall, seed, threads, memory)
+    return sides.graph(*_Crossing(sides, threads, memory).run((own, among), plan, progress))
+
+
+class _Sides:
+    """The two sets of points, checked, and where the work is done.
+
+    Parameters
+    ----------
+    graph : KNNGraph
+        Of one of them, and what the joined one is to be like.
+    points_a, points_b : arrays
+    device : as for the verbs
+    """
+
+    def __init__(self, graph: KNNGraph, points_a: Any, points_b: Any, device: str | Sequence[str]) -> None:
+        self.engine: Engine = engine_for(device, points_a=points_a, points_b=points_b)
+        self.metric, self.include_self = graph.metric, graph.include_self
+        self.k = graph.k - graph.include_self
+        self.a, self.b = (
+            self.engine.rows(points, name, self.metric)
+            for points, name in ((points_a, "points_a"), (points_b, "points_b"))
+        )
+        self._side = arrays.side_of(points_a, "points_a")
+        if isinstance(self.a, np.ndarray) != isinstance(self.b, np.ndarray):
+            raise ValueError("points_a and points_b must lie together, both in host memory or both on one device")
+        shapes = tuple(self.a.shape), tuple(self.b.shape)
+        dtypes = arrays.name_of_dtype(self.a), arrays.name_of_dtype(self.b)
+        if shapes[0][1] != shapes[1][1] or dtypes[0] != dtypes[1]:
+            raise ValueError(
+                f"points_a is {dtypes[0]} of shape {shapes[0]}, points_b {dtypes[1]} of shape {shapes[1]}: they must "
+                "have the same dtype and number of columns"
+            )
+
+    @functools.cached_property
+    def both(self) -> Any:
+        """All points, a's first."""
+        return _one_after_the_other(self.a, self.b)
+
+    def own(self, graph: KNNGraph, rows: Any, name: str) -> Neighbors:
+        """The lists of a graph without self, beside the rows."""
+        if graph.n != len(rows):
+            raise ValueError(
+                f"graph_{name} has {graph.n} rows, points_{name} {len(rows)}: they must be the same points"
+            )
+        value = "float64" if arrays.name_of_dtype(rows) == "float64" else "float32"
+        if arrays.name_of_dtype(graph.distances) != value:
+            held = arrays.name_of_dtype(graph.distances)
+            raise ValueError(f"graph_{name} has distances in {held}, but those of points_{name} are in {value}")
+        first = int(graph.include_self)
+        if isinstance(rows, np.ndarray):
+            graph = graph.to_numpy()
+            return Neighbors(graph.distances[:, first:], graph.indices[:, first:])
+        lists = (self.engine.beside_steps(part) for part in (graph.distances, graph.indices))
+        return Neighbors(*(part[:, first:] for part in lists))
+
+    def plan(self, recall: float, seed: int, threads: int | None, memory: int | str | None) -> DescentPlan:
+        """The plan of NN-Descent for both."""
+        asked: dict[str, Any] = {"recall": recall, "seed": seed, "threads": threads, "memory": memory}
+        return self.engine.plan_descent(self.both, self.k, self.metric, start="graph", **asked)
+
+    def graph(
+        self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
+    ) -> KNNGraph:
+        """The joined graph, as and where points_a is."""
+        if self.include_self:
+            found = self.engine.with_self(found, self.both, self.metric)
+        if self._side.place is not None:
+            found = Neighbors(*(arrays.hand_back(part, self._side) for part in found))
+        return KNNGraph(
+            found.indices, found.distances, self.metric, method, self.include_self, seed=seed, report=report
+        )
+
+
+_Made = tuple[Neighbors, str, int | None, DescentReport | None]
+
+
+class _Crossing:
+    """Every point among all of the other side, by brute force.
+
+    Parameters
+    ----------
+    sides : _Sides
+    threads, memory
+        As for the verbs.
+
+    Attributes
+    ----------
+    seconds : float
+        Rough expectation.
+    """
+
+    def __init__(self, sides: _Sides, threads: int | None, memory: int | str | None) -> None:
+        self._sides = sides
+        given: dict[str, Any] = {"method": "exact", "threads": threads, "memory": memory}
+
+        def plan(queries: Any, points: Any) -> Plan | GpuPlan:
+            k = min(sides.k, len(points))
+            made: Plan | GpuPlan = sides.engine.plan(points, queries, k, sides.metric, **given)
+            return made
+
+        self._plans = plan(sides.a, sides.b), plan(sides.b, sides.a)
+        self.seconds = sum(brute_seconds(made, made.m) for made in self._plans)
+
+    def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None, progress: ProgressLike) -> _Made:
+        """The joined lists; with the report of a sample where there is a plan for one."""
+        started, sides = time.perf_counter(), self._sides
+        engine, k, metric, shifts = sides.engine, sides.k, sides.metric, (0, len(sides.a))
+        from_b = engine.search_once(sides.a, sides.b, self._plans[0], progress=progress)
+        from_a = engine.search_once(sides.b, sides.a, self._plans[1], progress=progress)
+        of_a = merge_neighbors([own[0], from_b], shifts, k=k, metric=metric)
+        of_b = merge_neighbors([from_a, own[1]], shifts, k=k, metric=metric)
+        found = Neighbors(*(_one_after_the_other(*parts) for parts in zip(of_a, of_b, strict=True)))
+        if measured is None:
+            return found, "exact", None, None
+        estimate = Measure(engine.steps(sides.both, measured), measured, len(sides.a))(found)
+        report = report_of(measured, estimate, [], time.perf_counter() - started)
+        return found, measured.method, measured.seed, report
+
+
+def _descended(sides: _Sides, own: tuple[Neighbors, Neighbors], plan: DescentPlan, progress: ProgressLike) -> _Made:
+    """The joined lists by rounds in which sides meet."""
+    boundary = len(sides.a)
+    ids = _one_after_the_other(own[0].indices, own[1].indices + (own[1].indices >= 0) * boundary)
+    steps = sides.engine.steps(sides.both, plan)
+    kept = steps.entries_of(sides.engine.beside_steps(ids), new=False)
+    seeds = steps.seeds(boundary, plan.list_size - sides.k)
+    found, report = build(steps, plan, progress, steps.beside(kept, seeds), boundary)
+    return beside_rows(found, sides.both), plan.method, plan.seed, report
+
+
+def _one_after_the_other(first: Any, second: Any) -> Any:
+    """Two arrays, or two tensors of one device, in one."""
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    import torch
+
+    return torch.cat([first, second])

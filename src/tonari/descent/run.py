@@ -1,0 +1,163 @@
+"""The run: rounds until a sample of the rows says that the recall is there, or that more rounds are of no use."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import logging
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tonari.descent.report import DescentReport, RoundReport
+from tonari.progress import Progress, ProgressLike
+from tonari.quality import Recall, neighbors_recall
+from tonari.results import Neighbors
+
+if TYPE_CHECKING:
+    from tonari.descent.steps import Round, Steps
+    from tonari.planning_descent import DescentPlan
+
+logger = logging.getLogger("tonari")
+
+_STILL = 1e-3  # of all neighbours changed (of the smaller side, where two are merged) is standstill,
+_STILL_ROUNDS = 2  # if so many rounds in a row changed no more
+
+
+def build(
+    steps: Steps,
+    plan: DescentPlan,
+    progress: ProgressLike = None,
+    entries: Any = None,
+    boundary: int | None = None,
+) -> tuple[Neighbors, DescentReport]:
+    """A graph by rounds of NN-Descent.
+
+    Parameters
+    ----------
+    steps : Steps
+        Of a device, for the points.
+    plan : DescentPlan
+        What the steps were made with.
+    progress : None, bool or callable(done, total)
+        Counts rows, in the start and in every round; the total is that of all rounds that the plan allows, and what was
+        not needed counts as done at the end.
+    entries : int32 of shape (n, list_size), optional
+        Where to begin; default: where the plan says.
+    boundary : int, optional
+        Only points on different sides of this row number meet: to merge two graphs. Recall is that of the worse side.
+
+    Returns
+    -------
+    Neighbors of shape (n, k), DescentReport
+        Beside the points; no entry is missing. Distances are those of exact search.
+
+    Warns
+    -----
+    UserWarning
+        The recall that the plan asks for was not reached.
+    """
+    started = time.perf_counter()
+    measure = Measure(steps, plan, boundary)
+    least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
+    done: list[RoundReport] = []
+    starts = entries is None
+    with Progress(
+        progress, total=plan.n * (plan.rounds + starts), seconds=plan.seconds, label="neighbours", unit="row"
+    ) as shown:
+        if starts:
+            entries = steps.start(plan.start)
+            shown.add(plan.n)
+        while True:
+            made = steps.round(entries, boundary)
+            estimate = measure(made.found)
+            done.append(RoundReport(made.phi, made.changed))
+            shown.add(plan.n)
+            _log(made, estimate, len(done))
+            if estimate.low >= plan.recall or _stands_still(done, least) or len(done) >= plan.rounds:
+                break
+            entries = made.entries
+            del made  # so that its lists are not held during the next round
+        if _fill(made.found, steps, plan.k):
+            estimate = measure(made.found)
+        shown.add(shown.total - shown.done)
+    report = report_of(plan, estimate, done, time.perf_counter() - started)
+    return made.found, report
+
+
+class Measure:
+    """The recall of an answer, always on the same rows, whose true neighbours are searched once.
+
+    Parameters
+    ----------
+    steps : Steps
+    plan : DescentPlan
+    boundary : int, optional
+        Rows on either side of it are measured apart, and the worse side is what counts: of a small side all rows could
+        be wrong, and the whole would hardly show it.
+    """
+
+    def __init__(self, steps: Steps, plan: DescentPlan, boundary: int | None = None) -> None:
+        self._steps, self._plan = steps, plan
+        rng = np.random.default_rng(plan.seed)
+        ends = [0, plan.n] if boundary is None else [0, boundary, plan.n]
+        self._sides = [
+            (end - begin, begin + np.sort(rng.choice(end - begin, min(plan.sample, end - begin), replace=False)))
+            for begin, end in itertools.pairwise(ends)
+        ]
+        self.rows = np.concatenate([rows for _, rows in self._sides]).astype(np.int64)
+        self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
+
+    def __call__(self, found: Neighbors) -> Recall:
+        listed, begin, measured = self._steps.of_rows(found, self.rows), 0, []
+        for size, rows in self._sides:
+            here = slice(begin, begin + len(rows))
+            pair = (Neighbors(*(part[here] for part in both)) for both in (listed, self._truth))
+            measured.append(neighbors_recall(*pair, metric=self._plan.metric, population=size))
+            begin += len(rows)
+        return min(measured, key=lambda recall: recall.low)
+
+
+def report_of(plan: DescentPlan, estimate: Recall, done: list[RoundReport], seconds: float) -> DescentReport:
+    """The report of a run; a warning where it did not reach what the plan asks for."""
+    report = DescentReport(plan.recall, estimate, estimate.low >= plan.recall, plan.start, tuple(done), seconds)
+    if not report.reached:
+        warnings.warn(
+            f"{report}; for more: more probes (now {plan.probes}), hubs (now {plan.hubs}) or, to be surer, sample (now "
+            f"{plan.sample}), through tonari.plan(..., method='nn-descent'), or method='exact'",
+            stacklevel=_callers_level(),
+        )
+    return report
+
+
+def _callers_level() -> int:
+    """How far up the stack, counted from who asks, the caller of the library is: where a warning should point."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals["__name__"].partition(".")[0] == "tonari":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _stands_still(done: list[RoundReport], least: float) -> bool:
+    last = done[-_STILL_ROUNDS:]
+    return len(last) == _STILL_ROUNDS and all(made.changed < least for made in last)
+
+
+def _fill(found: Neighbors, steps: Steps, k: int) -> int:
+    """Rows that miss a neighbour are searched by brute force; how many there were."""
+    short = found.indices[:, -1] < 0
+    if not short.any():
+        return 0
+    rows = np.flatnonzero(short if isinstance(short, np.ndarray) else short.cpu().numpy())
+    true = steps.exact(rows, k)
+    found.distances[rows], found.indices[rows] = true.distances, true.indices
+    return len(rows)
+
+
+def _log(made: Round, estimate: Recall, number: int) -> None:
+    logger.info(
+        "round %d: %d neighbours changed, phi %.8g, recall %.5g (%.5g to %.5g)",
+        *(number, made.changed, made.phi, estimate.by_distance, estimate.low, estimate.high),
+    )

@@ -1,0 +1,249 @@
+"""NN-Descent on CUDA, step by step, against the plain one; without a card in Triton's interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import checks
+import numpy as np
+import pytest
+from gpu_checks import GB
+from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
+
+from tonari.descent.lists import ID, MISSING, NEW, random_entries
+from tonari.descent.reference import ReferenceSteps
+from tonari.metrics import METRICS
+from tonari.planning_descent import DescentPlan, plan_descent
+from tonari.reference import brute
+
+if HAS_TORCH:
+    import torch
+
+    from tonari.descent.gpu import clusters, steps
+    from tonari.descent.gpu.clusters import find_clusters
+    from tonari.descent.gpu.form import form_of
+    from tonari.descent.gpu.reverse import reverse_of
+    from tonari.descent.gpu.scan import scan
+    from tonari.descent.gpu.steps import GpuSteps
+    from tonari.results import Neighbors
+
+Array = np.ndarray[Any, Any]
+pytestmark = needs_torch
+DEVICE = "cuda:0" if HAS_CUDA else "cpu"
+MANY = 400 if HAS_CUDA else 40  # points: the interpreter takes a second for each few dozen
+
+
+def plain_nearest(queries: Any, points: Any, k: int, metric: str) -> Neighbors:
+    found = brute(queries.numpy(), points.numpy(), k, metric)
+    return Neighbors(torch.from_numpy(found.distances), torch.from_numpy(found.indices))
+
+
+@pytest.fixture(autouse=True)
+def _plain_stand_in_for_the_exact_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which has tests of its own, and takes the interpreter minutes."""
+    if not HAS_CUDA:
+        monkeypatch.setattr(clusters, "nearest", plain_nearest)
+        monkeypatch.setattr(steps, "nearest", plain_nearest)
+
+
+def plan_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> DescentPlan:
+    n, d = points.shape
+    return plan_descent(n, d, k, dtype=points.dtype, metric=metric, devices=(DEVICE,), free_bytes=8 * GB, **choices)
+
+
+def steps_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> tuple[GpuSteps, ReferenceSteps]:
+    plan = plan_for(points, k, metric, **choices)
+    return GpuSteps(torch.from_numpy(points).to(DEVICE), plan), ReferenceSteps(points, plan)
+
+
+def check_rounds(
+    points: Array, k: int, metric: str = "euclidean", *, rounds: int = 2, boundary: int | None = None, **choices: Any
+) -> None:
+    """Rounds from a random start, bit for bit."""
+    on_card, plain = steps_for(points, k, metric, **choices)
+    entries, expected = on_card.start("random"), plain.start("random")
+    for _ in range(rounds):
+        made, wanted = on_card.round(entries, boundary), plain.round(expected, boundary)
+        entries, expected = made.entries, wanted.entries
+        np.testing.assert_array_equal(entries.cpu().numpy(), expected)
+        np.testing.assert_array_equal(made.found.indices.cpu().numpy(), wanted.found.indices)
+        assert made.found.distances.cpu().numpy().tobytes() == wanted.found.distances.tobytes()
+        assert made.changed == wanted.changed
+        assert made.phi == pytest.approx(wanted.phi, rel=1e-12)
+
+
+def values_for(metric: str, n: int, d: int, seed: int = 0) -> Array:
+    rows = checks.gaussian(n, d, seed)
+    return np.abs(rows) if metric == "chi2" else rows
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_rounds_of_every_metric(metric: str) -> None:
+    check_rounds(values_for(metric, MANY, 9), 5, metric, list_size=8, hubs=4, reverse=3, breadth=6, width=16)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "uint8", "int8"])
+def test_rounds_of_every_dtype(dtype: str) -> None:
+    rows = checks.gaussian(MANY, 6) * (1 if dtype.startswith("float") else 30)
+    check_rounds(
+        np.abs(rows).astype(dtype) if dtype == "uint8" else rows.astype(dtype), 4, list_size=8, hubs=4, breadth=8
+    )
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (7, 6), (33, 10)])
+def test_rounds_of_few_points(n: int, k: int) -> None:
+    check_rounds(checks.gaussian(n, 3), k)
+
+
+@pytest.mark.parametrize("choices", [
+    {"hubs": 3, "reverse": 2, "breadth": 5, "width": 7},
+    {"hubs": 1, "reverse": 0, "breadth": 1, "width": 1},
+    {"list_size": 20, "hubs": 20, "breadth": 20},
+    {"list_size": 5, "hubs": 5, "reverse": 30},
+])  # fmt: skip
+def test_rounds_of_other_shapes(choices: dict[str, int]) -> None:
+    check_rounds(checks.gaussian(MANY, 4), 5, **choices)
+
+
+@pytest.mark.parametrize("points", [
+    np.zeros((30, 3), np.float32),
+    np.repeat(checks.gaussian(4, 3), 10, axis=0),
+    np.concatenate([checks.gaussian(20, 2), checks.gaussian(20, 2, 1) * 1e-3 + 1e6]).astype(np.float32),
+    np.arange(40, dtype=np.float32)[:, None],
+], ids=["all equal", "copies", "far apart", "a line"])  # fmt: skip
+def test_rounds_of_degenerate_points(points: Array) -> None:
+    check_rounds(points, 7, list_size=10)
+
+
+def test_rounds_across_a_boundary() -> None:
+    points = checks.gaussian(50, 4)
+    check_rounds(points, 5, boundary=30, list_size=10)
+    on_card, _ = steps_for(points, 5, list_size=10)
+    nobody = torch.full((50, on_card.plan.list_size), MISSING, dtype=torch.int32, device=DEVICE)
+    made = on_card.round(on_card.beside(on_card.seeds(30, 6), nobody), 30)
+    ids = made.found.indices.cpu().numpy()
+    sides = (ids < 30) == (np.arange(50) < 30)[:, None]
+    assert (ids >= 0).any()
+    assert not sides[ids >= 0].any()
+
+
+def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tonari.descent.gpu import reverse
+
+    points = checks.gaussian(MANY, 5)
+    on_card, _ = steps_for(points, 6, list_size=8)
+    few, _ = steps_for(points, 6, list_size=8, block=17)
+    entries = on_card.start("clusters")
+    whole = on_card.round(entries)
+    monkeypatch.setattr(reverse, "_SORTED", 3 * MANY)
+    few._order = torch.from_numpy(np.random.default_rng(0).permutation(MANY)).to(DEVICE)
+    parts = few.round(entries)
+    assert torch.equal(whole.entries, parts.entries)
+    assert torch.equal(whole.found.distances, parts.found.distances)
+    assert (whole.changed, whole.phi) == (parts.changed, parts.phi)
+
+
+def test_reverse_neighbours_come_by_rank_and_number() -> None:
+    entries = np.array([[1 | NEW, 2], [2, MISSING], [1, 0 | NEW], [1 | NEW, 2 | NEW]], np.int32)
+    found = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 3).cpu().numpy()
+    expected = [[2 | NEW, -1, -1], [0 | NEW, 2, 3 | NEW], [1, 0, 3 | NEW], [-1, -1, -1]]
+    assert found.tolist() == expected
+    assert reverse_of(torch.from_numpy(entries).to(DEVICE), 1, 1).cpu().numpy().tolist() == [[-1], [0 | NEW], [1], [-1]]
+
+
+def check_lists(entries: Array, n: int) -> Array:
+    """No row with itself, twice the same or an id that is not there; the ids."""
+    present = entries >= 0
+    ids = np.where(present, entries & ID, -1)
+    assert (entries[present] & NEW != 0).all()
+    assert (ids < n).all()
+    assert not (ids == np.arange(n)[:, None]).any()
+    for row in ids:
+        listed = row[row >= 0]
+        assert len(set(listed.tolist())) == len(listed)
+    return ids
+
+
+def recall_of(ids: Array, points: Array, k: int, metric: str) -> float:
+    truth = brute(points, points, k, metric, self_ids=np.arange(len(points))).indices
+    return float((ids[:, :, None] == truth[:, None, :]).any(axis=1).mean())
+
+
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "cosine", "correlation", "inner_product", "l1", "chi2"] if HAS_CUDA else ["inner_product"]
+)
+def test_the_start_finds_most_neighbours(metric: str) -> None:
+    n, groups = (700, 12) if HAS_CUDA else (90, 3)
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(groups, 10))[rng.integers(groups, size=n)] + 0.3 * rng.normal(size=(n, 10))
+    points = (np.abs(points) if metric == "chi2" else points).astype(np.float32)
+    on_card, _ = steps_for(points, 5, metric, clusters=groups, probes=groups // 3, training=8, sweeps=1)
+    ids = check_lists(on_card.start("clusters").cpu().numpy(), n)
+    assert recall_of(ids, points, 5, metric) > (0.5 if metric == "inner_product" else 0.85)
+
+
+@pytest.mark.parametrize(
+    ("n", "clusters"), [(2, 1), (65, 1), (65, 65), *([(700, 1), (700, 700), (3000, 2)] if HAS_CUDA else [])]
+)
+def test_the_start_of_any_number_of_clusters(n: int, clusters: int) -> None:
+    points = checks.gaussian(n, 4)
+    form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
+    found = find_clusters(form.rows, clusters, 3, 8, 1, 0, "euclidean")
+    assert sorted(found.order.cpu().tolist()) == list(range(n))
+    bounds = found.bounds.cpu().tolist()
+    assert (bounds[0], bounds[-1]) == (0, n)
+    ids = check_lists(scan(form, found, 8, 500).cpu().numpy(), n)
+    if clusters == 1 and n <= 700:  # all points meet
+        k = min(n - 1, 8)
+        assert recall_of(ids[:, :k], points, k, "euclidean") > 0.95
+
+
+def test_the_start_of_equal_points_is_bounded_and_full() -> None:
+    n = 3000 if HAS_CUDA else 120
+    on_card, _ = steps_for(np.ones((n, 3), np.float32), 5, clusters=n // 60, sweeps=1, training=4)
+    ids = check_lists(on_card.start("clusters").cpu().numpy(), n)
+    assert (ids >= 0).sum(axis=1).min() >= 5
+
+
+def test_seeds_lie_across() -> None:
+    n = 400 if HAS_CUDA else 60
+    points = checks.gaussian(n, 5)
+    on_card, _ = steps_for(points, 5, clusters=2, training=8, sweeps=1)
+    ids = check_lists(on_card.seeds(n // 4, 8).cpu().numpy(), n)
+    sides = (ids < n // 4) == (np.arange(n) < n // 4)[:, None]
+    assert not sides[ids >= 0].any()
+    assert (ids >= 0).mean() > 0.5
+
+
+def test_exact_neighbours_of_some_rows() -> None:
+    points = np.repeat(checks.gaussian(40, 3), 2, axis=0)
+    on_card, plain = steps_for(points, 6)
+    rows = np.array([0, 5, 79])
+    found, wanted = on_card.of_rows(on_card.exact(rows, 6), np.arange(3)), plain.exact(rows, 6)
+    np.testing.assert_array_equal(found.indices, wanted.indices)
+    np.testing.assert_array_equal(found.distances, wanted.distances)
+
+
+def test_lists_side_by_side() -> None:
+    on_card, plain = steps_for(checks.gaussian(30, 2), 3, list_size=8)
+    ids = random_entries(30, 5, 1) & np.int32(ID)
+    first, wanted = on_card.entries_of(ids, new=False), plain.entries_of(ids, new=False)
+    np.testing.assert_array_equal(first.cpu().numpy(), wanted)
+    for columns in (2, 5):
+        both = on_card.beside(first, on_card.entries_of(ids[:, :columns], new=True))
+        np.testing.assert_array_equal(
+            both.cpu().numpy(), plain.beside(wanted, plain.entries_of(ids[:, :columns], new=True))
+        )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_refused(value: float) -> None:
+    points = checks.gaussian(50, 3)
+    points[31, 1] = value
+    with pytest.raises(ValueError, match="row 31 has a value that is not finite"):
+        steps_for(points, 3)
+
+
+def test_negative_values_are_refused_for_chi2() -> None:
+    with pytest.raises(ValueError, match="row 0 has a negative value"):
+        steps_for(-np.ones((5, 2), np.float32), 3, "chi2")
