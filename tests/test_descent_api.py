@@ -287,7 +287,7 @@ def test_command_graph(folder: Path) -> None:
 
 
 def test_command_graph_warns_in_one_line(folder: Path) -> None:
-    io.write("points.fbin", checks.gaussian(4000, 48))
+    io.write("points.fbin", checks.gaussian(15_000, 48))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         told = run("graph", "points.fbin", "-k", "1", "-o", "w.npz", "--method", "nn-descent", "--recall", "0.9999")

@@ -95,7 +95,7 @@ def test_exact_halves_lose_nothing() -> None:
 
 @pytest.mark.usefixtures("by_rounds")
 def test_the_seed_and_not_the_threads_decide() -> None:
-    parts = halves(checks.gaussian(1400, 20))
+    parts = halves(checks.gaussian(20_000, 20))
     made = [tonari.merge(*parts, recall=0.6, seed=seed, threads=threads) for seed, threads in ((1, 1), (1, 3), (2, 1))]
     assert_same_neighbors(lists(made[0]), lists(made[1]))
     assert (made[0].indices != made[2].indices).any()

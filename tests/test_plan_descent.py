@@ -29,7 +29,7 @@ def test_usual_choices() -> None:
     assert (plan.n, plan.m, plan.d, plan.k, plan.method) == (100_000, 100_000, 32, 10, "nn-descent")
     assert (plan.recall, plan.seed, plan.start, plan.threads) == (0.99, 0, "clusters", 2)
     assert (plan.list_size, plan.hubs, plan.reverse, plan.breadth, plan.width) == (32, 16, 16, 31, 384)
-    assert (plan.clusters, plan.probes, plan.rounds, plan.sample) == (390, 4, 12, 1000)
+    assert (plan.clusters, plan.probes, plan.rounds, plan.sample) == (781, 64, 12, 1000)
     assert (plan.device, plan.devices) == ("cpu", ())
     assert made(start="random").rounds == 24
     assert plan == made()
@@ -139,7 +139,7 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
 
 
 def test_memory_counts_lists_twice_and_the_graph() -> None:
-    one, more = made(list_size=32), made(list_size=64)
+    one, more = (made(list_size=size, start="random") for size in (32, 64))
     assert more.working_bytes - one.working_bytes >= 2 * 100_000 * 32 * 4
     assert one.output_bytes == 100_000 * 10 * 8
     assert made(dtype="float64").output_bytes == 100_000 * 10 * 12

@@ -24,7 +24,9 @@ from tonari.pool import default_threads
 RECALL, SEED = 0.99, 0  # where nobody says
 STARTS = ("clusters", "random", "graph")
 
-_CLUSTER = 256  # points of a cluster, on average
+_CLUSTER, _CLUSTER_ON_CPU = 256, 128  # points of a cluster, on average
+_MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with the centres of all
+_MET_ON_CPU = 8192  # members of clusters
 _SAMPLE = 10.0  # rows without a neighbour in a sample of just the recall: fewer than three would tell nothing
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 256 * MIB
 _TASK_ROW_BYTES = 24  # of work, for each id that a row meets
@@ -266,21 +268,26 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
     size = int(given.get("list_size", min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16)))
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
-    clusters = int(given.get("clusters", max(1, n // _CLUSTER)))
-    usual_probes = 4 if not on_cuda else 8 if recall <= 0.95 else 16
+    usual_clusters = max(1, n // _CLUSTER) if on_cuda else min(max(1, n // _CLUSTER_ON_CPU), _MOST_CLUSTERS_ON_CPU)
+    clusters = int(given.get("clusters", usual_clusters))
+    if on_cuda:  # each point has clusters of its own
+        usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
+    else:  # those of a block of points, who meet about so many
+        usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.95 else 1) * clusters // n))
     usual = {
         "list_size": size,
         "clusters": clusters,
         "probes": min(clusters, usual_probes),
-        "training": 48,
-        "sweeps": 4,
+        "training": 48 if on_cuda else 24,
+        "sweeps": 4 if on_cuda else 2,
         "hubs": min(size, 16),
         "reverse": 16,
-        "breadth": min(size, 31),  # with 16 + 16 that are asked just less than 1024 answers, which a card sorts at once
+        # With 16 + 16 that are asked these make just less than 1024 answers, which a card sorts at once.
+        "breadth": min(size, 31),
         "width": 384,
         "rounds": 24 if start == "random" else 12,
         "sample": min(n, max(4000 if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
-        "block": 64 if not on_cuda else 1 << 16,
+        "block": 1 << 16 if on_cuda else 256,
     }
     chosen = usual | {name: int(value) for name, value in given.items() if name in _NUMBERS}
     for name, most, why in (
@@ -296,24 +303,29 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
 
 
 def _packed_bytes(plan: DescentPlan) -> int:
-    """The copy of the points for products; the elementwise metrics have one in float32 too."""
-    if not plan.devices:
-        precision = "bfloat16" if plan.isa == "amx" and get_metric(plan.metric).form == "gemm" else "float32"
-        return plan.n * packed_row_bytes(plan.d, precision)
-    value = 2 if get_metric(plan.metric).form == "gemm" else 4
-    return plan.n * (-(-plan.d // 16) * 16 * value + 8)
+    """The copy of the points for products."""
+    if plan.devices:
+        return plan.n * (-(-plan.d // 32) * 32 * 2 + 8)
+    if plan.dtype in ("uint8", "int8"):
+        return plan.n * packed_row_bytes(plan.d, "int8")
+    precision = "bfloat16" if plan.isa == "amx" and get_metric(plan.metric).form == "gemm" else "float32"
+    return plan.n * packed_row_bytes(plan.d, precision)
 
 
 def _working_bytes(plan: DescentPlan) -> int:
-    """Lists before and after a round, who has whom as a hub, clusters, and what rows in work meet."""
+    """Lists before and after a round, who has whom as a hub, or before them clusters; and what rows in work meet."""
     lists = 2 * plan.n * plan.list_size * 4
     reverse = plan.n * (plan.reverse + 1) * 4
-    clusters = plan.n * 8 + plan.clusters * (plan.training + 1) * plan.d * 4 if plan.start != "random" else 0
+    if plan.devices:
+        start = plan.n * (16 + 8 * plan.probes) + plan.clusters * (plan.training + 1) * plan.d * 6
+    else:
+        start = plan.n * (plan.d * np.dtype(plan.dtype).itemsize * (1 + (plan.metric == "inner_product")) + 116)
+    begun = 0 if plan.start == "random" else start + lists // 2
     met = plan.list_size + plan.reverse + (plan.hubs + plan.reverse) * plan.breadth
-    tasks = min(plan.n, plan.block * max(1, plan.threads)) * met * _TASK_ROW_BYTES
+    tasks = min(plan.n, plan.block * max(1, plan.threads)) * met * (8 if plan.devices else _TASK_ROW_BYTES)
     sample = 2 * plan.sample * (plan.k * 12 + plan.d * 8)
     small_change = _SMALL_CHANGE_ON_CUDA if plan.devices else _SMALL_CHANGE
-    return small_change + lists + reverse + clusters + tasks + sample
+    return small_change + max(lists + reverse, begun) + tasks + sample
 
 
 def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None) -> None:

@@ -181,7 +181,10 @@ def _recall(found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[A
 
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
     row_start = np.arange(m)[:, None] * span
-    shared = np.isin(row_start + found.indices, (row_start + truth.indices)[truth.indices >= 0]) & present
+    true = np.sort(truth.indices, axis=1)
+    true = np.append((row_start + true)[true >= 0], m * span)  # ascends from row to row, and ends behind all ids
+    listed = row_start + found.indices
+    shared = (true[np.searchsorted(true, listed)] == listed) & present
 
     last = truth.distances[:, -1:].astype(np.float64)
     slack = SLACK * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))

@@ -8,6 +8,8 @@ import torch
 
 from tonari.descent.gpu.nearest import nearest
 
+_BLOCK = 1 << 18  # rows that look for their clusters at once
+
 
 class Clusters(NamedTuple):
     """Points by the cluster that they belong to.
@@ -47,12 +49,21 @@ def find_clusters(rows: Any, count: int, probes: int, training: int, sweeps: int
         By which clusters are near a point: inner_product or, in formed rows, sqeuclidean.
     """
     centres = _centres(rows, count, training, sweeps, seed)
-    near = nearest(rows, centres, min(probes, count), "sqeuclidean").indices
+    near = _near(rows, centres, min(probes, count), "sqeuclidean")
     order = torch.sort(near[:, 0], stable=True)
     if metric == "inner_product":
-        near = nearest(rows, centres, min(probes, count), metric).indices
+        near = _near(rows, centres, min(probes, count), metric)
     numbers = torch.arange(count + 1, dtype=torch.int32, device=rows.device)
     return Clusters(near, order.indices, torch.searchsorted(order.values, numbers))
+
+
+def _near(rows: Any, centres: Any, probes: int, metric: str) -> Any:
+    """Centres near each row, int32 (n, probes); some rows at a time, since the exact engine holds lists of all."""
+    near = torch.empty((len(rows), probes), dtype=torch.int32, device=rows.device)
+    for begin in range(0, len(rows), _BLOCK):
+        here = slice(begin, begin + _BLOCK)
+        near[here] = nearest(rows[here], centres, probes, metric).indices
+    return near
 
 
 def _centres(rows: Any, count: int, training: int, sweeps: int, seed: int) -> Any:

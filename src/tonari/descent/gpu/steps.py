@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from tonari import arrays
-from tonari.descent.gpu.clusters import Clusters, find_clusters
+from tonari.descent.gpu.clusters import find_clusters
 from tonari.descent.gpu.form import form_of
 from tonari.descent.gpu.nearest import nearest
 from tonari.descent.gpu.rounds import round_of
@@ -20,6 +20,10 @@ from tonari.exact.gpu.places import on
 from tonari.metrics import get_metric
 from tonari.planning_descent import DescentPlan
 from tonari.results import Neighbors
+
+# Of the clusters by which points of two graphs first meet: their own lists are good, so a few right seeds are enough
+# for a round to find the rest.
+SEED_PROBES, SEED_TRAINING, SEED_SWEEPS = 4, 16, 1
 
 
 class GpuSteps:
@@ -49,21 +53,20 @@ class GpuSteps:
         plan = self.plan
         if kind == "random":
             return torch.from_numpy(random_entries(plan.n, plan.list_size, plan.seed)).to(self.points.device)
-        return self._scan(plan.probes, plan.list_size, None)
+        return self._scan(plan.probes, plan.training, plan.sweeps, plan.list_size, None)
 
     def seeds(self, boundary: int, size: int) -> Any:
-        return self._scan(self.plan.probes, size, boundary)
-
-    def _scan(self, probes: int, size: int, boundary: int | None) -> Any:
-        with on(self.points.device):
-            form = form_of(self.points, self.plan.metric)
-            clusters = self._clusters(form.rows, probes)
-            self._order = clusters.order
-            return scan(form, clusters, size, self.plan.block, boundary=boundary)
-
-    def _clusters(self, rows: Any, probes: int) -> Clusters:
         plan = self.plan
-        return find_clusters(rows, plan.clusters, probes, plan.training, plan.sweeps, plan.seed, plan.metric)
+        few = min(plan.probes, SEED_PROBES), min(plan.training, SEED_TRAINING), min(plan.sweeps, SEED_SWEEPS)
+        return self._scan(*few, size, boundary)
+
+    def _scan(self, probes: int, training: int, sweeps: int, size: int, boundary: int | None) -> Any:
+        plan = self.plan
+        with on(self.points.device):
+            form = form_of(self.points, plan.metric)
+            clusters = find_clusters(form.rows, plan.clusters, probes, training, sweeps, plan.seed, plan.metric)
+            self._order = clusters.order
+            return scan(form, clusters, size, plan.block, boundary=boundary)
 
     def entries_of(self, indices: Any, *, new: bool) -> Any:
         ids = torch.as_tensor(indices, device=self.points.device).to(torch.int32)

@@ -126,8 +126,10 @@ def refine_kernel(
         mean, differs = means(rows, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     squares = lanes
-    # Four steps are loaded before the first is used; what is left comes a step at a time.
-    batches = d // 64 * 64
+    # Nothing is read where no candidate is there. Four steps are loaded before the first is used; what is left comes a
+    # step at a time.
+    stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
+    batches = stop // 64 * 64
     for at in tl.range(0, batches, 64):
         x0 = load_lanes(rows, at, d, present, UNIT, False)
         x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
@@ -137,7 +139,7 @@ def refine_kernel(
         lanes, squares = add_step(lanes, squares, query_ptr, x1, mean, at + 16, d, METRIC, False)
         lanes, squares = add_step(lanes, squares, query_ptr, x2, mean, at + 32, d, METRIC, False)
         lanes, squares = add_step(lanes, squares, query_ptr, x3, mean, at + 48, d, METRIC, False)
-    for at in tl.range(batches, d, 16):
+    for at in tl.range(batches, stop, 16):
         x = load_lanes(rows, at, d, present, UNIT, True)
         lanes, squares = add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC, True)
 
