@@ -1,7 +1,7 @@
 # make demo   builds tonari in .venv and makes the exact k-NN graph of 10,000 real descriptors
 # make test   builds tonari in .venv and passes the tests
 # make lint   ruff and mypy
-# make bench  the speed tables of README, against faiss, scikit-learn, NumPy and PyTorch
+# make bench  the speed tables of README, against faiss, scikit-learn, pykdtree, pynndescent, NumPy and PyTorch
 # Each sets up what it needs: python3 (3.10 or later), a C++20 compiler and a package index are enough.
 
 PYTHON ?= python3
@@ -27,6 +27,7 @@ bench: $(VENV)/.installed $(VENV)/.bench
 	$(BIN)/python -m benchmarks run
 	$(BIN)/python -m benchmarks.select --bars --device cpu
 	$(BIN)/python -m benchmarks.kdtree --cases 'sift-d3,sift-d5,sift-d10,sift-d15,magnitudes-d10,build-d10'
+	$(BIN)/python -m benchmarks.descent --cases sift-100k
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -39,7 +39,7 @@ if HAS_TORCH:
         tl.store(limits_ptr + at, limit_of(tl.load(values_ptr + at), D, METRIC, 32))
 
 
-pytestmark = needs_torch
+pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 

@@ -23,7 +23,7 @@ from tonari.planning_descent import DescentPlan
 from tonari.pool import Workers
 
 _VOTES = 8  # clusters that each member names
-_BLOCK = 128  # members of one task
+_BLOCK = 64  # members of one task
 _LARGEST = 4  # clusters larger than this many average ones are cut
 _CANDIDATES = 2  # points that a block meets, at most, in units of those of `probes` average clusters
 
