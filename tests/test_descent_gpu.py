@@ -33,7 +33,8 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 MANY = 400 if HAS_CUDA else 40  # points: the interpreter takes a second for each few dozen
 
 
-def plain_nearest(queries: Any, points: Any, k: int, metric: str) -> Neighbors:
+def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
+    assert memory > 0
     found = brute(queries.numpy(), points.numpy(), k, metric)
     return Neighbors(torch.from_numpy(found.distances), torch.from_numpy(found.indices))
 
@@ -188,7 +189,7 @@ def test_the_start_finds_most_neighbours(metric: str) -> None:
 def test_the_start_of_any_number_of_clusters(n: int, clusters: int) -> None:
     points = checks.gaussian(n, 4)
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
-    found = find_clusters(form.rows, clusters, 3, 8, 1, 0, "euclidean")
+    found = find_clusters(form.rows, clusters, 3, 8, 1, 0, "euclidean", 1 * GB)
     assert sorted(found.order.cpu().tolist()) == list(range(n))
     bounds = found.bounds.cpu().tolist()
     assert (bounds[0], bounds[-1]) == (0, n)

@@ -303,9 +303,10 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
 
 
 def _packed_bytes(plan: DescentPlan) -> int:
-    """The copy of the points for products."""
+    """The copy of the points for products, for the start or for the sample's true neighbours, which need it in turn."""
     if plan.devices:
-        return plan.n * (-(-plan.d // 32) * 32 * 2 + 8)
+        value = 2 if get_metric(plan.metric).form == "gemm" else 4
+        return plan.n * (-(-plan.d // 32) * 32 * value + 8)
     if plan.dtype in ("uint8", "int8"):
         return plan.n * packed_row_bytes(plan.d, "int8")
     precision = "bfloat16" if plan.isa == "amx" and get_metric(plan.metric).form == "gemm" else "float32"

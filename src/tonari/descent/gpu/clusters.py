@@ -29,7 +29,9 @@ class Clusters(NamedTuple):
     bounds: Any
 
 
-def find_clusters(rows: Any, count: int, probes: int, training: int, sweeps: int, seed: int, metric: str) -> Clusters:
+def find_clusters(
+    rows: Any, count: int, probes: int, training: int, sweeps: int, seed: int, metric: str, memory: int
+) -> Clusters:
     """Cluster formed rows.
 
     Parameters
@@ -47,33 +49,35 @@ def find_clusters(rows: Any, count: int, probes: int, training: int, sweeps: int
         Of the sample.
     metric : str
         By which clusters are near a point: inner_product or, in formed rows, sqeuclidean.
+    memory : int
+        Bytes that a search for the nearest of them may take.
     """
-    centres = _centres(rows, count, training, sweeps, seed)
-    near = _near(rows, centres, min(probes, count), "sqeuclidean")
+    centres = _centres(rows, count, training, sweeps, seed, memory)
+    near = _near(rows, centres, min(probes, count), "sqeuclidean", memory)
     order = torch.sort(near[:, 0], stable=True)
     if metric == "inner_product":
-        near = _near(rows, centres, min(probes, count), metric)
+        near = _near(rows, centres, min(probes, count), metric, memory)
     numbers = torch.arange(count + 1, dtype=torch.int32, device=rows.device)
     return Clusters(near, order.indices, torch.searchsorted(order.values, numbers))
 
 
-def _near(rows: Any, centres: Any, probes: int, metric: str) -> Any:
+def _near(rows: Any, centres: Any, probes: int, metric: str, memory: int) -> Any:
     """Centres near each row, int32 (n, probes); some rows at a time, since the exact engine holds lists of all."""
     near = torch.empty((len(rows), probes), dtype=torch.int32, device=rows.device)
     for begin in range(0, len(rows), _BLOCK):
         here = slice(begin, begin + _BLOCK)
-        near[here] = nearest(rows[here], centres, probes, metric).indices
+        near[here] = nearest(rows[here], centres, probes, metric, memory).indices
     return near
 
 
-def _centres(rows: Any, count: int, training: int, sweeps: int, seed: int) -> Any:
+def _centres(rows: Any, count: int, training: int, sweeps: int, seed: int, memory: int) -> Any:
     n = len(rows)
     generator = torch.Generator(device=rows.device).manual_seed(seed)
     drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, max(count * training, count))]
     sample = rows[drawn]
     centres = sample[:count].clone()
     for _ in range(sweeps):
-        nearest_centre = torch.sort(nearest(sample, centres, 1, "sqeuclidean").indices.view(-1), stable=True)
+        nearest_centre = torch.sort(nearest(sample, centres, 1, "sqeuclidean", memory).indices.view(-1), stable=True)
         numbers = torch.arange(count + 1, dtype=torch.int32, device=rows.device)
         lengths = torch.searchsorted(nearest_centre.values, numbers).diff()
         means = torch.segment_reduce(sample[nearest_centre.indices].float(), "mean", lengths=lengths, axis=0)

@@ -10,8 +10,8 @@ from tonari.planning_gpu import plan_on_gpu
 from tonari.results import Neighbors
 
 
-def nearest(queries: Any, points: Any, k: int, metric: str) -> Neighbors:
-    """The k nearest points of every query: tensors of shape (m, k), ordered by (returned distance, index)."""
+def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
+    """The k nearest points of every query, found within so many bytes: tensors of shape (m, k), in order."""
     n, d = points.shape
     plan = plan_on_gpu(
         n,
@@ -21,6 +21,7 @@ def nearest(queries: Any, points: Any, k: int, metric: str) -> Neighbors:
         dtype=arrays.name_of_dtype(points),
         metric=metric,
         devices=(str(points.device),),
+        memory=memory,
         host_points=False,
         host_queries=False,
         query_dtype=arrays.name_of_dtype(queries),

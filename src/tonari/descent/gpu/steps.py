@@ -64,7 +64,8 @@ class GpuSteps:
         plan = self.plan
         with on(self.points.device):
             form = form_of(self.points, plan.metric)
-            clusters = find_clusters(form.rows, plan.clusters, probes, training, sweeps, plan.seed, plan.metric)
+            chosen = plan.clusters, probes, training, sweeps, plan.seed, plan.metric
+            clusters = find_clusters(form.rows, *chosen, memory=plan.working_bytes)
             self._order = clusters.order
             return scan(form, clusters, size, plan.block, boundary=boundary)
 
@@ -88,7 +89,9 @@ class GpuSteps:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            found = nearest(self.points[at], self.points, min(k + 1, self.plan.n), self.plan.metric)
+            plan = self.plan
+            room = plan.packed_bytes + plan.working_bytes  # the form of the points is not held at the same time
+            found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
         return without_own(found, at, k)
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
