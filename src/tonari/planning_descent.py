@@ -167,7 +167,7 @@ def plan_descent(
     --------
     >>> made = plan_descent(10**6, 128, 10, dtype="float32", metric="euclidean", threads=2)
     >>> made.list_size, made.start, made.clusters, made.recall
-    (32, 'clusters', 3906, 0.99)
+    (32, 'clusters', 7812, 0.99)
     """
     kind, k = check_problem(n, n, d, k, dtype=dtype, metric=metric, self_join=True)
     if n > MOST_POINTS:
