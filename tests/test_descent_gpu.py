@@ -189,7 +189,7 @@ def test_the_start_finds_most_neighbours(metric: str) -> None:
 def test_the_start_of_any_number_of_clusters(n: int, clusters: int) -> None:
     points = checks.gaussian(n, 4)
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
-    found = find_clusters(form.rows, clusters, 3, 8, 1, 0, "euclidean", 1 * GB)
+    found = find_clusters(form.rows, plan_for(points, 1, clusters=clusters, training=8, sweeps=1))
     assert sorted(found.order.cpu().tolist()) == list(range(n))
     bounds = found.bounds.cpu().tolist()
     assert (bounds[0], bounds[-1]) == (0, n)

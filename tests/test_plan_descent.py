@@ -11,6 +11,7 @@ import pytest
 
 import tonari
 from tonari.planning_descent import DescentPlan, check_recall, check_seed, plan_descent
+from tonari.planning_gpu import plan_on_gpu
 
 GIB = 1 << 30
 
@@ -56,6 +57,9 @@ def test_choices_on_cuda() -> None:
     assert (plan.device, plan.devices, plan.isa, plan.threads) == ("cuda", ("cuda:0",), "", 0)
     assert (plan.probes, plan.sample, plan.clusters) == (16, 4000, 3906)
     assert on_cuda(recall=0.95).probes == 8
+    assert on_cuda(k=17).probes == 48
+    joined = on_cuda(k=17, start="graph")
+    assert (joined.probes, joined.training, joined.sweeps) == (4, 16, 1)
     assert plan.copied_bytes == 10**6 * 128 * 4
     assert on_cuda(host_points=False).copied_bytes == 0
     with pytest.raises(ValueError, match=r"runs on one device, got cuda:0, cuda:1: .* use device='cuda:0'"):
@@ -134,7 +138,7 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
     assert made(memory=free.total_bytes) == free
     with pytest.raises(ValueError, match="cannot hold a graph by NN-Descent") as refused:
         made(memory=free.total_bytes - 1)
-    assert int(re.search(r"allow at least (\d+)", str(refused.value))[1]) == free.total_bytes  # type: ignore[index]
+    assert re.findall(r"allow at least (\d+)", str(refused.value)) == [str(free.total_bytes)]
     assert made(list_size=10).total_bytes < free.total_bytes
 
 
@@ -176,3 +180,35 @@ def test_tonari_plan_makes_it() -> None:
             tonari.plan(1000, 1000, 8, 5, method=method, recall=0.9)
         with pytest.raises(ValueError, match="seed is for method='nn-descent'"):
             tonari.plan(1000, 1000, 8, 5, method=method, seed=0)
+
+
+@pytest.mark.parametrize("start", ["clusters", "graph"])
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2"])
+@pytest.mark.parametrize(
+    ("n", "d", "k"),
+    [(2, 1, 1), (50, 30_000, 10), (3000, 960, 500), (10**6, 4096, 1), (10**6, 16, 100), (10**7, 96, 32)],
+)
+def test_the_exact_engine_finds_room_on_cuda(n: int, d: int, k: int, metric: str, start: str) -> None:
+    """For the neighbours of the sample and for clusters: all on the device, in the memory that the plan counts."""
+    plan = on_cuda(n, d, k, metric=metric, start=start)
+    given: dict[str, Any] = {
+        "devices": plan.devices,
+        "host_points": False,
+        "host_queries": False,
+        "free_bytes": 70 * GIB,
+    }
+    truth = plan_on_gpu(
+        *(n, plan.sample, d, min(k + 1, n)),
+        dtype="float32",
+        metric=metric,
+        memory=plan.packed_bytes + plan.working_bytes,
+        **given,
+    )
+    near = plan_on_gpu(
+        *(plan.clusters, min(n, plan.clusters * plan.training), -(-d // 32) * 32, plan.probes),
+        dtype="float16",
+        metric="sqeuclidean",
+        memory=plan.working_bytes,
+        **given,
+    )
+    assert (truth.route, near.route) == ("resident", "resident")

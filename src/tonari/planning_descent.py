@@ -270,7 +270,10 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
     usual_clusters = max(1, n // _CLUSTER) if on_cuda else min(max(1, n // _CLUSTER_ON_CPU), _MOST_CLUSTERS_ON_CPU)
     clusters = int(given.get("clusters", usual_clusters))
-    if on_cuda:  # each point has clusters of its own
+    joined = on_cuda and start == "graph"  # its lists are good: few right seeds are enough for a round to find the rest
+    if joined:
+        usual_probes = 4
+    elif on_cuda:  # each point has clusters of its own
         usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
     else:  # those of a block of points, who meet about so many
         usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.95 else 1) * clusters // n))
@@ -278,8 +281,8 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         "list_size": size,
         "clusters": clusters,
         "probes": min(clusters, usual_probes),
-        "training": 48 if on_cuda else 24,
-        "sweeps": 4 if on_cuda else 2,
+        "training": 16 if joined else 48 if on_cuda else 24,
+        "sweeps": 1 if joined else 4 if on_cuda else 2,
         "hubs": min(size, 16),
         "reverse": 16,
         # With 16 + 16 that are asked these make just less than 1024 answers, which a card sorts at once.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from tonari.descent.gpu.nearest import nearest
+from tonari.planning_descent import DescentPlan
 
 _BLOCK = 1 << 18  # rows that look for their clusters at once
 
@@ -29,55 +30,44 @@ class Clusters(NamedTuple):
     bounds: Any
 
 
-def find_clusters(
-    rows: Any, count: int, probes: int, training: int, sweeps: int, seed: int, metric: str, memory: int
-) -> Clusters:
+def find_clusters(rows: Any, plan: DescentPlan) -> Clusters:
     """Cluster formed rows.
 
     Parameters
     ----------
     rows : float16 tensor of shape (n, d)
-    count : int
-        Clusters; some may come out empty.
-    probes : int
-        Clusters near each point that are wanted, at most `count`.
-    training : int
-        Rows of the sample for each cluster.
-    sweeps : int
-        Iterations.
-    seed : int
-        Of the sample.
-    metric : str
-        By which clusters are near a point: inner_product or, in formed rows, sqeuclidean.
-    memory : int
-        Bytes that a search for the nearest of them may take.
+    plan : DescentPlan
+        Of it clusters, probes, training, sweeps, seed and metric are read; some clusters may come out empty. Searches
+        for the nearest take its working memory.
     """
-    centres = _centres(rows, count, training, sweeps, seed, memory)
-    near = _near(rows, centres, min(probes, count), "sqeuclidean", memory)
+    centres = _centres(rows, plan)
+    near = _near(rows, centres, plan, "sqeuclidean")
     order = torch.sort(near[:, 0], stable=True)
-    if metric == "inner_product":
-        near = _near(rows, centres, min(probes, count), metric, memory)
-    numbers = torch.arange(count + 1, dtype=torch.int32, device=rows.device)
+    if plan.metric == "inner_product":
+        near = _near(rows, centres, plan, plan.metric)
+    numbers = torch.arange(plan.clusters + 1, dtype=torch.int32, device=rows.device)
     return Clusters(near, order.indices, torch.searchsorted(order.values, numbers))
 
 
-def _near(rows: Any, centres: Any, probes: int, metric: str, memory: int) -> Any:
+def _near(rows: Any, centres: Any, plan: DescentPlan, metric: str) -> Any:
     """Centres near each row, int32 (n, probes); some rows at a time, since the exact engine holds lists of all."""
-    near = torch.empty((len(rows), probes), dtype=torch.int32, device=rows.device)
+    near = torch.empty((len(rows), plan.probes), dtype=torch.int32, device=rows.device)
     for begin in range(0, len(rows), _BLOCK):
         here = slice(begin, begin + _BLOCK)
-        near[here] = nearest(rows[here], centres, probes, metric, memory).indices
+        near[here] = nearest(rows[here], centres, plan.probes, metric, plan.working_bytes).indices
     return near
 
 
-def _centres(rows: Any, count: int, training: int, sweeps: int, seed: int, memory: int) -> Any:
-    n = len(rows)
-    generator = torch.Generator(device=rows.device).manual_seed(seed)
-    drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, max(count * training, count))]
+def _centres(rows: Any, plan: DescentPlan) -> Any:
+    n, count = len(rows), plan.clusters
+    generator = torch.Generator(device=rows.device).manual_seed(plan.seed)
+    drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, count * plan.training)]
     sample = rows[drawn]
     centres = sample[:count].clone()
-    for _ in range(sweeps):
-        nearest_centre = torch.sort(nearest(sample, centres, 1, "sqeuclidean", memory).indices.view(-1), stable=True)
+    for _ in range(plan.sweeps):
+        nearest_centre = torch.sort(
+            nearest(sample, centres, 1, "sqeuclidean", plan.working_bytes).indices.view(-1), stable=True
+        )
         numbers = torch.arange(count + 1, dtype=torch.int32, device=rows.device)
         lengths = torch.searchsorted(nearest_centre.values, numbers).diff()
         means = torch.segment_reduce(sample[nearest_centre.indices].float(), "mean", lengths=lengths, axis=0)

@@ -21,10 +21,6 @@ from tonari.metrics import get_metric
 from tonari.planning_descent import DescentPlan
 from tonari.results import Neighbors
 
-# Of the clusters by which points of two graphs first meet: their own lists are good, so a few right seeds are enough
-# for a round to find the rest.
-SEED_PROBES, SEED_TRAINING, SEED_SWEEPS = 4, 16, 1
-
 
 class GpuSteps:
     """Steps for points on a device.
@@ -53,19 +49,16 @@ class GpuSteps:
         plan = self.plan
         if kind == "random":
             return torch.from_numpy(random_entries(plan.n, plan.list_size, plan.seed)).to(self.points.device)
-        return self._scan(plan.probes, plan.training, plan.sweeps, plan.list_size, None)
+        return self._scan(plan.list_size, None)
 
     def seeds(self, boundary: int, size: int) -> Any:
-        plan = self.plan
-        few = min(plan.probes, SEED_PROBES), min(plan.training, SEED_TRAINING), min(plan.sweeps, SEED_SWEEPS)
-        return self._scan(*few, size, boundary)
+        return self._scan(size, boundary)
 
-    def _scan(self, probes: int, training: int, sweeps: int, size: int, boundary: int | None) -> Any:
+    def _scan(self, size: int, boundary: int | None) -> Any:
         plan = self.plan
         with on(self.points.device):
             form = form_of(self.points, plan.metric)
-            chosen = plan.clusters, probes, training, sweeps, plan.seed, plan.metric
-            clusters = find_clusters(form.rows, *chosen, memory=plan.working_bytes)
+            clusters = find_clusters(form.rows, plan)
             self._order = clusters.order
             return scan(form, clusters, size, plan.block, boundary=boundary)
 
