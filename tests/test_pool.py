@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -94,6 +95,19 @@ def test_running_tasks_are_told_to_stop() -> None:
     assert stopped.is_set()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stopped_from_outside(threads: int) -> None:
+    workers = Workers(threads)
+
+    def work(item: int) -> None:
+        if item == 3:
+            workers.stop()
+        workers.check()
+
+    with pytest.raises(Stopped):
+        workers.map(work, range(100))
+
+
 def test_check_is_silent_while_nothing_is_wrong() -> None:
     workers = Workers(2)
     workers.check()
@@ -107,6 +121,71 @@ def test_an_interrupt_raised_in_a_task_comes_out() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         Workers(2).map(work, range(4))
+
+
+@pytest.mark.parametrize("moment", ["start", "join"])
+def test_no_thread_outlives_an_interrupt(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = getattr(threading.Thread, moment)
+    calls: list[threading.Thread] = []
+
+    def interrupted(self: threading.Thread) -> None:
+        calls.append(self)
+        if len(calls) == 2:
+            if moment == "start":
+                usual(self)
+            raise KeyboardInterrupt
+        usual(self)
+
+    def work(item: int) -> None:
+        time.sleep(0.05)
+
+    monkeypatch.setattr(threading.Thread, moment, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Workers(3).map(work, range(6))
+    assert len(calls) == 2
+    assert not set(calls).intersection(threading.enumerate())
+
+
+def test_a_thread_that_never_began_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    caught: list[threading.Thread] = []
+
+    def interrupted(self: threading.Thread) -> None:
+        with threading._active_limbo_lock:
+            threading._limbo[self] = self
+        caught.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    begin = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Workers(2).map(abs, range(4))
+    finally:
+        for thread in caught:
+            del threading._limbo[thread]
+    assert len(caught) == 1
+    assert time.monotonic() - begin < 5
+
+
+def test_an_interrupt_of_the_waiting_thread_stops_the_others() -> None:
+    workers = Workers(2)
+    meeting = threading.Barrier(2, timeout=10)
+    stopped: list[int] = []
+
+    def work(item: int) -> None:
+        if meeting.wait() == 0:
+            signal.raise_signal(signal.SIGINT)
+        try:
+            while True:
+                workers.check()
+                time.sleep(0.001)
+        except Stopped:
+            stopped.append(item)
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        workers.map(work, range(2))
+    assert sorted(stopped) == [0, 1]
 
 
 def test_threads_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

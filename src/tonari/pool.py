@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _WAKE_SECONDS = 0.1  # how often the waiting thread looks for Ctrl-C
+_LEAVE_SECONDS = 0.001  # how often a stopped map looks whether its threads are gone
+_BEGIN_SECONDS = 0.5  # how long it waits for one that may never begin
 
 
 class Stopped(Exception):
@@ -80,31 +83,58 @@ class Workers:
         lock = threading.Lock()
         results: dict[int, R] = {}
         errors: list[BaseException] = []  # in order of time
+        ended: SimpleQueue[None] = SimpleQueue()
 
         def work() -> None:
             try:
                 for at, item in _shared(source, lock):
                     self.check()
                     results[at] = function(item)
-            except BaseException as error:
+            except BaseException as error:  # raised again below, on the caller's thread
                 errors.append(error)
                 self._stop.set()
-                raise
+            finally:
+                ended.put(None)
 
-        executor = ThreadPoolExecutor(min(self.threads, len(tasks)))
+        threads = [threading.Thread(target=work) for _ in range(min(self.threads, len(tasks)))]
         try:
-            pending = {executor.submit(work) for _ in range(min(self.threads, len(tasks)))}
-            while pending:
-                pending = wait(pending, timeout=_WAKE_SECONDS).not_done
-            executor.shutdown()
+            for thread in threads:
+                thread.start()
+            for _ in threads:
+                _take(ended)  # not Thread.join, which takes a thread for ended once Ctrl-C falls into it
+            for thread in threads:
+                thread.join()
         except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their slice
             self._stop.set()
-            executor.shutdown()
+            _see_out(threads)
             raise
         for error in errors:
             if not isinstance(error, Stopped):
                 raise error
+        if errors:  # stopped from outside
+            raise errors[0]
         return [results[at] for at in range(len(tasks))]
+
+
+def _take(ended: SimpleQueue[None]) -> None:
+    """Wait for one thread's end, waking now and then: a signal may have reached another thread than this."""
+    while True:
+        try:
+            return ended.get(timeout=_WAKE_SECONDS)
+        except Empty:
+            continue
+
+
+def _see_out(threads: list[threading.Thread]) -> None:
+    """Wait until no thread is left: the interpreter's own list is true whatever an interrupt made of start and join.
+
+    A thread without an identity was caught at its start; it may begin in a moment, or never.
+    """
+    patience = time.monotonic() + _BEGIN_SECONDS
+    while left := set(threads).intersection(threading.enumerate()):
+        if time.monotonic() > patience and all(thread.ident is None for thread in left):
+            return
+        time.sleep(_LEAVE_SECONDS)
 
 
 def _shared(source: Iterator[tuple[int, T]], lock: threading.Lock) -> Iterator[tuple[int, T]]:
