@@ -22,14 +22,10 @@ TONARI_SIFT names, else computed once from photographs (a minute on 16 cores) an
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from . import machine
+from . import case_command
 
 # Seconds that a peer may take for one call before it is given fewer queries.
 PEER_SECONDS = 5.0
@@ -37,36 +33,14 @@ PEER_SECONDS = 5.0
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.kdtree", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--list", action="store_true", help="show the cases, measure nothing")
-    parser.add_argument("--plots", action="store_true", help="draw figures and print tables of the results file")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--cases", help="names or shell patterns, with commas (default all but auto-*)")
-    parser.add_argument("--threads", type=int, default=2, help="threads for everyone on the CPU (default 2)")
-    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that the whole may take")
-    parser.add_argument("--repeats", type=int, default=5, help="timed rounds (default 5; fewer of long ones)")
-    parser.add_argument("--scale", type=float, default=1.0, help="shrink points and queries by this factor")
+    parser = case_command.parser_of("kdtree", __doc__, rare="auto-*", scaled="points and queries")
     parser.add_argument(
         "--peer-seconds",
         type=float,
         default=PEER_SECONDS,
         help=f"longest call of a peer before it gets a slice (default {PEER_SECONDS:g})",
     )
-    parser.add_argument("--csv", type=Path, help="results file (default benchmarks/results/kdtree.csv)")
-    parser.add_argument("--no-csv", action="store_true", help="print only")
     return parser
-
-
-def checked(options: argparse.Namespace) -> None:
-    """Refuse numbers out of range."""
-    if not 0 < options.scale <= 1:
-        raise SystemExit("--scale lies above 0 and up to 1")
-    for name in ("repeats", "budget", "peer_seconds", "threads"):
-        value = getattr(options, name)
-        if value <= 0:
-            raise SystemExit(f"--{name.replace('_', '-')} is above 0, got {value}")
 
 
 def list_cases(device: str, patterns: Sequence[str] | None) -> int:
@@ -76,96 +50,30 @@ def list_cases(device: str, patterns: Sequence[str] | None) -> int:
 
     lines = [("case", "n", "m", "d", "k", "data", "about s", "bars")]
     for case in chosen(device, patterns or ["*"]):
-        bars = ", ".join(f"{bar.on} {'<=' if bar.most else '>='} {bar.bound:.3g}" for bar in case.bars)
         sizes = [str(value) for value in (case.n, case.m, case.d, case.k)]
-        lines.append((case.name, *sizes, case.data, f"{case.cost:.0f}", bars))
+        lines.append((case.name, *sizes, case.data, f"{case.cost:.0f}", case_command.bars_of(case)))
     print(aligned(lines))
     return 0
 
 
-def plots(path: Path) -> int:
-    """Draw and print what there is."""
-    from .kdtree_plots import draw_all, tables
-
-    for drawn in draw_all(path):
-        print(drawn)
-    print(tables(path))
-    return 0
-
-
-def measure(options: argparse.Namespace, patterns: Sequence[str] | None) -> int:
-    """Prove and time the chosen cases; the exit status."""
-    started = time.perf_counter()
-    cuda = options.device == "cuda"
-    if not cuda:
-        machine.pin(options.threads)
-    tonari = importlib.import_module("tonari")
-    reference = importlib.import_module("tonari.reference")
-    from .exact_gpu_proof import self_check
-    from .kdtree_cases import chosen
-    from .kdtree_rows import RESULTS
-    from .kdtree_run import TreeRun
-    from .select_device import open_device
-
-    if cuda:
-        import torch
-
-        if not torch.cuda.is_available():
-            raise SystemExit("--device cuda needs a CUDA device")
-    cases = chosen(options.device, patterns)
-    where = "cuda:0" if cuda else "cpu"
-    run = TreeRun(
-        tonari,
-        open_device(options.device, options.threads),
-        where,
-        ceilings=None,  # type: ignore[arg-type]
-        path=None if options.no_csv else options.csv or RESULTS,
-        scale=options.scale,
-        repeats=options.repeats,
-        peer_seconds=options.peer_seconds,
-        deadline=started + options.budget,
-        threads=None if cuda else options.threads,
-    )
-    print(run.describe(), flush=True)
-    self_check(reference, where)
-    run_cases(run, cases)
-    return 1 if run.wrong else 0
-
-
-def run_cases(run: Any, cases: Sequence[Any]) -> None:
-    """Run the cases that there is time for; a row says of each other why not."""
-    from .exact_gpu_run import Poisoned, say
-
-    poisoned = False
-    for whole in cases:
-        case = whole.scaled(run.scale)
-        if poisoned:
-            run.write(case, [{"who": "tonari", "note": "not reached: the device is beyond use"}])
-        elif not run.reaches(whole.cost * run.scale):
-            run.write(case, [{"who": "tonari", "note": "not reached"}])
-        else:
-            began = time.perf_counter()
-            try:
-                run.guarded(case, "tonari", lambda case=case: case.work(run, case))
-            except Poisoned:
-                poisoned = True
-            say(f"{case.name}: {time.perf_counter() - began:.1f} s in all")
-    judged = [row["passed"] for row in run.rows if row.get("passed") is not None]
-    print(f"{sum(judged)} of {len(judged)} bars met; {run.wrong} wrong or failed", flush=True)
-
-
 def main(arguments: list[str]) -> int:
     """Run what was asked for; the exit status."""
-    options = build_parser().parse_args(arguments)
-    checked(options)
+    options = case_command.checked(build_parser().parse_args(arguments), "peer_seconds")
     patterns = options.cases.split(",") if options.cases else None
     if options.list:
         return list_cases(options.device, patterns)
-    if options.plots:
-        from .kdtree_rows import RESULTS
+    from .kdtree_rows import RESULTS
 
-        return plots(options.csv or RESULTS)
-    return measure(options, patterns)
+    if options.plots:
+        from . import kdtree_plots
+
+        return case_command.draw(kdtree_plots, options.csv or RESULTS)
+    case_command.pin(options)
+    from .kdtree_cases import chosen
+    from .kdtree_run import TreeRun
+
+    cases = chosen(options.device, patterns)
+    return case_command.measure(options, TreeRun, cases, RESULTS, peer_seconds=options.peer_seconds)
 
 
 if __name__ == "__main__":

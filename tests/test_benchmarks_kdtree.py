@@ -40,9 +40,9 @@ auto, cases, data, paper, plots, rounds, rows, runs, searches, streams = (
         "stream",
     )
 )
-datasets, device, exact_cpu, proofs, verdicts = (
+case_command, datasets, device, exact_cpu, proofs, verdicts = (
     importlib.import_module(f"benchmarks.{name}")
-    for name in ("datasets", "select_device", "exact_cpu", "exact_gpu_proof", "exact_gpu_rows")
+    for name in ("case_command", "datasets", "select_device", "exact_cpu", "exact_gpu_proof", "exact_gpu_rows")
 )
 
 
@@ -532,7 +532,7 @@ def test_numbers_out_of_range_are_refused(option: str) -> None:
 
 def test_without_time_a_case_is_noted() -> None:
     run = a_run(deadline=0.0)
-    main.run_cases(run, [a_case()])
+    case_command.run_cases(run, [a_case()])
     assert [row["note"] for row in run.rows] == ["not reached"]
 
 
@@ -541,7 +541,7 @@ def test_one_fault_does_not_end_a_run() -> None:
         raise KeyError("gone")
 
     run = a_run()
-    main.run_cases(run, [a_case(work=broken), a_case()])
+    case_command.run_cases(run, [a_case(work=broken), a_case()])
     assert run.wrong == 1
     assert "KeyError" in run.rows[0]["note"]
     assert run.rows[1]["recall"] == 1.0
