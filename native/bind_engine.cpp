@@ -31,14 +31,14 @@ Isa isa_named(const std::string& name) {
   throw nb::value_error(("this machine cannot run " + name).c_str());
 }
 
-namespace {
-
 const Kernel& kernel_named(const std::string& name) {
   for (const Kernel* kernel : available_kernels()) {
     if (name == kernel->name) return *kernel;
   }
   throw nb::value_error(("no kernel " + name + " on this machine").c_str());
 }
+
+namespace {
 
 using Self = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
@@ -92,13 +92,14 @@ void bind_engine(nb::module_& module) {
       .def(
           "__init__",
           [](PackedPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
-             std::int64_t end) {
+             std::int64_t end, bool errors) {
             const Kernel& chosen = kernel_named(kernel);
             const RowsView rows = view_of(points);
             nb::gil_scoped_release release;
-            new (self) PackedPoints(chosen, form, rows, begin, end);
+            new (self) PackedPoints(chosen, form, rows, begin, end, errors ? Errors::measured : Errors::ignored);
           },
-          nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("begin"), nb::arg("end"))
+          nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("begin"), nb::arg("end"),
+          nb::arg("errors") = true)
       .def_prop_ro("group", [](const PackedPoints& points) { return points.kernel().layout.point_group; })
       .def_prop_ro("groups", &PackedPoints::groups)
       .def_prop_ro("count", &PackedPoints::count)

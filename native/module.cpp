@@ -12,4 +12,5 @@ NB_MODULE(_native, module) {
   tonari::bind_kdtree_build(module);
   tonari::bind_kdtree_search(module);
   tonari::bind_descent(module);
+  tonari::bind_descent_start(module);
 }

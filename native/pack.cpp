@@ -255,7 +255,7 @@ int packed_depth(const Kernel& kernel, std::int64_t d) {
 }
 
 PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsView& points, std::int64_t begin,
-                           std::int64_t end)
+                           std::int64_t end, Errors errors)
     : kernel_(&kernel),
       base_(begin),
       count_(end - begin),
@@ -288,26 +288,36 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
       group_scale_[static_cast<std::size_t>(group)] = static_cast<float>(step);
     }
     for (std::int64_t p = first; p < last; ++p) {
-      pack_row(form, rows.data() + (p - first) * form.d, p, step, gamma, rounded.data(), writer);
+      const double* row = rows.data() + (p - first) * form.d;
+      if (is_beyond(row, form.d)) {  // always a survivor, judged by its exact value alone
+        low_[static_cast<std::size_t>(p)] = -kHuge;
+        error_own_[static_cast<std::size_t>(p)] = kHuge;
+        continue;
+      }
+      pack_row(form, row, p, step, rounded.data(), writer);
+      if (errors == Errors::measured) {
+        measure_row(form, row, p, gamma, rounded.data());
+      } else {
+        low_[static_cast<std::size_t>(p)] = static_cast<float>(point_term(form, row));
+      }
     }
   }
 }
 
-void PackedPoints::pack_row(const Form& form, const double* row, std::int64_t point, double step, double gamma,
-                            double* rounded, RowWriter& writer) {
-  const auto at = static_cast<std::size_t>(point), group = at / static_cast<std::size_t>(kernel_->layout.point_group);
-  if (is_beyond(row, form.d)) {  // always a survivor, judged by its exact value alone
-    low_[at] = -kHuge;
-    error_own_[at] = kHuge;
-    return;
-  }
+void PackedPoints::pack_row(const Form& form, const double* row, std::int64_t point, double step, double* rounded,
+                            RowWriter& writer) {
   if (kernel_->precision == Precision::int8) {
     const std::int32_t sum = round_row_int8(row, form.d, step, 127, 0, writer.elements(), rounded);
-    correction_[at] = -kernel_->layout.query_offset * sum;
+    correction_[static_cast<std::size_t>(point)] = -kernel_->layout.query_offset * sum;
   } else {
     round_row(*kernel_, row, form.d, 1.0, writer.elements(), rounded);
   }
   writer.write(data_.get(), point);
+}
+
+void PackedPoints::measure_row(const Form& form, const double* row, std::int64_t point, double gamma,
+                               const double* rounded) {
+  const auto at = static_cast<std::size_t>(point), group = at / static_cast<std::size_t>(kernel_->layout.point_group);
   const Norms norms = measure(form.metric, row, rounded, form.d);
   const double term = is_euclidean(form.metric) ? norms.square : point_term(form, row);
   double own = 0, query = 0, rest = 0;
@@ -348,7 +358,7 @@ std::int64_t PackedPoints::bytes() const {
 }
 
 PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin,
-                             std::int64_t end)
+                             std::int64_t end, Errors errors)
     : count(end - begin),
       tiles(static_cast<int>((count + kernel.layout.query_tile - 1) / kernel.layout.query_tile)) {
   const std::int64_t d = form.d;
@@ -378,6 +388,7 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
       round_row(kernel, row.data(), d, factor, writer.elements(), rounded.data());
     }
     if (usable) writer.write(data.get(), q);
+    if (errors == Errors::ignored) continue;
     const Norms norms = measure(form.metric, row.data(), rounded.data(), d);
     shift[at] = query_term(form, row.data(), norms.square);
     if (!usable) continue;

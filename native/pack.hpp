@@ -22,10 +22,14 @@ struct FreeBytes {
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeBytes>;  // 64-byte aligned, zeroed
 
+// Whether errors are measured, or taken for zero where nobody asks for a certificate.
+enum class Errors { measured, ignored };
+
 // Owns the packed copy of a run of points. Rows beyond `count` pad the last group and never survive.
 class PackedPoints {
  public:
-  PackedPoints(const Kernel& kernel, const Form& form, const RowsView& points, std::int64_t begin, std::int64_t end);
+  PackedPoints(const Kernel& kernel, const Form& form, const RowsView& points, std::int64_t begin, std::int64_t end,
+               Errors errors = Errors::measured);
 
   PointsView view() const;
   std::int64_t base() const { return base_; }
@@ -35,8 +39,9 @@ class PackedPoints {
   const Kernel& kernel() const { return *kernel_; }
 
  private:
-  void pack_row(const Form& form, const double* row, std::int64_t point, double step, double gamma, double* rounded,
+  void pack_row(const Form& form, const double* row, std::int64_t point, double step, double* rounded,
                 RowWriter& writer);
+  void measure_row(const Form& form, const double* row, std::int64_t point, double gamma, const double* rounded);
 
   const Kernel* kernel_;
   std::int64_t base_, count_, groups_;
@@ -49,7 +54,8 @@ class PackedPoints {
 // Owns a block of packed queries, padded to whole tiles.
 struct PackedQueries {
   PackedQueries() = default;
-  PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end);
+  PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end,
+                Errors errors = Errors::measured);
 
   QueriesView view() const;
 

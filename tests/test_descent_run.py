@@ -45,7 +45,7 @@ class Scripted(ReferenceSteps):
         self.every = reference.brute(points, points, plan.n - 1, plan.metric, self_ids=np.arange(plan.n))
         self.truth = Neighbors(*(np.ascontiguousarray(part[:, : plan.k]) for part in self.every))
 
-    def round(self, entries: Any, boundary: int | None = None) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
         right, k = next(self.script), self.plan.k
         found = Neighbors(
             *(np.hstack([part[:, :right], part[:, self.plan.n - 1 - k + right :]]) for part in self.every)
@@ -108,8 +108,8 @@ class Short(Scripted):
 
     rows: Any = slice(None)
 
-    def round(self, entries: Any, boundary: int | None = None) -> Round:
-        made = super().round(entries, boundary)
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+        made = super().round(entries, boundary, light=light)
         made.found.indices[self.rows, 7:], made.found.distances[self.rows, 7:] = MISSING, np.inf
         return made
 
@@ -143,16 +143,17 @@ def test_entries_and_a_boundary_reach_the_steps() -> None:
         def start(self, kind: str) -> Any:
             raise AssertionError("a start that nobody asked for")
 
-        def round(self, entries: Any, boundary: int | None = None) -> Round:
-            seen.append((entries, boundary))
-            return super().round(entries, boundary)
+        def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+            seen.append((entries, boundary, light))
+            return super().round(entries, boundary, light=light)
 
     steps = Watched(POINTS, plan)
     begun = ReferenceSteps(POINTS, plan).start("random")
     _, report = build(steps, plan, entries=begun)
     assert seen[0][0] is begun
-    assert all(boundary is None for _, boundary in seen)
+    assert all(boundary is None for _, boundary, _ in seen)
     assert len(seen) == len(report.rounds) > 1
+    assert [light for _, _, light in seen] == [True] + [False] * (len(seen) - 1)
     with pytest.warns(UserWarning, match="not reached"):
         build(steps, plan, entries=begun, boundary=100)
     assert seen[-1][1] == 100
@@ -187,8 +188,8 @@ class OnTensors:
     def start(self, kind: str) -> Any:
         return self.torch.from_numpy(self._steps.start(kind))
 
-    def round(self, entries: Any, boundary: int | None = None) -> Round:
-        made = self._steps.round(entries.numpy(), boundary)
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+        made = self._steps.round(entries.numpy(), boundary, light=light)
         return made._replace(entries=entries, found=self._tensors(made.found))
 
     def exact(self, rows: Any, k: int) -> Neighbors:

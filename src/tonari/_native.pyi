@@ -24,7 +24,9 @@ class Form:
     def __init__(self, metric: str, centre: list[float], scale: float) -> None: ...
 
 class PackedPoints:
-    def __init__(self, kernel: str, form: Form, points: npt.NDArray[Any], begin: int, end: int) -> None: ...
+    def __init__(
+        self, kernel: str, form: Form, points: npt.NDArray[Any], begin: int, end: int, errors: bool = True
+    ) -> None: ...
     @property
     def group(self) -> int: ...
     @property
@@ -222,3 +224,42 @@ class DescentRound:
         sums: npt.NDArray[np.float64],
     ) -> None: ...
     def run(self, begin: int, end: int) -> int: ...
+
+def best_scores(
+    kernel: str,
+    form: Form,
+    queries: npt.NDArray[Any],
+    begin: int,
+    end: int,
+    packed: list[PackedPoints],
+    places: npt.NDArray[np.int32],
+) -> None: ...
+
+class Pieces:
+    def __init__(
+        self,
+        order: npt.NDArray[np.int32],
+        begins: npt.NDArray[np.int64],
+        clusters: npt.NDArray[np.int64],
+        sides: npt.NDArray[np.int64],
+        firsts: npt.NDArray[np.int64],
+    ) -> None: ...
+
+class ClusterSearch:
+    def __init__(
+        self,
+        kernel: str,
+        form: Form,
+        rows: npt.NDArray[Any],
+        seekers: Pieces,
+        members: Pieces,
+        packed: list[PackedPoints],
+        near: npt.NDArray[np.int32],
+        places: npt.NDArray[np.int32] | None,
+        probes: int,
+        most: int,
+        boundary: int,
+        mark: int,
+        entries: npt.NDArray[np.int32],
+    ) -> None: ...
+    def run(self, begin: int, end: int) -> None: ...

@@ -62,8 +62,9 @@ class DescentPlan:
     hubs, reverse, breadth, width : int
         In a round a point asks its first `hubs` neighbours, and at most `reverse` points that have it among theirs, for
         their first `breadth` neighbours; of those that it does not have it meets at most `width`.
-    rounds : int
-        At most.
+    light_rounds, rounds : int
+        First rounds, in which hubs, reverse and breadth are half of these numbers, which is enough for most lists; and
+        rounds in all, at most.
     sample : int
         Rows whose recall is measured after each round.
     block : int
@@ -99,6 +100,7 @@ class DescentPlan:
     reverse: int
     breadth: int
     width: int
+    light_rounds: int
     rounds: int
     sample: int
     block: int
@@ -113,6 +115,12 @@ class DescentPlan:
     def total_bytes(self) -> int:
         """Memory beyond the input."""
         return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
+
+    @property
+    def light(self) -> DescentPlan:
+        """The same with the numbers of light rounds."""
+        hubs, reverse, breadth = (-(-number // 2) for number in (self.hubs, self.reverse, self.breadth))
+        return dataclasses.replace(self, hubs=hubs, reverse=reverse, breadth=breadth)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, for JSON."""
@@ -155,8 +163,8 @@ def plan_descent(
     free_bytes : int, optional
         On CUDA, memory that can be had. Default: what is free there.
     **overrides
-        list_size, start, clusters, probes, training, sweeps, hubs, reverse, breadth, width, rounds, sample, block; on
-        the CPU isa.
+        list_size, start, clusters, probes, training, sweeps, hubs, reverse, breadth, width, light_rounds, rounds,
+        sample, block; on the CPU isa.
 
     Raises
     ------
@@ -226,6 +234,7 @@ _NUMBERS = {
     "reverse": 0,
     "breadth": 1,
     "width": 1,
+    "light_rounds": 0,
     "rounds": 1,
     "sample": 1,
     "block": 1,
@@ -281,13 +290,14 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         "list_size": size,
         "clusters": clusters,
         "probes": min(clusters, usual_probes),
-        "training": 16 if joined else 48 if on_cuda else 24,
-        "sweeps": 1 if joined else 4 if on_cuda else 2,
+        "training": 48 if on_cuda and not joined else 16,
+        "sweeps": 4 if on_cuda and not joined else 1,
         "hubs": min(size, 16),
         "reverse": 16,
         # With 16 + 16 that are asked these make just less than 1024 answers, which a card sorts at once.
         "breadth": min(size, 31),
         "width": 384,
+        "light_rounds": 0 if on_cuda else 1,
         "rounds": 24 if start == "random" else 12,
         "sample": min(n, max(4000 if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
         "block": 1 << 16 if on_cuda else 256,
@@ -323,7 +333,7 @@ def _working_bytes(plan: DescentPlan) -> int:
     if plan.devices:
         start = plan.n * (16 + 8 * plan.probes) + plan.clusters * (plan.training + 1) * plan.d * 6
     else:
-        start = plan.n * (plan.d * np.dtype(plan.dtype).itemsize * (1 + (plan.metric == "inner_product")) + 116)
+        start = max(plan.n * 116, plan.clusters * (2 * plan.training + 3) * plan.d * 4)
     begun = 0 if plan.start == "random" else start + lists // 2
     met = plan.list_size + plan.reverse + (plan.hubs + plan.reverse) * plan.breadth
     tasks = min(plan.n, plan.block * max(1, plan.threads)) * met * (8 if plan.devices else _TASK_ROW_BYTES)

@@ -18,15 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import _native
-from tonari.exact import PreparedPoints, search_prepared
-from tonari.planning import plan_on_cpu
+from tonari.descent.scores import Scores
 from tonari.planning_descent import DescentPlan
 from tonari.pool import Workers
 
 Rows = npt.NDArray[Any]
 
-_BLOCK_VALUES = 1 << 22  # of rows that change their form at once
+_BLOCK_VALUES = 1 << 20  # of rows that change their form at once
 _LOOK_ROWS = 8_192  # for a mean and a scale
+_LOOK_CENTRES, _LOOK_NEAR = 256, 4  # that tell whether coarse scores are enough, by so many near ones of each
+_PART = 512  # centres that are packed at once
 
 
 class Form:
@@ -105,36 +106,32 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
     centres = sample[np.sort(rng.choice(len(sample), plan.clusters, replace=False, shuffle=False))]
     for _ in range(plan.sweeps):
         workers.check()
-        centres = _means(sample, Nearest(centres, plan)(sample, 1)[:, 0], centres, workers)
+        centres = _means(sample, Nearest(centres, plan, workers)(sample, 1)[:, 0], centres, workers)
     return centres
 
 
 class Nearest:
-    """The centres nearest to rows.
+    """The centres nearest to rows, by scores.
 
     Parameters
     ----------
     centres : float32 of shape (clusters, d)
     plan : DescentPlan
+    workers : Workers
     """
 
-    def __init__(self, centres: npt.NDArray[np.float32], plan: DescentPlan) -> None:
-        self._centres, self._plan = centres, plan
-        self._prepared: PreparedPoints | None = None
+    def __init__(self, centres: npt.NDArray[np.float32], plan: DescentPlan, workers: Workers) -> None:
+        self._workers = workers
+        self._scores = Scores(centres, "sqeuclidean", plan)
+        looked_at = centres[:: -(-len(centres) // _LOOK_CENTRES)]
+        enough = self._scores.coarse_is_enough(looked_at, centres, _LOOK_NEAR, 2 * _LOOK_NEAR, workers)
+        self._kernel = self._scores.coarse if enough else self._scores.fine
+        parts = [centres[begin : begin + _PART] for begin in range(0, len(centres), _PART)]
+        self._packed = workers.map(lambda part: self._scores.pack(self._kernel, part), parts)
 
     def __call__(self, rows: Rows, count: int) -> npt.NDArray[np.int32]:
         """Numbers of the `count` nearest of each row in the clusters' form, int32 (rows, count), the nearest first."""
-        chosen = plan_on_cpu(
-            *(len(self._centres), len(rows), self._centres.shape[1], count),
-            dtype=np.float32,
-            metric="sqeuclidean",
-            threads=self._plan.threads,
-            isa=self._plan.isa,
-        )
-        if self._prepared is None:
-            self._prepared = PreparedPoints(self._centres, chosen, False)
-        found: npt.NDArray[np.int32] = search_prepared(rows, self._prepared, chosen, progress=False)[0].indices
-        return found
+        return self._scores.best(self._kernel, rows, self._packed, count, self._workers)
 
     def of_all(self, points: Rows, count: int, form: Form, *, as_queries: bool) -> npt.NDArray[np.int32]:
         """The same for all points: int32 (n, count)."""

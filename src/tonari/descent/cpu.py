@@ -74,12 +74,12 @@ class CpuSteps:
         both[:, width : width + second.shape[1]] = second[:, : size - width]
         return both
 
-    def round(self, entries: Entries, boundary: int | None = None) -> Round:
+    def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
         """One round: every point meets the neighbours of its neighbours; beyond a boundary only, if there is one."""
         return run_round(
             self.points,
             entries,
-            self.plan,
+            self.plan.light if light else self.plan,
             self._workers,
             terms=self._terms,
             order=self._order,

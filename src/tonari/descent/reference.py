@@ -66,7 +66,9 @@ class ReferenceSteps:
         both[:, first.shape[1] : first.shape[1] + second.shape[1]] = second
         return np.ascontiguousarray(both[:, :size])
 
-    def round(self, entries: Entries, boundary: int | None = None) -> Round:
+    def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
+        if light:
+            return ReferenceSteps(self.points, self.plan.light).round(entries, boundary)
         n, k = self.plan.n, self.plan.k
         kept = np.empty_like(entries)
         distances, indices = np.empty((n, k), self.dtype), np.empty((n, k), np.int32)

@@ -71,7 +71,7 @@ def build(
             entries = steps.start(plan.start)
             shown.add(plan.n)
         while True:
-            made = steps.round(entries, boundary)
+            made = steps.round(entries, boundary, light=len(done) < plan.light_rounds)
             estimate = measure(made.found)
             done.append(RoundReport(made.phi, made.changed))
             shown.add(plan.n)

@@ -43,8 +43,11 @@ class Steps(Protocol):
     def beside(self, first: Any, second: Any) -> Any:
         """Two blocks of entries of the same rows in one, filled up or cut to the list's size."""
 
-    def round(self, entries: Any, boundary: int | None = None) -> Round:
-        """One round: every point meets the neighbours of its neighbours; beyond a boundary only, if there is one."""
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+        """One round: every point meets the neighbours of its neighbours; beyond a boundary only, if there is one.
+
+        With the plan's numbers of a light round, if it is one.
+        """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
         """The true neighbours of some points, a NumPy int64 array of numbers; never themselves. Beside the points."""

@@ -35,6 +35,7 @@ CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
 logger = logging.getLogger("tonari")
 
 _DONE, _CLIMB, _RESAMPLE = 0, 1, 2  # RowStatus in native/row_block.hpp
+_FEW = 8  # rows whose survivors are judged by exact values sooner than all points are packed again
 
 
 def search_prepared(
@@ -83,9 +84,13 @@ def search_prepared(
             rows, at, with_sample = todo.pop()
             part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
             ids = None if self_ids is None else self_ids[rows]
+            stays = False
             if not isinstance(rows, slice):
                 bar.extend(len(rows) * n)
-            status = search.rows(np.ascontiguousarray(queries[rows]), ids, part, rung=at, sampled=with_sample)
+                stays = len(rows) <= _FEW and at > 0 and search.holds(at - 1) and not search.holds(at)
+            at -= stays
+            asked = np.ascontiguousarray(queries[rows])
+            status = search.rows(asked, ids, part, rung=at, sampled=with_sample, may_climb=not stays)
             if not isinstance(rows, slice):
                 found.distances[rows], found.indices[rows] = part
             todo += _unfinished(np.arange(m)[rows], status, at)
@@ -112,6 +117,10 @@ class _Search:
     bar: Progress
     report: Report
 
+    def holds(self, rung: int) -> bool:
+        """Whether the points are packed for a rung already."""
+        return bool(self.prepared.resident(self.plan.kernel(self.plan.ladder[rung])))
+
     def rows(
         self,
         queries: npt.NDArray[Any],
@@ -120,8 +129,12 @@ class _Search:
         *,
         rung: int,
         sampled: bool,
+        may_climb: bool = True,
     ) -> npt.NDArray[np.uint8]:
-        """Search all rows of `queries` at one precision, write what is certified, and say how each row ended."""
+        """Search all rows of `queries` at one precision, write what is certified, and say how each row ended.
+
+        Rows that may not climb settle: what this precision cannot tell apart, exact values do.
+        """
         plan, precision = self.plan, self.plan.ladder[rung]
         kernel = plan.kernel(precision)
         status = np.empty(len(queries), np.uint8)
@@ -136,7 +149,7 @@ class _Search:
                 plan.isa,
                 self_ids,
                 found.distances.dtype == np.float64,
-                rung + 1 < len(plan.ladder),
+                may_climb and rung + 1 < len(plan.ladder),
                 plan.capacity,
                 plan.sample_rank if sampled else 0,
             )

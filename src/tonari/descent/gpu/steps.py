@@ -72,12 +72,12 @@ class GpuSteps:
         room = torch.full((len(both), size - both.shape[1]), MISSING, dtype=torch.int32, device=both.device)
         return torch.cat([both, room], 1)
 
-    def round(self, entries: Any, boundary: int | None = None) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
         with on(self.points.device):
             order = self._order
             if order is None:
                 order = torch.arange(len(entries), device=entries.device)
-            return round_of(self.points, entries, order, self.plan, boundary)
+            return round_of(self.points, entries, order, self.plan.light if light else self.plan, boundary)
 
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
