@@ -43,9 +43,9 @@ _SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any
 _RATES = {
     ("generic", "float32"): 2e10,
     ("avx2", "float32"): 1.3e11,
-    ("avx2", "int8"): 2.4e11,
+    ("avx2", "int8"): 4.2e11,
     ("avx512", "float32"): 2.5e11,
-    ("avx512", "int8"): 4.4e11,
+    ("avx512", "int8"): 6.8e11,
     ("amx", "float32"): 1.2e11,
     ("amx", "bfloat16"): 1e12,
     ("amx", "int8"): 1.6e12,
