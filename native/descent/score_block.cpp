@@ -13,12 +13,13 @@ namespace {
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr std::size_t kPadding = 64;   // the widest tile of queries
-constexpr std::int64_t kLeastRoom = 32;  // words beyond twice the wanted
+// Little room: a threshold that falls often lets less through, and saves more than it costs.
+constexpr std::int64_t kLeastRoom = 16;
 
 }  // namespace
 
 ScoreBlock::ScoreBlock(const Kernel& kernel, const Form& form, std::int64_t count)
-    : kernel_(kernel), form_(form), count_(count), room_(2 * count + kLeastRoom) {
+    : kernel_(kernel), form_(form), count_(count), room_(count + count / 2 + kLeastRoom) {
   keys_.resize(static_cast<std::size_t>(room_));
 }
 
@@ -41,13 +42,13 @@ void ScoreBlock::condense(std::int64_t row) {
   Word<Key>* words = words_.data() + row * room_;
   std::int64_t& held = held_[static_cast<std::size_t>(row)];
   for (std::int64_t j = 0; j < held; ++j) keys_[static_cast<std::size_t>(j)] = word_key<Key>(words[j]);
-  const Key bound = at_least_kth(keys_.data(), held, count_, count_ / 4).key;
+  const Key bound = at_least_kth(keys_.data(), held, count_, count_ / 8).key;
   std::int64_t kept = 0;
   for (std::int64_t j = 0; j < held; ++j) {  // without branches: half of them would be guessed wrong
     words[kept] = words[j];
     kept += word_key<Key>(words[j]) <= bound;
   }
-  if (kept > count_ + count_ / 4) {  // many at the bound itself: the first places win
+  if (kept > count_ + count_ / 8) {  // many at the bound itself: the first places win
     keep_smallest(words, kept, count_);
     kept = count_;
   }
