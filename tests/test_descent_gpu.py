@@ -19,11 +19,11 @@ from tonari.reference import brute
 if HAS_TORCH:
     import torch
 
-    from tonari.descent.gpu import clusters, steps
+    from tonari.descent.gpu import clusters, reverse, steps
     from tonari.descent.gpu.clusters import find_clusters
     from tonari.descent.gpu.form import form_of
     from tonari.descent.gpu.reverse import reverse_of
-    from tonari.descent.gpu.scan import scan
+    from tonari.descent.gpu.scan import _scan_block, scan
     from tonari.descent.gpu.steps import GpuSteps
     from tonari.results import Neighbors
 
@@ -129,8 +129,6 @@ def test_rounds_across_a_boundary() -> None:
 
 
 def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.descent.gpu import reverse
-
     points = checks.gaussian(MANY, 5)
     on_card, _ = steps_for(points, 6, list_size=8)
     few, _ = steps_for(points, 6, list_size=8, block=17)
@@ -144,7 +142,9 @@ def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (whole.changed, whole.phi) == (parts.changed, parts.phi)
 
 
-def test_reverse_neighbours_come_by_rank_and_number() -> None:
+@pytest.mark.parametrize("at_once", [1, 1 << 20])  # columns in turn, or together
+def test_reverse_neighbours_come_by_rank_and_number(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reverse, "_SORTED", at_once)
     entries = np.array([[1 | NEW, 2], [2, MISSING], [1, 0 | NEW], [1 | NEW, 2 | NEW]], np.int32)
     found = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 3).cpu().numpy()
     expected = [[2 | NEW, -1, -1], [0 | NEW, 2, 3 | NEW], [1, 0, 3 | NEW], [-1, -1, -1]]
@@ -204,6 +204,23 @@ def test_the_start_of_equal_points_is_bounded_and_full() -> None:
     on_card, _ = steps_for(np.ones((n, 3), np.float32), 5, clusters=n // 60, sweeps=1, training=4)
     ids = check_lists(on_card.start("clusters").cpu().numpy(), n)
     assert (ids >= 0).sum(axis=1).min() >= 5
+
+
+def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
+    n, tile = 900, 64
+    points = np.arange(n, dtype=np.float32)[:, None]  # one cluster, in the order of its values
+    form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
+    found = find_clusters(form.rows, plan_for(points, 1, clusters=1, training=8, sweeps=1))
+    assert found.order.tolist() == list(range(n))
+    ids = _scan_block(form, found, 0, n, 16, 256, None)[1].cpu().numpy()
+    assert ids.shape == (n, 16)
+    first = np.arange(n) // tile * tile  # the tile's first row: so many around it, or at an end, are met
+    begin = np.clip(first - 128, 0, n - 256)
+    for row in range(n):
+        near = [other for other in (row - 1, row + 1) if begin[row] <= other < begin[row] + 256]
+        assert set(near) <= set(ids[row].tolist())
+        listed = ids[row][ids[row] >= 0]
+        assert ((listed >= begin[row]) & (listed < begin[row] + 256)).all()
 
 
 def test_seeds_lie_across() -> None:

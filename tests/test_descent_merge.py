@@ -13,7 +13,9 @@ from checks import assert_same_neighbors, assert_valid_neighbors
 import tonari
 from tonari import reference
 from tonari.descent import merge as merging
+from tonari.descent.lists import NEW
 from tonari.descent.report import DescentReport
+from tonari.descent.run import build
 from tonari.graph import KNNGraph
 from tonari.metrics import METRICS
 from tonari.results import Neighbors
@@ -91,6 +93,26 @@ def test_exact_halves_lose_nothing() -> None:
     same_side = (truth.indices < 700) == (np.arange(1400) < 700)[:, None]
     found = (truth.indices[:, :, None] == made.indices[:, None, :]).any(axis=2)
     assert found[same_side].all()  # a true neighbour of the own side was there from the beginning
+
+
+@pytest.mark.usefixtures("by_rounds")
+def test_what_was_known_is_not_new_and_what_was_missing_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph_a, graph_b, a, b = halves()
+    graph_b.indices[5, -2:], graph_b.distances[5, -2:] = -1, np.inf
+    given: list[Any] = []
+
+    def spy(steps: Any, plan: Any, progress: Any, entries: Any, boundary: int) -> Any:
+        given.append((entries.copy(), boundary))
+        return build(steps, plan, progress, entries, boundary)
+
+    monkeypatch.setattr(merging, "build", spy)
+    made = tonari.merge(graph_a, graph_b, a, b, recall=0.9)
+    (entries, boundary), k = given[0], 8
+    assert boundary == 700
+    np.testing.assert_array_equal(entries[:700, :k], graph_a.indices)
+    np.testing.assert_array_equal(entries[700:, :k], np.where(graph_b.indices < 0, -1, graph_b.indices + 700))
+    assert ((entries[:, k:] < 0) | (entries[:, k:] & NEW != 0)).all()
+    assert (made.indices >= 0).all()
 
 
 @pytest.mark.usefixtures("by_rounds")

@@ -150,6 +150,26 @@ def test_rows_that_int8_cannot_certify_climb(isa: str) -> None:
     assert_same_neighbors(found, brute(rows[:M], rows, 10))
 
 
+@pytest.mark.parametrize("hard", [1, 8, 9])
+def test_a_few_rows_settle_where_they_are(hard: int) -> None:
+    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari._native.kernel_names()), None)
+    if isa is None:
+        pytest.skip("no int8 kernel here")
+    easy = checks.gaussian(3000, D)
+    crowd = np.tile(easy[:1] + 1, (600, 1))  # equal points, more than a row holds
+    rows = np.vstack([easy, crowd])
+    queries = np.vstack([easy[100 : 100 + M - hard], crowd[:hard]])
+    choices: dict[str, Any] = {"isa": isa, "ladder": ("int8", "float32"), "capacity": 300}
+    found, report = report_of(queries, rows, 10, **choices)
+    assert_same_neighbors(found, brute(queries, rows, 10))
+    climbed = hard if hard > 8 else 0
+    assert report.rows_by_precision.get("float32", 0) == climbed
+    assert report.rows_by_precision["int8"] == M - climbed
+    found, report = report_of(queries, rows, 10, **choices, resident=False)  # nothing is held: all is packed anyway
+    assert_same_neighbors(found, brute(queries, rows, 10))
+    assert report.rows_by_precision["float32"] == hard
+
+
 def test_easy_rows_stay_on_the_first_rung() -> None:
     rows = checks.gaussian(3000, D)
     _, report = report_of(rows[:M], rows, 10)
