@@ -27,7 +27,7 @@ if HAS_TORCH:
 
     from tonari.kdtree.gpu import run
     from tonari.kdtree.gpu._bounds_triton import limit_of
-    from tonari.kdtree.gpu.building import build_on_device, split_bounds
+    from tonari.kdtree.gpu.building import _keys, build_on_device, split_bounds
     from tonari.kdtree.gpu.search import LARGEST, beyond, order_of
     from tonari.kdtree.gpu.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of
     from tonari.launching import launch
@@ -146,6 +146,18 @@ def test_splits_make_boxes_that_hardly_overlap() -> None:
     low, high = tree.boxes[: tree.levels[1], :, 0].cpu(), tree.boxes[: tree.levels[1], :, 1].cpu()
     areas = (high - low).nan_to_num(0.0).prod(1)
     assert 0.5 < float(areas.sum()) < 1.05
+
+
+@pytest.mark.parametrize("widest", [0, 1, 2])
+def test_segments_are_ordered_by_their_widest_dimension(widest: int) -> None:
+    points = np.random.default_rng(0).random((600, 3))
+    points[:, widest] *= 100
+    order, bounds = torch.arange(600, dtype=torch.int32, device=DEVICE), torch.tensor([0, 250, 600], device=DEVICE)
+    keys = _keys(torch.from_numpy(points).to(DEVICE), order, bounds).cpu().numpy()
+    assert keys[:250].max() < keys[250:].min()
+    for segment in (slice(0, 250), slice(250, 600)):
+        values = points[segment, widest][np.argsort(keys[segment], kind="stable")]
+        assert (np.diff(values)[10:-10] > -1e-2).all()  # but for the steps of the keys, and what a sample knows of ends
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 31, 32, 33, 1023, 1024, 1025, 40_000])
