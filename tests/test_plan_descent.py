@@ -153,11 +153,19 @@ def test_memory_counts_lists_twice_and_the_graph() -> None:
 
 
 def test_expected_seconds() -> None:
-    assert made(d=128).seconds == pytest.approx(2.5, rel=0.1)
-    assert made(n=10**6, d=128).seconds == pytest.approx(30, rel=0.1)
+    assert made(d=128).seconds == pytest.approx(1.25, rel=0.1)
+    assert made(n=10**6, d=128).seconds == pytest.approx(15, rel=0.1)
     assert on_cuda().seconds == pytest.approx(0.2, rel=0.1)
     assert made(threads=1).seconds > 1.9 * made(threads=2).seconds
     assert made(d=64).seconds > made(d=32).seconds
+
+
+def test_light_rounds_have_half_the_numbers() -> None:
+    assert (made().light_rounds, on_cuda().light_rounds, made(light_rounds=0).light_rounds) == (1, 0, 0)
+    plan = made(hubs=15, reverse=1, breadth=8)
+    assert plan.light == dataclasses.replace(plan, hubs=8, reverse=1, breadth=4)
+    with pytest.raises(ValueError, match="light_rounds"):
+        made(light_rounds=-1)
 
 
 def test_it_is_frozen_and_shows_itself() -> None:
