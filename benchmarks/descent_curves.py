@@ -29,6 +29,7 @@ PAPER = {
     "hubs": 32,
     "reverse": 32,
     "breadth": 32,
+    "light_rounds": 0,
     "recall": 0.999,
     "sample": 1000,
 }
