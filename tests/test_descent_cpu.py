@@ -192,6 +192,17 @@ def test_two_far_clusters_stay_apart_without_entries_between_them() -> None:
     assert_same_neighbors(found, brute(points, points, 4, self_ids=np.arange(80)))
 
 
+def test_a_light_round_is_a_round_of_half_the_numbers() -> None:
+    points = checks.gaussian(300, 6)
+    plan = plan_for(points, 5, list_size=16, hubs=7, reverse=6, breadth=9)
+    half = dataclasses.replace(plan, hubs=4, reverse=3, breadth=5)
+    entries = ReferenceSteps(points, plan).start("random")
+    wanted = ReferenceSteps(points, half).round(entries)
+    for steps in (ReferenceSteps(points, plan), CpuSteps(points, plan)):
+        assert_same_round(steps.round(entries, light=True), wanted, "euclidean")
+    assert wanted.changed < CpuSteps(points, plan).round(entries).changed
+
+
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_round(data: st.DataObject) -> None:

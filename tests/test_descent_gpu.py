@@ -116,6 +116,14 @@ def test_rounds_of_degenerate_points(points: Array) -> None:
     check_rounds(points, 7, list_size=10)
 
 
+def test_a_light_round() -> None:
+    on_card, plain = steps_for(checks.gaussian(MANY, 4), 5, list_size=12, hubs=7, reverse=6, breadth=9)
+    made = on_card.round(on_card.start("random"), light=True)
+    wanted = plain.round(plain.start("random"), light=True)
+    np.testing.assert_array_equal(made.entries.cpu().numpy(), wanted.entries)
+    assert made.changed == wanted.changed
+
+
 def test_rounds_across_a_boundary() -> None:
     points = checks.gaussian(50, 4)
     check_rounds(points, 5, boundary=30, list_size=10)

@@ -239,7 +239,7 @@ _TREE = {
     ),
 }
 # Rough: 1e6 points of 128 dimensions in 15 s on two cores, in 0.2 s on an H100.
-_DESCENT = {"cpu": DescentCosts(2e-2, 2.8e-8, 1.4e-10), "cuda": DescentCosts(5e-3, 8e-11, 1.9e-12)}
+_DESCENT = {"cpu": DescentCosts(2e-2, 3.6e-8, 1.1e-10), "cuda": DescentCosts(5e-3, 8e-11, 1.9e-12)}
 _TREE["amx"] = _TREE["avx512"]  # a tree has no use for AMX
 
 

@@ -285,7 +285,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
     elif on_cuda:  # each point has clusters of its own
         usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
     else:  # those of a block of points, who meet about so many
-        usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.95 else 1) * clusters // n))
+        usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.9 else 1) * clusters // n))
     usual = {
         "list_size": size,
         "clusters": clusters,

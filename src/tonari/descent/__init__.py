@@ -3,7 +3,9 @@
     lists.py         an entry: an id, and a bit for what has not met the others yet
     steps.py         what a device does: start, round, exact rows
     reference.py     the steps in plain NumPy: what a round is
-    cpu.py           the steps on the CPU, with clusters.py, start.py and rounds.py
+    cpu.py           the steps on the CPU
+        start.py, clusters.py, pieces.py, scores.py     the first lists: members of near clusters, by scores alone
+        rounds.py                                       a round
     gpu/             the steps on CUDA
     run.py           rounds until a measured sample says that the recall is there
     report.py        what the graph tells about that
