@@ -169,7 +169,7 @@ _BRUTE = {
     ("generic", "elementwise"): BruteCosts(8e-4, 5.1e-8, 6.7e-9, 0.0, 3.7e-6, 2e-7, 4.1e-10, 1.5e-10),
     ("avx2", "gemm"): BruteCosts(8e-4, 8.5e-8, 2.5e-9, 1.05e-7, 3.1e-6, 2.8e-7, 1.8e-10, 5.5e-12, crowd=1.5e-9),
     ("avx2", "elementwise"): BruteCosts(7e-4, 5.4e-8, 5.1e-9, 0.0, 3e-6, 2.2e-7, 6.7e-11, 3.5e-11),
-    ("avx512", "gemm"): BruteCosts(8e-4, 7.8e-8, 1.3e-9, 1.2e-7, 2.7e-6, 2e-7, 1.1e-10, 4.3e-12, crowd=1.5e-9),
+    ("avx512", "gemm"): BruteCosts(8e-4, 7.8e-8, 1.3e-9, 1.2e-7, 2.7e-6, 2e-7, 1.5e-10, 3.6e-12, crowd=1.5e-9),
     ("avx512", "elementwise"): BruteCosts(7e-4, 5e-8, 5e-9, 0.0, 2.6e-6, 1.8e-7, 5.4e-11, 1.75e-11),
     ("cuda", "gemm"): BruteCosts(7e-4, 1e-10, 0.0, 0.0, 1e-8, 2e-9, 3.2e-13, 0.0, coarse=5.5),
     ("cuda", "elementwise"): BruteCosts(7e-4, 1e-10, 0.0, 0.0, 1e-8, 2e-9, 3.2e-13, 5e-14),  # a guess
