@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -92,8 +92,11 @@ def measure(options: argparse.Namespace, kind: Any, cases: Sequence[Any], result
     return 1 if run.wrong else 0
 
 
-def run_cases(run: Any, cases: Sequence[Any]) -> None:
-    """Run the cases that there is time for; a row says of each other why not."""
+def run_cases(run: Any, cases: Sequence[Any], lacks: Callable[[Any], str] = lambda case: "") -> None:
+    """Run the cases that there is time for, and all that they need; a row says of each other why not.
+
+    `lacks` says what a case needs that is not there, or nothing.
+    """
     from .exact_gpu_run import Poisoned, say
 
     poisoned = False
@@ -101,6 +104,8 @@ def run_cases(run: Any, cases: Sequence[Any]) -> None:
         case = whole.scaled(run.scale)
         if poisoned:
             run.write(case, [{"who": "tonari", "note": "not reached: the device is beyond use"}])
+        elif lacking := lacks(case):
+            run.write(case, [{"who": "tonari", "note": lacking}])
         elif not run.reaches(whole.cost * run.scale):
             run.write(case, [{"who": "tonari", "note": "not reached"}])
         else:

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import machine
+from . import case_command, machine
 
 WHERE = "cuda:0"
 # Part of the budget that a warm-up may take, and of the device's memory.
@@ -164,26 +164,11 @@ def measure(options: argparse.Namespace) -> int:
 
 def run_cases(run: Any, cases: Sequence[Any], gpus: int) -> None:
     """Run the cases that the machine and the time have room for; a row says of each other why not."""
-    from .exact_gpu_run import Poisoned, say
 
-    poisoned = False
-    for whole in cases:
-        case = whole.scaled(run.scale)
-        if poisoned:
-            run.write(case, [{"who": "tonari", "note": "not reached: the device is beyond use"}])
-        elif case.gpus > gpus:
-            run.write(case, [{"who": "tonari", "note": f"needs {case.gpus} GPUs, there are {gpus}"}])
-        elif not run.reaches(whole.cost * run.scale):
-            run.write(case, [{"who": "tonari", "note": "not reached"}])
-        else:
-            began = time.perf_counter()
-            try:
-                run.guarded(case, "tonari", lambda case=case: case.work(run, case))
-            except Poisoned:
-                poisoned = True
-            say(f"{case.name}: {time.perf_counter() - began:.1f} s in all")
-    judged = [row["passed"] for row in run.rows if row.get("passed") is not None]
-    print(f"{sum(judged)} of {len(judged)} bars met; {run.wrong} wrong or failed", flush=True)
+    def lacks(case: Any) -> str:
+        return f"needs {case.gpus} GPUs, there are {gpus}" if case.gpus > gpus else ""
+
+    case_command.run_cases(run, cases, lacks)
 
 
 def main(arguments: list[str]) -> int:

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "binds.hpp"
@@ -61,7 +62,8 @@ void bind_descent_start(nb::module_& module) {
           first += run->count();
         }
         for (std::int64_t row = begin; row < end; ++row) {
-          block.finish(row - begin, -1, count, places.data() + row * count);
+          const std::int64_t found = block.finish(row - begin, -1, count, places.data() + row * count);
+          if (found < count) throw std::logic_error("a query met fewer points than it needs");
         }
       },
       nb::arg("kernel"), nb::arg("form"), nb::arg("queries"), nb::arg("begin"), nb::arg("end"), nb::arg("packed"),

@@ -162,8 +162,9 @@ _SHARED = 1.4  # times as long takes brute force in few dimensions where a produ
 _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # of bytes
 
 # By instruction set, or "cuda", and for brute force by the form of the metric (tonari.metrics). On the CPU fitted to
-# the processor time of searches among PCA of SIFT, on two cores of an AMD EPYC of family 26;
-# python -m benchmarks.kdtree_auto tells how good the choice is that follows. On CUDA fitted to an H100.
+# the processor time of searches among PCA of SIFT, on two cores of an AMD EPYC of family 26 (its products in
+# AVX2 and AVX-512 later to wall time, by hand); python -m benchmarks.kdtree_auto tells how good the choice is that
+# follows. On CUDA fitted to an H100.
 _BRUTE = {
     ("generic", "gemm"): BruteCosts(1e-3, 8.8e-8, 4.5e-9, 0.0, 3.8e-6, 2.2e-7, 4e-10, 5e-11),
     ("generic", "elementwise"): BruteCosts(8e-4, 5.1e-8, 6.7e-9, 0.0, 3.7e-6, 2e-7, 4.1e-10, 1.5e-10),

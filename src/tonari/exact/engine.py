@@ -88,7 +88,8 @@ def search_prepared(
             if not isinstance(rows, slice):
                 bar.extend(len(rows) * n)
                 stays = len(rows) <= _FEW and at > 0 and search.holds(at - 1) and not search.holds(at)
-            at -= stays
+            if stays:
+                at -= 1
             asked = np.ascontiguousarray(queries[rows])
             status = search.rows(asked, ids, part, rung=at, sampled=with_sample, may_climb=not stays)
             if not isinstance(rows, slice):
