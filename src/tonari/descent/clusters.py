@@ -1,6 +1,6 @@
 """Clusters of the points, by k-means on a sample: where the neighbours of a point are looked for first.
 
-All is compared by squared L2 distances, or scores that round them (scores.py), of float32 rows that stand for the metric:
+All is compared by squared L2 distances, or scores that round them (scores.py), of float32 rows in place of the metric:
 
     euclidean, sqeuclidean, l1, linf   the rows; float64 ones less their mean, scaled
     cosine, correlation                the rows, less their own mean for correlation, of length 1
