@@ -1,8 +1,9 @@
 """Recall against time: everyone with a range of settings on the same points.
 
 Ours is asked for recalls, and given probes by hand; then a random start with lists and samples of wang2021's size
-(64 neighbours, the first 32 of them and as many reverse ones sampled) for a number of rounds; pynndescent with few
-rounds and with longer lists; cuVS with several degrees and rounds; and the exact engine.
+(64 neighbours, the first 32 of them and as many reverse ones sampled) for a number of rounds, beside it on CUDA the
+paper's own rounds, with locks and without; pynndescent with few rounds and with longer lists; cuVS with several degrees
+and rounds; and the exact engine.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import descent_peers as peers
 from .descent_build import DESCENT, EXACT, SEED, Contestant, OurGraph, clocked, rivals
+from .descent_wang2021 import UPDATES, PushedGraph
 from .exact_gpu_rows import seconds_of
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ def curve(run: DescentRun, case: Case) -> None:
         contestants += [
             OurGraph(run, case, name, method="nn-descent", seed=SEED, **settings) for name, settings in ours()
         ]
+        if run.cuda:
+            contestants += [PushedGraph(run, case, update, rounds) for update in UPDATES for rounds in ROUNDS]
         for peer in rivals(stack, run, case):
             settings = PYNNDESCENT if peer.name == peers.PYNNDESCENT else CUVS
             # Lists no shorter than what is asked for.

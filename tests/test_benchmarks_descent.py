@@ -27,7 +27,7 @@ from tonari.reference import brute, returned, values_at  # noqa: E402
 # The benchmarks are no part of the installed package: they are found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 main = importlib.import_module("benchmarks.descent")
-builds, cases, curves, data, gists, memory, merges, peers, plots, proofs, rows, runs = (
+builds, cases, curves, data, gists, memory, merges, peers, plots, proofs, rows, runs, wang2021 = (
     importlib.import_module(f"benchmarks.descent_{name}")
     for name in (
         "build",
@@ -42,6 +42,7 @@ builds, cases, curves, data, gists, memory, merges, peers, plots, proofs, rows, 
         "proof",
         "rows",
         "run",
+        "wang2021",
     )
 )
 datasets, device, exact_cpu, verdicts = (
@@ -461,6 +462,48 @@ def test_curves_have_a_row_for_every_setting() -> None:
     random = [row for row in run.rows if row["who"] == curves.RANDOM]
     assert "list_size=64 hubs=32" in random[0]["parameters"]
     assert random[0]["target"] == pytest.approx(0.999)
+
+
+def pushed(monkeypatch: pytest.MonkeyPatch, update: str, *lose: int, spoil: Callable[[Any, Any], None]) -> Any:
+    """A run in which wang2021's rounds leave graphs, one after the other, that lose so much; the last is spoilt."""
+    asked: list[dict[str, Any]] = []
+
+    def build(points: Any, k: int, **given: Any) -> Any:
+        asked.append(given)
+        last = len(asked) == len(lose)
+        library = Library(lose[len(asked) - 1], spoil if last else None)
+        return library.knn_graph(points.numpy(), k, method="nn-descent", progress=False)
+
+    monkeypatch.setattr(wang2021, "build", build)
+    monkeypatch.setattr(wang2021, "WARM_ROWS", 150)
+    monkeypatch.setattr(curves, "ROUNDS", (4,))
+    monkeypatch.setattr(runs.DescentRun, "cuda", True)
+    run = done(a_run(who=(f"wang2021 {update}",)), a_case(work=curves.curve))
+    assert len(asked) == len(lose)
+    assert all(given["update"] == update and given["rounds"] == 4 for given in asked)
+    return run
+
+
+def unspoilt(distances: Any, indices: Any) -> None:
+    pass
+
+
+@pytest.mark.parametrize("update", ["locks", "proposals"])
+def test_rounds_that_push_have_a_row_for_each_number(update: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = pushed(monkeypatch, update, 10, 10, 10, 10, spoil=unspoilt)
+    assert run.wrong == 0, notes(run)
+    (row,) = run.rows
+    assert (row["who"], row["rounds"], row["start"], row["proved"]) == (f"wang2021 {update}", 4, "random", N)
+    assert row["recall_k"] == pytest.approx(1 - 1 / (10 * K))
+    assert row["parameters"] == "rounds=4 list_size=64 samples=32"
+
+
+def test_only_behind_locks_another_run_may_make_another_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pushed(monkeypatch, "locks", 10, 10, 10, 7, spoil=unspoilt).wrong == 0
+    run = pushed(monkeypatch, "proposals", 10, 10, 10, 7, spoil=unspoilt)
+    assert "made again, the graph is another" in notes(run)
+    run = pushed(monkeypatch, "locks", 10, 10, 10, 10, spoil=farther)
+    assert "WRONG: row 7 has a distance that is not that of its point" in notes(run)
 
 
 def test_curves_end_in_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import checks
@@ -10,18 +11,22 @@ import pytest
 from gpu_checks import GB
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
+import tonari
 from tonari.descent.lists import ID, MISSING, NEW, random_entries
 from tonari.descent.reference import ReferenceSteps
+from tonari.memory_descent import truth_bytes
 from tonari.metrics import METRICS
-from tonari.planning_descent import DescentPlan, plan_descent
+from tonari.planning_descent import MOST_NEAR_ON_CUDA, DescentPlan, plan_descent
 from tonari.reference import brute
 
 if HAS_TORCH:
     import torch
 
-    from tonari.descent.gpu import clusters, reverse, steps
+    from tonari.descent.gpu import reverse, steps
     from tonari.descent.gpu.clusters import find_clusters
-    from tonari.descent.gpu.form import form_of
+    from tonari.descent.gpu.form import Form, form_of, terms_of
+    from tonari.descent.gpu.near import near_centres
+    from tonari.descent.gpu.nearest import plan_nearest
     from tonari.descent.gpu.reverse import reverse_of
     from tonari.descent.gpu.scan import _scan_block, scan
     from tonari.descent.gpu.steps import GpuSteps
@@ -43,7 +48,6 @@ def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -
 def _plain_stand_in_for_the_exact_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which has tests of its own, and takes the interpreter minutes."""
     if not HAS_CUDA:
-        monkeypatch.setattr(clusters, "nearest", plain_nearest)
         monkeypatch.setattr(steps, "nearest", plain_nearest)
 
 
@@ -142,7 +146,7 @@ def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     few, _ = steps_for(points, 6, list_size=8, block=17)
     entries = on_card.start("clusters")
     whole = on_card.round(entries)
-    monkeypatch.setattr(reverse, "_SORTED", 3 * MANY)
+    monkeypatch.setattr(reverse, "SORTED_ON_CUDA", 3 * MANY)
     few._order = torch.from_numpy(np.random.default_rng(0).permutation(MANY)).to(DEVICE)
     parts = few.round(entries)
     assert torch.equal(whole.entries, parts.entries)
@@ -152,7 +156,7 @@ def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("at_once", [1, 1 << 20])  # columns in turn, or together
 def test_reverse_neighbours_come_by_rank_and_number(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reverse, "_SORTED", at_once)
+    monkeypatch.setattr(reverse, "SORTED_ON_CUDA", at_once)
     entries = np.array([[1 | NEW, 2], [2, MISSING], [1, 0 | NEW], [1 | NEW, 2 | NEW]], np.int32)
     found = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 3).cpu().numpy()
     expected = [[2 | NEW, -1, -1], [0 | NEW, 2, 3 | NEW], [1, 0, 3 | NEW], [-1, -1, -1]]
@@ -197,7 +201,7 @@ def test_the_start_finds_most_neighbours(metric: str) -> None:
 def test_the_start_of_any_number_of_clusters(n: int, clusters: int) -> None:
     points = checks.gaussian(n, 4)
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
-    found = find_clusters(form.rows, plan_for(points, 1, clusters=clusters, training=8, sweeps=1))
+    found = find_clusters(form, plan_for(points, 1, clusters=clusters, training=8, sweeps=1))
     assert sorted(found.order.cpu().tolist()) == list(range(n))
     bounds = found.bounds.cpu().tolist()
     assert (bounds[0], bounds[-1]) == (0, n)
@@ -218,7 +222,7 @@ def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
     n, tile = 900, 64
     points = np.arange(n, dtype=np.float32)[:, None]  # one cluster, in the order of its values
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
-    found = find_clusters(form.rows, plan_for(points, 1, clusters=1, training=8, sweeps=1))
+    found = find_clusters(form, plan_for(points, 1, clusters=1, training=8, sweeps=1))
     assert found.order.tolist() == list(range(n))
     ids = _scan_block(form, found, 0, n, 16, 256, None)[1].cpu().numpy()
     assert ids.shape == (n, 16)
@@ -239,6 +243,87 @@ def test_seeds_lie_across() -> None:
     sides = (ids < n // 4) == (np.arange(n) < n // 4)[:, None]
     assert not sides[ids >= 0].any()
     assert (ids >= 0).mean() > 0.5
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize(("n", "centres", "d"), [(3, 5, 3), (70, 300, 20), *([(500, 700, 200)] if HAS_CUDA else [])])
+def test_the_nearest_centres(n: int, centres: int, d: int, count: int) -> None:
+    points, others = checks.gaussian(n, d), checks.gaussian(centres, d, 1)
+    form = form_of(torch.from_numpy(np.concatenate([points, others])).to(DEVICE), "sqeuclidean")
+    rows, met = (Form(part, *terms_of(part, "sqeuclidean")) for part in (form.rows[:n], form.rows[n:]))
+    near = near_centres(rows, met, count).cpu().numpy()
+    assert near.dtype == np.int16
+    plain = np.square(rows.rows.cpu().numpy()[:, None].astype(float) - met.rows.cpu().numpy()[None]).sum(2)
+    assert all(len(set(row)) == count for row in near.tolist())
+    assert (near >= 0).all()
+    assert (near < centres).all()
+    # Two of those in a column of tiles stay, and numbers of tiles take the last bits of a score.
+    listed = np.take_along_axis(plain, near.astype(int), 1)
+    assert (np.diff(listed, axis=1) >= -1e-5 * plain.max()).all()
+    np.testing.assert_allclose(listed[:, 0], plain.min(axis=1), rtol=1e-5)
+    true = np.sort(plain, axis=1)[:, :count]
+    assert (np.abs(listed - true) <= 1e-5 * true).mean() > 0.95
+    some = np.random.default_rng(0).permutation(n)[: n // 2]
+    asked = near_centres(rows, met, count, torch.from_numpy(some).to(DEVICE)).cpu().numpy()
+    np.testing.assert_array_equal(asked, near[some])
+
+
+def test_centres_by_inner_product_and_as_many_as_there_are() -> None:
+    rows = torch.from_numpy(checks.gaussian(40, 6)).to(DEVICE)
+    form = form_of(rows, "inner_product")
+    centres = Form(form.rows[:7], *terms_of(form.rows[:7], "inner_product"))
+    near = near_centres(form, centres, 7).cpu().numpy()
+    products = (form.rows.float() @ form.rows[:7].float().T).cpu().numpy()
+    np.testing.assert_array_equal(near, np.argsort(-products, axis=1, kind="stable"))
+
+
+def test_more_centres_than_a_row_can_be_told() -> None:
+    with pytest.raises(ValueError, match="probes=257: at most 256, since a row is told no more clusters on CUDA"):
+        plan_for(checks.gaussian(300, 2), 1, clusters=300, probes=257)
+    assert plan_for(checks.gaussian(300, 2), 1, clusters=300, probes=256).probes == MOST_NEAR_ON_CUDA
+
+
+@pytest.mark.parametrize("start", ["clusters", "graph"])
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2"])
+@pytest.mark.parametrize(
+    ("n", "d", "k"),
+    [(2, 1, 1), (50, 30_000, 10), (3000, 960, 500), (10**6, 4096, 1), (10**6, 16, 100), (10**7, 96, 32)],
+)
+def test_the_exact_engine_finds_room(n: int, d: int, k: int, metric: str, start: str) -> None:
+    """For the neighbours of the sample, in the memory that the plan counts."""
+    given: dict[str, Any] = {"dtype": "float32", "metric": metric, "devices": ("cuda:0",), "free_bytes": 70 * GB}
+    plan = plan_descent(n, d, k, start=start, host_points=False, **given)
+    truth = plan_nearest(n, plan.sample, d, min(k + 1, n), truth_bytes(plan), **given)
+    assert truth.total_bytes <= truth_bytes(plan) <= plan.packed_bytes + plan.working_bytes
+    assert -(-n // truth.point_slab) * -(-truth.m // truth.query_batch) <= 8
+
+
+def test_slabs_leave_room_for_more_queries() -> None:
+    given: dict[str, Any] = {"dtype": "float32", "metric": "euclidean", "devices": ("cuda:0",), "free_bytes": 70 * GB}
+    wide, narrow = (plan_nearest(10**6, 4000, 960, 11, room, **given) for room in (20 * GB, 2 * GB))
+    assert (wide.route, wide.point_slab) == ("resident", 10**6)
+    assert (narrow.route, narrow.point_slab) == ("streamed", 125_056)
+    assert narrow.ladder == wide.ladder == ("float16", "split", "values")
+    assert narrow.query_batch == wide.query_batch == 4096
+
+
+@pytest.mark.skipif(not HAS_CUDA, reason="only a card counts its memory")
+@pytest.mark.parametrize(
+    ("n", "d", "k", "metric"),
+    [(100_000, 64, 10, "euclidean"), (50_000, 300, 32, "inner_product"), (60_000, 20, 16, "chi2"), (500, 7, 5, "l1")],
+)
+def test_no_more_memory_is_held_than_planned(n: int, d: int, k: int, metric: str) -> None:
+    points = torch.rand((n, d), generator=torch.Generator(DEVICE).manual_seed(0), device=DEVICE)
+    plan = plan_descent(
+        n, d, k, dtype="float32", metric=metric, devices=(DEVICE,), free_bytes=8 * GB, host_points=False, rounds=3
+    )
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the recall of uniform points
+        graph = tonari.knn_graph(points, k, metric=metric, method="nn-descent", plan=plan)
+    assert torch.cuda.max_memory_allocated() - before <= plan.total_bytes
+    assert graph.n == n
 
 
 def test_exact_neighbours_of_some_rows() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import tonari
 from tonari.planning_descent import DescentPlan, check_recall, check_seed, plan_descent
-from tonari.planning_gpu import plan_on_gpu
 
 GIB = 1 << 30
 
@@ -188,35 +187,3 @@ def test_tonari_plan_makes_it() -> None:
             tonari.plan(1000, 1000, 8, 5, method=method, recall=0.9)
         with pytest.raises(ValueError, match="seed is for method='nn-descent'"):
             tonari.plan(1000, 1000, 8, 5, method=method, seed=0)
-
-
-@pytest.mark.parametrize("start", ["clusters", "graph"])
-@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2"])
-@pytest.mark.parametrize(
-    ("n", "d", "k"),
-    [(2, 1, 1), (50, 30_000, 10), (3000, 960, 500), (10**6, 4096, 1), (10**6, 16, 100), (10**7, 96, 32)],
-)
-def test_the_exact_engine_finds_room_on_cuda(n: int, d: int, k: int, metric: str, start: str) -> None:
-    """For the neighbours of the sample and for clusters: all on the device, in the memory that the plan counts."""
-    plan = on_cuda(n, d, k, metric=metric, start=start)
-    given: dict[str, Any] = {
-        "devices": plan.devices,
-        "host_points": False,
-        "host_queries": False,
-        "free_bytes": 70 * GIB,
-    }
-    truth = plan_on_gpu(
-        *(n, plan.sample, d, min(k + 1, n)),
-        dtype="float32",
-        metric=metric,
-        memory=plan.packed_bytes + plan.working_bytes,
-        **given,
-    )
-    near = plan_on_gpu(
-        *(plan.clusters, min(n, plan.clusters * plan.training), -(-d // 32) * 32, plan.probes),
-        dtype="float16",
-        metric="sqeuclidean",
-        memory=plan.working_bytes,
-        **given,
-    )
-    assert (truth.route, near.route) == ("resident", "resident")

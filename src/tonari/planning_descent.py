@@ -16,20 +16,20 @@ import numpy.typing as npt
 from tonari import arrays
 from tonari.costs import descent_seconds
 from tonari.descent.lists import MOST_POINTS
-from tonari.memory import MIB, packed_row_bytes
-from tonari.metrics import get_metric
+from tonari.memory_descent import packed_bytes, working_bytes
 from tonari.planning import check_isa, check_no_threads, check_overrides, check_problem, check_whole, chosen_isa, table
 from tonari.pool import default_threads
 
 RECALL, SEED = 0.99, 0  # where nobody says
+MOST_NEAR_ON_CUDA = 256  # clusters of a point
 STARTS = ("clusters", "random", "graph")
 
 _CLUSTER, _CLUSTER_ON_CPU = 256, 128  # points of a cluster, on average
 _MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with the centres of all
 _MET_ON_CPU = 8192  # members of clusters
 _SAMPLE = 10.0  # rows without a neighbour in a sample of just the recall: fewer than three would tell nothing
-_SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 256 * MIB
-_TASK_ROW_BYTES = 24  # of work, for each id that a row meets
+_LEAST_BLOCK, _MOST_BLOCK = 1 << 14, 1 << 16  # rows of a task on CUDA: fewer leave it waiting, more are no faster
+_BLOCKS = 64  # in between so many tasks, which keeps what they hold small beside the lists
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def plan_descent(
         **chosen,
     )
     made = dataclasses.replace(
-        made, packed_bytes=_packed_bytes(made), working_bytes=_working_bytes(made), seconds=descent_seconds(made)
+        made, packed_bytes=packed_bytes(made), working_bytes=working_bytes(made), seconds=descent_seconds(made)
     )
     _check_budget(made, arrays.parse_memory(memory), free_bytes)
     return made
@@ -286,6 +286,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
     else:  # those of a block of points, who meet about so many
         usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.9 else 1) * clusters // n))
+    few = on_cuda and k <= 10  # which fewer answers lead to
     usual = {
         "list_size": size,
         "clusters": clusters,
@@ -294,13 +295,13 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         "sweeps": 4 if on_cuda and not joined else 1,
         "hubs": min(size, 16),
         "reverse": 16,
-        # With 16 + 16 that are asked these make just less than 1024 answers, which a card sorts at once.
-        "breadth": min(size, 31),
-        "width": 384,
+        # With 16 + 16 that are asked these make just less than 512 or 1024 answers, which a card sorts at once.
+        "breadth": min(size, 15 if few else 31),
+        "width": 256 if few else 384,
         "light_rounds": 0 if on_cuda else 1,
         "rounds": 24 if start == "random" else 12,
         "sample": min(n, max(4000 if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
-        "block": 1 << 16 if on_cuda else 256,
+        "block": min(_MOST_BLOCK, max(_LEAST_BLOCK, 1 << (n // _BLOCKS).bit_length())) if on_cuda else 256,
     }
     chosen = usual | {name: int(value) for name, value in given.items() if name in _NUMBERS}
     for name, most, why in (
@@ -309,37 +310,11 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         ("hubs", size, "a list has no more neighbours"),
         ("breadth", size, "a list has no more neighbours"),
         ("sample", n, "there are no more rows"),
+        *([("probes", MOST_NEAR_ON_CUDA, "a row is told no more clusters on CUDA")] if on_cuda else []),
     ):
         if chosen[name] > most:
             raise ValueError(f"{name}={chosen[name]}: at most {most}, since {why}")
     return chosen
-
-
-def _packed_bytes(plan: DescentPlan) -> int:
-    """The copy of the points for products, for the start or for the sample's true neighbours, which need it in turn."""
-    if plan.devices:
-        value = 2 if get_metric(plan.metric).form == "gemm" else 4
-        return plan.n * (-(-plan.d // 32) * 32 * value + 8)
-    if plan.dtype in ("uint8", "int8"):
-        return plan.n * packed_row_bytes(plan.d, "int8")
-    precision = "bfloat16" if plan.isa == "amx" and get_metric(plan.metric).form == "gemm" else "float32"
-    return plan.n * packed_row_bytes(plan.d, precision)
-
-
-def _working_bytes(plan: DescentPlan) -> int:
-    """Lists before and after a round, who has whom as a hub, or before them clusters; and what rows in work meet."""
-    lists = 2 * plan.n * plan.list_size * 4
-    reverse = plan.n * (plan.reverse + 1) * 4
-    if plan.devices:
-        start = plan.n * (16 + 8 * plan.probes) + plan.clusters * (plan.training + 1) * plan.d * 6
-    else:
-        start = max(plan.n * 116, plan.clusters * (2 * plan.training + 3) * plan.d * 4)
-    begun = 0 if plan.start == "random" else start + lists // 2
-    met = plan.list_size + plan.reverse + (plan.hubs + plan.reverse) * plan.breadth
-    tasks = min(plan.n, plan.block * max(1, plan.threads)) * met * (8 if plan.devices else _TASK_ROW_BYTES)
-    sample = 2 * plan.sample * (plan.k * 12 + plan.d * 8)
-    small_change = _SMALL_CHANGE_ON_CUDA if plan.devices else _SMALL_CHANGE
-    return small_change + max(lists + reverse, begun) + tasks + sample
 
 
 def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None) -> None:

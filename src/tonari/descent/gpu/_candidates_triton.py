@@ -49,9 +49,8 @@ def candidates_kernel(
     reverse_ptr,
     # scratch: int32 [row][SLOTS]
     sorted_ptr,
-    # outputs: int32 [row][SIZE + WIDTH], [row]
+    # output: int32 [row][SIZE + WIDTH]
     out_ptr,
-    counts_ptr,
     # shapes
     first,
     rows,
@@ -68,7 +67,7 @@ def candidates_kernel(
     NEW: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """A row's own ids, then those of the others; how many they are together."""
+    """A row's own ids, then those of the others."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     inside = row < rows
     point = tl.load(order_ptr + first + row, mask=inside, other=0)
@@ -109,5 +108,3 @@ def candidates_kernel(
     chosen = single & (position < WIDTH)
     id = ((ordered ^ _TOP).to(tl.uint32, bitcast=True) * _BACK).to(tl.int32, bitcast=True)
     tl.store(out + own_count + position, id, mask=chosen)
-    count = own_count + tl.sum(chosen.to(tl.int32), axis=1, keep_dims=True)
-    tl.store(counts_ptr + row, count, mask=inside)

@@ -1,4 +1,4 @@
-"""New rows of entries from the ids of a round, and how many of the first k were not in the old row.
+"""What a round leaves of its best: new rows of entries, the first K of each as they are returned, and what changed.
 
 An id that was not in the old row is NEW. One that was stays NEW only if it was NEW and stood behind the first HUBS: it
 has not been a hub yet. A program takes ROWS points.
@@ -16,9 +16,13 @@ def mark_kernel(
     order_ptr,
     old_ptr,
     ids_ptr,
-    # outputs: int32 [n][SIZE], [row]
+    distances_ptr,
+    # outputs: [point][SIZE]; [point][k] twice; [point] twice
     new_ptr,
+    found_ids_ptr,
+    found_distances_ptr,
     changed_ptr,
+    sums_ptr,
     # shapes
     first,
     rows,
@@ -31,7 +35,7 @@ def mark_kernel(
     NEW: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """Rows of entries, and how many are new among their first k."""
+    """Rows of entries; their first k, how many of these are new, and the sum of their distances."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)
@@ -47,5 +51,12 @@ def mark_kernel(
         still = still | (same & ((old & NEW) != 0) & (column >= HUBS))
     entry = tl.where(known & (still == 0), ids, ids | NEW)
     tl.store(new_ptr + point * SIZE + columns, tl.where(ids >= 0, entry, -1), mask=inside)
-    fresh = (ids >= 0) & (known == 0) & (columns < k)
-    tl.store(changed_ptr + row, tl.sum(fresh.to(tl.int32), axis=1, keep_dims=True), mask=present)
+    first_k = (columns < k) & inside
+    distances = tl.load(distances_ptr + row * SIZE + columns, mask=first_k, other=0.0)
+    tl.store(found_ids_ptr + point * k + columns, ids, mask=first_k)
+    tl.store(found_distances_ptr + point * k + columns, distances, mask=first_k)
+    there = first_k & (ids >= 0)
+    changed = tl.sum((there & (known == 0)).to(tl.int32), axis=1, keep_dims=True)
+    tl.store(changed_ptr + point, changed, mask=present)
+    total = tl.sum(tl.where(there, distances, 0.0).to(tl.float64), axis=1, keep_dims=True)
+    tl.store(sums_ptr + point, total, mask=present)

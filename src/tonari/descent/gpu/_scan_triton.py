@@ -29,7 +29,7 @@ def member_range(bounds_ptr, cluster, at, limit):
     return begin, tl.minimum(end, begin + limit)
 
 
-@triton.jit(do_not_specialize=["clusters", "probes", "first", "limit", "boundary", "halvings"])
+@triton.jit(do_not_specialize=["clusters", "probes", "first", "limit", "boundary"])
 def scan_kernel(
     # inputs
     rows_ptr,
@@ -40,6 +40,7 @@ def scan_kernel(
     pairs_ptr,
     pair_bounds_ptr,
     tile_bounds_ptr,
+    tile_clusters_ptr,
     # outputs: [pair][BEST]
     scores_ptr,
     ids_ptr,
@@ -49,7 +50,6 @@ def scan_kernel(
     first,
     limit,
     boundary,
-    halvings,
     # constants
     D: tl.constexpr,
     STEP: tl.constexpr,
@@ -60,14 +60,8 @@ def scan_kernel(
 ):
     """The best members of each pair; `pairs` are numbered by query, then by probe."""
     program = tl.program_id(0)
-    if program < tl.load(tile_bounds_ptr + clusters):
-        cluster = tl.full([], 0, tl.int32)
-        beyond = cluster + clusters
-        for _ in tl.range(halvings):
-            middle = (cluster + beyond) // 2
-            right = tl.load(tile_bounds_ptr + middle) <= program
-            cluster = tl.where(right, middle, cluster)
-            beyond = tl.where(right, beyond, middle)
+    cluster = tl.load(tile_clusters_ptr + program)
+    if cluster < clusters:
         begin = tl.load(pair_bounds_ptr + cluster) + (program - tl.load(tile_bounds_ptr + cluster)) * QUERIES
         end = tl.load(pair_bounds_ptr + cluster + 1)
         slots = begin + tl.arange(0, QUERIES)
@@ -102,15 +96,18 @@ def scan_kernel(
             key = tl.where(allowed, bits | number[None, :], _LAST)
             second = tl.minimum(second, tl.maximum(least, key))
             least = tl.minimum(least, key)
-        out = pair.to(tl.int64) * BEST
-        for best in tl.range(BEST):
+        ranks = tl.arange(0, BEST)
+        best = tl.full([QUERIES, BEST], _LAST, tl.int32)
+        for rank in tl.range(BEST):
             key = tl.min(least, axis=1)
+            best = tl.where(ranks[None, :] == rank, key[:, None], best)
             taken = least == key[:, None]
             least = tl.where(taken, second, least)
             second = tl.where(taken, _LAST, second)
-            found = (key != _LAST) & wanted
-            number = key & _NUMBERS
-            member = tl.load(order_ptr + low + number, mask=found, other=-1)
-            tl.store(ids_ptr + out + best, member.to(tl.int32), mask=wanted)
-            score = tl.where(found, key.to(tl.float32, bitcast=True), float("inf"))
-            tl.store(scores_ptr + out + best, score, mask=wanted)
+        # All together, so that their loads and stores wait once.
+        found = (best != _LAST) & wanted[:, None]
+        member = tl.load(order_ptr + low + (best & _NUMBERS), mask=found, other=-1)
+        out = pair.to(tl.int64)[:, None] * BEST + ranks[None, :]
+        tl.store(ids_ptr + out, member.to(tl.int32), mask=wanted[:, None])
+        score = tl.where(found, best.to(tl.float32, bitcast=True), float("inf"))
+        tl.store(scores_ptr + out, score, mask=wanted[:, None])

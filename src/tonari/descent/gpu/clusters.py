@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tonari.descent.gpu.nearest import nearest
+from tonari.descent.gpu.form import Form, terms_of
+from tonari.descent.gpu.near import near_centres
 from tonari.planning_descent import DescentPlan
 
-_BLOCK = 1 << 18  # rows that look for their clusters at once
+_COLUMNS = 64  # of the sample that means are taken of at once
 
 
 class Clusters(NamedTuple):
@@ -17,7 +18,7 @@ class Clusters(NamedTuple):
 
     Attributes
     ----------
-    near : int32 tensor of shape (n, probes)
+    near : int16 or int32 tensor of shape (n, probes)
         Clusters near each point, the nearest first.
     order : int64 tensor of shape (n,)
         Points by the cluster that they belong to, then by number.
@@ -30,47 +31,47 @@ class Clusters(NamedTuple):
     bounds: Any
 
 
-def find_clusters(rows: Any, plan: DescentPlan) -> Clusters:
+def find_clusters(form: Form, plan: DescentPlan) -> Clusters:
     """Cluster formed rows.
 
     Parameters
     ----------
-    rows : float16 tensor of shape (n, d)
+    form : Form of n points
     plan : DescentPlan
-        Of it clusters, probes, training, sweeps, seed and metric are read; some clusters may come out empty. Searches
-        for the nearest take its working memory.
+        Of it clusters, probes, training, sweeps, seed and metric are read; some clusters may come out empty.
     """
-    centres = _centres(rows, plan)
-    near = _near(rows, centres, plan, "sqeuclidean")
-    order = torch.sort(near[:, 0], stable=True)
-    if plan.metric == "inner_product":
-        near = _near(rows, centres, plan, plan.metric)
-    numbers = torch.arange(plan.clusters + 1, dtype=torch.int32, device=rows.device)
-    return Clusters(near, order.indices, torch.searchsorted(order.values, numbers))
+    centres = _centres(form, plan)
+    near = near_centres(form, Form(centres, *terms_of(centres, plan.metric)), plan.probes)
+    homes = near[:, 0]
+    if plan.metric == "inner_product":  # there a point's cluster is not where its neighbours are
+        by_distance = Form(form.rows, *terms_of(form.rows, "sqeuclidean"))
+        homes = near_centres(by_distance, Form(centres, *terms_of(centres, "sqeuclidean")), 1)[:, 0]
+    order = torch.sort(homes, stable=True)
+    return Clusters(near, order.indices, _bounds(order.values, plan.clusters))
 
 
-def _near(rows: Any, centres: Any, plan: DescentPlan, metric: str) -> Any:
-    """Centres near each row, int32 (n, probes); some rows at a time, since the exact engine holds lists of all."""
-    near = torch.empty((len(rows), plan.probes), dtype=torch.int32, device=rows.device)
-    for begin in range(0, len(rows), _BLOCK):
-        here = slice(begin, begin + _BLOCK)
-        near[here] = nearest(rows[here], centres, plan.probes, metric, plan.working_bytes).indices
-    return near
-
-
-def _centres(rows: Any, plan: DescentPlan) -> Any:
-    n, count = len(rows), plan.clusters
+def _centres(form: Form, plan: DescentPlan) -> Any:
+    """Means of a sample's rows, float16 (clusters, d)."""
+    n, count = len(form.rows), plan.clusters
+    rows = form.rows
+    by_distance = Form(rows, *terms_of(rows, "sqeuclidean")) if plan.metric == "inner_product" else form
     generator = torch.Generator(device=rows.device).manual_seed(plan.seed)
     drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, count * plan.training)]
-    sample = rows[drawn]
-    centres = sample[:count].clone()
+    centres = rows[drawn[:count]]
     for _ in range(plan.sweeps):
-        nearest_centre = torch.sort(
-            nearest(sample, centres, 1, "sqeuclidean", plan.working_bytes).indices.view(-1), stable=True
-        )
-        numbers = torch.arange(count + 1, dtype=torch.int32, device=rows.device)
-        lengths = torch.searchsorted(nearest_centre.values, numbers).diff()
-        means = torch.segment_reduce(sample[nearest_centre.indices].float(), "mean", lengths=lengths, axis=0)
-        # An empty cluster stays where it was.
-        centres = torch.where(lengths[:, None] > 0, means, centres.float()).half()
+        nearest = near_centres(by_distance, Form(centres, *terms_of(centres, "sqeuclidean")), 1, drawn)
+        order = torch.sort(nearest.view(-1), stable=True)
+        members = drawn[order.indices]
+        lengths = _bounds(order.values, count).diff()
+        for begin in range(0, rows.shape[1], _COLUMNS):
+            here = slice(begin, begin + _COLUMNS)
+            sample = rows[:, here].index_select(0, members).float()
+            means = torch.segment_reduce(sample, "mean", lengths=lengths, axis=0)
+            # An empty cluster stays where it was.
+            centres[:, here] = torch.where(lengths[:, None] > 0, means, centres[:, here].float()).half()
     return centres
+
+
+def _bounds(ordered: Any, count: int) -> Any:
+    """Where each of the numbers 0 ... count - 1 begins among ordered ones, and the last ends."""
+    return torch.searchsorted(ordered, torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device))

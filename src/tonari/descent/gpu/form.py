@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 STEP = 32  # columns that a row is filled up to with zeros
-_BLOCK = 1 << 16  # rows at once
+_BLOCK = 1 << 23  # values at once
 _LARGEST = 256.0  # magnitude that the rows are scaled to
 
 
@@ -37,27 +37,43 @@ def form_of(points: Any, metric: str) -> Form:
     """The form of points, a tensor of shape (n, d) with finite values."""
     n, d = points.shape
     rows = torch.zeros((n, -(-d // STEP) * STEP), dtype=torch.float16, device=points.device)
-    squares = torch.empty(n, dtype=torch.float32, device=points.device)
-    blocks = [slice(begin, min(begin + _BLOCK, n)) for begin in range(0, n, _BLOCK)]
+    step = max(1, _BLOCK // d)
+    blocks = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
     angular = metric in ("cosine", "correlation")
-    centre, scale = 0.0, 1.0
-    if not angular:
-        if metric != "inner_product":
-            centre = sum(points[block].double().sum(0) for block in blocks) / n
-        largest = max(float((points[block].double() - centre).abs().amax()) for block in blocks)
-        scale = _LARGEST / largest if largest > 0 else 1.0
+    centre, scale = (0.0, 1.0) if angular else _range_of(points, blocks, moved=metric != "inner_product")
     for block in blocks:
-        given = points[block].double() if points.dtype == torch.float64 else points[block].float()
         if angular:
+            given = points[block].double() if points.dtype == torch.float64 else points[block].float()
             if metric == "correlation":
                 given = given - given.mean(1, keepdim=True)
             norms = torch.linalg.vector_norm(given, dim=1, keepdim=True)
             formed = torch.where(norms > 0, given / norms, 0.0)
         else:
-            formed = (given - centre) * scale
+            formed = (points[block].double() - centre) * scale
         rows[block, :d] = formed.half()
-        squares[block] = rows[block].float().square_().sum(1)
+    return Form(rows, *terms_of(rows, metric))
+
+
+def terms_of(rows: Any, metric: str) -> tuple[Any, Any]:
+    """Query and member terms of formed rows."""
+    squares = torch.empty(len(rows), dtype=torch.float32, device=rows.device)
+    step = max(1, _BLOCK // rows.shape[1])
+    for begin in range(0, len(rows), step):
+        here = slice(begin, begin + step)
+        squares[here] = rows[here].float().square_().sum(1)
     if metric == "inner_product":
         norms = squares.sqrt()
-        return Form(rows, 2 * norms * norms.amax(), torch.zeros_like(squares))
-    return Form(rows, squares, squares)
+        return 2 * norms * norms.amax(), torch.zeros_like(squares)
+    return squares, squares
+
+
+def _range_of(points: Any, blocks: list[slice], *, moved: bool) -> tuple[Any, Any]:
+    """The mean if rows are moved there, else 0, and the scale that gives the largest entry its magnitude."""
+    low, high = (bound.double() for bound in torch.aminmax(points, dim=0))
+    centre = torch.zeros_like(low)
+    if moved:
+        for block in blocks:
+            centre += points[block].double().sum(0)
+        centre /= len(points)
+    largest = torch.maximum(high - centre, centre - low).amax()
+    return centre, torch.where(largest > 0, _LARGEST / largest, 1.0).clamp(max=torch.finfo(torch.float64).max)

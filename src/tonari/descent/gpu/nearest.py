@@ -6,24 +6,51 @@ from typing import Any
 
 from tonari import arrays
 from tonari.exact.gpu import run
-from tonari.planning_gpu import plan_on_gpu
+from tonari.exact.gpu.groups import GROUP_SIZES, POINT_TILE
+from tonari.metrics import get_metric
+from tonari.planning_gpu import RUNGS, GpuPlan, plan_on_gpu
 from tonari.results import Neighbors
+
+_LEAST_SLAB = 1 << 15  # points: of fewer at a time their number is what takes the time
 
 
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
     """The k nearest points of every query, found within so many bytes: tensors of shape (m, k), in order."""
     n, d = points.shape
-    plan = plan_on_gpu(
-        n,
-        len(queries),
-        d,
-        k,
-        dtype=arrays.name_of_dtype(points),
-        metric=metric,
-        devices=(str(points.device),),
-        memory=memory,
-        host_points=False,
-        host_queries=False,
-        query_dtype=arrays.name_of_dtype(queries),
-    )
-    return run.search_once(queries, points, plan, progress=False)
+    given: dict[str, Any] = {
+        "dtype": arrays.name_of_dtype(points),
+        "query_dtype": arrays.name_of_dtype(queries),
+        "metric": metric,
+        "devices": (str(points.device),),
+    }
+    return run.search_once(queries, points, plan_nearest(n, len(queries), d, k, memory, **given), progress=False)
+
+
+def plan_nearest(n: int, m: int, d: int, k: int, memory: int, **given: Any) -> GpuPlan:
+    """The plan for some thousands of queries within so many bytes.
+
+    What takes the room is a minimum for each query and group of points, and copies of the points. Slabs of the points,
+    each packed in its turn, leave room for more queries at a time and for every rung of the ladder. The fewest visits
+    of a batch of queries to a slab take the least time; those without a rung count four times.
+
+    Parameters
+    ----------
+    n, m, d, k, memory
+        As for :func:`tonari.planning_gpu.plan_on_gpu`.
+    **given
+        The same; all rows lie on the device.
+    """
+    given |= {"group": GROUP_SIZES[-1], "host_points": False, "host_queries": False}
+    rungs = len(RUNGS[get_metric(given["metric"]).form])
+
+    def cost(plan: GpuPlan) -> int:
+        visits = -(-n // plan.point_slab) * -(-m // plan.query_batch)
+        return visits * (1 if len(plan.ladder) == rungs else 4)
+
+    plans = [plan_on_gpu(n, m, d, k, memory=memory, **given)]
+    slab = n
+    while cost(plans[-1]) > n // slab and slab > _LEAST_SLAB:
+        slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
+        slabs: dict[str, Any] = {"route": "streamed", "point_slab": slab, "query_slab": m}
+        plans.append(plan_on_gpu(n, m, d, k, memory=memory, **given, **slabs))
+    return min(plans, key=lambda plan: (cost(plan), -len(plan.ladder)))

@@ -8,9 +8,9 @@ import torch
 
 from tonari.descent.lists import ID, MISSING, NEW
 from tonari.launching import launch
+from tonari.memory_descent import SORTED_ON_CUDA
 
 _BLOCK = 1024
-_SORTED = 1 << 28  # pairs that are sorted at once
 
 
 def reverse_of(entries: Any, hubs: int, room: int) -> Any:
@@ -33,7 +33,7 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
     found = torch.full((n, room), MISSING, dtype=torch.int32, device=device)
     counts = torch.zeros(n, dtype=torch.int64, device=device)
     points = torch.arange(n + 1, dtype=torch.int32, device=device)
-    step = max(1, min(hubs, _SORTED // n))
+    step = max(1, min(hubs, SORTED_ON_CUDA // n))
     for column in range(0, min(hubs, size), step):
         some = entries[:, column : min(column + step, hubs, size)].T
         listed = torch.sort(torch.where(some < 0, n, some & ID).reshape(-1), stable=True)

@@ -14,8 +14,6 @@ from tonari.launching import launch
 from tonari.planning_descent import DescentPlan
 from tonari.results import Neighbors
 
-_STEP = 32  # candidates that a round's rows are cut to whole steps of
-
 
 def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary: int | None = None) -> Round:
     """One round over all points, in an order in which near points follow each other, so that caches serve them.
@@ -38,14 +36,13 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
         torch.empty((n, plan.k), dtype=torch.int32, device=points.device),
     )
     changed = torch.empty(n, dtype=torch.int32, device=points.device)
+    sums = torch.empty(n, dtype=torch.float64, device=points.device)
     for begin in range(0, n, plan.block):
         rows = order[begin : begin + plan.block]
         met = _candidates(entries, reverse, order, begin, len(rows), plan, boundary)
-        lists = refine_groups(points[rows], points, met, size, metric=plan.metric, group=1, double=double)
-        _mark(order, begin, entries, lists[1], renewed, changed[begin : begin + plan.block], plan)
-        found.distances[rows], found.indices[rows] = (part[:, : plan.k] for part in lists)
-    finite = torch.where(found.indices >= 0, found.distances, 0.0)
-    return Round(renewed, found, int(changed.sum()), float(finite.sum(dtype=torch.float64)))
+        best = refine_groups(points[rows], points, met, size, metric=plan.metric, group=1, double=double)
+        _mark(order, begin, entries, Neighbors(*best), renewed, found, changed, sums, plan.hubs)
+    return Round(renewed, found, int(changed.sum()), float(sums.sum()))
 
 
 def _slots(plan: DescentPlan, size: int) -> int:
@@ -58,13 +55,12 @@ def _slots(plan: DescentPlan, size: int) -> int:
 def _candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
-    """Ids whose values some points need, int32 (rows, as many as one of them has), -1 behind the last of each."""
+    """Ids whose values some points need, int32 (rows, list_size + width), -1 behind the last of each."""
     from tonari.descent.gpu._candidates_triton import candidates_kernel
 
     size, slots = entries.shape[1], _slots(plan, entries.shape[1])
     device = entries.device
     met = torch.full((rows, size + plan.width), MISSING, dtype=torch.int32, device=device)
-    counts = torch.empty(rows, dtype=torch.int32, device=device)
     tile = _rows_of_a_program(device)
     launch(
         candidates_kernel,
@@ -74,7 +70,6 @@ def _candidates(
         reverse,
         torch.empty((rows, slots), dtype=torch.int32, device=device),
         met,
-        counts,
         begin,
         rows,
         0 if boundary is None else boundary,
@@ -92,29 +87,43 @@ def _candidates(
         },
         warps=1,
     )
-    most = -(-int(counts.amax()) // _STEP) * _STEP
-    return met[:, : max(1, min(most, met.shape[1]))]
+    return met
 
 
-def _mark(order: Any, begin: int, entries: Any, ids: Any, renewed: Any, changed: Any, plan: DescentPlan) -> None:
+def _mark(
+    order: Any,
+    begin: int,
+    entries: Any,
+    best: Neighbors,
+    renewed: Any,
+    found: Neighbors,
+    changed: Any,
+    sums: Any,
+    hubs: int,
+) -> None:
+    """Write what some points keep of their best."""
     from tonari.descent.gpu._mark_triton import mark_kernel
 
     size = entries.shape[1]
     tile = _rows_of_a_program(entries.device)
     launch(
         mark_kernel,
-        -(-len(ids) // tile),
+        -(-len(best.indices) // tile),
         order,
         entries,
-        ids,
+        best.indices,
+        best.distances,
         renewed,
+        found.indices,
+        found.distances,
         changed,
+        sums,
         begin,
-        len(ids),
-        plan.k,
+        len(best.indices),
+        found.indices.shape[1],
         constants={
             "SIZE": size,
-            "HUBS": min(plan.hubs, size),
+            "HUBS": min(hubs, size),
             "PADDED": 1 << (size - 1).bit_length(),
             "ROWS": tile,
             "NEW": NEW,

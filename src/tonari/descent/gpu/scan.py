@@ -10,12 +10,12 @@ from tonari.descent.gpu.clusters import Clusters
 from tonari.descent.gpu.form import Form
 from tonari.descent.lists import MISSING, NEW
 from tonari.launching import launch
+from tonari.memory_descent import SCORES_OF_A_PAIR
 from tonari.select.gpu import k_smallest
 
 QUERIES, MEMBERS = 64, 128  # of a tile
 MOST_COMPARED = 1 << 11  # members of a cluster: _scan_triton.py has bits for so many
-LEAST_BEST = 16  # members that stay of each pair of point and cluster
-_WARPS = 8
+_WARPS = 4  # which share no row: its least is found without a wait
 LARGE = 4  # times the mean: of larger clusters only so many members are compared
 
 
@@ -39,7 +39,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     """
     n, probes = clusters.near.shape
     count = len(clusters.bounds) - 1
-    best = LEAST_BEST
+    best = SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
     limit = min(MOST_COMPARED, max(2 * MEMBERS, LARGE * -(-n // count)))
@@ -50,7 +50,8 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
         kept = k_smallest(scores, min(size, scores.shape[1])).indices
         members = ids.gather(1, kept.long())
         entries[rows, : members.shape[1]] = torch.where(members >= 0, members | NEW, MISSING)
-        entries[rows, members.shape[1] :] = MISSING
+        if members.shape[1] < size:
+            entries[rows, members.shape[1] :] = MISSING
     return entries
 
 
@@ -64,16 +65,18 @@ def _scan_block(
     probes, count = near.shape[1], len(bounds) - 1
     device = near.device
     pairs = torch.sort(near[order[begin : begin + rows]].view(-1), stable=True)
-    numbers = torch.arange(count + 1, dtype=torch.int32, device=device)
+    numbers = torch.arange(count + 1, dtype=near.dtype, device=device)
     pair_bounds = torch.searchsorted(pairs.values, numbers)
     tiles = torch.zeros(count + 1, dtype=torch.int64, device=device)
     tiles[1:] = ((pair_bounds.diff() + QUERIES - 1) // QUERIES).cumsum(0)
+    programs = rows * probes // QUERIES + min(count, rows * probes)
+    tile_clusters = torch.searchsorted(tiles, torch.arange(programs, device=device), right=True) - 1
     scores = torch.empty((rows, probes * best), dtype=torch.float32, device=device)
     ids = torch.empty((rows, probes * best), dtype=torch.int32, device=device)
     width = form.rows.shape[1]
     launch(
         scan_kernel,
-        rows * probes // QUERIES + min(count, rows * probes),
+        programs,
         form.rows,
         form.query_terms,
         form.member_terms,
@@ -82,6 +85,7 @@ def _scan_block(
         pairs.indices,
         pair_bounds,
         tiles,
+        tile_clusters,
         scores,
         ids,
         count,
@@ -89,7 +93,6 @@ def _scan_block(
         begin,
         limit,
         0 if boundary is None else boundary,
-        count.bit_length(),
         constants={
             "D": width,
             "STEP": 64 if width % 64 == 0 else 32,

@@ -17,6 +17,7 @@ from tonari.descent.lists import MISSING, NEW, random_entries
 from tonari.descent.steps import Round
 from tonari.exact.gpu.own import without_own
 from tonari.exact.gpu.places import on
+from tonari.memory_descent import truth_bytes
 from tonari.metrics import get_metric
 from tonari.planning_descent import DescentPlan
 from tonari.results import Neighbors
@@ -44,6 +45,7 @@ class GpuSteps:
         if not bool((high <= most) & (low >= (0 if nonnegative else -most))):
             arrays.check_values(points, "points", first=0, nonnegative=nonnegative)
         self._order: Any = None
+        self._held = 0  # bytes of lists
 
     def start(self, kind: str) -> Any:
         plan = self.plan
@@ -58,7 +60,7 @@ class GpuSteps:
         plan = self.plan
         with on(self.points.device):
             form = form_of(self.points, plan.metric)
-            clusters = find_clusters(form.rows, plan)
+            clusters = find_clusters(form, plan)
             self._order = clusters.order
             return scan(form, clusters, size, plan.block, boundary=boundary)
 
@@ -73,6 +75,7 @@ class GpuSteps:
         return torch.cat([both, room], 1)
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+        self._held = 2 * entries.numel() * entries.element_size()
         with on(self.points.device):
             order = self._order
             if order is None:
@@ -82,9 +85,8 @@ class GpuSteps:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            plan = self.plan
-            room = plan.packed_bytes + plan.working_bytes  # the form of the points is not held at the same time
-            found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
+            room = truth_bytes(self.plan) - self._held
+            found = nearest(self.points[at], self.points, min(k + 1, self.plan.n), self.plan.metric, room)
         return without_own(found, at, k)
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:

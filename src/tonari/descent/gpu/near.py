@@ -1,0 +1,67 @@
+"""Which centres are near a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.descent.gpu.form import Form
+from tonari.launching import launch
+from tonari.planning_descent import MOST_NEAR_ON_CUDA
+
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # of a tile: two centres of each column stay
+_STEP, _WHOLE = 64, 128  # columns at a time; rows that are no longer stay in registers
+_WARPS = 4
+_MOST_INT16 = 1 << 15
+
+
+def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
+    """The nearest centres of each row, nearly exactly.
+
+    Parameters
+    ----------
+    form : Form of n points
+    centres : Form
+        By the same metric; its member terms count.
+    count : int
+        At most MOST_NEAR_ON_CUDA, and no more than there are centres.
+    order : int64 tensor, optional
+        Numbers of the rows that are asked for; default: all.
+
+    Returns
+    -------
+    int16 or int32 tensor of shape (rows, count)
+        Numbers of centres, none twice in a row, the nearest first.
+    """
+    from tonari.descent.gpu._near_triton import near_kernel
+
+    rows, d = form.rows.shape
+    asked = rows if order is None else len(order)
+    clusters = len(centres.rows)
+    # Half the bytes where they do, which counts: there are `count` numbers for every point.
+    number = torch.int16 if clusters <= _MOST_INT16 else torch.int32
+    near = torch.empty((asked, count), dtype=number, device=form.rows.device)
+    launch(
+        near_kernel,
+        -(-asked // QUERIES),
+        form.rows,
+        order,
+        form.query_terms,
+        centres.rows,
+        centres.member_terms,
+        near,
+        asked,
+        clusters,
+        (-(-clusters // CENTRES)).bit_length(),
+        constants={
+            "D": d,
+            "STEP": 1 << (d - 1).bit_length() if d <= _WHOLE else _STEP,
+            "ORDERED": order is not None,
+            "QUERIES": QUERIES,
+            "CENTRES": CENTRES,
+            "BEST": count,
+        },
+        warps=_WARPS,
+    )
+    return near
