@@ -12,7 +12,7 @@ from tonari.descent.approximate import choose_or_plan, descended, kind_of_start,
 from tonari.engines import Engine, engine_for
 from tonari.exact.gpu import graphs
 from tonari.graph import KNNGraph
-from tonari.metrics import get_metric
+from tonari.metrics import TritonFunction, get_metric
 from tonari.planning import Plan, check_method, check_search_method
 from tonari.planning_descent import DescentPlan
 from tonari.planning_tree import TreePlan, check_tree_metric, held_as, refusal
@@ -104,7 +104,7 @@ def search(
     ([[0.0, 5.0]], [[0, 1]])
     """
     check_search_method(method)
-    _check_method(method, metric)
+    metric = _check_method(method, metric)
     plain = threads is None and memory is None and plan is None and method != "kdtree"
     call = graphs.call_of(queries, points, k, metric, device) if plain else None
     again = graphs.replayed(call, (queries, points), progress)
@@ -288,7 +288,7 @@ def knn_graph(
     points: Any,
     k: int,
     *,
-    metric: str = "euclidean",
+    metric: str | TritonFunction = "euclidean",
     method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,
@@ -306,6 +306,10 @@ def knn_graph(
 
     Parameters
     ----------
+    metric : str or Triton function
+        As for :func:`search`; for "nn-descent" on CUDA also a function of yours, decorated by ``triton.jit``, of two
+        float64 tensors q and x that is applied to the elements of two points and summed: f(q, x) >= 0, and 0 where they
+        are equal. The graph's metric is called "triton:" and the function's name.
     k : int
         Neighbours per point, 1 to n - 1. A point is never its own neighbour: it is excluded by row identity, so that
         duplicates of it are found.
@@ -344,24 +348,24 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1).indices.ravel().tolist()
     [1, 0, 1]
     """
-    _check_method(method, metric)
+    name = _check_method(method, metric)
     approximate = may_miss(method, recall, seed, start, plan)
     engine = engine_for(device, points=points)
-    rows = engine.rows(points, "points", metric)
+    rows = engine.rows(points, "points", name)
     n = len(rows)
     k = arrays.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
     given: dict[str, Any] = {"threads": threads, "memory": memory, "progress": progress}
     plain = threads is None and memory is None and plan is None and method not in ("kdtree", "nn-descent")
-    call = graphs.call_of(rows, rows, others, metric, device, self_join=True) if plain and not approximate else None
-    found = engine.no_others(rows, metric) if others == 0 else graphs.replayed(call, (rows,), progress)
+    call = graphs.call_of(rows, rows, others, name, device, self_join=True) if plain and not approximate else None
+    found = engine.no_others(rows, name) if others == 0 else graphs.replayed(call, (rows,), progress)
     made_by, drawn, report = "exact" if method == "auto" else method, None, None
     if found is None:
         if approximate and plan is None:
             asked = {"recall": recall, "seed": seed, "start": kind_of_start(start)}
-            chosen = choose_or_plan(engine, rows, others, metric, method, asked, **given)
+            chosen = choose_or_plan(engine, rows, others, name, method, asked, **given)
         else:
-            chosen = _chosen(engine, rows, rows, others, metric, method, plan=plan, self_join=True, **given)
+            chosen = _chosen(engine, rows, rows, others, name, method, plan=plan, self_join=True, **given)
         made_by = chosen.plan.method
         if isinstance(chosen.plan, DescentPlan):
             drawn = chosen.plan.seed
@@ -369,10 +373,10 @@ def knn_graph(
         else:
             found = _answer(engine, rows, rows, chosen, self_join=True, progress=progress, call=call)
     if include_self:
-        found = engine.with_self(found, rows, metric)
+        found = engine.with_self(found, rows, name)
     if arrays.place_of(points, "points") is not None:
         found = _on_side_of(points, found)
-    return KNNGraph(found.indices, found.distances, metric, made_by, include_self, seed=drawn, report=report)
+    return KNNGraph(found.indices, found.distances, name, made_by, include_self, seed=drawn, report=report)
 
 
 def _on_side_of(queries: Any, found: Neighbors) -> Neighbors:
@@ -381,10 +385,13 @@ def _on_side_of(queries: Any, found: Neighbors) -> Neighbors:
     return Neighbors(*(arrays.hand_back(part, side) for part in found))
 
 
-def _check_method(method: str, metric: str) -> None:
+def _check_method(method: str, metric: Any) -> str:
+    """The name of the metric."""
     check_method(method)
+    name = get_metric(metric).name
     if method == "kdtree":
-        check_tree_metric(metric)
+        check_tree_metric(name)
+    return name
 
 
 def _chosen(

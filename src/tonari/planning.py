@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tonari import _native, arrays
 from tonari.memory import ELEMENT_BYTES, MIB, SURVIVOR_BYTES, TILE, Choice, Problem, join_row_bytes, padded, within
-from tonari.metrics import get_metric
+from tonari.metrics import TritonFunction, get_metric, is_own
 from tonari.pool import default_threads
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def plan(
     k: int,
     *,
     dtype: npt.DTypeLike = "float32",
-    metric: str = "euclidean",
+    metric: str | TritonFunction = "euclidean",
     method: str = "auto",
     device: Any = "auto",
     threads: int | None = None,
@@ -173,7 +173,7 @@ def plan(
     ----------
     n, m, d, k : int
     dtype : dtype of the points
-    metric : str
+    metric : str, or a Triton function as for :func:`tonari.knn_graph`
     method : "auto", "exact", "kdtree" or "nn-descent"
         "auto" plans brute force, as "exact" does: whether a k-d tree takes less time is known only from the data, at
         which a search with method="auto" looks. "nn-descent" plans an approximate graph, so that m is n.
@@ -212,6 +212,7 @@ def plan(
     'exact'
     """
     check_method(method)
+    name = get_metric(metric).name
     devices = arrays.devices_for(device)
     if method == "nn-descent":
         from tonari.planning_descent import plan_descent
@@ -219,7 +220,7 @@ def plan(
         if m != n:
             raise ValueError(f"method='nn-descent' builds a graph, which has as many queries as points: m={m}, n={n}")
         asked: dict[str, Any] = {"recall": recall, "seed": seed, "threads": threads, "memory": memory}
-        return plan_descent(n, d, k, dtype=dtype, metric=metric, devices=devices, **asked, **overrides)
+        return plan_descent(n, d, k, dtype=dtype, metric=name, devices=devices, **asked, **overrides)
     check_exact(method, recall=recall, seed=seed)
     if method == "kdtree":
         from tonari.planning_tree import plan_tree
@@ -230,7 +231,7 @@ def plan(
             d,
             k,
             dtype=dtype,
-            metric=metric,
+            metric=name,
             devices=devices,
             threads=threads,
             memory=memory,
@@ -247,7 +248,7 @@ def plan(
             d,
             k,
             dtype=dtype,
-            metric=metric,
+            metric=name,
             devices=devices,
             memory=memory,
             self_join=self_join,
@@ -256,7 +257,7 @@ def plan(
             **overrides,
         )
     return plan_on_cpu(
-        n, m, d, k, dtype=dtype, metric=metric, threads=threads, memory=memory, self_join=self_join, **overrides
+        n, m, d, k, dtype=dtype, metric=name, threads=threads, memory=memory, self_join=self_join, **overrides
     )
 
 
@@ -387,10 +388,11 @@ def check_exact(method: str, **given: Any) -> None:
 
 
 def check_problem(
-    n: int, m: int, d: int, k: int, *, dtype: npt.DTypeLike, metric: str, self_join: bool
+    n: int, m: int, d: int, k: int, *, dtype: npt.DTypeLike, metric: str, self_join: bool, own: bool = False
 ) -> tuple[np.dtype[Any], int]:
-    """Refuse a search that no device can do; the dtype and k that are left."""
-    get_metric(metric)
+    """Refuse a search that no device can do; the dtype and k that are left. By a Triton function only if `own`."""
+    if is_own(get_metric(metric).name) and not own:
+        raise ValueError(f"metric {metric!r}: a Triton function serves method='nn-descent' on CUDA alone")
     for name, value in (("n", n), ("m", m), ("d", d)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")

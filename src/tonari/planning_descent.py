@@ -177,7 +177,7 @@ def plan_descent(
     >>> made.list_size, made.start, made.clusters, made.recall
     (32, 'clusters', 7812, 0.99)
     """
-    kind, k = check_problem(n, n, d, k, dtype=dtype, metric=metric, self_join=True)
+    kind, k = check_problem(n, n, d, k, dtype=dtype, metric=metric, self_join=True, own=bool(devices))
     if n > MOST_POINTS:
         raise ValueError(f"n={n}: method='nn-descent' takes up to {MOST_POINTS} points; use method='exact'")
     check_overrides(overrides, _OVERRIDES_ON_CUDA if devices else _OVERRIDES)

@@ -20,6 +20,7 @@ from tonari.descent.report import DescentReport
 from tonari.descent.run import Measure, build, report_of
 from tonari.engines import Engine, engine_for
 from tonari.graph import KNNGraph
+from tonari.metrics import is_own
 from tonari.planning_descent import DescentPlan
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors, merge_neighbors
@@ -144,6 +145,8 @@ class _Sides:
     def __init__(self, graph: KNNGraph, points_a: Any, points_b: Any, device: str | Sequence[str]) -> None:
         self.engine: Engine = engine_for(device, points_a=points_a, points_b=points_b)
         self.metric, self.include_self = graph.metric, graph.include_self
+        if is_own(self.metric):
+            raise ValueError(f"graphs by {self.metric!r} are not merged: a Triton function serves knn_graph alone")
         self.k = graph.k - graph.include_self
         self.a, self.b = (
             self.engine.rows(points, name, self.metric)

@@ -109,6 +109,7 @@ class Measure:
         ]
         self.rows = np.concatenate([rows for _, rows in self._sides]).astype(np.int64)
         self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
+        _check_complete(self._truth, self.rows)
 
     def __call__(self, found: Neighbors) -> Recall:
         listed, begin, measured = self._steps.of_rows(found, self.rows), 0, []
@@ -153,7 +154,16 @@ def _fill(found: Neighbors, steps: Steps, k: int) -> int:
     rows = np.flatnonzero(short if isinstance(short, np.ndarray) else short.cpu().numpy())
     true = steps.exact(rows, k)
     found.distances[rows], found.indices[rows] = true.distances, true.indices
+    _check_complete(true, rows)
     return len(rows)
+
+
+def _check_complete(true: Neighbors, rows: Any) -> None:
+    """Refuse what only a metric that is a function can bring about."""
+    short = true.indices[:, -1] < 0
+    if short.any():
+        row = rows[int(short.nonzero()[0][0])]
+        raise ValueError(f"row {row}: distances to all but a few points are NaN; the metric must give numbers")
 
 
 def _log(made: Round, estimate: Recall, number: int) -> None:

@@ -4,6 +4,7 @@ steps.py        what ``descent/run.py`` asks for
     │
 form.py         rows in half precision, in which squared L2 stands for the metric
 clusters.py     k-means on a sample; the clusters near each point
+near.py         the centres near a row                                    _near_triton.py
 scan.py         each point against the members of those clusters          _scan_triton.py
     │
 reverse.py      who lists whom                                             _reverse_triton.py
@@ -11,5 +12,5 @@ rounds.py       neighbours of neighbours                                   _cand
                 their exact values, by exact/gpu/refine.py
                 and what is new in a row                                   _mark_triton.py
 
-nearest.py      the exact engine, as all of these use it
+nearest.py      the exact engine, for the neighbours of a sample
 """

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from tonari import arrays
 from tonari.exact.gpu import run
 from tonari.exact.gpu.groups import GROUP_SIZES, POINT_TILE
-from tonari.metrics import get_metric
+from tonari.exact.gpu.refine import refine_all
+from tonari.metrics import get_metric, is_own
 from tonari.planning_gpu import RUNGS, GpuPlan, plan_on_gpu
 from tonari.results import Neighbors
 
@@ -17,6 +20,9 @@ _LEAST_SLAB = 1 << 15  # points: of fewer at a time their number is what takes t
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
     """The k nearest points of every query, found within so many bytes: tensors of shape (m, k), in order."""
     n, d = points.shape
+    if is_own(metric):  # nothing is known of it that a screen could go by
+        double = torch.float64 in (queries.dtype, points.dtype)
+        return Neighbors(*refine_all(queries, points, k, metric=metric, double=double, scratch_bytes=memory))
     given: dict[str, Any] = {
         "dtype": arrays.name_of_dtype(points),
         "query_dtype": arrays.name_of_dtype(queries),

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.gpu._order_triton import ascending, make_keys
-from tonari.exact.gpu._value_triton import add_terms, fold, value_of
+from tonari.exact.gpu._value_triton import add_own_terms, add_terms, fold, value_of
 
 
 @triton.jit
@@ -37,7 +37,18 @@ def store_row(
     tl.store(out_ptr + row.to(tl.int64) * out_stride + numbers, out, mask=present)
 
 
-@triton.jit(do_not_specialize=["rows", "count", "first_id", "units", "out_stride", "parts", "rows_per_part"])
+@triton.jit
+def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
+    """Lanes of one query with columns at ... at + 15."""
+    q = tl.load(query_ptrs + at)[None, :]
+    if TERM is None:
+        lanes = add_terms(lanes, q, x, METRIC)
+    else:
+        lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
+    return lanes
+
+
+@triton.jit(do_not_specialize=["rows", "count", "first_id", "d", "units", "out_stride", "parts", "rows_per_part"])
 def dense_kernel(
     # inputs
     queries_ptr,
@@ -51,12 +62,14 @@ def dense_kernel(
     rows,
     count,
     first_id,
+    d,
     units,
     out_stride,
     parts,
     rows_per_part,
     # constants
     METRIC: tl.constexpr,
+    TERM: tl.constexpr,
     DOUBLE: tl.constexpr,
     HAS_OWN: tl.constexpr,
     POINTS: tl.constexpr,
@@ -87,10 +100,10 @@ def dense_kernel(
         lanes3 = lanes0
         for at in tl.range(0, width, 16):
             x = tl.load(point_ptrs + at, mask=present[:, None]).to(tl.float64)
-            lanes0 = add_terms(lanes0, tl.load(q0 + at)[None, :], x, METRIC)
-            lanes1 = add_terms(lanes1, tl.load(q1 + at)[None, :], x, METRIC)
-            lanes2 = add_terms(lanes2, tl.load(q2 + at)[None, :], x, METRIC)
-            lanes3 = add_terms(lanes3, tl.load(q3 + at)[None, :], x, METRIC)
+            lanes0 = add_step(lanes0, q0, x, at, d, METRIC, TERM)
+            lanes1 = add_step(lanes1, q1, x, at, d, METRIC, TERM)
+            lanes2 = add_step(lanes2, q2, x, at, d, METRIC, TERM)
+            lanes3 = add_step(lanes3, q3, x, at, d, METRIC, TERM)
         store_row(
             lanes0, top, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
             METRIC, DOUBLE, HAS_OWN, POINTS,

@@ -15,7 +15,7 @@ import triton.language as tl
 
 from tonari.exact.gpu._groups_triton import member_column
 from tonari.exact.gpu._order_triton import ascending, make_keys
-from tonari.exact.gpu._value_triton import add_terms, fold, less_mean, load_lanes, means, value_of
+from tonari.exact.gpu._value_triton import add_own_terms, add_terms, fold, less_mean, load_lanes, means, value_of
 
 
 @triton.jit
@@ -36,7 +36,9 @@ def candidates(
 
 
 @triton.jit
-def add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC: tl.constexpr, LAST: tl.constexpr):
+def add_step(
+    lanes, squares, query_ptr, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
+):  # fmt: skip
     """Lanes, and for angular metrics those of the points' squares, with columns at ... at + 15."""
     x = x.to(tl.float64)
     if METRIC == "correlation":
@@ -46,7 +48,12 @@ def add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC: tl.constexpr, LA
             x -= mean[:, None]
     if (METRIC == "cosine") | (METRIC == "correlation"):
         squares += x * x
-    return add_terms(lanes, tl.load(query_ptr + at)[None, :], x, METRIC), squares
+    q = tl.load(query_ptr + at)[None, :]
+    if TERM is None:
+        lanes = add_terms(lanes, q, x, METRIC)
+    else:
+        lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
+    return lanes, squares
 
 
 @triton.jit(do_not_specialize=["width", "groups_stride", "columns", "chunks", "n"])
@@ -99,6 +106,7 @@ def refine_kernel(
     n,
     # constants
     METRIC: tl.constexpr,
+    TERM: tl.constexpr,
     LISTED: tl.constexpr,
     HAS_OWN: tl.constexpr,
     GROUP: tl.constexpr,
@@ -135,13 +143,13 @@ def refine_kernel(
         x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
         x2 = load_lanes(rows, at + 32, d, present, UNIT, False)
         x3 = load_lanes(rows, at + 48, d, present, UNIT, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x0, mean, at, d, METRIC, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x1, mean, at + 16, d, METRIC, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x2, mean, at + 32, d, METRIC, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x3, mean, at + 48, d, METRIC, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x0, mean, at, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x1, mean, at + 16, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x2, mean, at + 32, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x3, mean, at + 48, d, METRIC, TERM, False)
     for at in tl.range(batches, stop, 16):
         x = load_lanes(rows, at, d, present, UNIT, True)
-        lanes, squares = add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC, True)
+        lanes, squares = add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC, TERM, True)
 
     folded = fold(lanes, CHUNK, METRIC)
     query_norm = folded

@@ -17,6 +17,7 @@ from typing import Any
 from tonari.exact.gpu.groups import POINT_TILE
 from tonari.exact.gpu.order import by_value, decode, merge_lists
 from tonari.launching import launch
+from tonari.metrics import is_own, term_of
 from tonari.select.gpu import k_smallest
 
 __all__ = ["merge_lists", "refine_all", "refine_groups"]
@@ -143,7 +144,7 @@ def refine_all(
         for begin in range(0, n, length):
             end = min(begin + length, n)
             part = _widen(points[begin:end], metric, torch.float32 if narrow else torch.float64)
-            _dense_values(widened, part, begin, metric, left_out, double, keys[:, k:])
+            _dense_values(widened, part, begin, points.shape[1], metric, left_out, double, keys[:, k:])
             best, columns = k_smallest(keys[:, : k + end - begin], k)
             keys[:, :k] = best
             if double:
@@ -212,7 +213,7 @@ def _refine_rows(
     rows, width = groups.shape
     count = width * group
     columns = max(count, k)
-    chunk, chunks, warps = _chunks(count, FEWER_CANDIDATES.get(metric, WARP_CANDIDATES))
+    chunk, chunks, warps = _chunks(count, FEWER_CANDIDATES.get("chi2" if is_own(metric) else metric, WARP_CANDIDATES))
     device = points.device
     keys = torch.empty((rows, columns), dtype=torch.float64, device=device)
     keys[:, count:] = float("inf")
@@ -235,7 +236,7 @@ def _refine_rows(
         widened.rows.shape[1],
         points.stride(0) // unit,
         *shapes,
-        constants={"METRIC": metric, "LISTED": double, **constants, "UNIT": unit},
+        constants={"METRIC": metric, "TERM": term_of(metric), "LISTED": double, **constants, "UNIT": unit},
         warps=warps,
         registers=MORE_REGISTERS.get(metric, REGISTERS) if unit == LARGEST_UNIT else None,
         fused=False,
@@ -292,7 +293,7 @@ def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes
 
 
 def _dense_values(
-    queries: _Widened, points: _Widened, first: int, metric: str, own: Any, double: bool, out: Any
+    queries: _Widened, points: _Widened, first: int, d: int, metric: str, own: Any, double: bool, out: Any
 ) -> None:
     from tonari.exact.gpu._dense_triton import dense_kernel
 
@@ -311,12 +312,14 @@ def _dense_values(
         rows,
         count,
         first,
+        d,
         points.rows.shape[1] // DENSE_LANES,
         out.stride(0),
         parts,
         per_part,
         constants={
             "METRIC": metric,
+            "TERM": term_of(metric),
             "DOUBLE": double,
             "HAS_OWN": own is not None,
             "POINTS": DENSE_POINTS,
