@@ -65,9 +65,10 @@ def test_rounds_and_exact_neighbours(d: int, dtype: str) -> None:
     np.testing.assert_allclose(distances, np.take_along_axis(values, ids, 1), rtol=near)
     assert (np.diff(distances, axis=1) >= 0).all()
     true = on_card.of_rows(on_card.exact(rows, 5), np.arange(len(rows)))
-    np.testing.assert_array_equal(true.indices, np.argsort(values[rows], axis=1)[:, :5])
-    np.testing.assert_allclose(true.distances, np.sort(values[rows], axis=1)[:, :5], rtol=near)
-    assert (ids[rows][:, :, None] == true.indices[:, None]).any(axis=1).mean() > 0.7
+    least = np.sort(values[rows], axis=1)[:, :5]
+    np.testing.assert_allclose(true.distances, least, rtol=near)
+    np.testing.assert_allclose(np.take_along_axis(values[rows], true.indices, 1), least, rtol=near)
+    assert (distances[rows] <= least[:, -1:] * (1 + near)).mean() > 0.7
 
 
 def test_a_function_that_gives_no_number_is_told() -> None:

@@ -28,8 +28,8 @@ _CLUSTER, _CLUSTER_ON_CPU = 256, 128  # points of a cluster, on average
 _MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with the centres of all
 _MET_ON_CPU = 8192  # members of clusters
 _SAMPLE = 10.0  # rows without a neighbour in a sample of just the recall: fewer than three would tell nothing
-_LEAST_BLOCK, _MOST_BLOCK = 1 << 14, 1 << 16  # rows of a task on CUDA: fewer leave it waiting, more are no faster
-_BLOCKS = 64  # in between so many tasks, which keeps what they hold small beside the lists
+_LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows of a task on CUDA: fewer leave it waiting, more are no faster
+_BLOCKS = 72  # in between so many tasks, which keeps what they hold small beside the lists
 
 
 @dataclass(frozen=True)
@@ -297,11 +297,11 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         "reverse": 16,
         # With 16 + 16 that are asked these make just less than 512 or 1024 answers, which a card sorts at once.
         "breadth": min(size, 15 if few else 31),
-        "width": 256 if few else 384,
+        "width": 192 if few else 384,
         "light_rounds": 0 if on_cuda else 1,
         "rounds": 24 if start == "random" else 12,
-        "sample": min(n, max(4000 if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
-        "block": min(_MOST_BLOCK, max(_LEAST_BLOCK, 1 << (n // _BLOCKS).bit_length())) if on_cuda else 256,
+        "sample": min(n, max((2000 if joined else 4000) if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
+        "block": min(_MOST_BLOCK, max(_LEAST_BLOCK, n // _BLOCKS // 1024 * 1024)) if on_cuda else 256,
     }
     chosen = usual | {name: int(value) for name, value in given.items() if name in _NUMBERS}
     for name, most, why in (

@@ -72,6 +72,8 @@ def scan_kernel(
         query_terms = tl.load(query_terms_ptr + query)
         steps = tl.arange(0, STEP)
         query_rows = rows_ptr + query[:, None] * D + steps[None, :]
+        if STEP >= D:  # the points stay where they are, and members come while others are compared
+            q = tl.load(query_rows, mask=(steps < D)[None, :], other=0.0)
         # A window of a very large cluster lies around these points, if they are members.
         low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(wanted, places, 1 << 30)), limit)
         least = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
@@ -81,11 +83,15 @@ def scan_kernel(
             inside = at + columns < high
             member = tl.load(order_ptr + at + columns, mask=inside, other=0)
             member_rows = rows_ptr + member[:, None] * D + steps[None, :]
-            product = tl.zeros([QUERIES, MEMBERS], tl.float32)
-            for column in tl.range(0, D, STEP):
-                q = tl.load(query_rows + column)
-                x = tl.load(member_rows + column)
-                product = tl.dot(q, tl.trans(x), product)
+            if STEP >= D:
+                x = tl.load(member_rows, mask=(steps < D)[None, :], other=0.0)
+                product = tl.dot(q, tl.trans(x))
+            else:
+                product = tl.zeros([QUERIES, MEMBERS], tl.float32)
+                for column in tl.range(0, D, STEP):
+                    part = tl.load(query_rows + column)
+                    x = tl.load(member_rows + column)
+                    product = tl.dot(part, tl.trans(x), product)
             terms = tl.load(member_terms_ptr + member)
             score = tl.maximum(query_terms[:, None] + terms[None, :] - 2.0 * product, 0.0)
             allowed = inside[None, :] & (member[None, :] != query[:, None])
