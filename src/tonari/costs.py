@@ -172,7 +172,7 @@ _BRUTE = {
     ("avx2", "elementwise"): BruteCosts(7e-4, 5.4e-8, 5.1e-9, 0.0, 3e-6, 2.2e-7, 6.7e-11, 3.5e-11),
     ("avx512", "gemm"): BruteCosts(8e-4, 7.8e-8, 1.3e-9, 1.2e-7, 2.7e-6, 2e-7, 1.5e-10, 3.6e-12, crowd=1.5e-9),
     ("avx512", "elementwise"): BruteCosts(7e-4, 5e-8, 5e-9, 0.0, 2.6e-6, 1.8e-7, 5.4e-11, 1.75e-11),
-    ("cuda", "gemm"): BruteCosts(7e-4, 1e-10, 0.0, 0.0, 1e-8, 2e-9, 3.2e-13, 0.0, coarse=5.5),
+    ("cuda", "gemm"): BruteCosts(7e-4, 1e-10, 0.0, 0.0, 1e-8, 2e-9, 2.8e-13, 2.7e-15, coarse=5.5),
     ("cuda", "elementwise"): BruteCosts(7e-4, 1e-10, 0.0, 0.0, 1e-8, 2e-9, 3.2e-13, 5e-14),  # a guess
 }
 # Not measured: in few dimensions the survivors' work sets the pace, which is AVX-512's.
@@ -239,8 +239,8 @@ _TREE = {
         double=2.0,
     ),
 }
-# Rough: 1e6 points of 128 dimensions in 15 s on two cores, in 0.2 s on an H100.
-_DESCENT = {"cpu": DescentCosts(2e-2, 3.6e-8, 1.1e-10), "cuda": DescentCosts(5e-3, 8e-11, 1.9e-12)}
+# Rough: 1e6 points of 128 dimensions in 15 s on two cores, in 0.15 s on an H100.
+_DESCENT = {"cpu": DescentCosts(2e-2, 3.6e-8, 1.1e-10), "cuda": DescentCosts(5e-3, 1.4e-10, 6.5e-13)}
 _TREE["amx"] = _TREE["avx512"]  # a tree has no use for AMX
 
 

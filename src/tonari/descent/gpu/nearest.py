@@ -10,8 +10,8 @@ from tonari import arrays
 from tonari.exact.gpu import run
 from tonari.exact.gpu.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.gpu.refine import refine_all
-from tonari.metrics import get_metric, is_own
-from tonari.planning_gpu import RUNGS, GpuPlan, plan_on_gpu
+from tonari.metrics import is_own
+from tonari.planning_gpu import GpuPlan, plan_on_gpu
 from tonari.results import Neighbors
 
 _LEAST_SLAB = 1 << 15  # points: of fewer at a time their number is what takes the time
@@ -35,9 +35,8 @@ def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neig
 def plan_nearest(n: int, m: int, d: int, k: int, memory: int, **given: Any) -> GpuPlan:
     """The plan for some thousands of queries within so many bytes.
 
-    What takes the room is a minimum for each query and group of points, and copies of the points. Slabs of the points,
-    each packed in its turn, leave room for more queries at a time and for every rung of the ladder. The fewest visits
-    of a batch of queries to a slab take the least time; those without a rung count four times.
+    What takes the room is a minimum for each query and group of points. Slabs of the points, each packed in its turn,
+    leave room for more queries at a time, and the fewest visits of a batch of queries to a slab take the least time.
 
     Parameters
     ----------
@@ -47,16 +46,14 @@ def plan_nearest(n: int, m: int, d: int, k: int, memory: int, **given: Any) -> G
         The same; all rows lie on the device.
     """
     given |= {"group": GROUP_SIZES[-1], "host_points": False, "host_queries": False}
-    rungs = len(RUNGS[get_metric(given["metric"]).form])
 
-    def cost(plan: GpuPlan) -> int:
-        visits = -(-n // plan.point_slab) * -(-m // plan.query_batch)
-        return visits * (1 if len(plan.ladder) == rungs else 4)
+    def visits(plan: GpuPlan) -> int:
+        return -(-n // plan.point_slab) * -(-m // plan.query_batch)
 
     plans = [plan_on_gpu(n, m, d, k, memory=memory, **given)]
     slab = n
-    while cost(plans[-1]) > n // slab and slab > _LEAST_SLAB:
+    while plans[-1].query_batch < m and slab > _LEAST_SLAB:
         slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
         slabs: dict[str, Any] = {"route": "streamed", "point_slab": slab, "query_slab": m}
         plans.append(plan_on_gpu(n, m, d, k, memory=memory, **given, **slabs))
-    return min(plans, key=lambda plan: (cost(plan), -len(plan.ladder)))
+    return min(plans, key=visits)
