@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 STEP = 32  # columns that a row is filled up to with zeros
-_BLOCK = 1 << 23  # values at once
+_BLOCK = 1 << 22  # values at once
 _LARGEST = 256.0  # magnitude that the rows are scaled to
 
 
