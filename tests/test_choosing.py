@@ -16,6 +16,7 @@ import tonari
 from tonari import choosing
 from tonari.costs import MeanVisits, brute_seconds, build_seconds, expected_visits, tree_seconds
 from tonari.kdtree import prepared
+from tonari.planning_descent import plan_descent
 from tonari.planning_gpu import plan_on_gpu
 from tonari.planning_tree import TREE_METRICS, plan_tree
 from tonari.results import Neighbors
@@ -166,6 +167,19 @@ def choosing_seconds(plan: Any, m: int, isa: str) -> float:
 
     made = tonari.plan(plan.n, m, plan.d, plan.k, metric=plan.metric, threads=plan.threads)
     return brute_seconds(dataclasses.replace(made, isa=isa), m)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k", "measured"),
+    # graph-sift, graph-960 and graph-10m of benchmarks/results/exact_gpu.csv; sift-1m, gist-1m and clustered-10m of
+    # descent.csv: NVIDIA H100
+    [(10**6, 128, 10, (0.54, 0.123)), (10**6, 960, 10, (3.22, 0.55)), (10**7, 96, 32, (45.3, 2.56))],
+)
+def test_costs_on_cuda_are_near_what_was_measured(n: int, d: int, k: int, measured: tuple[float, float]) -> None:
+    given: dict[str, Any] = {"dtype": "float32", "metric": "euclidean", "devices": ("cuda:0",), "free_bytes": 80 << 30}
+    exact = plan_on_gpu(n, n, d, k, self_join=True, host_points=False, host_queries=False, **given)
+    assert brute_seconds(exact, n) == pytest.approx(measured[0], rel=0.25)
+    assert plan_descent(n, d, k, **given).seconds == pytest.approx(measured[1], rel=0.25)
 
 
 class CudaStandIn:

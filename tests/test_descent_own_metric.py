@@ -53,8 +53,7 @@ def values_of(points: Array) -> Array:
     return values
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("d", [1, 16, 21])
+@pytest.mark.parametrize(("d", "dtype"), [(1, "float32"), (21, "float64")])
 def test_rounds_and_exact_neighbours(d: int, dtype: str) -> None:
     points = checks.gaussian(MANY, d).astype(dtype)
     on_card = GpuSteps(torch.from_numpy(points).to(DEVICE), plan_for(points, 5, cubes, list_size=12))

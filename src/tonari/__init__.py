@@ -27,8 +27,8 @@ that may miss neighbours, up to a recall that is measured, and merges graphs.
 `tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` and
 `tonari.kdtree.gpu` take the same steps.
 `tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs (on CUDA
-`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`, for NN-Descent
-`tonari.planning_descent`). Values are defined by
+`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`, `tonari.memory_tree`, for NN-Descent
+`tonari.planning_descent`, `tonari.memory_descent`). Values are defined by
 `tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
 """
 

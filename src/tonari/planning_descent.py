@@ -29,7 +29,7 @@ _MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with the centres of all
 _MET_ON_CPU = 8192  # members of clusters
 _SAMPLE = 10.0  # rows without a neighbour in a sample of just the recall: fewer than three would tell nothing
 _LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows of a task on CUDA: fewer leave it waiting, more are no faster
-_BLOCKS = 72  # in between so many tasks, which keeps what they hold small beside the lists
+_BLOCKS = 80  # in between so many tasks, which keeps what they hold small beside the lists
 
 
 @dataclass(frozen=True)

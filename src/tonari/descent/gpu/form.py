@@ -69,11 +69,13 @@ def terms_of(rows: Any, metric: str) -> tuple[Any, Any]:
 
 def _range_of(points: Any, blocks: list[slice], *, moved: bool) -> tuple[Any, Any]:
     """The mean if rows are moved there, else 0, and the scale that gives the largest entry its magnitude."""
-    low, high = (bound.double() for bound in torch.aminmax(points, dim=0))
-    centre = torch.zeros_like(low)
-    if moved:
-        for block in blocks:
-            centre += points[block].double().sum(0)
-        centre /= len(points)
+    centre = torch.zeros(points.shape[1], dtype=torch.float64, device=points.device)
+    low, high = centre + torch.inf, centre - torch.inf
+    for block in blocks:
+        rows = points[block].double()
+        low, high = torch.minimum(low, rows.amin(0)), torch.maximum(high, rows.amax(0))
+        if moved:
+            centre += rows.sum(0)
+    centre /= len(points)
     largest = torch.maximum(high - centre, centre - low).amax()
     return centre, torch.where(largest > 0, _LARGEST / largest, 1.0).clamp(max=torch.finfo(torch.float64).max)
