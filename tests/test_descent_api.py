@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from pathlib import Path
 from typing import Any
@@ -193,14 +194,39 @@ def test_auto_is_exact_unless_a_recall_is_given_and_it_pays(monkeypatch: pytest.
     few = tonari.knn_graph(POINTS, 8, recall=0.9, seed=1, start="random")
     assert (few.method, few.report, few.seed) == ("exact", None, None)
     assert_same_neighbors(lists(few), lists(exact))
+    flat = checks.gaussian(900, 4) @ checks.gaussian(4, 40, 1)  # a tree takes no rows so wide
     for share, method in ((1.49, "exact"), (1.51, "nn-descent")):
         monkeypatch.setattr(choosing, "brute_seconds", lambda *_, share=share: share)
         monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
-        made = tonari.knn_graph(checks.gaussian(900, 40), 8, recall=0.5, seed=1, start="random")
+        made = tonari.knn_graph(flat, 8, recall=0.5, seed=1, start="random")
         assert made.method == method
         assert (made.report is None) is (method == "exact")
         assert made.seed == (None if method == "exact" else 1)
     assert tonari.knn_graph(checks.gaussian(900, 40), 8).method == "exact"
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "chi2"])
+def test_auto_is_exact_where_points_have_many_dimensions(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "brute_seconds", lambda *_: 2.0)
+    monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
+    hard = np.abs(checks.gaussian(2000, 60))
+    easy = np.abs(checks.gaussian(2000, 4) @ checks.gaussian(4, 60, 1)) + 0.1
+    assert tonari.knn_graph(hard, 8, metric=metric, recall=0.5).method == "exact"
+    assert tonari.knn_graph(easy, 8, metric=metric, recall=0.5).method == "nn-descent"
+
+
+def test_auto_gives_the_exact_graph_where_rounds_lead_nowhere(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    points = checks.gaussian(3000, 40)  # nothing is near anything
+    monkeypatch.setattr(choosing, "brute_seconds", lambda *_: 1e3)
+    monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
+    with warnings.catch_warnings(), caplog.at_level(logging.INFO, logger="tonari"):
+        warnings.simplefilter("error")
+        graph = tonari.knn_graph(points, 8, recall=0.999, start="random", include_self=True)
+    assert (graph.method, graph.report, graph.seed) == ("exact", None, None)
+    assert "auto gives NN-Descent up: recall 0." in caplog.text
+    assert_same_neighbors(lists(graph), lists(tonari.knn_graph(points, 8, method="exact", include_self=True)))
 
 
 def test_auto_keeps_to_what_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.descent.gpu import reverse, steps
-    from tonari.descent.gpu.clusters import find_clusters
+    from tonari.descent.gpu.clusters import _bounds, find_clusters
     from tonari.descent.gpu.form import Form, form_of, terms_of
     from tonari.descent.gpu.near import near_centres
     from tonari.descent.gpu.nearest import plan_nearest
@@ -268,6 +268,19 @@ def test_the_nearest_centres(n: int, centres: int, d: int, count: int) -> None:
     np.testing.assert_array_equal(asked, near[some])
 
 
+@pytest.mark.parametrize(("clusters", "dtype"), [(32_767, np.int16), (32_768, np.int32)])
+def test_numbers_of_many_clusters(clusters: int, dtype: type) -> None:
+    rows = torch.arange(clusters, dtype=torch.float32, device=DEVICE)[:, None] / 1024 % 8
+    form = form_of(torch.cat([rows, rows]), "sqeuclidean")
+    centres = Form(form.rows[:clusters], *terms_of(form.rows[:clusters], "sqeuclidean"))
+    asked = torch.tensor([5, clusters - 1], device=DEVICE)
+    near = near_centres(form, centres, 1, asked).cpu().numpy()
+    assert near.dtype == dtype
+    np.testing.assert_array_equal(form.rows[near[:, 0]].cpu().numpy(), form.rows[asked].cpu().numpy())
+    ends = _bounds(torch.tensor([0, clusters - 1], device=DEVICE).to(getattr(torch, near.dtype.name)), clusters)
+    assert ends[[0, 1, clusters - 1, clusters]].tolist() == [0, 1, 1, 2]
+
+
 def test_centres_by_inner_product_and_as_many_as_there_are() -> None:
     rows = torch.from_numpy(checks.gaussian(40, 6)).to(DEVICE)
     form = form_of(rows, "inner_product")
@@ -296,6 +309,9 @@ def test_the_exact_engine_finds_room(n: int, d: int, k: int, metric: str, start:
     truth = plan_nearest(n, plan.sample, d, min(k + 1, n), truth_bytes(plan), **given)
     assert truth.total_bytes <= truth_bytes(plan) <= plan.packed_bytes + plan.working_bytes
     assert -(-n // truth.point_slab) * -(-truth.m // truth.query_batch) <= 8
+    # And for a few rows that miss a neighbour, beside the lists.
+    left = plan.packed_bytes + plan.working_bytes - 2 * n * plan.list_size * 4
+    assert plan_nearest(n, 3, d, min(k + 1, n), left, **given).total_bytes <= left
 
 
 def test_slabs_leave_room_for_more_queries() -> None:

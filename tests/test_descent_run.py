@@ -114,6 +114,36 @@ class Short(Scripted):
         return made
 
 
+def test_a_run_that_leads_nowhere_is_given_up_where_another_method_follows() -> None:
+    plan = planned(POINTS, 10, recall=0.95)
+    scripts = {  # found in each round, rounds that are made
+        (2, 5, 6, 10): 3,  # growth 3, 1: towards 6.5
+        (2, 5, 8, 10): 4,  # growth that does not shrink is no sign
+        (2, 6, 9, 10): 4,  # 4, 3: far enough
+        (7, 6, 6, 10): 4,
+    }
+    for script, rounds in scripts.items():
+        steps = Scripted(POINTS, plan, list(script))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found, report = build(steps, plan, patience=1e9)
+        assert len(report.rounds) == rounds
+        assert report.reached is (rounds == 4)
+        assert (found.indices >= 0).all()
+    with pytest.warns(UserWarning, match="not reached"):
+        build(Scripted(POINTS, planned(POINTS, 10, recall=0.95, rounds=3), [2, 5, 6]), planned(POINTS, 10, rounds=3))
+
+
+def test_patience_ends() -> None:
+    plan = planned(POINTS, 10, recall=0.95)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, report = build(Scripted(POINTS, plan, [2, 5, 8, 10]), plan, patience=0.0)
+    assert (len(report.rounds), report.reached) == (1, False)
+    _, report = build(Scripted(POINTS, plan, [10]), plan, patience=0.0)
+    assert report.reached
+
+
 def test_missing_neighbours_are_searched_and_count() -> None:
     plan = planned(POINTS, 10, recall=0.9, rounds=1)
     steps = Short(POINTS, plan, [9])

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,15 @@ def test_a_thread_that_never_began_is_not_waited_for(monkeypatch: pytest.MonkeyP
     assert time.monotonic() - begin < 5
 
 
+@pytest.fixture
+def _interrupts_are_heard() -> Iterator[None]:
+    """A shell's & has its commands ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts_are_heard")
 def test_an_interrupt_of_the_waiting_thread_stops_the_others() -> None:
     workers = Workers(2)
     meeting = threading.Barrier(2, timeout=10)

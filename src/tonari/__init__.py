@@ -21,7 +21,8 @@
 That is method="exact". method="kdtree" (`tonari.kdtree`) takes the place of schedule and screen in few dimensions: a
 tree of boxes around the points, of which a query looks at few; its answer has the same bits. `tonari.choosing` takes
 one of the two for method="auto", by what `tonari.costs` expects. method="nn-descent" (`tonari.descent`) builds graphs
-that may miss neighbours, up to a recall that is measured, and merges graphs.
+that may miss neighbours, up to a recall that is measured, and merges graphs; `tonari.hardness` says how hard points
+will be for it.
 `tonari.streams` feeds queries that do not fit into memory to a search, and writes what it finds.
 `tonari.select` is k-selection by itself: the papers' algorithms by name, on the CPU and on CUDA.
 `tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` and

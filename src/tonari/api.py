@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,11 @@ from tonari.results import Neighbors
 from tonari.streams.searching import search_chunks
 
 if TYPE_CHECKING:
+    from tonari.descent.report import DescentReport
     from tonari.exact.gpu.graphs import Call
     from tonari.planning_gpu import GpuPlan
+
+logger = logging.getLogger("tonari")
 
 
 def search(
@@ -317,7 +321,7 @@ def knn_graph(
         As for :func:`search`, or "nn-descent": approximate, for many points in more than a few dimensions, on the CPU
         or on one CUDA device. Its distances are those of exact search, its neighbours nearly all of the true ones;
         the same seed gives the same graph, whatever the threads. "auto" takes it where `recall` is given and it is
-        expected to be clearly sooner.
+        expected to be clearly sooner, and gives the exact graph where NN-Descent then misses the recall.
     recall : float, optional
         Share of the true neighbours that is to be reached, below 1: NN-Descent goes on until a random sample of rows,
         compared with the exact answer, says so with 97.5 % confidence, and warns where that is out of its reach. For
@@ -339,7 +343,7 @@ def knn_graph(
     Warns
     -----
     UserWarning
-        NN-Descent did not reach the recall.
+        NN-Descent did not reach the recall, and was asked for by name.
 
     Examples
     --------
@@ -366,17 +370,28 @@ def knn_graph(
             chosen = choose_or_plan(engine, rows, others, name, method, asked, **given)
         else:
             chosen = _chosen(engine, rows, rows, others, name, method, plan=plan, self_join=True, **given)
-        made_by = chosen.plan.method
-        if isinstance(chosen.plan, DescentPlan):
-            drawn = chosen.plan.seed
-            found, report = descended(engine, rows, chosen.plan, start, progress)
-        else:
-            found = _answer(engine, rows, rows, chosen, self_join=True, progress=progress, call=call)
+        found, made_by, drawn, report = _graph(engine, rows, chosen, start, progress, call)
     if include_self:
         found = engine.with_self(found, rows, name)
     if arrays.place_of(points, "points") is not None:
         found = _on_side_of(points, found)
     return KNNGraph(found.indices, found.distances, name, made_by, include_self, seed=drawn, report=report)
+
+
+def _graph(
+    engine: Engine, rows: Any, chosen: Choice, start: Any, progress: ProgressLike, call: Call | None
+) -> tuple[Neighbors, str, int | None, DescentReport | None]:
+    """What was chosen, the method, the seed and the report; where NN-Descent misses its recall, what comes instead."""
+    plan = chosen.plan
+    if isinstance(plan, DescentPlan):
+        found, report = descended(engine, rows, plan, start, progress, chosen.patience)
+        if chosen.instead is None or report.reached:
+            return found, plan.method, plan.seed, report
+        logger.info("auto gives NN-Descent up: %s", report)
+        del found  # which would be held beside the next
+        chosen = chosen.instead
+    found = _answer(engine, rows, rows, chosen, self_join=True, progress=progress, call=call)
+    return found, chosen.plan.method, None, None
 
 
 def _on_side_of(queries: Any, found: Neighbors) -> Neighbors:

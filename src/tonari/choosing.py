@@ -7,7 +7,9 @@ steps that each cost little beside what they may save:
     sample     trees of a part of the points and of a quarter of that: how visits grow, and a first expectation
     probe      the whole tree, which the search then has: the choice
 
-Where a graph may miss neighbours, NN-Descent is chosen against that by what it is expected to cost alone.
+Where a graph may miss neighbours, NN-Descent is chosen against that by what it is expected to cost and, if that is
+less, by how hard a few hundred points say that it will be (``hardness.py``). Where it then misses its recall all the
+same, the exact graph follows.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tonari.costs import MeanVisits, brute_seconds, build_seconds, least_build_seconds, tree_seconds
+from tonari.hardness import NEIGHBOURS, ROWS, hardness
 from tonari.planning import Plan
 from tonari.planning_tree import TreePlan, refusal
 from tonari.progress import ProgressLike
@@ -47,15 +50,31 @@ _SAMPLE_PER_NEIGHBOUR = 16
 _DOUBT = 0.1
 _SLOWING = 0.25  # what a power of growth loses of itself from the sample to all points, for each unit
 _BELIEVED = 0.75  # of the time that a sample foretells
+PATIENCE = 2.0  # times what an exact graph is expected to take, NN-Descent may
 CLEARLY = 1.5  # times as long an exact graph has to take for one that may miss neighbours
 
 
 class Choice(NamedTuple):
-    """A plan, the points prepared by it where that was needed to find out, and the seconds that are expected."""
+    """A plan, and what else is known of it.
+
+    Attributes
+    ----------
+    prepared : the points prepared by it, where that was needed to find out
+    seconds : float
+        Expected.
+    instead : Choice, optional
+        What follows where the recall that the plan asks for is out of its reach.
+    """
 
     plan: Any
     prepared: Any = None
     seconds: float = math.nan
+    instead: Choice | None = None
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds after which the other choice is taken."""
+        return None if self.instead is None else PATIENCE * self.instead.seconds
 
 
 def choose(
@@ -153,12 +172,24 @@ def choose_graph(
         descent = engine.plan_descent(points, k, metric, **asked)
     except ValueError:  # there is no memory for its lists, or there are several devices
         return exact
-    taken = Choice(descent, seconds=descent.seconds) if exact.seconds >= CLEARLY * descent.seconds else exact
+    taken, seconds = exact, descent.seconds
+    if exact.seconds >= CLEARLY * seconds:
+        seconds *= _hardness(engine, points, metric, threads=threads, memory=memory)
+    if exact.seconds >= CLEARLY * seconds:
+        taken = Choice(descent, seconds=seconds, instead=exact._replace(prepared=None))
     logger.info(
         "auto takes method='%s': %.3g s expected by '%s', %.3g s by NN-Descent",
-        *(taken.plan.method, exact.seconds, exact.plan.method, descent.seconds),
+        *(taken.plan.method, exact.seconds, exact.plan.method, seconds),
     )
     return taken
+
+
+def _hardness(engine: Engine, points: Any, metric: str, **given: Any) -> float:
+    """How hard the points are for NN-Descent, by the exact neighbours of some of them."""
+    some, k = _some(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
+    plan = engine.plan(points, some, k, metric, method="exact", **given)
+    distances = engine.search_once(some, points, plan, progress=False).distances[:, 1:]  # less themselves
+    return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), metric)
 
 
 def _serves(plan: Plan | GpuPlan) -> bool:

@@ -37,6 +37,11 @@ def working_bytes(plan: DescentPlan) -> int:
     return _on_cuda(plan) if plan.devices else _on_cpu(plan)
 
 
+def cluster_bytes(clusters: int) -> int:
+    """Of the number of one of so many clusters, or of how many there are: each point has as many as it has probes."""
+    return 2 if clusters < 1 << 15 else 4
+
+
 def truth_bytes(plan: DescentPlan) -> int:
     """What the search for the sample's true neighbours may take, of what the plan holds: about as much as lists do."""
     return packed_bytes(plan) + min(working_bytes(plan), max(_LEAST_TRUTH, 3 * plan.output_bytes))
@@ -64,7 +69,7 @@ def _on_cuda(plan: DescentPlan) -> int:
     of_a_row = 4 * met + max(4 * slots, 16 * met + 16 * (plan.d + 16))
     rounds = 2 * entries + n * (4 * plan.reverse + 8 + 8 + 12) + max(sorting, rows * of_a_row) - packed_bytes(plan)
     # Before: the clusters of each point, and their centres; then some points' scores.
-    near = n * (12 + plan.probes * (2 if plan.clusters <= 1 << 15 else 4))
+    near = n * (12 + plan.probes * cluster_bytes(plan.clusters))
     trained = plan.clusters * (plan.training * (_SORT_BYTES + 6 * _MEANS_COLUMNS) + 8 * wide)
     pairs = rows * plan.probes * (2 * 8 * max(SCORES_OF_A_PAIR, plan.list_size // plan.probes) + _SORT_BYTES)
     start = max(_FORMING_BYTES, n * _SORT_BYTES + trained, near + sorting, near + entries + pairs)

@@ -61,13 +61,13 @@ def choose_or_plan(
 
 
 def descended(
-    engine: Engine, rows: Any, plan: DescentPlan, start: Any, progress: ProgressLike
+    engine: Engine, rows: Any, plan: DescentPlan, start: Any, progress: ProgressLike, patience: float | None
 ) -> tuple[Neighbors, DescentReport]:
-    """A graph by NN-Descent, beside the rows."""
+    """A graph by NN-Descent, beside the rows; patience as for :func:`tonari.descent.run.build`."""
     if isinstance(start, KNNGraph) and start.n != len(rows):
         raise ValueError(f"start is a graph of {start.n} points, but there are {len(rows)}: they must be the same")
     steps = engine.steps(rows, plan)
-    found, report = build(steps, plan, progress, _begun(engine, steps, start))
+    found, report = build(steps, plan, progress, _begun(engine, steps, start), patience=patience)
     return beside_rows(found, rows), report
 
 

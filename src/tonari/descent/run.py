@@ -32,6 +32,7 @@ def build(
     progress: ProgressLike = None,
     entries: Any = None,
     boundary: int | None = None,
+    patience: float | None = None,
 ) -> tuple[Neighbors, DescentReport]:
     """A graph by rounds of NN-Descent.
 
@@ -48,6 +49,9 @@ def build(
         Where to begin; default: where the plan says.
     boundary : int, optional
         Only points on different sides of this row number meet: to merge two graphs. Recall is that of the worse side.
+    patience : float, optional
+        Seconds, where another method takes over if the recall is not reached: after so many, or as soon as rounds are
+        seen to lead nowhere near, the run is given up. Nothing is filled in then, and nobody warned.
 
     Returns
     -------
@@ -61,6 +65,7 @@ def build(
     """
     started = time.perf_counter()
     measure = Measure(steps, plan, boundary)
+    recalls: list[float] = []
     least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
     done: list[RoundReport] = []
     starts = entries is None
@@ -75,15 +80,19 @@ def build(
             estimate = measure(made.found)
             done.append(RoundReport(made.phi, made.changed))
             shown.add(plan.n)
+            recalls.append(estimate.by_distance)
             _log(made, estimate, len(done))
             if estimate.low >= plan.recall or _stands_still(done, least) or len(done) >= plan.rounds:
                 break
+            if patience is not None and (time.perf_counter() - started > patience or _limit(recalls) < plan.recall):
+                break
             entries = made.entries
             del made  # so that its lists are not held during the next round
-        if _fill(made.found, steps, plan.k):
+        given_up = patience is not None and estimate.low < plan.recall
+        if not given_up and _fill(made.found, steps, plan.k):
             estimate = measure(made.found)
         shown.add(shown.total - shown.done)
-    report = report_of(plan, estimate, done, time.perf_counter() - started)
+    report = report_of(plan, estimate, done, time.perf_counter() - started, warned=not given_up)
     return made.found, report
 
 
@@ -121,10 +130,12 @@ class Measure:
         return min(measured, key=lambda recall: recall.low)
 
 
-def report_of(plan: DescentPlan, estimate: Recall, done: list[RoundReport], seconds: float) -> DescentReport:
-    """The report of a run; a warning where it did not reach what the plan asks for."""
+def report_of(
+    plan: DescentPlan, estimate: Recall, done: list[RoundReport], seconds: float, *, warned: bool = True
+) -> DescentReport:
+    """The report of a run; a warning where it did not reach what the plan asks for, unless somebody knows."""
     report = DescentReport(plan.recall, estimate, estimate.low >= plan.recall, plan.start, tuple(done), seconds)
-    if not report.reached:
+    if warned and not report.reached:
         warnings.warn(
             f"{report}; for more: more probes (now {plan.probes}), hubs (now {plan.hubs}) or, to be surer, sample (now "
             f"{plan.sample}), through tonari.plan(..., method='nn-descent'), or method='exact'",
@@ -144,6 +155,17 @@ def _callers_level() -> int:
 def _stands_still(done: list[RoundReport], least: float) -> bool:
     last = done[-_STILL_ROUNDS:]
     return len(last) == _STILL_ROUNDS and all(made.changed < least for made in last)
+
+
+def _limit(recalls: list[float]) -> float:
+    """Where recalls lead that grow by less from round to round, as if by a constant factor; 1 where that is not seen.
+
+    A. C. Aitken, On Bernoulli's numerical solution of algebraic equations, Proc. R. Soc. Edinburgh 46, 1926.
+    """
+    if len(recalls) < 3:
+        return 1.0
+    before, last = recalls[-2] - recalls[-3], recalls[-1] - recalls[-2]
+    return recalls[-1] + last * last / (before - last) if before > last else 1.0
 
 
 def _fill(found: Neighbors, steps: Steps, k: int) -> int:

@@ -6,14 +6,13 @@ from typing import Any
 
 import torch
 
-from tonari.descent.gpu.form import Form
+from tonari.descent.gpu.form import Form, step_of
 from tonari.launching import launch
+from tonari.memory_descent import cluster_bytes
 from tonari.planning_descent import MOST_NEAR_ON_CUDA
 
 QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # of a tile: two centres of each column stay
-_STEP, _WHOLE = 64, 128  # columns at a time; rows that are no longer stay in registers
 _WARPS = 4
-_MOST_INT16 = 1 << 15
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
@@ -39,8 +38,7 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
     rows, d = form.rows.shape
     asked = rows if order is None else len(order)
     clusters = len(centres.rows)
-    # Half the bytes where they do, which counts: there are `count` numbers for every point.
-    number = torch.int16 if clusters <= _MOST_INT16 else torch.int32
+    number = getattr(torch, f"int{8 * cluster_bytes(clusters)}")
     near = torch.empty((asked, count), dtype=number, device=form.rows.device)
     launch(
         near_kernel,
@@ -56,7 +54,7 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
         (-(-clusters // CENTRES)).bit_length(),
         constants={
             "D": d,
-            "STEP": 1 << (d - 1).bit_length() if d <= _WHOLE else _STEP,
+            "STEP": step_of(d),
             "ORDERED": order is not None,
             "QUERIES": QUERIES,
             "CENTRES": CENTRES,

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from tonari.descent.gpu.clusters import Clusters
-from tonari.descent.gpu.form import Form
+from tonari.descent.gpu.form import Form, step_of
 from tonari.descent.lists import MISSING, NEW
 from tonari.launching import launch
 from tonari.memory_descent import SCORES_OF_A_PAIR
@@ -16,7 +16,6 @@ from tonari.select.gpu import k_smallest
 QUERIES, MEMBERS = 64, 64  # of a tile
 MOST_COMPARED = 1 << 11  # members of a cluster: _scan_triton.py has bits for so many
 _WARPS = 4  # which share no row: its least is found without a wait
-_WHOLE = 128
 LARGE = 4  # times the mean: of larger clusters only so many members are compared
 
 
@@ -54,13 +53,6 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
         if members.shape[1] < size:
             entries[rows, members.shape[1] :] = MISSING
     return entries
-
-
-def step_of(width: int) -> int:
-    """Columns of formed rows that a kernel takes at once: all of a short row, which then stays in registers."""
-    if width <= _WHOLE:
-        return 1 << (width - 1).bit_length()
-    return 64 if width % 64 == 0 else 32
 
 
 def _scan_block(

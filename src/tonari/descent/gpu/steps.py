@@ -85,8 +85,9 @@ class GpuSteps:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            room = truth_bytes(self.plan) - self._held
-            found = nearest(self.points[at], self.points, min(k + 1, self.plan.n), self.plan.metric, room)
+            plan = self.plan  # the form of whose points is not held at the same time
+            room = min(truth_bytes(plan), plan.packed_bytes + plan.working_bytes - self._held)
+            found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
         return without_own(found, at, k)
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
