@@ -22,8 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .descent_build import PROOF, SEED, WARM_ROWS, same, sampled
-from .exact_gpu_proof import Answer, as_answer
+from .descent_build import PROOF, SEED, OurGraph, sampled
 
 if TYPE_CHECKING:
     from tonari.descent.gpu.form import Form
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from .descent_cases import Case
     from .descent_proof import GraphTruth
     from .descent_run import DescentRun
+    from .exact_gpu_proof import Answer
 
 LIST_SIZE, SAMPLES = 64, 32  # the paper's k and p for descriptors
 SEGMENT = 32  # entries: one for each lane of a warp
@@ -292,36 +292,22 @@ def _rows_of_a_program(tensor: Any) -> int:
 # --- in the benchmarks -------------------------------------------------------------------------------------------
 
 
-class PushedGraph:
+class PushedGraph(OurGraph):
     """A graph by these rounds, as a contestant of ``descent_build``."""
 
-    share = 1.0
-
     def __init__(self, run: DescentRun, case: Case, update: str, rounds: int) -> None:
-        self.name = f"wang2021 {update}"
-        self.settings: dict[str, Any] = {"rounds": rounds, "list_size": LIST_SIZE, "samples": SAMPLES}
-        self._run, self._case, self._update = run, case, update
-        self._made: Neighbors | None = None
-        self._proved: Answer | None = None
+        super().__init__(run, case, f"wang2021 {update}", rounds=rounds, list_size=LIST_SIZE, samples=SAMPLES)
+        self._update = update
 
     def _graph(self, rows: int | None) -> Neighbors:
-        points = self._run.points(self._case)[:rows]
-        return build(points, self._case.k, update=self._update, seed=SEED, **self.settings)
-
-    def warm(self) -> dict[str, Any]:
-        self._graph(WARM_ROWS)
-        return {}
-
-    def call(self) -> None:
-        self._made = None
-        self._made = self._graph(None)
+        return build(self._points[:rows], self._case.k, update=self._update, seed=SEED, **self.settings)
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """What was made again is the same to the last bit or, behind locks, proved again."""
-        found = as_answer(self._made, self._run.where)
-        if self._proved is not None and self._update != "locks":
-            same(found, self._proved)
-            return {}
-        self._proved = found
+        """Behind locks what is made again may be another graph, and is proved again."""
+        if self._update == "locks":
+            self._proved = None
+        return super().judged(truth)
+
+    def _facts(self, truth: GraphTruth, found: Answer) -> dict[str, Any]:
         facts = {"proof": PROOF, "proved": truth.check(found, self._case.k), "start": "random"}
         return facts | {"rounds": self.settings["rounds"]} | truth.columns(sampled(found, truth), self._case.k)

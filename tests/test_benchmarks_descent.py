@@ -475,7 +475,7 @@ def pushed(monkeypatch: pytest.MonkeyPatch, update: str, *lose: int, spoil: Call
         return library.knn_graph(points.numpy(), k, method="nn-descent", progress=False)
 
     monkeypatch.setattr(wang2021, "build", build)
-    monkeypatch.setattr(wang2021, "WARM_ROWS", 150)
+    monkeypatch.setattr(builds, "WARM_ROWS", 150)
     monkeypatch.setattr(curves, "ROUNDS", (4,))
     monkeypatch.setattr(runs.DescentRun, "cuda", True)
     run = done(a_run(who=(f"wang2021 {update}",)), a_case(work=curves.curve))

@@ -268,6 +268,32 @@ def test_the_nearest_centres(n: int, centres: int, d: int, count: int) -> None:
     np.testing.assert_array_equal(asked, near[some])
 
 
+def test_the_two_nearest_may_share_a_column() -> None:
+    """Of centres, and of the members of a cluster, that come a whole tile apart."""
+    points = 100 * checks.gaussian(200, 3)
+    points[[5, 5 + 64, 5 + 128]] = points[0] + np.array([[1, 0, 0], [0, 2, 0], [0, 0, 3]], np.float32)
+    form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
+    near = near_centres(form, form, 3).cpu().numpy()
+    assert near[0].tolist() == [0, 5, 69]
+    assert near[5 + 128].tolist() == [133, 0, 5]  # 5 and 133 are 128 apart
+    found = find_clusters(form, plan_for(points, 1, clusters=1, training=8, sweeps=1))
+    assert found.order.tolist() == list(range(200))
+    assert {5, 69} <= set((scan(form, found, 4, 200)[0].cpu().numpy() & ID).tolist())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_form_is_centred_and_scaled(dtype: type) -> None:
+    points = np.round(20 * checks.gaussian(50, 7)).astype(dtype)
+    form, moved = (form_of(torch.from_numpy(x.astype(dtype)).to(DEVICE), "l1") for x in (points, points + 4096))
+    assert torch.equal(form.rows, moved.rows)
+    assert float(form.rows.abs().amax()) == 256
+    expected = points.astype(float) - points.mean(0, dtype=float)
+    rows = form.rows.cpu().numpy().astype(float)
+    np.testing.assert_allclose(rows[:, :7], 256 * expected / np.abs(expected).max(), rtol=2e-3, atol=1e-4)
+    assert not rows[:, 7:].any()
+    np.testing.assert_allclose(form.member_terms.cpu().numpy(), np.square(rows).sum(1), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("clusters", "dtype"), [(32_767, np.int16), (32_768, np.int32)])
 def test_numbers_of_many_clusters(clusters: int, dtype: type) -> None:
     rows = torch.arange(clusters, dtype=torch.float32, device=DEVICE)[:, None] / 1024 % 8

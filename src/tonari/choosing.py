@@ -50,7 +50,7 @@ _SAMPLE_PER_NEIGHBOUR = 16
 _DOUBT = 0.1
 _SLOWING = 0.25  # what a power of growth loses of itself from the sample to all points, for each unit
 _BELIEVED = 0.75  # of the time that a sample foretells
-PATIENCE = 2.0  # times what an exact graph is expected to take, NN-Descent may
+_PATIENCE = 2.0  # times what an exact graph is expected to take, NN-Descent may
 CLEARLY = 1.5  # times as long an exact graph has to take for one that may miss neighbours
 
 
@@ -74,7 +74,7 @@ class Choice(NamedTuple):
     @property
     def patience(self) -> float | None:
         """Seconds after which the other choice is taken."""
-        return None if self.instead is None else PATIENCE * self.instead.seconds
+        return None if self.instead is None else _PATIENCE * self.instead.seconds
 
 
 def choose(

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 SCORES_OF_A_PAIR = 16  # members that stay of a pair of point and cluster on CUDA, at least
 SORTED_ON_CUDA = 1 << 22  # numbers that are put in order at once there, or one for each point
+MEANS_COLUMNS = 64  # of a cluster's sample that its mean is taken of at once
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
 _TASK_ROW_BYTES = 24  # of work, for each id that a row meets
 _LEAST_TRUTH = 256 * MIB  # with less the search would crawl
 _SORT_BYTES = 40  # a number and its place, before and after, and what sorting takes
 _FORMING_BYTES = 3 * 64 * MIB  # values in float64 while they become a form, some rows at a time
-_MEANS_COLUMNS = 64  # of a cluster's sample that its mean is taken of at once
 
 
 def packed_bytes(plan: DescentPlan) -> int:
@@ -40,6 +40,11 @@ def working_bytes(plan: DescentPlan) -> int:
 def cluster_bytes(clusters: int) -> int:
     """Of the number of one of so many clusters, or of how many there are: each point has as many as it has probes."""
     return 2 if clusters < 1 << 15 else 4
+
+
+def candidate_slots(plan: DescentPlan) -> int:
+    """Candidates of a point in a round before equal ones are one, as a power of two."""
+    return 1 << (plan.reverse + (plan.hubs + plan.reverse) * plan.breadth - 1).bit_length()
 
 
 def truth_bytes(plan: DescentPlan) -> int:
@@ -64,13 +69,12 @@ def _on_cuda(plan: DescentPlan) -> int:
     sorting = _SORT_BYTES * max(n, min(SORTED_ON_CUDA, n * plan.hubs))
     # In a round: lists, who lists a point, its place in the order, what of it changed; and some points' candidates,
     # before equal ones are one, or met ones with their values while the best are found.
-    slots = 1 << (plan.reverse + (plan.hubs + plan.reverse) * plan.breadth - 1).bit_length()
     met = plan.list_size + plan.width
-    of_a_row = 4 * met + max(4 * slots, 16 * met + 16 * (plan.d + 16))
+    of_a_row = 4 * met + max(4 * candidate_slots(plan), 16 * met + 16 * (plan.d + 16))
     rounds = 2 * entries + n * (4 * plan.reverse + 8 + 8 + 12) + max(sorting, rows * of_a_row) - packed_bytes(plan)
     # Before: the clusters of each point, and their centres; then some points' scores.
     near = n * (12 + plan.probes * cluster_bytes(plan.clusters))
-    trained = plan.clusters * (plan.training * (_SORT_BYTES + 6 * _MEANS_COLUMNS) + 8 * wide)
+    trained = plan.clusters * (plan.training * (_SORT_BYTES + 6 * MEANS_COLUMNS) + 8 * wide)
     pairs = rows * plan.probes * (2 * 8 * max(SCORES_OF_A_PAIR, plan.list_size // plan.probes) + _SORT_BYTES)
     start = max(_FORMING_BYTES, n * _SORT_BYTES + trained, near + sorting, near + entries + pairs)
     return _SMALL_CHANGE_ON_CUDA + max(rounds, 0 if plan.start == "random" else start) + _sample(plan)

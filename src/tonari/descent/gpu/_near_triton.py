@@ -65,8 +65,9 @@ def near_kernel(
         else:
             product = tl.zeros([QUERIES, CENTRES], tl.float32)
             for column in tl.range(0, D, STEP):
-                part = tl.load(query_rows + column, mask=wanted[:, None], other=0.0)
-                x = tl.load(centre_rows + column, mask=there[:, None], other=0.0)
+                left = column + steps < D
+                part = tl.load(query_rows + column, mask=wanted[:, None] & left[None, :], other=0.0)
+                x = tl.load(centre_rows + column, mask=there[:, None] & left[None, :], other=0.0)
                 product = tl.dot(part, tl.trans(x), product)
         terms = tl.load(centre_terms_ptr + centre, mask=there, other=0.0)
         score = tl.maximum(query_terms[:, None] + terms[None, :] - 2.0 * product, 0.0)

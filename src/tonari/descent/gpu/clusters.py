@@ -8,9 +8,8 @@ import torch
 
 from tonari.descent.gpu.form import Form, terms_of
 from tonari.descent.gpu.near import near_centres
+from tonari.memory_descent import MEANS_COLUMNS
 from tonari.planning_descent import DescentPlan
-
-_COLUMNS = 64  # of the sample that means are taken of at once
 
 
 class Clusters(NamedTuple):
@@ -63,8 +62,8 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
         order = torch.sort(nearest.view(-1), stable=True)
         members = drawn[order.indices]
         lengths = _bounds(order.values, count).diff()
-        for begin in range(0, rows.shape[1], _COLUMNS):
-            here = slice(begin, begin + _COLUMNS)
+        for begin in range(0, rows.shape[1], MEANS_COLUMNS):
+            here = slice(begin, begin + MEANS_COLUMNS)
             sample = rows[:, here].index_select(0, members).float()
             means = torch.segment_reduce(sample, "mean", lengths=lengths, axis=0)
             # An empty cluster stays where it was.

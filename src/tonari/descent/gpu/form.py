@@ -16,7 +16,7 @@ import torch
 
 STEP = 32  # columns that a row is filled up to with zeros
 _BLOCK = 1 << 22  # values at once
-_WHOLE = 128  # columns of a row that is short
+SHORT = 128  # columns of a row that kernels take whole
 _LARGEST = 256.0  # magnitude that the rows are scaled to
 
 
@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
 def step_of(width: int) -> int:
     """Columns of formed rows that a kernel takes at once: all of a short row, which then stays in registers."""
-    if width <= _WHOLE:
+    if width <= SHORT:
         return 1 << (width - 1).bit_length()
     return 64 if width % 64 == 0 else STEP
 

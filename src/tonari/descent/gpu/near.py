@@ -6,12 +6,13 @@ from typing import Any
 
 import torch
 
-from tonari.descent.gpu.form import Form, step_of
+from tonari.descent.gpu.form import SHORT, Form, step_of
 from tonari.launching import launch
 from tonari.memory_descent import cluster_bytes
 from tonari.planning_descent import MOST_NEAR_ON_CUDA
 
 QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # of a tile: two centres of each column stay
+_STEP = 64  # columns at a time of longer rows, whatever their number
 _WARPS = 4
 
 
@@ -54,7 +55,7 @@ def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> An
         (-(-clusters // CENTRES)).bit_length(),
         constants={
             "D": d,
-            "STEP": step_of(d),
+            "STEP": step_of(d) if d <= SHORT else _STEP,
             "ORDERED": order is not None,
             "QUERIES": QUERIES,
             "CENTRES": CENTRES,

@@ -11,6 +11,7 @@ from tonari.descent.lists import ID, MISSING, NEW
 from tonari.descent.steps import Round
 from tonari.exact.gpu.refine import refine_groups
 from tonari.launching import launch
+from tonari.memory_descent import candidate_slots
 from tonari.planning_descent import DescentPlan
 from tonari.results import Neighbors
 
@@ -45,20 +46,13 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     return Round(renewed, found, int(changed.sum()), float(sums.sum()))
 
 
-def _slots(plan: DescentPlan, size: int) -> int:
-    """Candidates of a point before equal ones are one, as a power of two."""
-    hubs = min(plan.hubs, size)
-    wanted = plan.reverse + (hubs + plan.reverse) * min(plan.breadth, size)
-    return 1 << (wanted - 1).bit_length()
-
-
 def _candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
     """Ids whose values some points need, int32 (rows, list_size + width), -1 behind the last of each."""
     from tonari.descent.gpu._candidates_triton import candidates_kernel
 
-    size, slots = entries.shape[1], _slots(plan, entries.shape[1])
+    size, slots = entries.shape[1], candidate_slots(plan)
     device = entries.device
     met = torch.full((rows, size + plan.width), MISSING, dtype=torch.int32, device=device)
     tile = _rows_of_a_program(device)
