@@ -8,10 +8,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import checks
 import numpy as np
 import pytest
-from select_checks import HAS_TORCH, needs_torch, on_device
+from checks import assert_same_neighbors
+from gpu_checks import on_host
+from select_checks import HAS_TORCH, needs_torch, on_device, on_gpu
 
+import tonari
 from tonari.exact.gpu import screen as screening
 from tonari.exact.gpu.groups import POINT_TILE, group_count, members
 from tonari.exact.gpu.screen import Lists, screen, screen_below, width_of
@@ -181,3 +185,52 @@ def test_programs_share_out_the_points(device: str, monkeypatch: pytest.MonkeyPa
 def test_groups_share_out_the_columns(group: int) -> None:
     columns = members(np.arange(group_count(300, group)), group)
     assert sorted(columns.ravel()) == list(range(3 * POINT_TILE))
+
+
+@on_gpu
+@pytest.mark.parametrize("d", [100, 128])
+@pytest.mark.parametrize(("m", "n"), [(257, 700), (300, 5000), (512, 1024), (513, 129), (600, 40_001)])
+def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: int, d: int) -> None:
+    device = torch.device("cuda:0")
+    if not screening.is_hopper(device):
+        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    queries, points = problem(m, n, d, "cuda:0")
+    assert screening._is_for_hopper(queries, m)
+    everything = expected(queries, points, 8)
+    thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
+    thresholds[0], thresholds[-1] = -np.inf, 1e30
+    given = torch.from_numpy(thresholds).float().to(device)
+    lists = screen_below(queries, points, slice(0, m), given, 40)
+    assert lists.counts[0].sum() == 0
+    missing = check_lists(lists, everything, thresholds)
+    assert missing == max(0, int((lists.counts[-1] - lists.room).clamp(min=0).sum()))
+
+
+@on_gpu
+def test_a_search_takes_the_kernel_for_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not screening.is_hopper(torch.device("cuda:0")):
+        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    launched = []
+    launch_on_hopper = screening._launch_on_hopper
+
+    def spy(*arguments: Any) -> None:
+        launched.append(len(arguments[3]))
+        launch_on_hopper(*arguments)
+
+    monkeypatch.setattr(screening, "_launch_on_hopper", spy)
+    for maker in (checks.gaussian, checks.tight_far_clusters):
+        rows = maker(100_000, 128)
+        found = tonari.search(*(torch.from_numpy(part).to("cuda") for part in (rows[:600], rows)), 10)
+        assert_same_neighbors(on_host(found), tonari.search(rows[:600], rows, 10))
+    assert launched == [600, 600]
+
+
+@pytest.mark.parametrize(("capability", "hip", "expected"), [(9, None, True), (8, None, False), (9, "6.0", False)])
+def test_hopper_is_of_one_vendor(
+    monkeypatch: pytest.MonkeyPatch, capability: int, hip: str | None, expected: bool
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (capability, 0))
+    monkeypatch.setattr(torch.version, "hip", hip)
+    screening.is_hopper.cache_clear()
+    assert screening.is_hopper(torch.device("cuda:5")) is expected
+    screening.is_hopper.cache_clear()

@@ -120,9 +120,11 @@ def test_survivors_beyond_their_room_are_only_counted(device: str) -> None:
     everything = torch.full((2,), 2**31 - 1, dtype=torch.int32, device=device)
     counts = torch.zeros_like(everything)
     bits, ids = (torch.full((3, 64), -7, dtype=torch.int32, device=device) for _ in range(2))
+    nan_row = torch.full((1,), 99, dtype=torch.int32, device=device)
     threshold._compact(
-        request, keys.as_bits(values, "float32"), None, everything, everything, bits[:2], ids[:2], counts, None, 0
+        request, keys.as_bits(values, "float32"), None, everything, everything, bits[:2], ids[:2], counts, nan_row, 0
     )
+    assert nan_row.tolist() == [99]
     assert counts.tolist() == [700, 700]
     for row, found in enumerate(ids[:2].long()):
         assert len(set(found.tolist())) == 64

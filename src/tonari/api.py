@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -352,6 +353,7 @@ def knn_graph(
     >>> tonari.knn_graph(line, k=1).indices.ravel().tolist()
     [1, 0, 1]
     """
+    started = time.perf_counter()
     name = _check_method(method, metric)
     approximate = may_miss(method, recall, seed, start, plan)
     engine = engine_for(device, points=points)
@@ -375,6 +377,8 @@ def knn_graph(
         found = engine.with_self(found, rows, name)
     if arrays.place_of(points, "points") is not None:
         found = _on_side_of(points, found)
+    if report is not None:
+        report = report.taken(started)
     return KNNGraph(found.indices, found.distances, name, made_by, include_self, seed=drawn, report=report)
 
 

@@ -156,8 +156,8 @@ class GpuEngine:
         call: Call | None = None,
     ) -> Neighbors:
         if isinstance(plan, TreePlan):
-            prepared = self.prepare(points, plan, progress)
-            return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
+            found: Neighbors = _tree().search_once(queries, points, plan, self_join=self_join, progress=progress)
+            return found
         return run.search_once(queries, points, plan, self_join=self_join, progress=progress, call=call)
 
     def no_others(self, rows: Any, metric: str) -> Neighbors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -42,7 +43,7 @@ class DescentReport:
         "clusters", "random" or "graph".
     rounds : tuple of RoundReport
     seconds : float
-        From the start to the last measurement.
+        Of the call that made the graph, from its start until the graph was there.
     """
 
     target: float
@@ -59,6 +60,10 @@ class DescentReport:
             f"of {self.target:g} {'reached' if self.reached else 'not reached'} in {len(self.rounds)} "
             f"round{'' if len(self.rounds) == 1 else 's'}"
         )
+
+    def taken(self, started: float) -> DescentReport:
+        """The report of a call that began at `started`, by time.perf_counter, and ends now."""
+        return dataclasses.replace(self, seconds=time.perf_counter() - started)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, for JSON."""

@@ -17,12 +17,14 @@ from collections import deque
 from typing import Any, Protocol
 
 from tonari import arrays
+from tonari.cuda.matrix_units import check_matrix_units
+from tonari.cuda.streams import Written
 from tonari.exact.gpu.batches import in_batches
 from tonari.exact.gpu.certify import certify
 from tonari.exact.gpu.chosen import choose_groups
 from tonari.exact.gpu.form import DeviceForm, make_form
 from tonari.exact.gpu.groups import LEAST_GROUP, group_count
-from tonari.exact.gpu.pack import new_flags, pack_points, pack_queries
+from tonari.exact.gpu.pack import PackedPoints, new_flags, pack_points, pack_queries
 from tonari.exact.gpu.refine import refine_all, refine_groups
 from tonari.exact.gpu.sampling import LEAST_ROWS, Sample, sample_for
 from tonari.exact.gpu.screen import screen, screen_below
@@ -47,8 +49,11 @@ class Prepared(Protocol):
     points: Any
     form: DeviceForm
 
-    def packed(self, precision: str, stride: int = 1) -> Any:
-        """The packed copy of every stride-th point."""
+    def read(self) -> None:
+        """Let the current stream read points, form and flags, whichever stream prepared them."""
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """The packed copy of every stride-th point, for the current stream."""
 
 
 class DevicePoints:
@@ -73,16 +78,24 @@ class DevicePoints:
         self.metric = metric
         self.form = make_form(points, metric)
         self.flags = new_flags(points.device)
-        self._packed: dict[tuple[str, int], Any] = {}
+        self._packed: dict[tuple[str, int], tuple[PackedPoints, Written]] = {}
         self.packed(precision)
+        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
 
-    def packed(self, precision: str, stride: int = 1) -> Any:
-        """The packed copy of every stride-th point."""
+    def read(self) -> None:
+        """Let the current stream read points, form and flags, whichever stream prepared them."""
+        self._written.read()
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """The packed copy of every stride-th point, for the current stream."""
         key = precision, stride
         if key not in self._packed:
             flags = self.flags if stride == 1 else new_flags(self.points.device)  # a sample's rows count otherwise
-            self._packed[key] = pack_points(self.points[::stride], self.form, precision, flags)
-        return self._packed[key]
+            made = pack_points(self.points[::stride], self.form, precision, flags)
+            self._packed[key] = made, made.written()
+        packed, written = self._packed[key]
+        written.read()
+        return packed
 
     def forget(self, precision: str) -> None:
         """Drop the packed copies of a precision."""
@@ -196,6 +209,8 @@ class Chooser:
     def __init__(self, prepared: Prepared, plan: GpuPlan) -> None:
         self.prepared, self.plan = prepared, plan
         self.elementwise = get_metric(plan.metric).form == "elementwise"
+        if not self.elementwise:
+            check_matrix_units(prepared.form.centre.device)
 
     def sample(self, width: int) -> Sample | None:
         """How rows are sampled for a threshold that lets `width` groups through, if they are."""
@@ -266,6 +281,7 @@ class _Search:
     def __init__(self, queries: Any, prepared: DevicePoints, plan: GpuPlan) -> None:
         import torch
 
+        prepared.read()
         self.prepared, self.plan = prepared, plan
         self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
         self.flags = new_flags(prepared.points.device)

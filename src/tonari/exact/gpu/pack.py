@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.arrays.values import NO_ROW
+from tonari.cuda.streams import Written
 from tonari.exact.gpu.form import DeviceForm
 from tonari.exact.gpu.groups import POINT_TILE
 from tonari.exact.gpu.screen import width_of
@@ -52,6 +53,10 @@ class PackedPoints:
     e1: Any
     e2: Any
     n: int
+
+    def written(self) -> Written:
+        """The mark that what was launched so far wrote it."""
+        return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:
         """Points begin to begin + n; `begin` is the first of a tile."""

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tonari import arrays
+from tonari.cuda.streams import synchronize
 from tonari.exact.gpu.graphs import Call
 from tonari.exact.gpu.places import on
 from tonari.exact.gpu.replay import capture_if_due
@@ -80,14 +81,7 @@ def search(
     found = capture_if_due(call, queries, prepared, plan, self_join=self_join, progress=progress)
     if found is not None:
         return found
-    started = time.perf_counter()
-    with on(plan.devices[0]):
-        found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
-    report.seconds = time.perf_counter() - started
-    logger.info("%s", report)
-    host = isinstance(queries, np.ndarray)
-    side = arrays.Side("numpy", None) if host else arrays.Side("torch", str(queries.device))
-    return Neighbors(*(arrays.hand_back(part, side) for part in found))
+    return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
 
 
 def search_once(
@@ -103,7 +97,24 @@ def search_once(
     found = capture_if_due(call, queries, points, plan, self_join=self_join, progress=progress)
     if found is not None:
         return found
-    return search(queries, prepare(points, plan, progress), plan, self_join=self_join, progress=progress)
+    started = time.perf_counter()
+    prepared = prepare(points, plan, progress)
+    return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
+
+
+def _search(
+    queries: Any, prepared: Any, plan: GpuPlan, started: float, *, self_join: bool, progress: ProgressLike
+) -> Neighbors:
+    """The search itself; what it logs counts from `started` until the devices are done."""
+    with on(plan.devices[0]):
+        found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
+    if logger.isEnabledFor(logging.INFO):
+        synchronize(plan.devices)
+        report.seconds = time.perf_counter() - started
+        logger.info("%s", report)
+    host = isinstance(queries, np.ndarray)
+    side = arrays.Side("numpy", None) if host else arrays.Side("torch", str(queries.device))
+    return Neighbors(*(arrays.hand_back(part, side) for part in found))
 
 
 def _route(plan: GpuPlan) -> Route:

@@ -264,10 +264,12 @@ def _swizzled(x: Any, rows: int, columns: int) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def is_hopper(device: Any) -> bool:
-    """Whether a device has Hopper's matrix units."""
+    """Whether a device has Hopper's matrix units: other vendors number their own architectures 9, too."""
     import torch
 
-    return device.type == "cuda" and bool(torch.cuda.get_device_capability(device)[0] == 9)
+    if device.type != "cuda" or torch.version.hip is not None:
+        return False
+    return bool(torch.cuda.get_device_capability(device)[0] == 9)
 
 
 @functools.lru_cache(maxsize=64)

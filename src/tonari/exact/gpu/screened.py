@@ -20,6 +20,7 @@ import torch
 
 from tonari import arrays
 from tonari._native import exact_values
+from tonari.cuda.streams import Written
 from tonari.exact.engine import search_prepared
 from tonari.exact.gpu.batches import in_batches
 from tonari.exact.gpu.certify import certify
@@ -69,18 +70,27 @@ class ScreenedPoints:
         self.form = make_form(to_device(np.ascontiguousarray(points[:: -(-n // SAMPLE_ROWS)]), device), plan.metric)
         self.flags = new_flags(device)
         precision = plan.ladder[0]
-        self._packed = {1: room_for(n, d, precision, device)}
+        whole = room_for(n, d, precision, device)
         bounds = cut(n, plan.point_slab)
         with contextlib.closing(slabs(points, bounds, device)) as arriving:
             for here, rows in zip(bounds, arriving, strict=True):
-                room = self._packed[1].part(here.start, len(rows))
+                room = whole.part(here.start, len(rows))
                 pack_points(rows, self.form, precision, self.flags, first=here.start, room=room)
+        self._packed = {1: (whole, whole.written())}
+        self._written = Written(self.form.centre, self.form.scale, self.flags)
+
+    def read(self) -> None:
+        """Let the current stream read form and flags, whichever stream prepared them."""
+        self._written.read()
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """The packed copy of every stride-th point; there is only one precision."""
+        """The packed copy of every stride-th point, for the current stream; there is only one precision."""
         if stride not in self._packed:
-            self._packed[stride] = self._packed[1].every(stride)
-        return self._packed[stride]
+            part = self.packed(precision).every(stride)
+            self._packed[stride] = part, part.written()
+        packed, written = self._packed[stride]
+        written.read()
+        return packed
 
 
 def prepare_screened(points: npt.NDArray[Any], plan: GpuPlan, progress: ProgressLike = None) -> ScreenedPoints:
@@ -99,6 +109,7 @@ def search_part(
     queries: Any, prepared: ScreenedPoints, plan: GpuPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.gpu.parts`; results are NumPy arrays."""
+    prepared.read()
     arrays.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
     search = _Search(queries, prepared, plan, place, bar)
     everything = np.arange(len(queries))

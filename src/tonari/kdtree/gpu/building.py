@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tonari.cuda.streams import Written
 from tonari.kdtree.gpu.tree import BLOCK, WIDTH, DeviceTree, levels_of
 from tonari.launching import launch
 
@@ -51,7 +52,7 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
     placed[:n] = rows[order]
     blocks = placed.view(room // BLOCK, BLOCK, d).transpose(1, 2).contiguous()
     boxes, levels = _boxes(blocks, leaf, n)
-    return DeviceTree(n, d, leaf, ids, blocks, boxes, levels)
+    return DeviceTree(n, d, leaf, ids, blocks, boxes, levels, Written(ids, blocks, boxes))
 
 
 def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:

@@ -18,6 +18,7 @@ import torch
 
 from tonari import arrays
 from tonari.costs import MeanVisits
+from tonari.cuda.streams import synchronize
 from tonari.exact.gpu import run as brute
 from tonari.exact.gpu.merging import merge_into, no_lists
 from tonari.exact.gpu.own import without_own
@@ -88,7 +89,22 @@ def search(
     Neighbors of shape (m, k)
         Beside the queries: NumPy arrays, or tensors on their device.
     """
+    return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
+
+
+def search_once(
+    queries: Any, points: Any, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> Neighbors:
+    """Build the tree and answer queries, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
+    prepared = prepare(points, plan, progress)
+    return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
+
+
+def _search(
+    queries: Any, prepared: PreparedTrees, plan: TreePlan, started: float, *, self_join: bool, progress: ProgressLike
+) -> Neighbors:
+    """The search itself; what it logs counts from `started` until the devices are done."""
     m, n = len(queries), plan.n
     slabs = cut(n, plan.point_slab)
     with Progress(progress, total=m * len(slabs), seconds=plan.seconds, label="neighbours", unit="query") as bar:
@@ -96,7 +112,9 @@ def search(
             found = _search_slab(queries, prepared, plan, 0, self_join, bar)
         else:
             found = _search_slabs(queries, prepared.points, plan, slabs, self_join, bar)
-    logger.info("%d rows in %.3g s by k-d trees on %s", m, time.perf_counter() - started, ", ".join(plan.devices))
+    if logger.isEnabledFor(logging.INFO):
+        synchronize(plan.devices)
+        logger.info("%d rows in %.3g s by k-d trees on %s", m, time.perf_counter() - started, ", ".join(plan.devices))
     return found
 
 
@@ -154,6 +172,7 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
         return MeanVisits(float(plan.n), 0.0, float(plan.n))
     tree = prepared.trees[0]
     with on(plan.devices[0]):
+        tree.written.read()
         rows = to_device(queries, plan.devices[0]).to(tree.rows.dtype).contiguous()
         found = _lists(plan, len(rows), rows.device)
         visits = torch.zeros((len(rows), 2), dtype=torch.int32, device=rows.device)
@@ -174,6 +193,7 @@ def _answer(
     bar: Progress,
 ) -> Any:
     """Answer a block of the queries, of which number `own` is the first point; the numbers of those that are left."""
+    tree.written.read()
     device = tree.rows.device
     given = to_device(queries[here], device)
     left = beyond(given)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.cuda.streams import Written
+
 WIDTH = 32  # children of a node: lanes of a warp
 BLOCK = 64  # points that are compared at once, two a lane; a leaf is a whole number of blocks
 MOST_LEVELS = 4  # of boxes: 32**4 leaves
@@ -31,6 +33,8 @@ class DeviceTree:
         [.., 1, lane] the largest value of a child's points; +inf for a child that there is not.
     levels : tuple of int
         Node of `boxes` at which each level begins.
+    written : Written
+        Of all tensors, which another stream reads after ``written.read()``.
     """
 
     n: int
@@ -40,6 +44,7 @@ class DeviceTree:
     rows: Any
     boxes: Any
     levels: tuple[int, ...]
+    written: Written
 
     @property
     def nbytes(self) -> int:

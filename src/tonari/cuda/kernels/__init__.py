@@ -1,0 +1,1 @@
+"""Kernels that belong to no one method."""

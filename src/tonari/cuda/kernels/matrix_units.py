@@ -1,0 +1,25 @@
+"""Sums of float16 products on matrix units, from 0 and from a given value.
+
+    plain(i, j)    =            <q(i), x(j)>
+    started(i, j)  =  low(j)  + <q(i), x(j)>        the accumulator starts at `low`
+
+One program; ROWS x WIDTH float16 for each operand, two accumulators of ROWS x ROWS float32.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def products_kernel(queries_ptr, points_ptr, low_ptr, out_ptr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    rows = tl.arange(0, ROWS)
+    columns = tl.arange(0, WIDTH)
+    where = rows[:, None] * WIDTH + columns[None, :]  # [ROWS, WIDTH]
+    queries = tl.load(queries_ptr + where)
+    points = tl.load(points_ptr + where)
+    started = tl.zeros([ROWS, ROWS], tl.float32) + tl.load(low_ptr + rows)[None, :]
+    pairs = rows[:, None] * ROWS + rows[None, :]  # [ROWS, ROWS]
+    tl.store(out_ptr + pairs, tl.dot(queries, points.T))
+    tl.store(out_ptr + ROWS * ROWS + pairs, tl.dot(queries, points.T, started))

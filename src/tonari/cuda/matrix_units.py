@@ -1,0 +1,96 @@
+"""Whether a device's matrix units add as the certificate of exact search assumes.
+
+docs/exactness.md, "Sums on matrix units": a product of float16 that is added costs at most 2 units of 2^-23 of the sum
+of magnitudes, and subnormal elements count. The vendor does not document it, so each device is tested once, at first
+use: sums made to lose what can be lost are compared with float64.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.errors import Unsupported
+from tonari.launching import launch
+
+ROWS, WIDTH = 64, 128  # queries and as many points, and their columns
+UNIT = 2.0**-24  # unit roundoff of float32
+
+
+class Probe(NamedTuple):
+    """What is multiplied: sums of `queries` times `points`, from 0 and from `low`.
+
+    Attributes
+    ----------
+    queries, points : float16 (ROWS, WIDTH)
+    low : float32 (ROWS,)
+        Of each point.
+    """
+
+    queries: npt.NDArray[np.float16]
+    points: npt.NDArray[np.float16]
+    low: npt.NDArray[np.float32]
+
+
+def check_matrix_units(device: Any) -> None:
+    """Refuse a CUDA device whose matrix units add less precisely than exact search assumes; each is tested once."""
+    if device.type == "cuda" and not _adds_as_assumed(device):
+        import torch
+
+        raise Unsupported(
+            f"{device} ({torch.cuda.get_device_name(device)}): its matrix units lose more of a sum of float16 products "
+            'than exact search can allow for (docs/exactness.md, "Sums on matrix units"); search with device="cpu", or '
+            'with method="kdtree"'
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _adds_as_assumed(device: Any) -> bool:
+    probe = make_probe()
+    return within_bounds(probe, *products(probe, device))
+
+
+def make_probe() -> Probe:
+    """Rows made to lose something, in turns: terms below the last bit of the sum, sums that cancel, subnormal elements,
+    magnitudes spread over the whole range.
+    """
+    rng = np.random.default_rng(0)
+    queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6
+    points *= rng.choice([-1.0, 1.0], (ROWS, WIDTH))
+    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # beside which nearly nothing is left of the others
+    points[::4, -1], queries[::4, -1] = -(2.0**6), 2.0**5  # but where they cancel
+    points[1::4] = rng.uniform(-1, 1, (ROWS // 4, WIDTH)) * 2.0**-14  # subnormal
+    spread = 2.0 ** rng.integers(-14, 8, (2, ROWS // 4, WIDTH))
+    queries[2::4] *= spread[0]
+    points[2::4] *= spread[1]
+    order = rng.permutation(WIDTH)
+    queries, points = (part[:, order].astype(np.float16, order="C") for part in (queries, points))
+    return Probe(queries, points, rng.choice([0.0, 2.0**-9, 3.0, -(2.0**11), 2.0**20], ROWS).astype(np.float32))
+
+
+def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """The sums of all queries and points on the device, from 0 and from `low`, each of shape (ROWS, ROWS)."""
+    import torch
+
+    from tonari.cuda.kernels.matrix_units import products_kernel
+
+    queries, points, low = (torch.from_numpy(part).to(device) for part in probe)
+    out = torch.full((2, ROWS, ROWS), float("nan"), dtype=torch.float32, device=device)
+    launch(products_kernel, 1, queries, points, low, out, constants={"ROWS": ROWS, "WIDTH": WIDTH}, warps=4)
+    plain, started = out.cpu().numpy()
+    return plain, started
+
+
+def within_bounds(probe: Probe, plain: npt.NDArray[np.float32], started: npt.NDArray[np.float32]) -> bool:
+    """Whether sums lose no more than is assumed."""
+    queries, points, low = (part.astype(np.float64) for part in probe)
+    truth, magnitudes = queries @ points.T, np.abs(queries) @ np.abs(points).T  # exact but for 2^-46
+    share = 4 * WIDTH * UNIT
+    allowed = share / (1 - share)
+    return bool(
+        np.all(np.abs(plain - truth) <= allowed * magnitudes)
+        and np.all(np.abs(started - (truth + low)) <= allowed * (magnitudes + np.abs(low)))
+    )
