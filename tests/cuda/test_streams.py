@@ -29,7 +29,7 @@ CYCLES = 1_000_000_000  # half a second of a card
 
 @pytest.fixture
 def loaded() -> None:
-    """Launch before the test what it launches: at its first launch a kernel is loaded, and CUDA waits for the device."""
+    """Launch before the test what it launches: a first launch loads the kernel, and CUDA waits for the device then."""
     values = torch.zeros(8, device="cuda") + torch.ones(8, device="cuda")
     values += 1
     torch.full((8,), float("nan"), device="cuda")
