@@ -222,7 +222,8 @@ def test_a_search_takes_the_kernel_for_hopper(monkeypatch: pytest.MonkeyPatch) -
         rows = maker(100_000, 128)
         found = tonari.search(*(torch.from_numpy(part).to("cuda") for part in (rows[:600], rows)), 10)
         assert_same_neighbors(on_host(found), tonari.search(rows[:600], rows, 10))
-    assert launched == [600, 600]
+    assert len(launched) >= 2
+    assert set(launched) == {600}
 
 
 @pytest.mark.parametrize(("capability", "hip", "expected"), [(9, None, True), (8, None, False), (9, "6.0", False)])

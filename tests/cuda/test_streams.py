@@ -56,6 +56,7 @@ def test_a_reader_waits_for_the_writer() -> None:
         assert not writer.query()  # else this test shows nothing
         written.read()
         total = values.sum()
+    reader.synchronize()
     assert float(total) == 1 << 20
 
 
@@ -74,6 +75,7 @@ def test_memory_is_not_given_away_while_another_stream_reads() -> None:
     with torch.cuda.stream(writer):
         others = [torch.zeros(1 << 20, device="cuda") for _ in range(8)]
     assert address not in [other.data_ptr() for other in others]
+    reader.synchronize()
     assert float(total) == 1 << 20
 
 
