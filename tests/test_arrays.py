@@ -301,6 +301,18 @@ def test_parse_memory_refuses_types(bad: Any) -> None:
         parse_memory(bad)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_check_output_path_refuses_what_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npz")
+    (tmp_path / "link.npz").symlink_to("pipe.npz")
+    (tmp_path / "null.npz").symlink_to("/dev/null")
+    for name in ("pipe.npz", "link.npz", "null.npz"):
+        with pytest.raises(FileExistsError, match=rf"{name}: is a device, a pipe or a socket; name a regular file"):
+            check_output_path(tmp_path / name, (".npz",))
+    (tmp_path / "new.npz").symlink_to("none.npz")  # what it points to is made
+    assert check_output_path(tmp_path / "new.npz", (".npz",)) == tmp_path / "new.npz"
+
+
 def test_check_output_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "graph.NPZ"
     assert check_output_path(str(target), (".npz",)) == target
@@ -316,6 +328,8 @@ def test_check_output_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (tmp_path / "dir.npz").mkdir()
     with pytest.raises(IsADirectoryError, match="name a file in it"):
         check_output_path(tmp_path / "dir.npz", (".npz",))
+    with pytest.raises(OSError, match="too long"):
+        check_output_path(tmp_path / f"{'x' * 5000}.npz", (".npz",))
     monkeypatch.setattr(os, "access", lambda path, mode: not (Path(path) == tmp_path and mode & os.W_OK))
     with pytest.raises(PermissionError, match="cannot be written to"):
         check_output_path(target, (".npz",))

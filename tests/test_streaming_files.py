@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -253,9 +256,9 @@ tonari.search_to_file(source(), index, 5, "t.ibin", rows=len(queries))
 """
 
 
-def _child(code: str) -> subprocess.Popen[str]:
+def _child(code: str, **more: Any) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment, **more)
 
 
 def test_kill_9_loses_no_finished_chunk() -> None:
@@ -403,6 +406,246 @@ def test_two_runs_do_not_write_one_file() -> None:
     finally:
         held.close()
     assert rows_done() == 20
+
+
+def _begun_and_held(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Of a thread called "late": it has opened a file and waits before it locks it; then it goes on."""
+    import fcntl
+
+    opened, released = threading.Event(), threading.Event()
+    real = fcntl.flock
+
+    def flock(descriptor: int, how: int) -> None:
+        if threading.current_thread().name == "late" and not released.is_set():
+            opened.set()
+            assert released.wait(60)
+        real(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    return opened, released
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_late_run_does_not_write_into_the_finished_file(resume: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It opened OUT.part before another run made that OUT, and locks it after."""
+    opened, released = _begun_and_held(monkeypatch)
+    seen: list[bytes] = []
+
+    def late() -> None:
+        def source() -> Iterator[Array]:
+            seen.append(Path("t.ibin").read_bytes())
+            yield queries()[::-1]
+            seen.append(Path("t.ibin").read_bytes())
+
+        tonari.search_to_file(source(), index_of(), K, "t.ibin", rows=M, resume=resume)
+
+    other = threading.Thread(target=late, name="late")
+
+    def source() -> Iterator[Array]:
+        yield queries()[:20]
+        other.start()
+        assert opened.wait(60)
+        yield queries()[20:]
+
+    try:
+        tonari.search_to_file(source(), index_of(), K, "t.ibin", rows=M)
+        assert Path("t.ibin").read_bytes() == truth()
+    finally:
+        released.set()
+        other.join(60)
+    assert seen == [truth()] * 2  # OUT is whole until it is replaced
+    assert Path("t.ibin").read_bytes() == truth(queries()[::-1])
+    assert os.listdir() == ["t.ibin"]
+
+
+def test_a_run_that_comes_while_another_ends_leaves_its_journal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its last two steps, OUT.part is OUT already, and its journal is still there."""
+    real, refused = os.replace, []
+
+    def replace(source: Any, target: Any) -> None:
+        real(source, target)
+        if str(source).endswith(".part"):
+            with pytest.raises(BlockingIOError, match="another process is writing it") as caught:
+                tonari.search_to_file(queries()[::-1], index_of(), K, "t.ibin")
+            refused.append(caught)
+
+    monkeypatch.setattr(os, "replace", replace)
+    tonari.search_to_file(queries(), index_of(), K, "t.ibin")
+    assert len(refused) == 1
+    assert Path("t.ibin").read_bytes() == truth()
+    assert os.listdir() == ["t.ibin"]
+
+
+MANY = """
+import sys, time
+import numpy as np, tonari
+from tonari import io
+index = tonari.Index(io.read("p.npy"), method="exact", threads=1)
+queries = io.read("q.npy")
+print("ready", flush=True)
+until = time.monotonic() + float(sys.stdin.readline())
+done = 0
+while time.monotonic() < until:
+    try:
+        tonari.search_to_file(queries, index, 5, "t.ibin", resume=RESUME)
+        done += 1
+    except BlockingIOError:
+        pass
+print(done)
+"""
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_many_runs_of_one_file_at_a_time(resume: bool) -> None:
+    """Each either writes it or is told that another one does; it is never seen but whole."""
+    io.write("p.npy", points())
+    io.write("q.npy", queries())
+    whole, seen = truth(), Counter[bool]()
+    runs = [_child(MANY.replace("RESUME", str(resume)), stdin=subprocess.PIPE) for _ in range(4)]
+    try:
+        for run in runs:
+            assert run.stdout is not None
+            assert run.stdout.readline() == "ready\n"
+        for run in runs:
+            assert run.stdin is not None
+            run.stdin.write("3\n")
+            run.stdin.close()
+        while any(run.poll() is None for run in runs):
+            with contextlib.suppress(FileNotFoundError):
+                seen[Path("t.ibin").read_bytes() == whole] += 1
+        assert [run.returncode for run in runs] == [0] * 4
+        assert sum(int(run.stdout.read()) for run in runs if run.stdout is not None) > 0
+    finally:
+        for run in runs:
+            run.kill()
+            run.wait()
+            for pipe in (run.stdout, run.stdin):
+                assert pipe is not None
+                pipe.close()
+    assert set(seen) == {True}
+    assert sorted(os.listdir()) == ["p.npy", "q.npy", "t.ibin"]
+
+
+def test_a_file_that_is_removed_while_it_is_written() -> None:
+    def source() -> Iterator[Array]:
+        yield queries()[:20]
+        assert soon(lambda: Path(KEPT[1]).exists() and rows_done() == 20)
+        os.remove(KEPT[0])
+        Path(KEPT[0]).write_bytes(b"another's")
+        yield queries()[20:]
+
+    with pytest.raises(FileNotFoundError, match="was removed or replaced by another program"):
+        tonari.search_to_file(source(), index_of(), K, "t.ibin", rows=M)
+    assert Path(KEPT[0]).read_bytes() == b"another's"
+    assert rows_done() == 20
+    assert not Path("t.ibin").exists()
+
+
+# ---------------------------------------------------------------- what is in the way
+
+
+def test_a_damaged_header_is_seen() -> None:
+    cut_off(20)
+    with open(KEPT[0], "r+b") as file:
+        file.write(b"\xff")
+    with pytest.raises(ValueError, match=rf"found the header ff00.*, expected {M:02x}0000000{K}000000; begin anew"):
+        tonari.search_to_file(queries(), index_of(), K, "t.ibin")
+    assert sorted(os.listdir()) == KEPT
+    tonari.search_to_file(queries(), index_of(), K, "t.ibin", resume=False)
+    assert Path("t.ibin").read_bytes() == truth()
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("kept", KEPT)
+def test_a_symbolic_link_is_not_followed(kept: str, resume: bool) -> None:
+    Path("victim").write_bytes(b"precious")
+    os.symlink("victim", kept)
+    with pytest.raises(FileExistsError, match=rf"{kept}: is there and is a symbolic link, which is not followed"):
+        tonari.search_to_file(queries(), "absent.fbin", K, "t.ibin", resume=resume)  # before any work
+    with pytest.raises(OSError, match="symbolic links"):  # one that comes later
+        GroundTruthPart(Path(kept), M, K)
+    Journal({}, 3, "ab").write(Path(kept))
+    assert Path("victim").read_bytes() == b"precious"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_pipes_are_refused_before_any_work() -> None:
+    for name, said in (
+        ("t.ibin", "is a device, a pipe"),
+        *((kept, "is there and is no regular file") for kept in KEPT),
+    ):
+        os.mkfifo(name)
+        with pytest.raises(FileExistsError, match=rf"{name}: {said}"):
+            tonari.search_to_file(queries(), "absent.fbin", K, "t.ibin")
+        assert os.listdir() == [name]
+        os.remove(name)
+    os.mkfifo(KEPT[0])
+    with pytest.raises(FileExistsError, match="no regular file"):
+        GroundTruthPart(Path(KEPT[0]), M, K)
+
+
+def test_a_name_that_is_too_long_with_what_is_added_to_it() -> None:
+    longest = os.pathconf(".", "PC_NAME_MAX")
+    name = f"{'x' * (longest - 14)}.ibin"  # one byte too many for its journal
+    with pytest.raises(OSError, match=r"name too long: until it is whole, 10 bytes are added to it: '.*x\.ibin'"):
+        tonari.search_to_file(queries(), "absent.fbin", K, name)
+    assert os.listdir() == []
+    tonari.search_to_file(queries(), index_of(), K, name[1:])
+    assert Path(name[1:]).read_bytes() == truth()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "[" * 100_000,
+        '{"search": {}, "rows": 1e400, "sample": ""}',
+        '{"search": {}, "rows": -3, "sample": ""}',
+        '{"search": {}, "rows": true, "sample": ""}',
+        '{"search": {}, "rows": 2.5, "sample": ""}',
+        '{"search": {}, "rows": "7", "sample": ""}',
+        '{"search": [], "rows": 7, "sample": ""}',
+        '{"search": {}, "rows": 7, "sample": null}',
+        "[1, 2]",
+        "\ud800",
+    ],
+    ids=lambda text: text[:44],
+)
+def test_damaged_journals(damaged: str) -> None:
+    cut_off(20)
+    Path(KEPT[1]).write_bytes(damaged.encode(errors="surrogatepass"))
+    with pytest.raises(ValueError, match=f"{KEPT[1]}: is not the journal of a search; remove it and its file"):
+        tonari.search_to_file(queries(), index_of(), K, "t.ibin")
+    assert sorted(os.listdir()) == KEPT
+
+
+def test_a_journal_of_more_rows_than_there_are() -> None:
+    cut_off(20)
+    journal = json.loads(Path(KEPT[1]).read_text())
+    Path(KEPT[1]).write_text(json.dumps(journal | {"rows": M + 1}))
+    with pytest.raises(ValueError, match="is not the journal of a search"):
+        tonari.search_to_file(queries(), index_of(), K, "t.ibin")
+
+
+@pytest.mark.parametrize("fails", ["journal", "header"])
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_disk_that_is_full_at_the_very_start(fails: str, resume: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    kind, name = (Journal, "write") if fails == "journal" else (GroundTruthPart, "_put")
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, name, full)
+        with pytest.raises(OSError, match="No space left"):
+            tonari.search_to_file(queries(), index_of(), K, "t.ibin", resume=resume)
+    assert os.listdir() == []
+    cut_off(20)  # an earlier run is lost only once the new one has begun
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            tonari.search_to_file(queries(), index_of(), K, "t.ibin", resume=False)
+    assert rows_done() == 20
+    tonari.search_to_file(queries(), index_of(), K, "t.ibin")
+    assert Path("t.ibin").read_bytes() == truth()
 
 
 # ---------------------------------------------------------------- the sample

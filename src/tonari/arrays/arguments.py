@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
+import stat
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     Parameters
     ----------
     path : str or path
-        May exist; it is then replaced at the end.
+        May exist as a regular file; it is then replaced at the end.
     suffixes : collection of str
         The endings that are known, such as (".npz",), in lower case.
 
@@ -131,6 +132,10 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
         Unknown suffix.
     FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
         The directory is missing, is a file, or cannot be written to; or the path is itself a directory.
+    FileExistsError
+        It is there, but as a device, a pipe or a socket.
+    OSError
+        The name is too long.
 
     Examples
     --------
@@ -140,12 +145,18 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     ValueError: graph.txt: the suffix '.txt' is not known here; expected .npz
     """
     target = Path(path)
-    if target.is_dir():
+    try:
+        mode = os.stat(target).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        mode = stat.S_IFREG  # to be made, if its directory is one
+    if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{target}: is a directory; name a file in it")
     if target.suffix.lower() not in suffixes:
         raise ValueError(
             f"{target}: the suffix {target.suffix!r} is not known here; expected {', '.join(sorted(suffixes))}"
         )
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(f"{target}: is a device, a pipe or a socket; name a regular file, or one to be made")
     parent = Path(os.path.realpath(target)).parent  # a symbolic link is written through
     if not parent.exists():
         raise FileNotFoundError(f"{target}: the directory {parent} does not exist; make it first")

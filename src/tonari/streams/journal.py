@@ -21,6 +21,7 @@ from tonari import arrays
 from tonari.io._atomic import atomic
 
 SAMPLED_ROWS = 1024
+LONGEST = 1 << 20  # bytes; a journal has some hundred
 
 
 class Sample:
@@ -81,7 +82,7 @@ class Journal:
 
     def write(self, path: Path) -> None:
         """Replace the file."""
-        with atomic(path) as file:
+        with atomic(path, follow=False) as file:
             file.write(json.dumps(self.__dict__, indent=1).encode())
 
     @classmethod
@@ -94,18 +95,27 @@ class Journal:
             It is no journal.
         """
         try:
-            told = json.loads(path.read_bytes())
-            return cls(dict(told["search"]), int(told["rows"]), str(told["sample"]))
+            with path.open("rb") as file:
+                told = json.loads(file.read(LONGEST))
+            search, rows, sample = (told[name] for name in ("search", "rows", "sample"))
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(f"{path}: is not the journal of a search; remove it and its file") from None
+        except (ValueError, LookupError, TypeError, RecursionError):
+            raise not_a_journal(path) from None
+        if type(search) is not dict or type(rows) is not int or type(sample) is not str or rows < 0:
+            raise not_a_journal(path)
+        return cls(search, rows, sample)
 
     def differences(self, search: dict[str, Any]) -> list[str]:
         """In what another search differs from this one, in words."""
         others = [name for name in {**self.search, **search} if self.search.get(name) != search.get(name)]
         words = {"points_sample": "other points (their values differ)"}
         return [words.get(name, f"{name}={search.get(name)!r}, not {self.search.get(name)!r}") for name in others]
+
+
+def not_a_journal(path: Path) -> ValueError:
+    """The error of a file that is damaged or another's."""
+    return ValueError(f"{path}: is not the journal of a search; remove it and its file")
 
 
 def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import logging
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from tonari import arrays
-from tonari.io.ground_truth_part import GroundTruthPart
+from tonari.io.ground_truth_part import GroundTruthPart, being_written, is_locked
 from tonari.results import Neighbors
 from tonari.streams.chunks import Chunk
-from tonari.streams.journal import Journal, Sample
+from tonari.streams.journal import Journal, Sample, not_a_journal
 from tonari.streams.searching import Answer
 
 logger = logging.getLogger("tonari")
@@ -32,6 +34,34 @@ def kept(out: Path) -> tuple[Path, int]:
     part = _part_of(out)
     journal = Journal.read(_journal_of(part))
     return part, 0 if journal is None else journal.rows
+
+
+def check_unfinished(out: Path) -> None:
+    """Check, before any work is done, that the unfinished file of `out` and its journal can have their names.
+
+    Raises
+    ------
+    FileExistsError
+        One of them is there and is a symbolic link or no regular file.
+    OSError
+        The name is too long.
+    """
+    part = _part_of(out)
+    for path in (_journal_of(part), part):  # the longest name first
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            added = len(os.fsencode(path.name)) - len(os.fsencode(part.with_suffix("").name))
+            raise OSError(
+                errno.ENAMETOOLONG, f"name too long: until it is whole, {added} bytes are added to it", os.fspath(out)
+            ) from None
+        if not stat.S_ISREG(mode):
+            what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no regular file"
+            raise FileExistsError(f"{path}: is there and is {what}; remove it, or write to another file")
 
 
 def _part_of(out: Path) -> Path:
@@ -72,12 +102,17 @@ class Output:
         self._file = GroundTruthPart(self._part, total, k)
         self.rows = 0
         try:
+            # A run that gave its file this name holds its lock until it has removed its journal, too.
+            if is_locked(self._out):
+                raise being_written(self._part)
             self._before = self._begin(search, resume=resume)
             self.rows = self._before.rows
             if self.rows and queries is not None:
                 self._sample.add(0, queries, self.rows)
                 self._check_sample()
         except BaseException:
+            if not self._file.bytes:
+                self._discard()
             self._file.close()
             raise
         self._now = self._before
@@ -95,9 +130,14 @@ class Output:
                 differences = journal.differences(search)
                 if differences:
                     raise self._other("; ".join(differences))
+                if journal.rows > self._total:
+                    raise not_a_journal(self._journal)
                 found, expected = self._file.bytes, self._file.whole_bytes
                 if found != expected:
                     raise ValueError(f"{self._part}: found {found} bytes, expected {expected} bytes; {_ANEW}")
+                fault = self._file.header_fault()
+                if fault:
+                    raise ValueError(f"{self._part}: {fault}; {_ANEW}")
                 return journal
         journal = Journal(search)
         journal.write(self._journal)  # first, so that a file without a journal is never ours
@@ -156,6 +196,7 @@ class Output:
     def _sync(self) -> None:
         if self._now.rows > self.rows:
             self._file.sync()
+            self._check_in_place()  # the journal beside another's file is another's
             self._now.write(self._journal)
             self.rows = self._now.rows
         self._synced = time.monotonic()
@@ -163,14 +204,28 @@ class Output:
     def finish(self) -> None:
         """Give the file its name."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
+        self._check_in_place()
         os.replace(self._part, self._out)
-        self._journal.unlink()
+        self._journal.unlink(missing_ok=True)
+
+    def _check_in_place(self) -> None:
+        if not self._file.in_place:
+            raise FileNotFoundError(
+                f"{self._part}: was removed or replaced by another program while it was written, so what was found is "
+                f"lost; {self._out} is what it was. Search again."
+            )
+
+    def _discard(self) -> None:
+        """Leave nothing behind, and nothing at any time that a later run would take for its own or refuse."""
+        if self._file.in_place:
+            self._file.clear()
+            self._journal.unlink(missing_ok=True)
+            self._file.remove()
 
     def __enter__(self) -> Output:
         return self
 
     def __exit__(self, *failed: object) -> None:
         if failed[0] is not None and self.rows == 0:
-            self._part.unlink(missing_ok=True)
-            self._journal.unlink(missing_ok=True)
+            self._discard()
         self._file.close()

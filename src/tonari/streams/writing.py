@@ -12,7 +12,7 @@ from tonari.io._common import StrPath
 from tonari.progress import ProgressLike
 from tonari.streams.chunks import Source
 from tonari.streams.journal import search_facts
-from tonari.streams.output import Output
+from tonari.streams.output import Output, check_unfinished
 from tonari.streams.searching import answers, pace_of, progress_of
 from tonari.streams.threads import Flow
 
@@ -73,17 +73,22 @@ def search_to_file(
     ------
     TypeError, ValueError
         What :func:`tonari.search` refuses, naming rows by their place in the stream; an iterable with another number of
-        rows; an unfinished file that is of another search.
+        rows; an unfinished file that is of another search, or damaged; and of files, what :func:`tonari.io.read`
+        refuses.
+    BlockingIOError
+        Another process is writing to `out`.
+    FileExistsError
+        `out` is there and no regular file; or the unfinished file is, or is a symbolic link, or has no journal.
     OSError
-        The directory is missing or cannot be written to, or the disk is full.
+        The directory is missing or cannot be written to, the name is too long, or the disk is full.
 
     Notes
     -----
-    Until it is whole the file is ``OUT.part``, and ``OUT.part.json`` tells which search it is of and how many queries
-    are done. Whatever ends a run (an error in a later chunk, Ctrl-C, kill -9, a power cut), the same call goes on from
-    there; no more is lost than the chunk under way and the chunks of the last fifth of a second. An iterable is then
-    read from its beginning, and what is done is passed over. Points, and the queries that are done, are known by a
-    digest of 1,024 of their rows. Ctrl-C still writes what is finished.
+    One process at a time may write to `out`. Until it is whole the file is ``OUT.part``, and ``OUT.part.json`` tells
+    which search it is of and how many queries are done. Whatever ends a run (an error in a later chunk, Ctrl-C, kill
+    -9, a power cut), the same call goes on from there; no more is lost than the chunk under way and the chunks of the
+    last fifth of a second. An iterable is then read from its beginning, and what is done is passed over. Points, and
+    the queries that are done, are known by a digest of 1,024 of their rows. Ctrl-C still writes what is finished.
 
     At a time two chunks of queries and two of results are held. `memory` is what each search may use beside them.
     Chunks in host memory go to the `device` of the points and their results come back; points that do not fit a
@@ -101,6 +106,7 @@ def search_to_file(
     [0, 0, 2, 2]
     """
     out = arrays.check_output_path(out, SUFFIXES)
+    check_unfinished(out)
     arrays.check_flag(resume, "resume")
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
