@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import importlib
 import io
+import os
+import pickle
 import re
 import struct
 import sys
@@ -16,7 +18,19 @@ import h5py
 import numpy as np
 import pytest
 
-from tonari.io import SUFFIXES, bin, describe, read, vecs, write
+import tonari
+from tonari.io import (
+    SUFFIXES,
+    FileFormatError,
+    bin,
+    describe,
+    read,
+    read_ground_truth,
+    vecs,
+    write,
+    write_ground_truth,
+)
+from tonari.results import Neighbors
 
 FLAT = [*vecs.DTYPES, *bin.DTYPES, ".npy"]
 
@@ -39,6 +53,18 @@ def counts(message: str) -> tuple[int, list[int]]:
     found = re.search(r"found (\d+) bytes, expected ((?:at least )?(\d+)(?: or (\d+))?) bytes?", message)
     assert found, message
     return int(found[1]), [int(number) for number in found.groups()[2:] if number]
+
+
+def damage(path: Path, call: Any = read, **options: Any) -> FileFormatError:
+    """The documented exception, with path, bytes found and bytes expected."""
+    with pytest.raises(FileFormatError, match=re.escape(str(path))) as caught:
+        call(path, **options)
+    error = caught.value
+    assert error.path == path
+    assert isinstance(error.found, int)
+    assert f"found {error.found} bytes" in str(error)
+    assert f"expected {error.expected}" in str(error)
+    return error
 
 
 @pytest.mark.parametrize("call", [read, describe])
@@ -306,6 +332,7 @@ def test_io_is_imported_without_h5py(monkeypatch: pytest.MonkeyPatch) -> None:
         return true_import(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setattr(tonari.io, "hdf5", tonari.io.hdf5)  # to have the same one again afterwards
     monkeypatch.delitem(sys.modules, "tonari.io.hdf5")
     assert importlib.import_module("tonari.io.hdf5").DEFAULT_KEY == "train"
 
@@ -369,3 +396,259 @@ def test_arrays_that_cannot_be_written(tmp_path: Path, suffix: str) -> None:
         assert said in refusal(path, lambda path, shape=shape: write(path, np.ones(shape, dtype)))
     assert "holds complex128" in refusal(path, lambda path: write(path, np.ones((2, 2), complex)))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_masked_values_are_not_written(tmp_path: Path, suffix: str) -> None:
+    path, array = tmp_path / f"a{suffix}", np.ma.masked_array(np.ones((2, 2), SUFFIXES[suffix].dtype), [[0, 1], [0, 0]])
+    assert "the array to write: has masked values; fill them first" in refusal(path, lambda path: write(path, array))
+    assert list(tmp_path.iterdir()) == []
+    write(path, np.ma.masked_array(array.data, False))  # no value is masked
+    np.testing.assert_array_equal(read(path), array.data)
+
+
+@pytest.mark.parametrize("masked", ["distances", "indices"])
+def test_masked_neighbours_are_not_written(tmp_path: Path, masked: str) -> None:
+    path, given = tmp_path / "t.ibin", Neighbors(np.ones((2, 2), np.float32), np.ones((2, 2), np.int32))
+    given = given._replace(**{masked: np.ma.masked_array(getattr(given, masked), [[0, 1], [0, 0]])})
+    assert f"{masked}: has masked values" in refusal(path, lambda path: write_ground_truth(path, given))
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- the one exception for what is in a file
+
+
+def test_the_exception_says_what_is_there_and_what_should_be(tmp_path: Path) -> None:
+    path = make(tmp_path, ".fbin")
+    path.write_bytes(path.read_bytes()[:-5])
+    error = damage(path)
+    assert (error.found, error.expected) == (8 + 4 * 30 - 5, 8 + 4 * 30)
+    again = pickle.loads(pickle.dumps(error))  # from a worker process
+    assert (str(again), again.path, again.found, again.expected) == (str(error), path, error.found, error.expected)
+
+
+def _npy(description: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(description) + 1) + description.encode() + b"\n"
+
+
+def _shape(shape: str) -> bytes:
+    return _npy(f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}")
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (_shape(f"({'-' * 5000}1, 2)"), "a .npy header"),  # deeper than the parser goes
+        (_shape("(True, 2)"), "not of whole numbers"),
+        (_shape("(-1, -8)"), "0 bytes of values"),
+        (_shape(f"({1 << 70}, 2)"), f"expected {(1 << 73) + len(_shape(f'({1 << 70}, 2)'))} bytes"),
+        (_npy("{" + " " * 20_000 + "}"), "20003 bytes long, at most 10000 are read"),
+    ],
+    ids=["nested", "bool", "negative", "huge", "long"],
+)
+def test_hostile_npy(tmp_path: Path, header: bytes, said: str) -> None:
+    path = tmp_path / "a.npy"
+    path.write_bytes(header + bytes(8))
+    for call in (read, describe):
+        error = damage(path, call)
+        assert said in str(error)
+        assert "pickle" not in str(error)
+
+
+def _claims(path: Path, name: str, dtype: str, *others: tuple[str, Any]) -> None:
+    """An archive of some hundred bytes whose one array claims 128 TiB, in its header and in the archive's."""
+    head = _npy(f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({1 << 44}, 2)}}")
+    with zipfile.ZipFile(path, "w") as archive:
+        for other, value in others:
+            buffer = io.BytesIO()
+            np.save(buffer, value)
+            archive.writestr(f"{other}.npy", buffer.getvalue())
+        archive.writestr(f"{name}.npy", head + bytes(8))
+        archive.infolist()[-1].file_size = len(head) + (1 << 47)
+
+
+def test_npz_that_claims_more_than_any_file(tmp_path: Path) -> None:
+    path = tmp_path / "lie.npz"
+    _claims(path, "arr_0", "<f4")
+    error = damage(path)
+    assert error.found == path.stat().st_size
+    assert f"its values take {1 << 47} bytes in memory" in str(error)
+    about = np.array('{"format": "tonari.KNNGraph", "version": 1}')
+    _claims(path, "indices", "<i4", ("about", about))
+    error = damage(path, tonari.KNNGraph.load)
+    assert "lie.npz: not a whole KNNGraph file: array 'indices': found" in str(error)
+
+
+def test_npz_of_an_unknown_compression_or_encrypted(tmp_path: Path) -> None:
+    path = make(tmp_path, ".npz")
+    whole = path.read_bytes()
+    entry = whole.rfind(b"PK\x01\x02")
+    for here, there, value, said in ((entry + 10, 8, 99, "not supported"), (entry + 8, 6, 1, "is encrypted")):
+        content = bytearray(whole)
+        for place in (here, there):
+            struct.pack_into("<H", content, place, value)
+        path.write_bytes(content)
+        for call in (read, describe):
+            assert said in str(damage(path, call))
+    content = bytearray(whole)
+    struct.pack_into("<I", content, entry + 42, 0xFFFFFFF0)  # the offset of the member
+    path.write_bytes(content)
+    damage(path)
+
+
+def test_a_graph_whose_compression_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "g.npz"
+    tonari.knn_graph(np.eye(5, dtype=np.float32), 2).save(path)
+    with np.load(path) as archive:
+        np.savez_compressed(path, **archive)
+    whole = path.read_bytes()
+    for place in range(60, 300):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            tonari.KNNGraph.load(path)  # a byte that carries nothing
+        except FileFormatError as error:
+            assert str(error).startswith(f"{path}: not a whole KNNGraph file: ")  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    "about", ['"seed": "x"', '"method": [1]', '"include_self": 2', '"metric": {}', '"version": ' + "[" * 100_000]
+)
+def test_a_graph_that_says_strange_things_about_itself(tmp_path: Path, about: str) -> None:
+    path = tmp_path / "g.npz"
+    facts = '"format": "tonari.KNNGraph", "version": 1, "metric": "l1", "method": "x", "include_self": false, "seed": 1'
+    text = np.array("{" + facts + ", " + about + ("" if about.endswith("[") else "}"))
+    np.savez(path, about=text, indices=np.array([[1], [0]], np.int32), distances=np.ones((2, 1), np.float32))
+    assert "not a whole KNNGraph file: found" in str(damage(path, tonari.KNNGraph.load))
+
+
+def test_pairs_that_are_no_neighbours(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    np.savez(path, indices=np.ones((3, 2)), distances=np.ones((3, 2)))
+    assert "48 bytes of float64 as neighbors" in str(damage_of_pair(path))
+    np.savez(path, indices=np.ones((3, 2), np.int32), distances=np.ones((2, 2)))
+    assert damage_of_pair(path).found == 32
+    np.savez(path, indices=np.ones((3, 2), np.int32), distances=np.ones((3, 2)))
+    assert read_ground_truth(path).indices.dtype == np.int32
+
+
+def damage_of_pair(path: Path) -> FileFormatError:
+    with pytest.raises(FileFormatError, match=re.escape(str(path))) as caught:
+        read_ground_truth(path)
+    return caught.value
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_pipe_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"pipe{suffix}"
+    os.mkfifo(path)
+    for call in (read, describe, tonari.KNNGraph.load):
+        assert "a pipe" in str(damage(path, call))
+
+
+# ---------------------------------------------------------------- sizes in memory against the size of the file
+
+
+def _expanding(path: Path) -> None:
+    """A small file of 80,000,000 bytes of values."""
+    if path.suffix == ".npz":
+        np.savez_compressed(path, np.zeros((10_000, 1000)))
+    else:
+        with h5py.File(path, "w") as file:
+            file.create_dataset("train", (10_000, 1000), "f8")  # nothing is written, all is 0
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".hdf5"])
+def test_values_far_beyond_the_file_are_refused_unless_allowed(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"a{suffix}"
+    _expanding(path)
+    size = path.stat().st_size
+    error = damage(path)
+    assert (error.found, error.expected) == (size, "at least 800000 bytes")
+    most = -(-80_000_000 // size)
+    assert "take 80000000 bytes in memory, and at most 100 times the file are read. " in str(error)
+    assert f"max_expansion={most} " in str(error)
+    damage(path, max_expansion=most - 1)
+    assert read(path, max_expansion=most).nbytes == 80_000_000
+    assert describe(path).rows == 10_000
+    monkeypatch.setenv("TONARI_MAX_EXPANSION", "inf")
+    assert read(path).nbytes == 80_000_000
+    damage(path, max_expansion=100)
+
+
+def test_small_values_are_read_however_small_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, np.zeros((8000, 1000), np.int8))
+    assert path.stat().st_size < 80_000
+    assert not read(path).any()
+
+
+def test_a_chunk_counts_as_it_is_held(tmp_path: Path) -> None:
+    path = tmp_path / "a.hdf5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("train", (2, 2), "f4", chunks=(1 << 14, 1 << 14), maxshape=(None, None))
+    assert f"its values take {1 << 30} bytes" in str(damage(path))
+
+
+@pytest.mark.parametrize("given", [0, 0.5, -1, float("nan"), "many", True, [3]])
+def test_limits_that_are_none(tmp_path: Path, given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make(tmp_path, ".npz")
+    said = "expected a number of at least 1"
+    for call in (read, read_ground_truth, tonari.KNNGraph.load):
+        with pytest.raises(ValueError, match=f"^max_expansion=.*{said}"):
+            call(path, max_expansion=given)
+    monkeypatch.setenv("TONARI_MAX_EXPANSION", str(given))
+    if given is not True:
+        with pytest.raises(ValueError, match=f"^TONARI_MAX_EXPANSION=.*{said}"):
+            read(path)
+
+
+# ---------------------------------------------------------------- HDF5 that refers to other files
+
+
+def _refers(path: Path, other: Path) -> list[str]:
+    """A file all of whose datasets but one are elsewhere; their names."""
+    with h5py.File(path, "w") as file:
+        file["own"] = np.ones((3, 2))
+        file["relative"] = h5py.SoftLink("own")
+        file["train"] = h5py.ExternalLink(other.name, "/secret")
+        file["soft"] = h5py.SoftLink("/train")
+        group = file.create_group("group")
+        group["out"] = h5py.ExternalLink(other.name, "/")
+        group["in"] = h5py.SoftLink("/own")
+        file["through"] = h5py.SoftLink("/group/out/secret")
+        file.create_dataset("stored", (4, 2), "f4", external=[(str(other), 0, 32)])
+        layout = h5py.VirtualLayout((3, 2), "f8")
+        layout[:] = h5py.VirtualSource(str(other), "secret", (3, 2))
+        file.create_virtual_dataset("virtual", layout)
+    return ["train", "soft", "group/out/secret", "through", "stored", "virtual"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_hdf5_never_hands_out_another_file(tmp_path: Path, there: bool) -> None:
+    path, other = tmp_path / "a.hdf5", tmp_path / "other.hdf5"
+    if there:
+        with h5py.File(other, "w") as file:
+            file["secret"] = np.ones((3, 2))
+    for key in _refers(path, other):
+        for call in (read, describe):
+            assert "expected values that are all in this file" in str(damage(path, call, key=key)), key
+    for key in ("own", "relative", "group/in"):
+        assert read(path, key=key).shape == (3, 2)
+    listed = describe(path, key="own").extra["keys"].split(", ")
+    assert {"own", "relative"} <= set(listed)
+    assert not {"train", "soft", "through"} & set(listed)  # they would have to be opened
+
+
+@pytest.mark.parametrize("name", ["loop", "nowhere", "own/x", "group", "group/x", "/"])
+def test_hdf5_names_that_lead_nowhere(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.hdf5"
+    with h5py.File(path, "w") as file:
+        file["own"] = np.ones((3, 2))
+        file["loop"] = h5py.SoftLink("/loop")
+        file["nowhere"] = h5py.SoftLink("/none/x")
+        file.create_group("group")
+    for call in (read, describe):
+        assert f"there is no dataset {name!r}. Choose with key=: own" in refusal(path, call, key=name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,6 +16,8 @@ import numpy.typing as npt
 from tonari import arrays
 from tonari.descent.report import DescentReport
 from tonari.io._atomic import atomic
+from tonari.io._common import FileFormatError, expansion, reason
+from tonari.io.npz import Archive
 from tonari.metrics import get_metric
 from tonari.progress import ProgressLike
 from tonari.quality import Recall, graph_recall
@@ -271,46 +273,52 @@ class KNNGraph:
             np.savez(file, about=np.array(json.dumps(about)), indices=graph.indices, distances=graph.distances)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> KNNGraph:
+    def load(cls, path: str | os.PathLike[str], *, max_expansion: float | None = None) -> KNNGraph:
         """Read a graph that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : path
+        max_expansion : float, optional
+            How many times the bytes of the file an array may take in memory, as for :func:`tonari.io.read`.
 
         Raises
         ------
         OSError
             The file cannot be opened.
-        ValueError
-            The file is damaged, is something else, or is of a later version of the format.
+        tonari.io.FileFormatError
+            The file is damaged, is something else, is of a later version of the format, or holds more than
+            `max_expansion` allows. A ValueError, with path, bytes found and bytes expected.
+        MemoryError
+            A whole file does not fit into memory.
         """
-        with open(path, "rb") as file:
-            try:
-                with np.load(file, allow_pickle=False) as archive:
-                    about = json.loads(str(archive["about"]))
-                    if about["format"] != _FORMAT:
-                        raise ValueError(f"its format is {about['format']!r}")
-                    if about["version"] != _VERSION:
-                        raise ValueError(f"its format version is {about['version']}, this release reads {_VERSION}")
-                    return cls(
-                        archive["indices"],
-                        archive["distances"],
-                        metric=about["metric"],
-                        method=about["method"],
-                        include_self=about["include_self"],
-                        seed=about["seed"],
-                        report=DescentReport.from_dict(about["report"]) if "report" in about else None,
-                    )
-            except _UNREADABLE as error:
-                raise ValueError(f"{os.fspath(path)}: not a whole KNNGraph file: {error}") from error
-
-
-# What NumPy, zipfile and json raise on bytes that are not what they expect: OSError for a place before the start of
-# the file, RuntimeError for a flag that says it is encrypted.
-_UNREADABLE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    zipfile.BadZipFile,
-)
+        path, most = Path(path), expansion(max_expansion)
+        not_whole = f"{path}: not a whole KNNGraph file: "
+        try:
+            with Archive(path, most) as archive:
+                text, indices, distances = archive.text("about"), archive.matrix("indices"), archive.matrix("distances")
+        except FileFormatError as error:
+            detail = str(error).removeprefix(str(path)).lstrip(":, ")
+            raise FileFormatError(not_whole + detail, path, error.found, error.expected) from error
+        try:
+            about = json.loads(text)
+            if about["format"] != _FORMAT:
+                raise ValueError(f"its format is {about['format']!r}")
+            if about["version"] != _VERSION:
+                raise ValueError(f"its format version is {about['version']}, this release reads {_VERSION}")
+            for name, kind in (("method", str), ("include_self", bool), ("seed", int | None)):
+                if not isinstance(about[name], kind):
+                    raise ValueError(f"its {name} is {about[name]!r}")
+            return cls(
+                indices,
+                distances,
+                metric=about["metric"],
+                method=about["method"],
+                include_self=about["include_self"],
+                seed=about["seed"],
+                report=DescentReport.from_dict(about["report"]) if "report" in about else None,
+            )
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            expected = "what KNNGraph.save writes"
+            message = f"{not_whole}found {archive.size} bytes, expected {expected}: {reason(error)}"
+            raise FileFormatError(message, path, archive.size, expected) from error

@@ -7,26 +7,35 @@
     .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            hdf5.py           loaded
     ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py   mapped
 
-A mapped file is opened, not read: rows come from the disk when they are used. A file whose size belies its header
-is refused with both byte counts. Every write appears whole or not at all.
+A mapped file is opened, not read: rows come from the disk when they are used. A file that is not what it says is
+refused by one exception, `FileFormatError`, with the bytes found and expected. Every write appears whole or not at all.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
+from tonari.arrays.kinds import from_host
 from tonari.io import ground_truth
-from tonari.io._common import Array, FileInfo, StrPath, check_matrix
+from tonari.io._common import Array, FileFormatError, FileInfo, StrPath, check_matrix, expansion
 from tonari.io._formats import SUFFIXES, Format, format_of
 from tonari.io.bin import counts, holds_ground_truth
 from tonari.io.ground_truth import read_ground_truth, write_ground_truth
 
-__all__ = ["SUFFIXES", "FileInfo", "Format", "describe", "read", "read_ground_truth", "write", "write_ground_truth"]
+__all__ = [
+    "SUFFIXES",
+    "FileFormatError",
+    "FileInfo",
+    "Format",
+    "describe",
+    "read",
+    "read_ground_truth",
+    "write",
+    "write_ground_truth",
+]
 
 
-def read(path: StrPath, *, mmap: bool = True, key: str | None = None) -> Array:
+def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expansion: float | None = None) -> Array:
     """Open the points in a file.
 
     Parameters
@@ -34,6 +43,8 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None) -> Array:
     path : str or path; the suffix names the format, see `SUFFIXES`
     mmap : True maps the file read-only where its layout allows (all but .npz and HDF5); False copies it to memory
     key : name of the array in an .npz file (needed if it holds several) or HDF5 file ("train" by default)
+    max_expansion : how many times the bytes of the file an array of an .npz or HDF5 file, which may be compressed, may
+        take in memory; arrays of up to 64 MiB always may. Default: TONARI_MAX_EXPANSION, or 100.
 
     Returns
     -------
@@ -44,9 +55,14 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None) -> Array:
     ------
     FileNotFoundError, IsADirectoryError
         no such file
+    FileFormatError
+        what is there is not what the suffix and the header promise: a truncated, damaged or empty file, or one whose
+        size belies its header; rows of different width; no rows or columns; not numbers; HDF5 whose values are in
+        other files; more values than `max_expansion` allows. A ValueError, with path, bytes found and bytes expected.
     ValueError
-        unknown suffix; a truncated or empty file, or one whose size belies its header (with both byte counts);
-        rows of different width; no rows or columns; an unknown or missing `key` (with the known ones)
+        unknown suffix; an unknown or missing `key` (with the known ones)
+    MemoryError
+        a whole file that does not fit into memory
     ImportError
         HDF5 without h5py
 
@@ -61,7 +77,7 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None) -> Array:
     14 [[0, 1], [2, 3], [4, 5]]
     """
     path = Path(path)
-    return format_of(path, key).family.read(path, mmap=mmap, key=key)
+    return format_of(path, key).family.read(path, mmap=mmap, key=key, most=expansion(max_expansion))
 
 
 def write(path: StrPath, array: Array) -> None:
@@ -79,7 +95,8 @@ def write(path: StrPath, array: Array) -> None:
     Raises
     ------
     ValueError
-        unknown suffix, a dtype that the suffix does not stand for, not two-dimensional, no rows or columns
+        unknown suffix, a dtype that the suffix does not stand for, not two-dimensional, no rows or columns, masked
+        values
     FileNotFoundError, IsADirectoryError
         the directory does not exist, or `path` is one
     ImportError
@@ -87,6 +104,7 @@ def write(path: StrPath, array: Array) -> None:
 
     Examples
     --------
+    >>> import numpy as np
     >>> write("points.fbin", np.zeros((3, 2)))
     Traceback (most recent call last):
     ...
@@ -95,7 +113,7 @@ Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
     """
     path = Path(path)
     form = format_of(path)
-    array = np.asarray(array)
+    array = from_host(array, f"{path}, the array to write", "(rows, columns)")
     check_matrix(f"{path}, the array to write", array.shape, array.dtype)
     if form.dtype is not None and form.dtype != array.dtype.newbyteorder("<"):
         fitting = [suffix for suffix, other in SUFFIXES.items() if other.dtype in (None, array.dtype)]
@@ -110,11 +128,12 @@ Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
 def describe(path: StrPath, *, key: str | None = None) -> FileInfo:
     """Shape, dtype and size of a file, from its header (for .*vecs, from all rows' widths); values are not read.
 
-    Raises what `read` raises, but an .ibin file of ground truth is described as such.
+    Raises what `read` raises, but an .ibin file of ground truth is described as such, and arrays of any size are.
 
     Examples
     --------
     >>> import pathlib, tempfile
+    >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(pathlib.Path(folder, "points.fvecs"), np.ones((5, 3), dtype=np.float32))
     ...     info = describe(pathlib.Path(folder, "points.fvecs"))

@@ -1,10 +1,16 @@
-"""What every file format shares: the description of a file, the first checks, and rows cut in pieces."""
+"""What every file format shares: its error, the description of a file, the first checks, and rows cut in pieces."""
 
 from __future__ import annotations
 
+import errno
 import math
 import os
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +18,75 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+try:
+    from lzma import LZMAError as _LZMAError
+except ImportError:  # a Python without it, which cannot read such archives either
+    _LZMAError = zlib.error  # type: ignore[misc,assignment]
+
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 StrPath = str | os.PathLike[str]
 
 # Large enough that a system call costs nothing beside its copy, small beside the memory of any machine.
 PIECE_BYTES = 8 << 20
+
+# Values in memory may take this many times the bytes of their file; small ones always may.
+MAX_EXPANSION = 100.0
+FREE_BYTES = 64 << 20
+
+# What zipfile, its decompressors, NumPy, h5py and json raise on bytes that they do not expect.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    MemoryError,
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+    _LZMAError,
+    struct.error,
+)
+
+
+class FileFormatError(ValueError):
+    """A file does not hold what its suffix and its header promise.
+
+    It is cut off, damaged, of another kind, refers to other files, or would take far more memory than it has bytes.
+
+    Attributes
+    ----------
+    path : Path
+    found : int
+        Bytes that are there: of the file, or of that part of it which the message names.
+    expected : int or str
+        Bytes that there should be, or what they should be, in words.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import tonari
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "points.fbin")
+    ...     _ = path.write_bytes(bytes([2, 0, 0, 0, 3, 0, 0, 0]))  # two rows of three, and no value
+    ...     try:
+    ...         tonari.io.read(path)
+    ...     except tonari.io.FileFormatError as error:
+    ...         print(error.found, error.expected)
+    8 32
+    """
+
+    def __init__(self, message: str, path: Path, found: int, expected: int | str) -> None:
+        super().__init__(message, path, found, expected)
+        self.path, self.found, self.expected = path, found, expected
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True)
@@ -50,26 +119,106 @@ def size_of(path: Path) -> int:
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     size = path.stat().st_size
+    if not path.is_file():
+        raise _refusal(path, size, "a regular file", "this is a device, a pipe or a socket", "Copy it to a file.")
     if size == 0:
-        raise ValueError(f"{path}: found 0 bytes, expected at least 1 byte: the file is empty. Fetch it again.")
+        raise _refusal(path, 0, "at least 1 byte", "the file is empty", "Fetch it again.")
     return size
 
 
-def mismatch(path: Path, found: int, expected: int | str, why: str, fix: str) -> ValueError:
+def mismatch(path: Path, found: int, expected: int | str, why: str, fix: str) -> FileFormatError:
     """The error of every file whose size belies its header."""
-    return ValueError(f"{path}: found {found} bytes, expected {expected} bytes ({why}). {fix}")
+    message = f"{path}: found {found} bytes, expected {expected} bytes ({why}). {fix}"
+    return FileFormatError(message, path, found, expected)
+
+
+def _refusal(path: Path, found: int, expected: str, why: str, fix: str, where: str = "") -> FileFormatError:
+    return FileFormatError(
+        f"{where or path}: found {found} bytes, expected {expected}: {why}. {fix}", path, found, expected
+    )
+
+
+@contextmanager
+def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "") -> Iterator[None]:
+    """Turn what is raised for bytes that are not as `expected` into a `FileFormatError`.
+
+    `found` is the bytes of the file, or of what `where` names in it. Errors of the disk stay what they are.
+    """
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except _UNREADABLE as error:
+        # Decoders raise OSErrors without a number, and a place before the start of a file is EINVAL.
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno not in (None, errno.EINVAL)):
+            raise
+        raise _refusal(path, found, expected, reason(error), fix, where) from error
+
+
+def reason(error: BaseException) -> str:
+    """What an error says; its name, if it says nothing."""
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def check_matrix(where: str, shape: tuple[int, ...], dtype: DType) -> None:
-    """Refuse what is not rows and columns of numbers; `where` names the file and, if it has several, the array."""
+    """Refuse to write what is not rows and columns of numbers; `where` names the file and the array."""
+    fault = _fault(shape, dtype)
+    if fault:
+        raise ValueError(f"{where}: {fault}")
+
+
+def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *, where: str = "") -> None:
+    """Refuse to read what is not rows and columns of numbers."""
+    fault = _fault(shape, dtype)
+    if fault:
+        expected = "a matrix of numbers"
+        raise FileFormatError(
+            f"{where or path}: found {found} bytes, expected {expected}: {fault}", path, found, expected
+        )
+
+
+def _fault(shape: tuple[int, ...], dtype: DType) -> str:
     if dtype.kind not in "biuf":
-        raise ValueError(f"{where}: holds {dtype}, expected integers or floats. Convert with .astype().")
+        return f"holds {dtype}, expected integers or floats. Convert with .astype()."
     if len(shape) != 2:
-        raise ValueError(f"{where}: has shape {shape}, expected (rows, columns). Use .reshape(len(array), -1).")
+        return f"has shape {shape}, expected (rows, columns). Use .reshape(len(array), -1)."
     if min(shape) < 1:
-        raise ValueError(
-            f"{where}: has shape {shape}, which is 0 bytes of values, expected at least {dtype.itemsize} bytes. "
+        return (
+            f"has shape {shape}, which is 0 bytes of values, expected at least {dtype.itemsize} bytes. "
             "Give it at least one row and one column."
+        )
+    return ""
+
+
+def expansion(asked: float | None) -> float:
+    """How many times the bytes of a file its values may take in memory: `asked`, TONARI_MAX_EXPANSION, or 100.
+
+    >>> expansion(None), expansion(1000)
+    (100.0, 1000.0)
+    """
+    name: str = "max_expansion"
+    given: Any = asked
+    if asked is None:
+        name, given = "TONARI_MAX_EXPANSION", os.environ.get("TONARI_MAX_EXPANSION", MAX_EXPANSION)
+    try:
+        most = math.nan if isinstance(given, bool) else float(given)
+    except (TypeError, ValueError):
+        most = math.nan
+    if not most >= 1:
+        raise ValueError(f"{name}={given!r}: expected a number of at least 1, or inf for no limit")
+    return most
+
+
+def check_expansion(path: Path, size: int, needed: int, most: float, *, where: str = "") -> None:
+    """Refuse values of `needed` bytes in a file of `size` bytes, where that is more than `most` times as many."""
+    if needed > max(FREE_BYTES, most * size):
+        raise _refusal(
+            path,
+            size,
+            f"at least {math.ceil(needed / most)} bytes",
+            f"its values take {needed} bytes in memory, and at most {most:g} times the file are read",
+            f"If it is to be trusted, read it with max_expansion={math.ceil(needed / size)} or more.",
+            where,
         )
 
 

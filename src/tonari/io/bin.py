@@ -73,7 +73,7 @@ def header(rows: int, columns: int) -> bytes:
     return struct.pack(NARROW if max(rows, columns) < 2**32 else WIDE, rows, columns)
 
 
-def read(path: Path, *, mmap: bool, key: str | None) -> Array:
+def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     """The (n, d) matrix, C-contiguous."""
     offset, rows, columns = layout(path)
     dtype = DTYPES[path.suffix.lower()]

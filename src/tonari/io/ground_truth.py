@@ -12,9 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from tonari.io import hdf5
+from tonari.arrays.kinds import from_host
+from tonari.io import hdf5, npz
 from tonari.io._atomic import atomic
-from tonari.io._common import Array, FileInfo, StrPath, check_matrix, mismatch, pieces, size_of
+from tonari.io._common import (
+    Array,
+    FileFormatError,
+    FileInfo,
+    StrPath,
+    check_matrix,
+    expansion,
+    mismatch,
+    pieces,
+    size_of,
+)
 from tonari.io._formats import SUFFIXES
 from tonari.io.bin import counts, header, holds_ground_truth
 from tonari.results import Neighbors
@@ -37,22 +48,24 @@ def _layout(path: Path) -> tuple[int, int]:
     raise mismatch(path, size, 8 + 8 * rows * k, why, fix)
 
 
-def read_ground_truth(path: StrPath) -> Neighbors:
+def read_ground_truth(path: StrPath, *, max_expansion: float | None = None) -> Neighbors:
     """Read the true neighbours of every query.
 
     Parameters
     ----------
-    path : str or path; Big-ANN ground truth under any name, or an ann-benchmarks .hdf5 or .h5 file
+    path : str or path; Big-ANN ground truth under any name, an ann-benchmarks .hdf5 or .h5 file, or an .npz file with
+        the arrays indices and distances, as ``tonari search`` writes it
+    max_expansion : as for `read`
 
     Returns
     -------
     Neighbors of shape (n, k), in the order of the file. Big-ANN: float32 distances and int32 indices, read-only maps
-    (int64 in memory if an id is 2**31 or more; -1 is a missing neighbour). HDF5: the dtypes of the file.
+    (int64 in memory if an id is 2**31 or more; -1 is a missing neighbour). HDF5 and .npz: the dtypes of the file.
 
     Raises
     ------
-    FileNotFoundError, ValueError
-        as `read`; also for a plain matrix, which `read` opens
+    FileNotFoundError, FileFormatError, ValueError
+        as `read`; FileFormatError also for a plain matrix, which `read` opens
 
     Examples
     --------
@@ -65,15 +78,11 @@ def read_ground_truth(path: StrPath) -> Neighbors:
     24 [[7, 3]]
     """
     path = Path(path)
+    most = expansion(max_expansion)
     if path.suffix.lower() in HDF5_SUFFIXES:
-        indices = hdf5.read(path, mmap=False, key="neighbors")
-        distances = hdf5.read(path, mmap=False, key="distances")
-        if indices.shape != distances.shape:
-            raise ValueError(
-                f"{path}: found {distances.nbytes} bytes of distances {distances.shape}, expected "
-                f"{indices.size * distances.itemsize} bytes: one for each of the neighbors {indices.shape}"
-            )
-        return Neighbors(distances, indices)
+        return _pair(path, *(hdf5.read(path, mmap=False, key=key, most=most) for key in ("neighbors", "distances")))
+    if path.suffix.lower() == ".npz":
+        return _pair(path, *(npz.read(path, mmap=False, key=key, most=most) for key in ("indices", "distances")))
     rows, k = _layout(path)
     ids = np.memmap(path, dtype="<i4", mode="r", offset=8, shape=(rows, k))
     distances = np.memmap(path, dtype="<f4", mode="r", offset=8 + 4 * rows * k, shape=(rows, k))
@@ -82,6 +91,28 @@ def read_ground_truth(path: StrPath) -> Neighbors:
     wide = np.array(ids, dtype=np.int64)
     wide[wide < -1] += 2**32
     return Neighbors(distances, wide)
+
+
+def _pair(path: Path, indices: Array, distances: Array) -> Neighbors:
+    expected = indices.size * distances.itemsize
+    if indices.shape != distances.shape:
+        raise FileFormatError(
+            f"{path}: found {distances.nbytes} bytes of distances {distances.shape}, expected "
+            f"{expected} bytes: one for each of the neighbors {indices.shape}",
+            path,
+            distances.nbytes,
+            expected,
+        )
+    if indices.dtype.kind not in "iu" or distances.dtype.kind != "f":
+        wanted = "integers as neighbors, floats as distances"
+        raise FileFormatError(
+            f"{path}: found {indices.nbytes} bytes of {indices.dtype} as neighbors and {distances.nbytes} bytes of "
+            f"{distances.dtype} as distances, expected {wanted}",
+            path,
+            indices.nbytes + distances.nbytes,
+            wanted,
+        )
+    return Neighbors(distances, indices)
 
 
 def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
@@ -96,7 +127,8 @@ def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
     Raises
     ------
     ValueError
-        the suffix of another format; shapes that differ, no rows or columns; an index or distance that does not fit
+        the suffix of another format; shapes that differ, no rows or columns; an index or distance that does not fit;
+        masked values
     FileNotFoundError, IsADirectoryError
         the directory does not exist, or `path` is one
 
@@ -107,7 +139,8 @@ def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
     path = Path(path)
     if path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".ibin":
         raise ValueError(f"{path}: {path.suffix} is the suffix of another format, ground truth is .ibin or .bin")
-    distances, indices = np.asarray(neighbors.distances), np.asarray(neighbors.indices)
+    distances = from_host(neighbors.distances, f"{path}, distances", "(rows, k)")
+    indices = from_host(neighbors.indices, f"{path}, indices", "(rows, k)")
     check_matrix(f"{path}, indices", indices.shape, indices.dtype)
     check_matrix(f"{path}, distances", distances.shape, distances.dtype)
     if distances.shape != indices.shape:

@@ -2,20 +2,37 @@
 
 Datasets: train (n, d), test (m, d), neighbors (m, k), distances (m, k); attribute `distance` on the file, the metric.
 Needs h5py. Read whole, because datasets may be chunked or compressed.
+
+Nothing outside the file is read: a dataset that is a link into another file, or whose values lie in other files
+(external storage, virtual datasets), is refused. Else a file could hand out any other that its reader may read.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tonari.io._atomic import atomic
-from tonari.io._common import Array, FileInfo, check_matrix, pieces, size_of
+from tonari.io._common import (
+    Array,
+    FileFormatError,
+    FileInfo,
+    check_expansion,
+    check_stored,
+    parsing,
+    pieces,
+    size_of,
+)
 
 DEFAULT_KEY = "train"
+SOFT_LINKS = 16  # followed one after another, as many as HDF5 itself follows
+LONGEST_NAME = 100  # of a metric
 
 
 def _h5py() -> Any:
@@ -25,34 +42,89 @@ def _h5py() -> Any:
         raise ImportError("HDF5 files need h5py: pip install 'tonari[hdf5]'") from error
 
 
+def _parsing(path: Path) -> AbstractContextManager[None]:
+    # The library's own text holds the size that the file should have (stored_eof).
+    return parsing(path, path.stat().st_size, "a whole HDF5 file", "Fetch it again.")
+
+
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
-    size = size_of(path)
+    size_of(path)
     h5py = _h5py()
+    with _parsing(path):
+        file = h5py.File(path, "r")
     try:
-        with h5py.File(path, "r") as file:
-            yield file
-    except OSError as error:  # its text holds the size that the file should have (stored_eof)
-        raise ValueError(f"{path}: found {size} bytes, expected a whole HDF5 file: {error}. Fetch it again.") from error
+        yield file
+    finally:
+        with _parsing(path):
+            file.close()
 
 
-def _dataset(path: Path, file: Any, key: str | None) -> Any:
-    found = file.get(key or DEFAULT_KEY)
+def _dataset(path: Path, file: Any, key: str) -> Any:
+    """The dataset `key`, all of whose values are in the file."""
+    where = f"{path}, dataset {key!r}"
+    with _parsing(path):
+        found, elsewhere = _resolve(file, file, key)
+        if elsewhere:
+            raise _other_file(path, where, elsewhere)
+        if not isinstance(found, _h5py().Dataset):
+            listed = ", ".join(_keys(file)) or "none"
+        elif found.is_virtual:
+            raise _other_file(path, where, "is put together from datasets of other files")
+        elif found.external:
+            raise _other_file(path, where, f"has its values in {found.external[0][0]!r}")
+        else:
+            shape, dtype = found.shape or (), found.dtype
     if not isinstance(found, _h5py().Dataset):
-        listed = ", ".join(_keys(file)) or "none"
-        raise ValueError(f"{path}: there is no dataset {key or DEFAULT_KEY!r}. Choose with key=: {listed}")
-    check_matrix(f"{path}, dataset {key or DEFAULT_KEY!r}", found.shape or (), found.dtype)
+        raise ValueError(f"{path}: there is no dataset {key!r}. Choose with key=: {listed}")
+    check_stored(path, path.stat().st_size, shape, dtype, where=where)
     return found
 
 
+def _other_file(path: Path, where: str, how: str) -> FileFormatError:
+    size, expected = path.stat().st_size, "values that are all in this file"
+    message = f"{where}: found {size} bytes, expected {expected}: it {how}. Copy the values into one file."
+    return FileFormatError(message, path, size, expected)
+
+
+def _resolve(file: Any, group: Any, name: str, links: int = SOFT_LINKS) -> tuple[Any, str]:
+    """What a name stands for, None if nothing; and in words what other file it is in, in which case it is not opened.
+
+    HDF5 would follow a link to another file as soon as it is asked for the name, so links are followed here.
+    """
+    h5py = _h5py()
+    first, _, rest = name.lstrip("/").partition("/")
+    if not first:
+        return group, ""
+    if not isinstance(group, h5py.Group) or not group.id.links.exists(first.encode()):
+        return None, ""
+    kind = group.id.links.get_info(first.encode()).type
+    if kind == h5py.h5l.TYPE_HARD:
+        return _resolve(file, group[first], rest, links)
+    target = group.id.links.get_val(first.encode())
+    if kind != h5py.h5l.TYPE_SOFT:
+        return None, f"is a link to another file, {b':'.join(target).decode(errors='replace')!r}"
+    if not links:
+        return None, ""
+    inside = file if target.startswith(b"/") else group
+    return _resolve(file, inside, f"{target.decode()}/{rest}", links - 1)
+
+
 def _keys(file: Any) -> list[str]:
-    return [name for name, value in file.items() if isinstance(value, _h5py().Dataset)]
+    return [name for name in file if isinstance(_resolve(file, file, name)[0], _h5py().Dataset)]
 
 
-def read(path: Path, *, mmap: bool, key: str | None) -> Array:
+def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     """The (n, d) dataset `key`, "train" unless named; always in memory."""
+    key = key or DEFAULT_KEY
     with _open(path) as file:
-        array: Array = _dataset(path, file, key)[()]
+        dataset = _dataset(path, file, key)
+        # A chunk is held whole too, while it is decompressed.
+        needed = max(math.prod(dataset.shape), math.prod(dataset.chunks or ())) * dataset.dtype.itemsize
+        check_expansion(path, path.stat().st_size, needed, most, where=f"{path}, dataset {key!r}")
+        array: Array = np.empty(dataset.shape, dataset.dtype)
+        with _parsing(path):
+            dataset.read_direct(array)
         return array
 
 
@@ -66,12 +138,16 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Shape and type of one dataset; `extra` names all datasets and the metric of the file if it states one."""
+    """Shape and type of one dataset; `extra` names all datasets, and the metric of the file if it is told safely."""
+    key = key or DEFAULT_KEY
     with _open(path) as file:
         dataset = _dataset(path, file, key)
-        extra = {"key": key or DEFAULT_KEY, "keys": ", ".join(_keys(file))}
-        if "distance" in file.attrs:
-            distance = file.attrs["distance"]
-            extra["distance"] = distance.decode() if isinstance(distance, bytes) else str(distance)
-        rows, columns = dataset.shape
-        return FileInfo(path, "hdf5", rows, columns, str(dataset.dtype), path.stat().st_size, extra)
+        with _parsing(path):
+            extra = {"key": key, "keys": ", ".join(_keys(file))}
+            if "distance" in file.attrs:
+                told = file.attrs.get_id("distance")
+                # Texts of variable length lie in a heap, and in a damaged one HDF5 2.0 searches without end.
+                if told.shape == () and told.dtype.kind == "S" and told.dtype.itemsize <= LONGEST_NAME:
+                    extra["distance"] = file.attrs["distance"].decode()
+            rows, columns = dataset.shape
+            return FileInfo(path, "hdf5", rows, columns, str(dataset.dtype), path.stat().st_size, extra)

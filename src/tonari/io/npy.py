@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import math
-import tokenize
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
@@ -11,7 +11,21 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from tonari.io._atomic import atomic
-from tonari.io._common import Array, DType, FileInfo, check_matrix, little, loaded, mismatch, pieces, size_of
+from tonari.io._common import (
+    Array,
+    DType,
+    FileInfo,
+    check_stored,
+    little,
+    loaded,
+    mismatch,
+    parsing,
+    pieces,
+    size_of,
+)
+
+# The text of a header, padding included. NumPy takes no longer one either, unless it may unpickle.
+LONGEST_HEADER = 10_000
 
 
 class Header(NamedTuple):
@@ -23,27 +37,41 @@ class Header(NamedTuple):
     offset: int
 
 
-def read_header(file: IO[bytes], path: Path, size: int, where: str) -> Header:
-    """Parse the header and compare the promised bytes with `size`; `where` names file (and array) in errors."""
-    try:
-        version = npy_format.read_magic(file)
-        if version == (1, 0):
-            shape, fortran, dtype = npy_format.read_array_header_1_0(file)
-        elif version == (2, 0):
-            shape, fortran, dtype = npy_format.read_array_header_2_0(file)
-        else:  # version 3 exists only for field names, and fields are not columns
-            raise ValueError(f"version {version} of the format is for arrays with named fields")
-    except (ValueError, SyntaxError, TypeError, tokenize.TokenError) as error:
-        raise ValueError(
-            f"{where}: found {size} bytes, expected a .npy header and its values: {error}. Save it with numpy.save."
-        ) from error
-    check_matrix(where, shape, dtype)
-    offset = file.tell()
+def read_header(file: IO[bytes], path: Path, size: int, where: str, *, text: bool = False) -> Header:
+    """Parse the header and compare the promised bytes with `size`; `where` names file (and array) in errors.
+
+    The array is a matrix of numbers, or one `text`.
+    """
+    start = file.read(npy_format.MAGIC_LEN)
+    start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
+    length = int.from_bytes(start[npy_format.MAGIC_LEN :], "little")
+    start += file.read(min(length, LONGEST_HEADER))
+    with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
+        shape, fortran, dtype = _parse(start, length)
+        if text and (dtype.kind != "U" or not dtype.itemsize or shape != ()):
+            raise ValueError(f"holds {dtype} of shape {shape}, not one text")
+    if not text:
+        check_stored(path, size, shape, dtype, where=where)
+    offset = len(start)
     expected = offset + math.prod(shape) * dtype.itemsize
     if size != expected:
         why = f"{where}: a header of {offset} bytes, then shape {shape} of {dtype}"
         raise mismatch(path, size, expected, why, "The file is truncated or has bytes added: fetch or save it again.")
     return Header(shape, fortran, dtype, offset)
+
+
+def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:
+    file = io.BytesIO(start)
+    version = npy_format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):  # version 3 exists only for field names, and fields are not columns
+        raise ValueError(f"version {version} of the format is for arrays with named fields")
+    if length > LONGEST_HEADER:
+        raise ValueError(f"its header says that it is {length} bytes long, at most {LONGEST_HEADER} are read")
+    parse = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    shape, fortran, dtype = parse(file, max_header_size=LONGEST_HEADER)
+    if any(type(entry) is not int for entry in shape):
+        raise ValueError(f"its shape {shape} is not of whole numbers")
+    return shape, fortran, dtype
 
 
 def write_array(file: IO[bytes], array: Array) -> None:
@@ -60,7 +88,7 @@ def _header(path: Path) -> Header:
         return read_header(file, path, size, str(path))
 
 
-def read(path: Path, *, mmap: bool, key: str | None) -> Array:
+def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     """The (n, d) matrix in the order in which it was saved (C or Fortran)."""
     head = _header(path)
     order: Literal["C", "F"] = "F" if head.fortran else "C"

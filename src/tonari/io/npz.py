@@ -2,37 +2,105 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from tonari.io._atomic import atomic
-from tonari.io._common import Array, FileInfo, size_of
+from tonari.io._common import PIECE_BYTES, Array, FileFormatError, FileInfo, check_expansion, parsing, size_of
 from tonari.io.npy import Header, read_header, write_array
 
 MEMBER = ".npy"
 DEFAULT_KEY = "arr_0"  # the name numpy.savez gives to an array without one
 
 
-@contextmanager
-def _open(path: Path) -> Iterator[zipfile.ZipFile]:
-    size = size_of(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(
-            f"{path}: found {size} bytes, expected a whole zip archive with its 22-byte end record: {error}. "
-            "The file is truncated or damaged: fetch or save it again."
-        ) from error
+class Archive:
+    """The arrays of an .npz file that is open; a context.
 
+    Parameters
+    ----------
+    path : Path
+    most : float
+        How many times the bytes of the file an array may take in memory.
 
-def _keys(archive: zipfile.ZipFile) -> list[str]:
-    return [name[: -len(MEMBER)] for name in archive.namelist() if name.endswith(MEMBER)]
+    Attributes
+    ----------
+    size : int
+        Bytes of the file.
+    keys : list of str
+        Names of the arrays.
+
+    Raises
+    ------
+    FileFormatError
+        The file is not a whole archive; so do the methods, where an array is not whole.
+    """
+
+    def __init__(self, path: Path, most: float) -> None:
+        self.path, self._most = path, most
+        self.size = size_of(path)
+        with self._parsing():
+            self._zip = zipfile.ZipFile(path)
+        self.keys = [name[: -len(MEMBER)] for name in self._zip.namelist() if name.endswith(MEMBER)]
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        self._zip.close()
+
+    def header(self, key: str) -> Header:
+        """Shape and type of a matrix; no value is read."""
+        with self._opened(key) as (_, head):
+            return head
+
+    def matrix(self, key: str) -> Array:
+        """A matrix of numbers."""
+        with self._opened(key) as (file, head):
+            return self._values(key, file, head)
+
+    def text(self, key: str) -> str:
+        """The one text that an array without dimensions holds."""
+        with self._opened(key, text=True) as (file, head):
+            return str(self._values(key, file, head)[()])
+
+    def _parsing(self) -> AbstractContextManager[None]:
+        expected = "a whole zip archive with its 22-byte end record"
+        return parsing(self.path, self.size, expected, "The file is truncated or damaged: fetch or save it again.")
+
+    @contextmanager
+    def _opened(self, key: str, *, text: bool = False) -> Iterator[tuple[IO[bytes], Header]]:
+        if key not in self.keys:
+            found, expected = f"{self.size} bytes with the arrays {', '.join(self.keys) or 'none'}", f"an array {key!r}"
+            message = f"{self.path}: found {found}, expected {expected}. Is it the right file?"
+            raise FileFormatError(message, self.path, self.size, expected)
+        with self._parsing():
+            member = self._zip.getinfo(key + MEMBER)
+            file = self._zip.open(member)
+        with file:
+            with self._parsing():
+                head = read_header(file, self.path, member.file_size, f"{self.path}, array {key!r}", text=text)
+            yield file, head
+
+    def _values(self, key: str, file: IO[bytes], head: Header) -> Array:
+        # The header promises the bytes that the archive says there are; neither need be true.
+        needed = math.prod(head.shape) * head.dtype.itemsize
+        check_expansion(self.path, self.size, needed, self._most, where=f"{self.path}, array {key!r}")
+        array: Array = np.empty(head.shape, head.dtype, order="F" if head.fortran else "C")
+        left = array.reshape(-1, order="A").view(np.uint8).data
+        with self._parsing():
+            while left:
+                piece = file.read(min(len(left), PIECE_BYTES))
+                if not piece:
+                    raise EOFError(f"array {key!r} ends {len(left)} bytes before its time")
+                left[: len(piece)] = piece
+                left = left[len(piece) :]
+        return array
 
 
 def _choose(path: Path, keys: list[str], key: str | None) -> str:
@@ -46,20 +114,10 @@ def _choose(path: Path, keys: list[str], key: str | None) -> str:
     return key
 
 
-def _member_header(archive: zipfile.ZipFile, path: Path, key: str) -> Header:
-    member = key + MEMBER
-    with archive.open(member) as file:
-        return read_header(file, path, archive.getinfo(member).file_size, f"{path}, array {key!r}")
-
-
-def read(path: Path, *, mmap: bool, key: str | None) -> Array:
+def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     """The (n, d) matrix `key`, or the only one; always in memory."""
-    with _open(path) as archive:
-        key = _choose(path, _keys(archive), key)
-        _member_header(archive, path, key)
-        with archive.open(key + MEMBER) as file:
-            array: Array = np.lib.format.read_array(file, allow_pickle=False)
-        return array
+    with Archive(path, most) as archive:
+        return archive.matrix(_choose(path, archive.keys, key))
 
 
 def write(path: Path, array: Array) -> None:
@@ -74,10 +132,9 @@ def write(path: Path, array: Array) -> None:
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
     """Shape and type of one array from its header; `extra` names all arrays."""
-    with _open(path) as archive:
-        keys = _keys(archive)
-        key = _choose(path, keys, key)
-        head = _member_header(archive, path, key)
-    rows, columns = head.shape
-    extra = {"key": key, "keys": ", ".join(keys)}
-    return FileInfo(path, "npz", rows, columns, str(head.dtype), path.stat().st_size, extra)
+    with Archive(path, math.inf) as archive:
+        key = _choose(path, archive.keys, key)
+        head = archive.header(key)
+        rows, columns = head.shape
+        extra = {"key": key, "keys": ", ".join(archive.keys)}
+        return FileInfo(path, "npz", rows, columns, str(head.dtype), archive.size, extra)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tonari.io._atomic import atomic
-from tonari.io._common import Array, DType, FileInfo, loaded, mismatch, pieces, size_of
+from tonari.io._common import Array, DType, FileFormatError, FileInfo, loaded, mismatch, pieces, size_of
 
 DTYPES: dict[str, DType] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1"), ".ivecs": np.dtype("<i4")}
 PREFIX = 4
@@ -47,10 +47,14 @@ def _map(path: Path) -> Array:
     row = _first_difference(widths, columns)
     if row >= 0:
         width = int(widths[row])
-        raise ValueError(
+        found = PREFIX + width * dtype.itemsize
+        raise FileFormatError(
             f"{path}: row {row}, at byte {row * stride} of {size}, says {width} columns: found a row of "
-            f"{PREFIX + width * dtype.itemsize} bytes, expected {stride} bytes as row 0 says {columns} columns. "
-            f"Check that the values are {dtype} (the suffix decides) and that all rows have one width."
+            f"{found} bytes, expected {stride} bytes as row 0 says {columns} columns. "
+            f"Check that the values are {dtype} (the suffix decides) and that all rows have one width.",
+            path,
+            found,
+            stride,
         )
     if rows * stride != size:
         raise mismatch(
@@ -64,7 +68,7 @@ def _map(path: Path) -> Array:
     return matrix
 
 
-def read(path: Path, *, mmap: bool, key: str | None) -> Array:
+def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     """The (n, d) matrix; with `mmap` a read-only view whose rows are 4 bytes apart, so it is not C-contiguous."""
     return loaded(_map(path), mmap)
 
