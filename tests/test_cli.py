@@ -203,8 +203,116 @@ def test_recall_of_all_rows_and_of_a_sample(folder: Path) -> None:
 def test_recall_refuses_other_points(folder: Path) -> None:
     _damaged_graph().save("g.npz")
     assert f"the graph has {N} rows, points has {M}" in _refused("recall", "g.npz", "queries.npy", code=1)
-    assert "not a whole KNNGraph file" in _refused("recall", "points.fbin", "points.fbin", code=1)
     assert "absent.npz" in _refused("recall", "absent.npz", "points.fbin", code=1)
+    whole = (folder / "g.npz").read_bytes()
+    (folder / "g.npz").write_bytes(whole[:-300])
+    assert f"found {len(whole) - 300} bytes" in _refused("recall", "g.npz", "points.fbin", code=1)
+
+
+def _found_and_truth(metric: str = "euclidean") -> tuple[tonari.Neighbors, tonari.Neighbors]:
+    """In found.* and truth.*, of .ibin and .npz: the true neighbours, and those with a third of the rows spoilt."""
+    truth = brute(io.read("queries.npy"), io.read("points.fbin"), 2 * K, metric)
+    indices, distances = (np.array(part[:, :K]) for part in (truth.indices, truth.distances))
+    indices[::3, -1], distances[::3, -1] = truth.indices[::3, -1], truth.distances[::3, -1]
+    found = tonari.Neighbors(distances, indices)
+    for name, part in (("found", found), ("truth", truth)):
+        io.write_ground_truth(f"{name}.ibin", part)
+        np.savez(f"{name}.npz", indices=part.indices, distances=part.distances)
+    return found, truth
+
+
+@pytest.mark.parametrize("suffixes", [(".ibin", ".ibin"), (".npz", ".ibin"), (".ibin", ".npz"), (".ibin", ".hdf5")])
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
+def test_recall_of_found_neighbours(folder: Path, suffixes: tuple[str, str], metric: str) -> None:
+    found, truth = _found_and_truth(metric)
+    with pytest.importorskip("h5py").File("truth.hdf5", "w") as file:
+        file["neighbors"], file["distances"] = truth.indices, truth.distances
+    given = () if metric == "euclidean" else ("--metric", metric)
+    facts = _json("recall", f"found{suffixes[0]}", f"truth{suffixes[1]}", *given)
+    shared = [
+        len(set(a) & set(b)) / K for a, b in zip(found.indices.tolist(), truth.indices[:, :K].tolist(), strict=True)
+    ]
+    assert facts["by_index"] == pytest.approx(np.mean(shared)) == pytest.approx(1 - 7 / (M * K))
+    expected = quality.neighbors_recall(found, truth, metric=metric)
+    assert (facts["by_distance"], facts["low"], facts["high"]) == (expected.by_distance, expected.low, expected.high)
+    assert (facts["rows"], facts["k"], facts["metric"]) == (M, K, metric)
+    result = _run("recall", f"found{suffixes[0]}", f"truth{suffixes[1]}", *given)
+    assert f"recall@{K} by index     {expected.by_index:.8g}" in result.stdout
+    assert f"recall@{K} by distance  {expected.by_distance:.8g}, 95 % interval" in result.stdout
+    assert result.stderr == ""
+
+
+def test_recall_of_what_tonari_search_writes(folder: Path) -> None:
+    for name in ("a.ibin", "b.npz"):
+        _run("search", "points.fbin", "queries.npy", "-k", str(K), "-o", name)
+    for pair in (("a.ibin", "b.npz"), ("b.npz", "a.ibin")):
+        facts = _json("recall", *pair)
+        assert (facts["by_index"], facts["by_distance"]) == (1.0, 1.0)
+
+
+def test_recall_says_what_a_file_is_and_what_was_expected(folder: Path) -> None:
+    _damaged_graph().save("g.npz")
+    _found_and_truth()
+    np.savez("many.npz", a=np.ones((2, 2)), b=np.ones((3, 2)))
+    io.write("ids.ibin", np.ones((M, K), np.int32))
+    for pair, said in (
+        (("found.ibin", "points.fbin"), "points.fbin: holds 300 x 8 values of float32, expected the true neighbours"),
+        (
+            ("found.npz", "points.fbin"),
+            "to measure found.npz against (.ibin, .npz or .hdf5), as found.npz holds ne",
+        ),
+        (("found.ibin", "g.npz"), "g.npz: holds a graph, expected the true neighbours"),
+        (("points.fbin", "points.fbin"), "points.fbin: holds 300 x 8 values of float32, expected a graph (.npz, as to"),
+        (("many.npz", "points.fbin"), "many.npz: holds other arrays, expected a graph"),
+        (("ids.ibin", "truth.ibin"), "ids.ibin: holds 20 x 5 values of int32, expected a graph"),
+        (("g.npz", "truth.ibin"), "truth.ibin: holds neighbours, expected the points of which g.npz is the graph"),
+        (("g.npz", "found.npz"), "found.npz: holds neighbours, expected the points of which g.npz is the graph"),
+        (("g.npz", "g.npz"), "g.npz: holds a graph, expected the points of which"),
+        (
+            ("truth.ibin", "found.ibin"),
+            "truth.ibin: holds 10 neighbours of 20 queries, expected those of 20 queries",
+        ),
+        (("found.ibin", "absent.ibin"), "absent.ibin: no such file"),
+    ):
+        line = _refused("recall", *pair, code=1)
+        assert said in line, (pair, line)
+        assert "pickle" not in line
+
+
+def test_recall_of_distances_that_are_not_of_one_kind(folder: Path) -> None:
+    found, truth = _found_and_truth()
+    io.write_ground_truth("found.ibin", found._replace(distances=found.distances**2))
+    result = _run("recall", "found.ibin", "truth.ibin", "--json")
+    facts = json.loads(result.stdout)
+    assert facts["by_index"] == quality.neighbors_recall(found, truth).by_index
+    assert [facts[name] for name in ("by_distance", "low", "high")] == [None] * 3
+    assert result.stderr.startswith(
+        f"tonari: warning: found.ibin and truth.ibin: the distance to point {truth.indices[0, 0]} of row 0 is "
+        f"{found.distances[0, 0] ** 2:.6g} in one and {found.distances[0, 0]:.6g} in the other"
+    )
+    assert f"recall@{K} by distance  not known" in _run("recall", "found.ibin", "truth.ibin").stdout
+    io.write_ground_truth("found.ibin", found._replace(distances=found.distances * np.float32(1 + 1e-5)))
+    assert _json("recall", "found.ibin", "truth.ibin")["by_distance"] is not None  # another program's last bits
+
+
+def test_recall_looks_at_the_order_of_the_truth(folder: Path) -> None:
+    _found_and_truth("inner_product")
+    line = _refused("recall", "found.ibin", "truth.ibin", code=1)
+    assert "truth.ibin: row 0 goes from" in line
+    assert "give --metric inner_product for similarities" in line
+    _found_and_truth()
+    line = _refused("recall", "found.ibin", "truth.ibin", "--metric", "inner_product", code=1)
+    assert "leave --metric inner_product out" in line
+
+
+def test_recall_refuses_options_that_it_would_not_use(folder: Path) -> None:
+    _damaged_graph().save("g.npz")
+    _found_and_truth()
+    for option in (("--sample", "9"), ("--seed", "1"), ("--key", "x"), ("--threads", "1"), ("--progress",)):
+        line = _refused("recall", "found.ibin", "truth.ibin", *option, code=2)
+        assert f"'{option[0]}" in line
+        assert "is for a graph, found.ibin is none" in line
+    assert "'--metric'" in _refused("recall", "g.npz", "points.fbin", "--metric", "l1", code=2)
 
 
 # ---------------------------------------------------------------- info
@@ -574,6 +682,48 @@ def test_ctrl_c_while_writing_leaves_the_old_file(folder: Path, monkeypatch: pyt
         assert result.stderr.strip() == "tonari: interrupted"
         assert (folder / "old.npz").read_bytes() == b"precious"
         assert sorted(path.name for path in folder.iterdir()) == before
+
+
+# Sends an interrupt when a module is about to be imported.
+INTERRUPTING = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["WHEN"]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("when", ["numpy", "tonari._native", "tonari.api", "click", "tonari.cli.info"])
+@pytest.mark.parametrize("how", ["-m", "script"])
+def test_ctrl_c_while_the_command_line_is_imported(folder: Path, when: str, how: str) -> None:
+    (folder / "sitecustomize.py").write_text(INTERRUPTING)
+    script = folder / "tonari"  # as pip makes it
+    script.write_text("import sys\nfrom tonari.cli import main\nif __name__ == '__main__':\n    sys.exit(main())\n")
+    arguments = ["-m", "tonari"] if how == "-m" else [str(script)]
+    done = subprocess.run(
+        [sys.executable, *arguments, "info", "points.fbin"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=ENVIRONMENT | {"WHEN": when, "PYTHONPATH": os.pathsep.join([str(folder), ENVIRONMENT["PYTHONPATH"]])},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's & ignores it
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tonari: interrupted\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_program_that_imports_the_library_keeps_its_interrupts(folder: Path) -> None:
+    code = "import signal, tonari; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    start = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, **start)
+    assert done.stdout == "True\n", done.stderr
+    (folder / "tonari").write_text(f"from tonari.cli import main\ntry:\n    main(['-h'])\nfinally:\n    {code}\n")
+    done = subprocess.run([sys.executable, "tonari"], capture_output=True, text=True, env=ENVIRONMENT, **start)
+    assert done.stdout.endswith("True\n"), done.stderr
 
 
 def _imported(*arguments: str) -> set[str]:

@@ -33,6 +33,7 @@ will be for it.
 `tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
 """
 
+from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
 from tonari.api import Index, knn_graph, search
 from tonari.descent.merge import merge
 from tonari.graph import KNNGraph

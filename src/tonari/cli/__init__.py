@@ -3,7 +3,7 @@
     tonari graph    the k nearest neighbours of each point among the others      graph.py
     tonari search   the k nearest points of each query                           search.py
     tonari merge    the graphs of two sets of points in one                      merge.py
-    tonari recall   a graph against the exact answer on a sample                 recall.py
+    tonari recall   a graph, on a sample, or neighbours against the true ones    recall.py
     tonari info     what a file holds                                            info.py
     tonari plan     what a search would do and cost                              plan.py
 

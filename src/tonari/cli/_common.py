@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
+from tonari import _startup, io
 from tonari.arrays import check_output_path, parse_device, parse_memory
+from tonari.io.npz import Archive
 from tonari.metrics import METRICS
 from tonari.planning import check_method, check_search_method
 
@@ -21,10 +24,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 logger = logging.getLogger("tonari")
 
+# Arrays of an .npz file.
+_GRAPH = {"about", "indices", "distances"}
+_NEIGHBORS = {"indices", "distances"}
 # What the library raises for data, files and machines that cannot serve; anything else is a defect and keeps its
 # traceback.
 _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 class Program(click.Group):
@@ -43,9 +48,10 @@ class Program(click.Group):
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         level, handlers = logger.level, logger.handlers[:]
         try:
+            _startup.end()
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except click.Abort:
-            code = _fail("interrupted", _INTERRUPTED)
+        except (click.Abort, KeyboardInterrupt):
+            code = _fail("interrupted", _startup.INTERRUPTED)
         except click.ClickException as error:
             code = _fail(f"error: {error.format_message()}{_where_to_look(error)}", error.exit_code)
         except _REFUSALS as error:
@@ -95,6 +101,20 @@ def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path],
     if not force:
         raise FileExistsError(f"{target}: exists already; --force replaces it")
     return target
+
+
+def kind_of(path: Path) -> Literal["graph", "neighbours", "points"]:
+    """What a file holds, by its header; it need not be whole.
+
+    A .npz file is a graph or neighbours by the names of its arrays, an .ibin file is neighbours by its size. HDF5 files
+    may hold points and neighbours: they count as points.
+    """
+    if path.suffix.lower() == ".npz":
+        with Archive(path, math.inf) as archive:
+            keys = set(archive.keys)
+        return "graph" if keys == _GRAPH else "neighbours" if keys == _NEIGHBORS else "points"
+    truth = path.suffix.lower() == ".ibin" and io.describe(path).format == "ground truth"
+    return "neighbours" if truth else "points"
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,6 @@ import click
 from tonari import io
 from tonari.cli import _common
 from tonari.graph import KNNGraph
-
-_GRAPH = {"about.npy", "indices.npy", "distances.npy"}
-_NEIGHBORS = {"indices.npy", "distances.npy"}
 
 
 @click.command()
@@ -38,24 +34,16 @@ def info(file: Path, key: str | None, as_json: bool) -> None:
 
 
 def _facts(path: Path, key: str | None) -> dict[str, Any]:
-    members = _members(path) if key is None else set()
-    if members == _GRAPH:
+    kind = _common.kind_of(path) if key is None else "points"
+    if kind == "graph":
         return _graph_facts(path)
-    if members == _NEIGHBORS:
+    if kind == "neighbours" and path.suffix.lower() == ".npz":
         found = io.describe(path, key="indices")
         extra = {"distances": io.describe(path, key="distances").dtype}
         found = dataclasses.replace(found, format="neighbours", extra=extra)
     else:
         found = io.describe(path, key=key)
     return dataclasses.asdict(found) | {"path": str(path)}
-
-
-def _members(path: Path) -> set[str]:
-    """Names in an .npz file; none where it is not one or is damaged, which io.describe words better."""
-    if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
-        return set()
-    with zipfile.ZipFile(path) as archive:
-        return set(archive.namelist())
 
 
 def _graph_facts(path: Path) -> dict[str, Any]:

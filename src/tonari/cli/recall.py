@@ -1,28 +1,88 @@
-"""tonari recall: how many of the true neighbours a graph has."""
+"""tonari recall: how many of the true neighbours a graph has, or a file of neighbours."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
+from click.core import ParameterSource
 
 from tonari import io, quality
 from tonari.cli import _common
 from tonari.graph import KNNGraph
+from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.metrics import METRICS, get_metric
+from tonari.results import Neighbors
+
+# Distances of one pair of points, computed in two ways, differ by less; those and their squares by more.
+_ALIKE = 1e-3
 
 
 @click.command()
-@click.argument("graph", metavar="GRAPH", type=click.Path(path_type=Path))
-@_common.file_argument("points")
-@click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows to measure.")
+@click.argument("found", metavar="GRAPH|FOUND", type=click.Path(path_type=Path))
+@click.argument("against", metavar="POINTS|TRUTH", type=click.Path(path_type=Path))
+@click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of GRAPH to measure.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw of those rows.")
+@click.option(
+    "--metric",
+    type=click.Choice(list(METRICS)),
+    help="That of FOUND and TRUTH, which such files do not tell: whether distances ascend or, as those of "
+    "inner_product, descend. [default: euclidean]",
+)
 @_common.key_option
 @_common.threads_option
 @_common.progress_option
 @_common.json_option
 @_common.verbose_option
+@click.pass_context
 def recall(
+    context: click.Context,
+    found: Path,
+    against: Path,
+    sample: int,
+    seed: int,
+    metric: str | None,
+    key: str | None,
+    threads: int | None,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Measure GRAPH against the exact neighbours of a random sample of its POINTS, or FOUND against TRUTH.
+
+    GRAPH is a .npz file of any method, as "tonari graph" writes it. FOUND and TRUTH are neighbours of the same queries
+    in the same order, as "tonari search" writes them (.ibin, .npz) or ann-benchmarks (.hdf5). TRUTH may list more of
+    them than FOUND: only its first k columns count, where k are those of FOUND.
+
+    Recall by index is recall@k as it is usually defined: of the k true neighbours of a query, the share that is among
+    the k found, averaged over all queries. Recall by distance counts what is found no farther than the k-th true
+    neighbour, so that any of several tied points will do; the interval is for it, over all rows or all queries of
+    the same kind.
+
+    \b
+    Example:
+      tonari recall graph.npz points.fbin --sample 5000
+      tonari recall found.ibin truth.ibin
+    """
+    if _common.kind_of(found) == "graph":
+        _refuse(context, ("metric",), f"is for files of neighbours, {found} is a graph and tells its metric")
+        _graph(found, against, sample, seed, key, threads, progress, as_json=as_json)
+    else:
+        _check_results(found, against)
+        _refuse(context, ("sample", "seed", "key", "threads", "progress"), f"is for a graph, {found} is none")
+        _results(found, against, metric or "euclidean", as_json=as_json)
+
+
+def _refuse(context: click.Context, names: tuple[str, ...], why: str) -> None:
+    for parameter in context.command.params:
+        given = context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
+        if given and parameter.name in names:
+            raise click.BadParameter(why, context, parameter)
+
+
+def _graph(
     graph: Path,
     points: Path,
     sample: int,
@@ -30,17 +90,13 @@ def recall(
     key: str | None,
     threads: int | None,
     progress: bool | None,
+    *,
     as_json: bool,
 ) -> None:
-    """Measure GRAPH, a .npz file of any method, against the exact neighbours of a random sample of its rows.
-
-    By distance, any of several tied points counts; by index, only the one that comes first. The interval is for the
-    recall by distance over all rows.
-
-    \b
-    Example:
-      tonari recall graph.npz points.fbin --sample 5000
-    """
+    kind = "points" if key is not None else _common.kind_of(points)
+    if kind != "points":
+        what = "a graph" if kind == "graph" else "neighbours"
+        raise ValueError(f"{points}: holds {what}, expected the points of which {graph} is the graph")
     made = KNNGraph.load(graph)
     measured = quality.graph_recall(
         made, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress
@@ -52,3 +108,87 @@ def recall(
         f"{measured.rows:,} of {made.n:,} rows, k={measured.k}, {made.metric}"
     )
     _common.emit(facts, text, as_json=as_json)
+
+
+def _check_results(found: Path, truth: Path) -> None:
+    """Refuse files that are not both neighbours; say what they are."""
+    if not _has_neighbors(found):
+        raise ValueError(
+            f"{found}: holds {_contents(found)}, expected a graph (.npz, as tonari graph writes it) or neighbours "
+            "(.ibin or .npz, as tonari search writes them; .hdf5)"
+        )
+    if not _has_neighbors(truth):
+        raise ValueError(
+            f"{truth}: holds {_contents(truth)}, expected the true neighbours to measure {found} against (.ibin, .npz "
+            f"or .hdf5), as {found} holds neighbours and no graph. tonari search finds the true ones"
+        )
+
+
+def _has_neighbors(path: Path) -> bool:
+    suffix = path.suffix.lower()  # ground truth goes by any name
+    return suffix in HDF5_SUFFIXES or suffix not in io.SUFFIXES or _common.kind_of(path) == "neighbours"
+
+
+def _contents(path: Path) -> str:
+    if path.suffix.lower() == ".npz":
+        return "a graph" if _common.kind_of(path) == "graph" else "other arrays"
+    facts = io.describe(path)
+    return f"{facts.rows:,} x {facts.columns:,} values of {facts.dtype}"
+
+
+def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> None:
+    found, truth = (_signed(io.read_ground_truth(path)) for path in (found_in, truth_in))
+    (m, k), (true_m, true_k) = found.indices.shape, truth.indices.shape
+    if m != true_m or k > true_k:
+        raise ValueError(
+            f"{found_in}: holds {k} neighbours of {m:,} queries, expected those of {true_m:,} queries and at most "
+            f"{true_k} of each, as {truth_in} holds"
+        )
+    _check_order(truth_in, truth.distances, metric)
+    measured = quality.neighbors_recall(found, truth, metric=metric)
+    facts: dict[str, Any] = dataclasses.asdict(measured) | {"metric": metric}
+    by_distance = f"{measured.by_distance:.8g}, 95 % interval {measured.low:.8g} to {measured.high:.8g}"
+    strange = _disagreement(found, truth)
+    if strange:
+        facts |= {"by_distance": None, "low": None, "high": None}
+        by_distance = "not known"
+        click.echo(f"tonari: warning: {found_in} and {truth_in}: {strange}", err=True)
+    text = (
+        f"recall@{k} by index     {measured.by_index:.8g}\n"
+        f"recall@{k} by distance  {by_distance}\n"
+        f"{m:,} queries, k={k}, {metric}"
+    )
+    _common.emit(facts, text, as_json=as_json)
+
+
+def _signed(neighbors: Neighbors) -> Neighbors:
+    indices = neighbors.indices
+    return neighbors._replace(indices=indices.astype(np.int64) if indices.dtype.kind == "u" else indices)
+
+
+def _check_order(path: Path, distances: Any, metric: str) -> None:
+    first, last = distances[:, 0], distances[:, -1]
+    descending = get_metric(metric).descending
+    wrong = first < last if descending else first > last
+    if wrong.any():
+        row = int(wrong.argmax())
+        fix = "leave --metric inner_product out" if descending else "give --metric inner_product for similarities"
+        raise ValueError(
+            f"{path}: row {row} goes from {first[row]:.6g} to {last[row]:.6g}, expected distances that "
+            f"{'descend, as those of inner_product' if descending else 'ascend, nearest first'}; {fix}"
+        )
+
+
+def _disagreement(found: Neighbors, truth: Neighbors) -> str:
+    """What is odd, if most points that both list in the same place have other distances in one than in the other."""
+    same = (found.indices == truth.indices[:, : found.indices.shape[1]]) & (found.indices >= 0)
+    ours, theirs = found.distances[same], truth.distances[:, : found.indices.shape[1]][same]
+    differ = ~np.isclose(ours, theirs, rtol=_ALIKE)
+    if 2 * int(differ.sum()) <= len(differ):
+        return ""
+    place = int(differ.argmax())
+    return (
+        f"the distance to point {found.indices[same][place]} of row {np.nonzero(same)[0][place]} is "
+        f"{ours[place]:.6g} in one and {theirs[place]:.6g} in the other, and most differ so (another metric, or "
+        "squares); recall by distance is left out"
+    )
