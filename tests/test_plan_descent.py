@@ -63,7 +63,7 @@ def test_choices_on_cuda() -> None:
     assert [on_cuda(n=n).block for n in (1000, 10**6, 10**7)] == [8192, 12288, 65536]
     assert plan.copied_bytes == 10**6 * 128 * 4
     assert on_cuda(host_points=False).copied_bytes == 0
-    with pytest.raises(ValueError, match=r"runs on one device, got cuda:0, cuda:1: .* use device='cuda:0'"):
+    with pytest.raises(ValueError, match=r"runs on one device, got cuda:0, cuda:1: .* use device='cuda:0'$"):
         on_cuda(devices=("cuda:0", "cuda:1"))
     with pytest.raises(ValueError, match="threads=2: the search runs on cuda:0"):
         on_cuda(threads=2)

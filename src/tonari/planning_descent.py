@@ -265,7 +265,7 @@ def check_one_device(devices: tuple[str, ...]) -> None:
     if len(devices) > 1:
         raise ValueError(
             f"method='nn-descent' runs on one device, got {', '.join(devices)}: its rounds read lists of all points; "
-            f"use device={devices[0]!r}, or build parts and join them by tonari.merge"
+            f"use device={devices[0]!r}"
         )
 
 
@@ -327,5 +327,5 @@ def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None)
     if budget is not None and plan.total_bytes > budget:
         raise ValueError(
             f"a memory budget of {budget} bytes cannot hold a graph by NN-Descent: allow at least {plan.total_bytes}, "
-            "or use method='exact', a smaller list_size, or parts joined by tonari.merge"
+            "or use method='exact' or a smaller list_size"
         )
