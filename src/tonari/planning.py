@@ -201,6 +201,8 @@ def plan(
 
     Raises
     ------
+    TypeError
+        A number that is not whole, or a flag that is neither True nor False.
     ValueError
         For an impossible problem, override or budget, with the reason.
     ImportError
@@ -213,6 +215,8 @@ def plan(
     """
     check_method(method)
     name = get_metric(metric).name
+    n, m, d = (arrays.check_count(size, called) for called, size in (("n", n), ("m", m), ("d", d)))
+    self_join = arrays.check_flag(self_join, "self_join")
     devices = arrays.devices_for(device)
     if method == "nn-descent":
         from tonari.planning_descent import plan_descent
@@ -304,7 +308,7 @@ def plan_on_cpu(
     splits = overrides.get("point_splits", 1 if sampled else max(1, min(count // blocks, -(-n // chunk))))
     stride, rank = _sample(n, k) if splits == 1 else (0, 0)
     stride, rank = _checked_sample(overrides.get("sample_stride", stride), overrides.get("sample_rank", rank), splits)
-    resident = bool(overrides.get("resident", True))
+    resident = arrays.check_flag(overrides.get("resident", True), "resident")
     joins = self_join and resident and get_metric(metric).form == "gemm" and not stride
     joins = joins and (isa != "amx" or d >= _AMX_JOIN_FROM)
     active = _active_rows(n, k) if joins else 0
@@ -338,7 +342,7 @@ def plan_on_cpu(
         sample_rank=rank,
         active_rows=choice.active_rows,
         point_splits=splits,
-        adaptive=bool(overrides.get("adaptive", adaptive)),
+        adaptive=arrays.check_flag(overrides.get("adaptive", adaptive), "adaptive"),
         resident=choice.resident,
         packed_bytes=problem.packed_bytes(ladder[0]),
         working_bytes=problem.working_bytes(choice),
@@ -365,7 +369,7 @@ _INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, sta
 
 def check_method(method: str) -> None:
     """Refuse a method that this version does not have."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
 
 
@@ -440,7 +444,7 @@ def check_whole(name: str, value: Any, *, least: int) -> None:
 
 
 def _checked_ladder(ladder: Any) -> tuple[str, ...]:
-    rungs = () if isinstance(ladder, str) else tuple(ladder)
+    rungs = tuple(ladder) if isinstance(ladder, list | tuple) else ()
     if not rungs or list(rungs) != [p for p in ELEMENT_BYTES if p in rungs]:
         known = ", ".join(ELEMENT_BYTES)
         raise ValueError(f"ladder={ladder!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')")

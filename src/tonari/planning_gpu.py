@@ -285,7 +285,7 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
 
 
 def _check_ladder(ladder: Any, form: str) -> None:
-    rungs = () if isinstance(ladder, str) else tuple(ladder)
+    rungs = tuple(ladder) if isinstance(ladder, list | tuple) else ()
     rising = list(rungs) == [rung for rung in RUNGS[form] if rung in rungs]
     if len(rungs) < 2 or not rising or rungs[-1] != "values":
         raise ValueError(

@@ -7,7 +7,6 @@ cluster loses whole rows), so counting rows x k trials would claim too much. See
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import exact
-from tonari.arrays import as_rows, check_nonnegative, to_host
+from tonari.arrays import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric
+from tonari.progress import ProgressLike
 from tonari.reference import returned, values_at
 from tonari.results import Neighbors, first_repeated_row
 
@@ -64,7 +64,7 @@ def graph_recall(
     sample: int = 1000,
     seed: int = 0,
     threads: int | None = None,
-    progress: bool | Callable[[int, int], None] | None = None,
+    progress: ProgressLike = None,
 ) -> Recall:
     """Measure a graph against the exact neighbours of a random sample of its rows.
 
@@ -87,6 +87,8 @@ def graph_recall(
 
     Raises
     ------
+    TypeError
+        sample or seed is not a whole number.
     ValueError
         points does not have the graph's number of rows, sample is less than 1, the graph has no column but self, or
         a sampled row names a point twice.
@@ -102,6 +104,8 @@ def graph_recall(
     >>> graph_recall(nearest, points)  # point 2 is nearer to 1 than to 0
     Recall(by_index=0.75, by_distance=0.75, low=0.75, high=0.75, rows=4, k=1)
     """
+    sample, seed = check_count(sample, "sample"), check_count(seed, "seed", least=0)
+    progress = check_progress(progress)
     graph = graph.to_numpy()
     x = as_rows(to_host(points), "points")
     metric = get_metric(graph.metric)
@@ -109,8 +113,6 @@ def graph_recall(
         check_nonnegative(x, "points")
     if len(x) != graph.n:
         raise ValueError(f"the graph has {graph.n} rows, points has {len(x)}: they must be the same points")
-    if sample < 1:
-        raise ValueError(f"sample={sample}: at least one row is needed")
     first = int(graph.include_self)
     k = graph.k - first
     if k == 0:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -113,13 +112,22 @@ def merge_neighbors(
     Neighbors(distances=array([[1., 1.]]), indices=array([[ 1, 10]], dtype=int32))
     """
     descending = get_metric(metric).descending
-    shifts = [operator.index(offset) for offset in offsets]
+    if not isinstance(parts, Sequence):
+        raise TypeError(f"parts: expected a list of Neighbors, got {type(parts).__name__}")
+    if not isinstance(offsets, Iterable):
+        raise TypeError(f"offsets: expected a list of whole numbers, got {type(offsets).__name__}")
+    shifts = [arrays.check_count(offset, f"offsets[{i}]", least=0) for i, offset in enumerate(offsets)]
+    for i, part in enumerate(parts):
+        if not isinstance(part, Neighbors):
+            raise TypeError(f"part {i}: expected tonari.Neighbors(distances, indices), got {type(part).__name__}")
+        for array in part:
+            arrays.refuse_masked(array, f"part {i}")
     if parts and arrays.side_of(parts[0].distances, "part 0") == ("torch", None):  # tensors in host memory
         merged = merge_neighbors([Neighbors(*map(np.asarray, part)) for part in parts], shifts, k=k, metric=metric)
         return Neighbors(*(arrays.like("torch", array) for array in merged))
     _check_parts(parts, shifts)
     width = sum(part.indices.shape[1] for part in parts)
-    columns = max(part.indices.shape[1] for part in parts) if k is None else operator.index(k)
+    columns = max(part.indices.shape[1] for part in parts) if k is None else arrays.check_count(k, "k")
     if not 1 <= columns <= width:
         raise ValueError(f"k={columns}: the parts have {width} columns together, so k must be from 1 to {width}")
 
@@ -160,9 +168,7 @@ def _check_parts(parts: Sequence[Neighbors], shifts: Sequence[int]) -> None:
         raise ValueError(f"{len(parts)} parts need {len(parts)} offsets, got {len(shifts)}")
     first = parts[0]
     home = arrays.place_of(first.distances, "part 0")
-    for i, ((distances, indices), shift) in enumerate(zip(parts, shifts, strict=True)):
-        if shift < 0:
-            raise ValueError(f"offset {i} is {shift}: offsets must not be negative")
+    for i, (distances, indices) in enumerate(parts):
         dtypes = arrays.name_of_dtype(distances), arrays.name_of_dtype(indices)
         if dtypes[0] not in ("float32", "float64") or dtypes[1] not in ("int32", "int64"):
             raise TypeError(

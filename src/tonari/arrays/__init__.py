@@ -12,15 +12,17 @@ Every message names the argument, says what came and what was expected, and give
 """
 
 from tonari.arrays.arguments import (
+    check_count,
     check_flag,
     check_k,
     check_output_path,
+    check_progress,
     check_threads,
     parse_memory,
 )
 from tonari.arrays.device_rows import Side, as_device_rows, as_tensor, hand_back, side_of, to_host
 from tonari.arrays.devices import devices_for, parse_device
-from tonari.arrays.kinds import kind_of, like, name_of_dtype, place_of
+from tonari.arrays.kinds import kind_of, like, name_of_dtype, place_of, refuse_masked
 from tonari.arrays.rows import ACCEPTED, as_rows, same_width
 from tonari.arrays.selected import SELECTED, as_lengths, as_values
 from tonari.arrays.values import LARGEST_FLOAT64, check_flags, check_nonnegative, check_values
@@ -35,11 +37,13 @@ __all__ = [
     "as_rows",
     "as_tensor",
     "as_values",
+    "check_count",
     "check_flag",
     "check_flags",
     "check_k",
     "check_nonnegative",
     "check_output_path",
+    "check_progress",
     "check_threads",
     "check_values",
     "devices_for",
@@ -50,6 +54,7 @@ __all__ = [
     "parse_device",
     "parse_memory",
     "place_of",
+    "refuse_masked",
     "same_width",
     "side_of",
     "to_host",

@@ -95,14 +95,26 @@ def place_of(x: Any, name: str) -> str | None:
 
 def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
     """Read what NumPy can read; `shape` says what was expected."""
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        raise ValueError(f"{name}: has masked values; fill them first, with .filled(...)")
+    refuse_masked(x, name)
     if hasattr(x, "tocsr"):
         raise TypeError(f"{name}: sparse input is not read; use .toarray() if it fits in memory")
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of unequal length
         raise ValueError(f"{name}: cannot be read as an array of shape {shape}: {error}") from None
+
+
+def refuse_masked(x: Any, name: str) -> None:
+    """Refuse an array some values of which are masked: nothing here would look at the mask.
+
+    >>> import numpy as np
+    >>> from tonari.arrays import refuse_masked
+    >>> refuse_masked(np.ma.masked_array([1.0, 2.0], mask=[False, True]), "points")
+    Traceback (most recent call last):
+    ValueError: points: has masked values; fill them first, with .filled(...)
+    """
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ValueError(f"{name}: has masked values; fill them first, with .filled(...)")
 
 
 def name_of_dtype(x: Any) -> str:

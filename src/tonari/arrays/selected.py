@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.arrays.kinds import Kind, dtype_name, from_host, kind_of, rank_fix
+from tonari.arrays.kinds import Kind, dtype_name, from_host, kind_of, rank_fix, refuse_masked
 
 # NumPy has no bfloat16; torch has.
 SELECTED = ("float32", "float16", "bfloat16", "float64", "int32", "uint8")
@@ -91,6 +91,7 @@ def as_lengths(lengths: Any, shape: tuple[int, int], name: str) -> npt.NDArray[n
     if lengths is None:
         return None
     rows, n = shape
+    refuse_masked(lengths, name)
     array = np.asarray(lengths.detach().cpu() if kind_of(lengths) == "torch" else lengths)
     if array.shape != (rows,):
         raise ValueError(f"{name}: expected shape ({rows},), one number for each row, got {array.shape}")

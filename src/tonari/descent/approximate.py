@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,9 +46,11 @@ def kind_of_start(start: Any) -> str:
     """What a plan calls it."""
     if isinstance(start, KNNGraph):
         return "graph"
-    if start not in (None, "clusters", "random"):
-        raise ValueError(f'start={start!r}: expected "clusters", "random" or a KNNGraph of the same points')
-    return start or "clusters"
+    if start is None:
+        return "clusters"
+    if not isinstance(start, str) or start not in ("clusters", "random"):
+        raise ValueError(f'start={reprlib.repr(start)}: expected "clusters", "random" or a KNNGraph of the same points')
+    return start
 
 
 def choose_or_plan(

@@ -108,6 +108,7 @@ def search_to_file(
     out = arrays.check_output_path(out, SUFFIXES)
     check_unfinished(out)
     arrays.check_flag(resume, "resume")
+    progress = arrays.check_progress(progress)
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
