@@ -11,9 +11,15 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
+from select_checks import HAS_TORCH, needs_torch
 
+import tonari
+from tonari import graph as graphs
 from tonari.graph import KNNGraph
 from tonari.reference import brute, pairwise
+
+if HAS_TORCH:
+    import torch
 
 N, K = 30, 5
 
@@ -80,6 +86,157 @@ def test_refuses_self_where_it_must_not_be() -> None:
         KNNGraph(twice, with_self.distances, "euclidean", "brute", include_self=True)
     with pytest.raises(ValueError, match="unknown metric 'euclid'"):
         KNNGraph(without.indices, without.distances, "euclid", "brute")
+
+
+# What is wrong with the lists of points 4 and later of a graph, and what is said of it.
+def _spoilt(change: Any, metric: str = "euclidean", include_self: bool = False) -> tuple[Any, Any]:
+    graph = _graph(metric=metric, include_self=include_self)
+    change(graph.indices, graph.distances)
+    return graph.indices, graph.distances
+
+
+def _repeated(i: Any, d: Any) -> None:
+    i[4, 3] = i[4, 1]
+    i[9, 3] = i[9, 1]
+
+
+def _nan(i: Any, d: Any) -> None:
+    d[4, 2] = np.nan
+
+
+def _nan_for_self(i: Any, d: Any) -> None:
+    d[4, 0] = np.nan
+
+
+def _nan_missing(i: Any, d: Any) -> None:
+    i[4, 4], d[4, 4] = -1, np.nan
+
+
+def _swapped(i: Any, d: Any) -> None:
+    d[4, [1, 2]] = d[4, [2, 1]]
+    i[4, [1, 2]] = i[4, [2, 1]]
+
+
+def _reversed(i: Any, d: Any) -> None:
+    i[4:, 1:], d[4:, 1:] = i[4:, :0:-1].copy(), d[4:, :0:-1].copy()
+
+
+def _missing_first(i: Any, d: Any) -> None:
+    i[4, 1], d[4, 1:] = -1, np.inf
+
+
+def _missing_but_near(i: Any, d: Any) -> None:
+    i[4, 4] = -1
+
+
+SPOILT = {
+    "an id twice": (_repeated, "euclidean", "row 4 names a point twice"),
+    "NaN": (_nan, "euclidean", "row 4 has a distance that is NaN"),
+    "NaN for a missing neighbour": (_nan_missing, "euclidean", "row 4 has a distance that is NaN"),
+    "two swapped": (_swapped, "euclidean", "row 4 is not in order: distances must ascend"),
+    "descending": (_reversed, "l1", "row 4 is not in order: distances must ascend"),
+    "ascending similarities": (_reversed, "inner_product", "row 4 is not in order: similarities must descend"),
+    "missing before there": (_missing_first, "euclidean", r"row 4 has a neighbour behind a missing one \(-1\)"),
+    "missing but near": (_missing_but_near, "euclidean", r"row 4 has a distance where its neighbour is missing \(-1\)"),
+}
+
+
+@pytest.mark.parametrize("kind", ["numpy", pytest.param("torch", marks=needs_torch)])
+@pytest.mark.parametrize("include_self", [False, True])
+@pytest.mark.parametrize("what", SPOILT)
+def test_rows_that_are_no_lists_are_refused(what: str, include_self: bool, kind: str) -> None:
+    change, metric, message = SPOILT[what]
+    lists = _spoilt(change, metric, include_self)
+    lists = tuple(map(torch.from_numpy, lists)) if kind == "torch" else lists
+    with pytest.raises(ValueError, match=message):
+        KNNGraph(*lists, metric, "exact", include_self)
+
+
+@pytest.mark.parametrize("what", SPOILT)
+@pytest.mark.parametrize("at_once", [1, 12, 20])
+def test_rows_are_looked_at_part_by_part(what: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "_CHECKED_AT_ONCE", at_once)
+    change, metric, message = SPOILT[what]
+    with pytest.raises(ValueError, match=message):
+        KNNGraph(*_spoilt(change, metric), metric, "exact")
+    assert _graph().n == N
+
+
+def test_a_distance_to_self_that_is_nan_is_refused() -> None:
+    with pytest.raises(ValueError, match="row 4 has a distance that is NaN"):
+        KNNGraph(*_spoilt(_nan_for_self, include_self=True), "euclidean", "exact", True)
+
+
+def test_lists_that_may_be_are_taken() -> None:
+    """Missing at the end, ties, float32 overflow, and self that is less similar than another."""
+    far = np.array([[1.0, np.inf], [1.0, np.inf], [np.inf, np.inf]], np.float32)
+    graph = KNNGraph(np.array([[1, 2], [0, 2], [0, 1]], np.int32), far, "sqeuclidean", "exact")
+    assert graph.n == 3
+    nowhere = np.array([[5.0, -np.inf], [5.0, 2.0], [-np.inf, -np.inf]])
+    assert KNNGraph(np.array([[1, -1], [0, 2], [-1, -1]]), nowhere, "inner_product", "exact").k == 2
+    points = np.array([[1.0, 0.0], [9.0, 0.0], [0.0, 1.0]], np.float32)
+    made = tonari.knn_graph(points, 3, metric="inner_product", include_self=True)
+    assert made.distances[0].tolist() == [1.0, 9.0, 0.0]
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_load_names_the_row(what: str, tmp_path: Path) -> None:
+    change, metric, message = SPOILT[what]
+    indices, distances = _spoilt(change, metric)
+    _resave(tmp_path / "spoilt.npz", metric, indices=indices, distances=distances)
+    with pytest.raises(ValueError, match=rf"spoilt\.npz: .*{message}"):
+        KNNGraph.load(tmp_path / "spoilt.npz")
+
+
+# ---------------------------------------------------------------- tensors in host memory
+
+
+@needs_torch
+@pytest.mark.parametrize("include_self", [False, True])
+@pytest.mark.parametrize(
+    "how", [{"method": "exact"}, {"method": "kdtree"}, {"method": "nn-descent"}, {"metric": "inner_product"}]
+)
+def test_a_graph_of_tensors_in_host_memory_has_tensors(how: dict[str, Any], include_self: bool, tmp_path: Path) -> None:
+    points = checks.gaussian(200, 3)
+    expected = tonari.knn_graph(points, 4, include_self=include_self, **how)
+    graph = tonari.knn_graph(torch.from_numpy(points), 4, include_self=include_self, **how)
+    for ours, theirs in zip((graph.indices, graph.distances), (expected.indices, expected.distances), strict=True):
+        assert type(theirs) is np.ndarray
+        assert isinstance(ours, torch.Tensor)
+        assert ours.numpy().dtype == theirs.dtype
+        assert ours.numpy().tobytes() == theirs.tobytes()
+    assert repr(graph) == repr(expected)
+    assert graph.recall(torch.from_numpy(points), sample=50) == expected.recall(points, sample=50)
+    assert (graph.to_csr() != expected.to_csr()).nnz == 0
+    graph.save(tmp_path / "ours.npz")
+    KNNGraph.load(tmp_path / "ours.npz").save(tmp_path / "again.npz")
+    assert (tmp_path / "ours.npz").read_bytes() == (tmp_path / "again.npz").read_bytes()
+    as_numpy = graph.to_numpy()
+    assert type(as_numpy.indices) is type(as_numpy.distances) is np.ndarray
+    assert np.shares_memory(as_numpy.distances, graph.distances.numpy())
+
+
+@needs_torch
+def test_a_graph_of_self_alone_has_tensors() -> None:
+    assert isinstance(tonari.knn_graph(torch.zeros(5, 2), 1, include_self=True).indices, torch.Tensor)
+
+
+@needs_torch
+def test_a_graph_to_start_with_may_have_tensors() -> None:
+    points = checks.gaussian(200, 3)
+    begun = [tonari.knn_graph(x, 4, include_self=True) for x in (points, torch.from_numpy(points))]
+    made = [tonari.knn_graph(points, 4, method="nn-descent", start=start) for start in begun]
+    assert made[0].indices.tobytes() == made[1].indices.tobytes()
+
+
+@needs_torch
+def test_arrays_of_two_kinds_are_refused() -> None:
+    graph = _graph()
+    with pytest.raises(TypeError, match="indices are of torch and distances of numpy: both must be"):
+        KNNGraph(torch.from_numpy(graph.indices), graph.distances, "euclidean", "brute")
+
+
+# ---------------------------------------------------------------- export
 
 
 def test_csr_keeps_the_order_and_every_entry() -> None:
@@ -160,6 +317,94 @@ def test_csr_refuses_another_order_and_names_the_extra(monkeypatch: pytest.Monke
         _graph().to_csr()
 
 
+@pytest.mark.parametrize("symmetric", [None, "union", "mutual"])
+@pytest.mark.parametrize("order", ["distance", "index"])
+@pytest.mark.parametrize("include_self", [False, True])
+@pytest.mark.parametrize("dtype", [None, "float32", np.float64])
+def test_csr_of_a_dtype_has_the_same_entries_in_the_same_order(
+    dtype: Any, include_self: bool, order: Any, symmetric: Any
+) -> None:
+    for points in (checks.gaussian(40, 3), checks.offset_float64(40, 3)):
+        graph = tonari.knn_graph(points, 4)
+        given: dict[str, Any] = {"order": order, "include_self": include_self, "symmetric": symmetric}
+        plain, made = graph.to_csr(**given), graph.to_csr(dtype=dtype, **given)
+        assert made.data.dtype == np.dtype(dtype or graph.distances.dtype)
+        assert made.data.tobytes() == plain.data.astype(made.data.dtype).tobytes()
+        assert made.indices.tolist() == plain.indices.tolist()
+        assert made.indptr.tolist() == plain.indptr.tolist()
+
+
+def _both_ways(graph: KNNGraph, how: str, include_self: bool) -> dict[tuple[int, int], float]:
+    """What a symmetric matrix is to hold, entry by entry."""
+    nearer = max if graph.metric == "inner_product" else min
+    first = int(graph.include_self)
+    listed = {
+        (i, int(j)): float(value)
+        for i in range(graph.n)
+        for j, value in zip(graph.indices[i, first:], graph.distances[i, first:], strict=True)
+        if j >= 0
+    }
+    both = {}
+    for (i, j), value in listed.items():
+        other = listed.get((j, i))
+        if how == "union" or other is not None:
+            both[i, j] = both[j, i] = value if other is None else nearer(value, other)
+    if include_self:
+        both |= {(i, i): float(graph.distances[i, 0]) if first else 0.0 for i in range(graph.n)}
+    return both
+
+
+def _odd(graph: KNNGraph) -> KNNGraph:
+    """As if from elsewhere: its distances differ by direction."""
+    graph.distances[:] *= 1 + np.arange(N)[:, None] / 100
+    return graph
+
+
+SYMMETRIC: dict[str, Any] = {
+    "plain": lambda: (_graph(), False),
+    "with self": lambda: (_graph(include_self=True), True),
+    "self added": lambda: (_graph(), True),
+    "self taken away": lambda: (_graph(include_self=True), False),
+    "similarities": lambda: (_graph(metric="inner_product", include_self=True), True),
+    "all equal": lambda: (_graph(checks.all_equal(N, 2)), True),
+    "duplicates": lambda: (_graph(checks.duplicates(N, 2)), False),
+    "missing": lambda: (_with_missing(), False),
+    "differing distances": lambda: (_odd(_with_missing()), False),
+    "differing similarities": lambda: (_odd(_graph(metric="inner_product")), False),
+}
+
+
+@pytest.mark.parametrize("order", ["distance", "index"])
+@pytest.mark.parametrize("how", ["union", "mutual"])
+@pytest.mark.parametrize("what", SYMMETRIC)
+def test_csr_both_ways(what: str, how: Any, order: Any) -> None:
+    graph, include_self = SYMMETRIC[what]()
+    matrix = graph.to_csr(symmetric=how, order=order, include_self=include_self)
+    wanted = _both_ways(graph, how, include_self)
+    rows = np.repeat(np.arange(N), np.diff(matrix.indptr))
+    entries = list(zip(rows.tolist(), matrix.indices.tolist(), strict=True))
+    assert len(entries) == len(set(entries)) == len(wanted)  # those of 0 as well
+    assert dict(zip(entries, matrix.data.tolist(), strict=True)) == wanted
+    sign = -1 if graph.metric == "inner_product" else 1
+    keys: dict[str, Any] = {
+        "index": lambda entry: entry,
+        "distance": lambda entry: (entry[0], entry[0] != entry[1], sign * wanted[entry], entry[1]),
+    }
+    assert entries == sorted(entries, key=keys[order])
+    assert type(matrix).__name__ == "csr_matrix"
+    assert matrix.indices.dtype == matrix.indptr.dtype == np.int32
+    assert matrix.data.dtype == np.float32
+
+
+def test_csr_refuses_another_dtype_or_symmetry() -> None:
+    with pytest.raises(TypeError, match="dtype=float16: expected float32 or float64"):
+        _graph().to_csr(dtype="float16")
+    with pytest.raises(TypeError, match="dtype='flot': expected float32 or float64"):
+        _graph().to_csr(dtype="flot")
+    with pytest.raises(ValueError, match='symmetric=\'max\': expected "union", "mutual" or None'):
+        _graph().to_csr(symmetric="max")  # type: ignore[arg-type]
+
+
 def test_scikit_learn_takes_the_graph() -> None:
     neighbors = pytest.importorskip("sklearn.neighbors")
     points = checks.gaussian(60, 4)
@@ -204,8 +449,8 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     assert os.listdir(tmp_path) == ["graph.npz"]
 
 
-def _resave(path: Path, **changes: Any) -> None:
-    _graph().save(path)
+def _resave(path: Path, metric: str = "euclidean", **changes: Any) -> None:
+    _graph(metric=metric).save(path)
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
     arrays |= changes

@@ -110,6 +110,8 @@ def search(
     """
     check_search_method(method)
     metric = _check_method(method, metric)
+    progress = arrays.check_progress(progress)
+    _check_plan(plan, graph=False)
     plain = threads is None and memory is None and plan is None and method != "kdtree"
     call = graphs.call_of(queries, points, k, metric, device) if plain else None
     again = graphs.replayed(call, (queries, points), progress)
@@ -156,6 +158,7 @@ class Index:
     ) -> None:
         check_search_method(method)
         _check_method(method, metric)
+        progress = arrays.check_progress(progress)
         self._engine = engine_for(device, points=points)
         self.metric = get_metric(metric).name
         self._threads = arrays.check_threads(threads)
@@ -163,7 +166,10 @@ class Index:
         self._points = self._engine.rows(points, "points", self.metric)
         self.n, self.d = self._points.shape
         self._asked = method
-        first = self._first_choice(progress)
+        self._begin(self._first_choice(progress), progress)
+
+    def _begin(self, first: Choice, progress: ProgressLike) -> None:
+        """Prepare the points as was chosen, unless they are."""
         if first.prepared is None:
             first = first._replace(prepared=self._engine.prepare(self._points, first.plan, progress))
         self.method: str = first.plan.method
@@ -175,6 +181,7 @@ class Index:
 
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
+        progress = arrays.check_progress(progress)
         plain = threads is None and self._memory is None and self.method == "exact"
         call = graphs.call_on(self, queries, k) if plain else None
         again = graphs.replayed(call, (queries,), progress)
@@ -240,6 +247,7 @@ class Index:
         >>> [found.indices.tolist() for found in index.search_chunks(chunks, k=1)]
         [[[2], [2]], [[2]]]
         """
+        progress = arrays.check_progress(progress)
         return search_chunks(self, queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def _first_choice(self, progress: ProgressLike) -> Choice:
@@ -339,7 +347,8 @@ def knn_graph(
     Returns
     -------
     KNNGraph
-        Of an approximate graph `report` has the recall that was measured.
+        Its arrays are of the kind and in the place of the points, as those of :func:`search` are of the queries. Of an
+        approximate graph `report` has the recall that was measured.
 
     Warns
     -----
@@ -355,6 +364,8 @@ def knn_graph(
     """
     started = time.perf_counter()
     name = _check_method(method, metric)
+    include_self, progress = arrays.check_flag(include_self, "include_self"), arrays.check_progress(progress)
+    _check_plan(plan, graph=True)
     approximate = may_miss(method, recall, seed, start, plan)
     engine = engine_for(device, points=points)
     rows = engine.rows(points, "points", name)
@@ -375,8 +386,7 @@ def knn_graph(
         found, made_by, drawn, report = _graph(engine, rows, chosen, start, progress, call)
     if include_self:
         found = engine.with_self(found, rows, name)
-    if arrays.place_of(points, "points") is not None:
-        found = _on_side_of(points, found)
+    found = _on_side_of(points, found)
     if report is not None:
         report = report.taken(started)
     return KNNGraph(found.indices, found.distances, name, made_by, include_self, seed=drawn, report=report)
@@ -411,6 +421,23 @@ def _check_method(method: str, metric: Any) -> str:
     if method == "kdtree":
         check_tree_metric(name)
     return name
+
+
+def _check_plan(plan: Any, *, graph: bool) -> None:
+    """Refuse what is no plan, and for a search a plan that builds graphs."""
+    if plan is None or isinstance(plan, Plan | TreePlan):
+        return
+    if isinstance(plan, DescentPlan):
+        if graph:
+            return
+        raise ValueError(
+            "plan: its method is 'nn-descent', which builds graphs; use tonari.knn_graph, or make it with "
+            "tonari.plan(..., method='exact') or 'kdtree'"
+        )
+    from tonari.planning_gpu import GpuPlan
+
+    if not isinstance(plan, GpuPlan):
+        raise TypeError(f"plan: expected what tonari.plan(...) returns, got {type(plan).__name__}")
 
 
 def _chosen(

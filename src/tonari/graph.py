@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 from collections.abc import Sequence
@@ -21,21 +22,23 @@ from tonari.io.npz import Archive
 from tonari.metrics import get_metric
 from tonari.progress import ProgressLike
 from tonari.quality import Recall, graph_recall
+from tonari.results import first_repeated_row
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 _FORMAT = "tonari.KNNGraph"
 _VERSION = 1
+_CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KNNGraph:
     """The k nearest neighbours of each of n points among the others.
 
-    Arrays are NumPy's, or lie on CUDA: torch tensors, CuPy or JAX arrays, as :func:`tonari.knn_graph` makes of points
-    there. Of those only shapes and dtypes are checked, since to know their values would be to wait for the device;
-    :meth:`to_numpy` checks the rest.
+    Arrays are of the kind that :func:`tonari.knn_graph` was given: NumPy arrays or torch tensors in host memory, or
+    torch tensors, CuPy or JAX arrays on CUDA. On CUDA only shapes and dtypes are checked, since to know their values
+    would be to wait for the device; :meth:`to_numpy` checks the rest.
 
     Attributes
     ----------
@@ -58,10 +61,11 @@ class KNNGraph:
     Raises
     ------
     TypeError
-        The arrays have other dtypes.
+        The arrays have other dtypes or are of two kinds, or another argument has another type.
     ValueError
-        Shapes differ, an index is out of range, self is where it must not be or not where it must, or the metric is
-        unknown.
+        Shapes differ, an array has masked values, the metric is unknown, or a row is no list of neighbours: an index is
+        out of range or named twice, self is where it must not be or not where it must, a distance is NaN or nearer
+        than the one before it, or a missing neighbour is not at the end or has a distance. The message names the row.
 
     Examples
     --------
@@ -80,7 +84,16 @@ class KNNGraph:
     report: DescentReport | None = None
 
     def __post_init__(self) -> None:
-        get_metric(self.metric)
+        descending = get_metric(self.metric).descending
+        if not isinstance(self.method, str):
+            raise TypeError(f"method={self.method!r}: expected a name, got {type(self.method).__name__}")
+        if self.report is not None and not isinstance(self.report, DescentReport):
+            raise TypeError(f"report: expected a DescentReport or None, got {type(self.report).__name__}")
+        arrays.check_flag(self.include_self, "include_self")
+        if self.seed is not None:
+            arrays.check_count(self.seed, "seed", least=0)
+        for name in ("indices", "distances"):
+            object.__setattr__(self, name, _plain(getattr(self, name), name))
         indices, distances = self.indices, self.distances
         dtypes = arrays.name_of_dtype(indices), arrays.name_of_dtype(distances)
         if dtypes[0] not in ("int32", "int64") or dtypes[1] not in ("float32", "float64"):
@@ -98,18 +111,17 @@ class KNNGraph:
             raise ValueError(f"indices are in {here} and distances in {there}: they must lie together")
         if places[0] is not None:
             return
-        if not isinstance(indices, np.ndarray) or not isinstance(distances, np.ndarray):
-            raise TypeError("indices and distances in host memory must be NumPy arrays; use .numpy()")
-        outside = ((indices < -1) | (indices >= self.n)).any(axis=1)
-        if outside.any():
-            raise ValueError(f"row {outside.argmax()} has an index that is not within -1 and {self.n - 1}")
-        is_self = indices == np.arange(self.n)[:, None]
-        if self.include_self:
-            if not is_self[:, 0].all():
-                raise ValueError(f"row {is_self[:, 0].argmin()} does not have its own point in column 0")
-            is_self = is_self[:, 1:]
-        if is_self.any():
-            raise ValueError(f"row {is_self.any(axis=1).argmax()} has its own point among its neighbours")
+        kinds = arrays.kind_of(indices), arrays.kind_of(distances)
+        if kinds[0] != kinds[1]:
+            raise TypeError(f"indices are of {kinds[0]} and distances of {kinds[1]}: both must be of the same library")
+        check_lists(
+            _in_numpy(indices),
+            _in_numpy(distances),
+            np.arange(self.n),
+            n=self.n,
+            include_self=self.include_self,
+            descending=descending,
+        )
 
     @property
     def n(self) -> int:
@@ -127,7 +139,10 @@ class KNNGraph:
         return f"KNNGraph(n={self.n}, k={self.k}, metric={self.metric!r}, method={self.method!r}{also})"
 
     def to_numpy(self) -> KNNGraph:
-        """The graph in NumPy arrays, copied from the device if it lies there; a graph that has them is its own.
+        """The graph in NumPy arrays.
+
+        They are copied from the device if the graph lies there, and share memory with tensors in host memory. A graph
+        of NumPy arrays is its own.
 
         >>> import numpy as np
         >>> from tonari.graph import KNNGraph
@@ -135,9 +150,9 @@ class KNNGraph:
         >>> graph.to_numpy() is graph
         True
         """
-        if arrays.place_of(self.indices, "indices") is None:
+        if isinstance(self.indices, np.ndarray):
             return self
-        indices, distances = (arrays.to_host(part).numpy() for part in (self.indices, self.distances))
+        indices, distances = (_in_numpy(arrays.to_host(part)) for part in (self.indices, self.distances))
         return dataclasses.replace(self, indices=indices, distances=distances)
 
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
@@ -187,7 +202,12 @@ class KNNGraph:
         return add(self, points, new_points, recall=recall, seed=seed, **given)
 
     def to_csr(
-        self, *, order: Literal["distance", "index"] = "distance", include_self: bool | None = None
+        self,
+        *,
+        order: Literal["distance", "index"] = "distance",
+        include_self: bool | None = None,
+        symmetric: Literal["union", "mutual"] | None = None,
+        dtype: npt.DTypeLike | None = None,
     ) -> scipy.sparse.csr_matrix:
         """Export the graph as a SciPy matrix whose entry (i, j) is the distance from i to its neighbour j.
 
@@ -197,11 +217,18 @@ class KNNGraph:
         Parameters
         ----------
         order : "distance" or "index"
-            Order within each row: as here, nearest first (scikit-learn, scanpy, UMAP), or by column number
-            (readers that want canonical CSR).
+            Order within each row, of symmetric matrices too: nearest first, with the point itself in front and ties by
+            column number (scikit-learn, scanpy, UMAP), or by column number (readers that want canonical CSR).
         include_self : bool, optional
             True: every row has its own point, first where the order is by distance; where it is added its distance is
             0, and the row has k + 1 entries. False: it has not. None: as the graph has it.
+        symmetric : "union" or "mutual", optional
+            "union": (i, j) and (j, i) are stored where i or j has the other among its neighbours (the symmetric k-NN
+            graph), so that rows have k entries or more. "mutual": where both have (the mutual k-NN graph), so that rows
+            have at most k entries, and perhaps none. Where both directions have a distance, and in a graph from
+            elsewhere the two differ, the nearer one is stored for both. None: neighbours of i alone are in row i.
+        dtype : float32 or float64, optional
+            Of the distances in the matrix. Default: as the graph has them.
 
         Returns
         -------
@@ -211,16 +238,29 @@ class KNNGraph:
         ------
         ImportError
             SciPy is not installed.
+        TypeError
+            include_self is neither True nor False nor None, or dtype is another one.
         ValueError
-            Another order; or self is to be added to a graph of similarities, which does not know them.
+            Another order or kind of symmetry; or self is to be added to a graph of similarities, which does not know
+            them.
+
+        Notes
+        -----
+        From SciPy 1.17 on ``.astype`` returns a matrix whose rows are sorted by column number; ``.sqrt()``,
+        ``.power(2)``, ``abs`` and negation sort the rows of the matrix itself as well; ``.copy()`` and ``* 1.0`` keep
+        the order. A reader that takes the first entries of a row for the nearest ones, as scanpy does, is then silently
+        wrong. So ask for the `dtype` here, and change values in place: ``np.sqrt(matrix.data, out=matrix.data)``.
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from tonari.graph import KNNGraph
-        >>> graph = KNNGraph(np.array([[1], [0]], np.int32), np.array([[2.5], [2.5]], np.float32), "l1", "brute")
-        >>> graph.to_csr(include_self=True).indices  # point 0: itself, 1; point 1: itself, 0
-        array([0, 1, 1, 0], dtype=int32)
+        >>> import numpy as np, tonari
+        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=1)
+        >>> graph.to_csr(include_self=True).indices  # point 0: itself, 1; point 1: itself, 0; point 2: itself, 1
+        array([0, 1, 1, 0, 2, 1], dtype=int32)
+        >>> graph.to_csr(symmetric="union").toarray().tolist()
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]]
+        >>> graph.to_csr(symmetric="mutual", dtype="float64").toarray().tolist()
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
         """
         try:
             from scipy.sparse import csr_matrix
@@ -228,15 +268,23 @@ class KNNGraph:
             raise ImportError("to_csr needs SciPy: pip install 'tonari[sparse]'") from error
         if order not in ("distance", "index"):
             raise ValueError(f'order={order!r}: expected "distance" or "index"')
-        graph = self.to_numpy()
-        indices, distances = graph._with_self(self.include_self if include_self is None else include_self)
+        if symmetric not in (None, "union", "mutual"):
+            raise ValueError(f'symmetric={symmetric!r}: expected "union", "mutual" or None')
+        with_self = self.include_self if include_self is None else arrays.check_flag(include_self, "include_self")
+        value = None if dtype is None else _value_dtype(dtype)
+        indices, distances = self.to_numpy()._with_self(with_self)
         present = indices >= 0
         # Entries can be more than 2**31 though points are fewer; SciPy narrows what fits in 32 bits.
         ends = np.cumsum(present.sum(axis=1, dtype=np.int64))
-        matrix = csr_matrix((distances[present], indices[present], np.concatenate([[0], ends])), shape=(self.n, self.n))
-        if order == "index":
+        entries = distances[present].astype(value or distances.dtype, copy=False), indices[present]
+        matrix = csr_matrix((*entries, np.concatenate([[0], ends])), shape=(self.n, self.n))
+        if order == "index" or symmetric is not None:
             matrix.sort_indices()
-        return matrix
+        if symmetric is None:
+            return matrix
+        descending = get_metric(self.metric).descending
+        both = _both_ways(matrix, mutual=symmetric == "mutual", descending=descending)
+        return both if order == "index" else _nearest_first(both, descending=descending)
 
     def _with_self(self, wanted: bool) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         if wanted == self.include_self:
@@ -322,3 +370,133 @@ class KNNGraph:
             expected = "what KNNGraph.save writes"
             message = f"{not_whole}found {archive.size} bytes, expected {expected}: {reason(error)}"
             raise FileFormatError(message, path, archive.size, expected) from error
+
+
+def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """float32 or float64."""
+    try:
+        value = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype={dtype!r}: expected float32 or float64") from error
+    if value not in (np.float32, np.float64):
+        raise TypeError(f"dtype={value}: expected float32 or float64")
+    return value
+
+
+def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: bool) -> scipy.sparse.csr_matrix:
+    """The entries of a matrix and of its transpose, or those that both have; rows sorted by column number, as they are.
+
+    SciPy's own maximum and minimum would drop entries of 0.
+    """
+    n = matrix.shape[0]
+    ways = matrix, matrix.T.tocsr()
+    keys = np.concatenate([np.repeat(np.arange(n) * n, np.diff(way.indptr)) + way.indices for way in ways])
+    order = np.argsort(keys, kind="stable")  # of two runs in order, which it merges
+    keys, values = keys[order], np.concatenate([way.data for way in ways])[order]
+    first = np.append(True, keys[1:] != keys[:-1])
+    twice = np.flatnonzero(~first)
+    nearer = np.maximum if descending else np.minimum
+    values[twice - 1] = nearer(values[twice - 1], values[twice])
+    kept = twice - 1 if mutual else np.flatnonzero(first)
+    rows, columns = np.divmod(keys[kept], n)
+    return type(matrix)((values[kept], columns, np.searchsorted(rows, np.arange(n + 1))), shape=(n, n))
+
+
+def _nearest_first(matrix: scipy.sparse.csr_matrix, *, descending: bool) -> scipy.sparse.csr_matrix:
+    """The same entries, in each row the point itself, then by (distance, column number); they come by column number."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    keys = np.empty(len(rows), np.complex128)  # NumPy orders them by real, then by imaginary part
+    keys.real = 2 * rows + (matrix.indices != rows)
+    keys.imag = -matrix.data if descending else matrix.data
+    order = np.argsort(keys, kind="stable")  # ten times as fast as lexsort, since rows are in order already
+    return type(matrix)((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)
+
+
+def check_lists(
+    indices: npt.NDArray[Any],
+    distances: npt.NDArray[Any],
+    own: npt.NDArray[Any],
+    *,
+    n: int,
+    include_self: bool,
+    descending: bool,
+) -> None:
+    """Refuse rows of a graph that are no lists of neighbours; the message names the first of a kind.
+
+    Parameters
+    ----------
+    indices, distances : arrays of shape (rows, k)
+    own : integers of shape (rows,)
+        The point that each row is of.
+    n : int
+        How many points there are.
+    include_self : bool
+        Whether column 0 is the point itself. Its distance is in no order with the others: a point may be less similar
+        to itself than to another.
+    descending : bool
+        Whether larger is nearer.
+
+    Raises
+    ------
+    ValueError
+        As :class:`KNNGraph` tells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.graph import check_lists
+    >>> twice = np.array([[1, 2], [2, 2], [0, 1]]), np.array([[1.0, 2.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> check_lists(*twice, np.arange(3), n=3, include_self=False, descending=False)
+    Traceback (most recent call last):
+    ValueError: row 1 names a point twice
+    """
+    step = max(1, _CHECKED_AT_ONCE // indices.shape[1])
+    for begin in range(0, len(indices), step):
+        here = slice(begin, begin + step)
+        ids, values, points = indices[here], distances[here], own[here]
+        refuse = functools.partial(_refuse_rows, points)
+        refuse((ids < -1) | (ids >= n), f"has an index that is not within -1 and {n - 1}")
+        if include_self:
+            refuse(ids[:, 0] != points, "does not have its own point in column 0")
+        refuse(np.isnan(values), "has a distance that is NaN")
+        ids, values = ids[:, int(include_self) :], values[:, int(include_self) :]
+        refuse(ids == points[:, None], "has its own point among its neighbours")
+        missing = ids < 0
+        refuse(missing[:, :-1] & ~missing[:, 1:], "has a neighbour behind a missing one (-1): those come last")
+        nowhere = -np.inf if descending else np.inf
+        refuse(missing & (values != nowhere), f"has a distance where its neighbour is missing (-1): that is {nowhere}")
+        left, right = (values[:, 1:], values[:, :-1]) if descending else (values[:, :-1], values[:, 1:])
+        refuse(
+            left > right, f"is not in order: {'similarities must descend' if descending else 'distances must ascend'}"
+        )
+        repeated = first_repeated_row(ids)
+        if repeated >= 0:
+            raise ValueError(f"row {points[repeated]} names a point twice")
+
+
+def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:
+    """Refuse the first row of which something is bad, if there is one."""
+    rows = bad.any(axis=1) if bad.ndim == 2 else bad
+    if rows.any():
+        raise ValueError(f"row {points[rows.argmax()]} {what}")
+
+
+def _plain(part: Any, name: str) -> Any:
+    """An array that a graph can have: NumPy's own, a tensor, or one on CUDA."""
+    if not hasattr(part, "shape") or not hasattr(part, "dtype"):
+        raise TypeError(f"{name}: expected an array of shape (n, k), got {type(part).__name__}")
+    if isinstance(part, np.ndarray):
+        arrays.refuse_masked(part, name)
+        return np.asarray(part)
+    if arrays.kind_of(part) == "numpy" and arrays.place_of(part, name) is None:
+        raise TypeError(
+            f"{name}: expected a NumPy array or a torch tensor in host memory, got {type(part).__name__}; use "
+            "numpy.asarray(...)"
+        )
+    return part
+
+
+def _in_numpy(part: Any) -> npt.NDArray[Any]:
+    """An array in host memory as NumPy's, over the same memory."""
+    array: npt.NDArray[Any] = part.detach().numpy() if arrays.kind_of(part) == "torch" else part
+    return array
