@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -366,3 +367,13 @@ def test_command_merge(folder: Path) -> None:
     assert "900 rows, k=8" in run(*command, "--force", "--recall", "0.9", "--seed", "1").stdout
     swapped = run("merge", "a.npz", "b.npz", "b.fbin", "a.fbin", "-o", "both.npz", "--force", code=1)
     assert "graph_a has 500 rows, points_a 400: they must be the same points" in swapped.stderr
+
+
+def test_command_merge_refuses_graphs_in_the_other_order(folder: Path) -> None:
+    for name, part in (("a", POINTS[:450]), ("b", POINTS[450:])):
+        io.write(f"{name}.fbin", part)
+        run("graph", f"{name}.fbin", "-k", "8", "-o", f"{name}.npz")
+    refused = run("merge", "b.npz", "a.npz", "a.fbin", "b.fbin", "-o", "both.npz", code=1)
+    assert re.match(r"tonari: error: graph_a: row \d+ lists point .*pass the points that the graph was", refused.stderr)
+    assert refused.stdout == ""
+    assert not (folder / "both.npz").exists()

@@ -9,6 +9,7 @@ import checks
 import numpy as np
 import pytest
 from checks import assert_same_neighbors, assert_valid_neighbors
+from select_checks import HAS_TORCH, needs_torch
 
 import tonari
 from tonari import reference
@@ -19,6 +20,9 @@ from tonari.descent.run import build
 from tonari.graph import KNNGraph
 from tonari.metrics import METRICS
 from tonari.results import Neighbors
+
+if HAS_TORCH:
+    import torch
 
 POINTS = checks.gaussian(1400, 6)
 
@@ -235,7 +239,107 @@ def test_float64_and_self_alone() -> None:
     assert alone.indices.tolist() == [[i] for i in range(9)]
 
 
+# ---------------------------------------------------------------- graphs of other points
+
+OTHERS = checks.gaussian(1400, 6, seed=9)
+
+
+@pytest.mark.parametrize("given", [{}, {"include_self": True}, {"method": "nn-descent", "recall": 0.9}])
+@pytest.mark.parametrize("share", [0.0, np.inf])
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_graph_of_other_points_is_not_merged(
+    metric: str, share: float, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "_SHARE", share)
+    graph_a, graph_b, a, b = halves(np.abs(POINTS), metric=metric, **given)
+    other = np.abs(OTHERS[:700])
+    message = (
+        rf"row \d+ lists point \d+ with {metric} [\d.e-]+, but rows \d+ and \d+ of points_{{}} have [\d.e-]+: pass"
+    )
+    for parts, name in (((graph_b, graph_a, a, b), "a"), ((graph_a, graph_b, a, other), "b")):
+        with pytest.raises(ValueError, match=f"graph_{name}: " + message.format(name)):
+            tonari.merge(*parts)
+    for new in (b[:3], b):
+        with pytest.raises(ValueError, match="the graph: " + message.format("").replace("points_", "points")):
+            graph_a.add(other, new)
+
+
+def test_points_in_another_order_are_not_the_graphs() -> None:
+    graph_a, graph_b, a, b = halves()
+    order = np.random.default_rng(5).permutation(700)
+    with pytest.raises(ValueError, match=r"graph_b: row .* in its order"):
+        tonari.merge(graph_a, graph_b, a, b[order])
+    with pytest.raises(ValueError, match=r"the graph: row .* in its order"):
+        graph_a.add(a[order], b[:2])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "uint8", "int8"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "l1"])
+def test_graphs_of_other_dtypes_are_of_their_points(metric: str, dtype: str) -> None:
+    points = (30 * POINTS).clip(-120, 120).astype(np.int8 if dtype == "int8" else np.float64).astype(dtype)
+    made = tonari.merge(*halves(points, 600, metric=metric))
+    assert made.distances.dtype == (np.float64 if dtype == "float64" else np.float32)
+    if dtype != "float64":  # the same points as float32, whose distances have the same bits
+        graphs = halves(points.astype(np.float32), 600, metric=metric)[:2]
+        again = tonari.merge(*graphs, points[:600], points[600:])
+        np.testing.assert_array_equal(again.indices, made.indices)
+    added = tonari.knn_graph(points[:-3], 4, metric=metric).add(points[:-3], points[-3:])
+    np.testing.assert_array_equal(added.distances, tonari.knn_graph(points, 4, metric=metric).distances)
+
+
+@pytest.mark.parametrize("name", checks.HOSTILE)
+def test_a_graph_of_hostile_points_is_of_them(name: str) -> None:
+    points = checks.HOSTILE[name](90, 5, 0)
+    tonari.merge(*halves(points, 50, 4))
+
+
+def test_rows_without_a_neighbour_say_nothing_of_the_points() -> None:
+    graph_a, graph_b, a, b = halves(POINTS[:30], 15, 3)
+    for graph in (graph_a, graph_b):
+        graph.indices[::2], graph.distances[::2] = -1, np.inf
+    assert tonari.merge(graph_a, graph_b, a, b).n == 30
+
+
+def test_lists_that_were_spoilt_after_they_were_checked() -> None:
+    graph_a, graph_b, a, b = halves(POINTS[:30], 15, 3)
+    graph_b.indices[7, 2] = 99
+    with pytest.raises(ValueError, match="graph_b: row 7 has an index that is not within -1 and 14"):
+        tonari.merge(graph_a, graph_b, a, b)
+
+
+@needs_torch
+@pytest.mark.parametrize("share", [0.0, np.inf])
+def test_graphs_of_tensors_in_host_memory(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "_SHARE", share)
+    points = torch.from_numpy(POINTS)
+    for kinds in ((points, points), (POINTS, points), (points, POINTS)):
+        left, right = (x[part] for x, part in zip(kinds, (slice(700), slice(700, None)), strict=True))
+        graphs = tonari.knn_graph(left, 8), tonari.knn_graph(right, 8)
+        made, wanted = tonari.merge(*graphs, left, right), tonari.merge(*halves())
+        added = graphs[0].add(left, right[:4])
+        for graph in (made, added):
+            assert isinstance(graph.indices, torch.Tensor) == isinstance(left, torch.Tensor)
+            assert isinstance(graph.distances, torch.Tensor) == isinstance(left, torch.Tensor)
+        np.testing.assert_array_equal(made.to_numpy().indices, wanted.indices)
+        np.testing.assert_array_equal(added.to_numpy().indices, tonari.knn_graph(POINTS[:704], 8).indices)
+
+
 # ---------------------------------------------------------------- add
+
+
+@pytest.mark.parametrize("new", [1, 2, 5])
+@pytest.mark.parametrize("method", ["exact", "nn-descent"])
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
+def test_points_are_added_to_a_graph_of_self_alone(metric: str, method: str, new: int) -> None:
+    points = checks.gaussian(40, 4)
+    graph = tonari.knn_graph(points[:-new], 1, metric=metric, method=method, include_self=True)
+    made, wanted = (
+        graph.add(points[:-new], points[-new:]),
+        tonari.knn_graph(points, 1, metric=metric, include_self=True),
+    )
+    np.testing.assert_array_equal(made.indices, wanted.indices)
+    np.testing.assert_array_equal(made.distances, wanted.distances)
+    assert (made.n, made.include_self) == (40, True)
 
 
 @pytest.mark.parametrize("new", [1, 2, 8, 9, 40])
@@ -270,5 +374,5 @@ def test_what_is_added_to_an_approximate_graph_is_measured() -> None:
 def test_points_that_are_not_the_graphs_are_refused() -> None:
     graph = tonari.knn_graph(POINTS[:50], 8)
     for new in (POINTS[50:53], POINTS[50:90]):
-        with pytest.raises(ValueError, match="graph_a has 50 rows, points_a 49"):
+        with pytest.raises(ValueError, match="the graph has 50 rows, points 49: they must be"):
             graph.add(POINTS[:49], new)

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tonari import arrays
+from tonari._native import exact_values
 from tonari.costs import brute_seconds
 from tonari.descent.approximate import beside_rows
 from tonari.descent.report import DescentReport
 from tonari.descent.run import Measure, build, report_of
 from tonari.engines import Engine, engine_for
-from tonari.graph import KNNGraph
-from tonari.metrics import is_own
-from tonari.planning_descent import DescentPlan
+from tonari.graph import KNNGraph, check_lists
+from tonari.metrics import get_metric, is_own
+from tonari.planning_descent import DescentPlan, check_recall, check_seed
 from tonari.progress import ProgressLike
+from tonari.reference import returned
 from tonari.results import Neighbors, merge_neighbors
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 _SHARE = 0.5  # of the seconds of a whole graph, for one that is merged
 _EXACT = ("exact", "kdtree")
+_OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
+_OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
+_CHECKED_ROWS = 64  # of each graph: their distances are computed anew, in a millisecond or two
 
 
 def merge(
@@ -53,7 +58,8 @@ def merge(
     graph_a, graph_b : KNNGraph
         Of the same metric, k and include_self; exact or approximate.
     points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
-        Those that the graphs are of, of the same dtype, both in host memory or both on one device.
+        Those that the graphs are of, of the same dtype, both in host memory or both on one device. The distances of 64
+        rows of each graph are computed anew: a graph of other points, or of these in another order, is refused.
     recall : float
         Of the points of either side, as for :func:`tonari.knn_graph`: neighbours that the two graphs miss on their own
         sides are not looked for.
@@ -64,13 +70,15 @@ def merge(
     Returns
     -------
     KNNGraph of n_a + n_b points
-        Points of b have their number plus n_a. Arrays as and where points_a is. Two exact graphs of which one is small
-        give an exact one; else `report` tells the recall that was measured, of the side where it is less.
+        Points of b have their number plus n_a. Arrays of the kind and in the place of points_a. Two exact graphs of
+        which one is small give an exact one; else `report` tells the recall that was measured, of the side where it is
+        less.
 
     Raises
     ------
     TypeError, ValueError
-        What :func:`tonari.knn_graph` refuses; graphs or points that do not fit together.
+        What :func:`tonari.knn_graph` refuses; graphs or points that do not fit together; a graph that is not of its
+        points, naming the row and the neighbour.
 
     Warns
     -----
@@ -85,12 +93,16 @@ def merge(
     >>> tonari.merge(left, right, line[:2], line[2:]).indices.ravel().tolist()
     [1, 0, 1, 2]
     """
+    recall, seed, progress = _checked(recall, seed, threads, memory, progress)
+    for name, graph in (("graph_a", graph_a), ("graph_b", graph_b)):
+        if not isinstance(graph, KNNGraph):
+            raise TypeError(f"{name}: expected a tonari.KNNGraph, got {type(graph).__name__}")
     for name in ("metric", "k", "include_self"):
         ours, theirs = getattr(graph_a, name), getattr(graph_b, name)
         if ours != theirs:
             raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
     sides = _Sides(graph_a, points_a, points_b, device)
-    own = sides.own(graph_a, sides.a, "a"), sides.own(graph_b, sides.b, "b")
+    own = sides.own(graph_a, 0), sides.own(graph_b, 1)
     if sides.k == 0:
         return sides.graph(sides.engine.no_others(sides.both, sides.metric), "exact")
     plan = sides.plan(recall, seed, threads, memory)
@@ -116,19 +128,30 @@ def add(
     """:meth:`tonari.KNNGraph.add`."""
     from tonari.api import knn_graph  # which knows graphs, which know this
 
+    recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
-    sides = _Sides(graph, points, new_points, device)
+    sides = _Sides(graph, points, new_points, device, _OF_ADD)
     metric, exact = graph.metric, graph.method in _EXACT
+    sides.check(graph, 0)  # before a graph of the new points is made
+    if sides.k == 0:
+        return sides.graph(sides.engine.no_others(sides.both, metric), "exact")
     if len(sides.b) > graph.k:
         asked = {"method": "exact"} if exact else {"recall": recall, "seed": seed}
         new = knn_graph(new_points, graph.k, metric=metric, include_self=graph.include_self, **asked, **given)
         return merge(graph, new, points, new_points, recall=recall, seed=seed, **given)
-    own = sides.own(graph, sides.a, "a")
+    own = sides.own(graph, 0)
     among = sides.engine.no_others(sides.b, metric)
     if len(sides.b) > 1:
-        among = sides.own(knn_graph(new_points, len(sides.b) - 1, metric=metric, **given), sides.b, "b")
+        among = sides.own(knn_graph(new_points, len(sides.b) - 1, metric=metric, **given), 1)
     plan = None if exact else sides.plan(recall, seed, threads, memory)
     return sides.graph(*_Crossing(sides, threads, memory).run((own, among), plan, progress))
+
+
+def _checked(recall: Any, seed: Any, threads: Any, memory: Any, progress: Any) -> tuple[float, int, ProgressLike]:
+    """The arguments, refused where they cannot be, whether or not the way that is taken has a use for them."""
+    arrays.check_threads(threads)
+    arrays.parse_memory(memory)
+    return check_recall(recall), check_seed(seed), arrays.check_progress(progress)
 
 
 class _Sides:
@@ -140,27 +163,37 @@ class _Sides:
         Of one of them, and what the joined one is to be like.
     points_a, points_b : arrays
     device : as for the verbs
+    names : tuple
+        What messages call the graph and the points of each side.
     """
 
-    def __init__(self, graph: KNNGraph, points_a: Any, points_b: Any, device: str | Sequence[str]) -> None:
-        self.engine: Engine = engine_for(device, points_a=points_a, points_b=points_b)
+    def __init__(
+        self,
+        graph: KNNGraph,
+        points_a: Any,
+        points_b: Any,
+        device: str | Sequence[str],
+        names: tuple[tuple[str, str], tuple[str, str]] = _OF_MERGE,
+    ) -> None:
+        self._names = names
+        (_, a), (_, b) = names
+        self.engine: Engine = engine_for(device, **{a: points_a, b: points_b})
         self.metric, self.include_self = graph.metric, graph.include_self
         if is_own(self.metric):
             raise ValueError(f"graphs by {self.metric!r} are not merged: a Triton function serves knn_graph alone")
         self.k = graph.k - graph.include_self
         self.a, self.b = (
-            self.engine.rows(points, name, self.metric)
-            for points, name in ((points_a, "points_a"), (points_b, "points_b"))
+            self.engine.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b))
         )
-        self._side = arrays.side_of(points_a, "points_a")
+        self._side = arrays.side_of(points_a, a)
         if isinstance(self.a, np.ndarray) != isinstance(self.b, np.ndarray):
-            raise ValueError("points_a and points_b must lie together, both in host memory or both on one device")
+            raise ValueError(f"{a} and {b} must lie together, both in host memory or both on one device")
         shapes = tuple(self.a.shape), tuple(self.b.shape)
         dtypes = arrays.name_of_dtype(self.a), arrays.name_of_dtype(self.b)
         if shapes[0][1] != shapes[1][1] or dtypes[0] != dtypes[1]:
             raise ValueError(
-                f"points_a is {dtypes[0]} of shape {shapes[0]}, points_b {dtypes[1]} of shape {shapes[1]}: they must "
-                "have the same dtype and number of columns"
+                f"{a} is {dtypes[0]} of shape {shapes[0]}, {b} {dtypes[1]} of shape {shapes[1]}: they must have the "
+                "same dtype and number of columns"
             )
 
     @functools.cached_property
@@ -168,18 +201,23 @@ class _Sides:
         """All points, a's first."""
         return _one_after_the_other(self.a, self.b)
 
-    def own(self, graph: KNNGraph, rows: Any, name: str) -> Neighbors:
-        """The lists of a graph without self, beside the rows."""
+    def check(self, graph: KNNGraph, side: int) -> None:
+        """Refuse a graph that is not of the points of a side, as the distances in some of its lists tell."""
+        rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
         if graph.n != len(rows):
-            raise ValueError(
-                f"graph_{name} has {graph.n} rows, points_{name} {len(rows)}: they must be the same points"
-            )
+            raise ValueError(f"{ours} has {graph.n} rows, {theirs} {len(rows)}: they must be the same points")
         value = "float64" if arrays.name_of_dtype(rows) == "float64" else "float32"
         if arrays.name_of_dtype(graph.distances) != value:
             held = arrays.name_of_dtype(graph.distances)
-            raise ValueError(f"graph_{name} has distances in {held}, but those of points_{name} are in {value}")
+            raise ValueError(f"{ours} has distances in {held}, but those of {theirs} are in {value}")
+        if graph.k > graph.include_self:
+            _check_distances(graph, rows, ours, theirs)
+
+    def own(self, graph: KNNGraph, side: int) -> Neighbors:
+        """The lists of a graph without self, beside the points of a side."""
+        self.check(graph, side)
         first = int(graph.include_self)
-        if isinstance(rows, np.ndarray):
+        if isinstance(self.a, np.ndarray):
             graph = graph.to_numpy()
             return Neighbors(graph.distances[:, first:], graph.indices[:, first:])
         lists = (self.engine.beside_steps(part) for part in (graph.distances, graph.indices))
@@ -193,13 +231,39 @@ class _Sides:
     def graph(
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
     ) -> KNNGraph:
-        """The joined graph, as and where points_a is."""
+        """The joined graph, of the kind and in the place of the points of a."""
         if self.include_self:
             found = self.engine.with_self(found, self.both, self.metric)
-        if self._side.place is not None:
-            found = Neighbors(*(arrays.hand_back(part, self._side) for part in found))
+        found = Neighbors(*(arrays.hand_back(part, self._side) for part in found))
         return KNNGraph(
             found.indices, found.distances, self.metric, method, self.include_self, seed=seed, report=report
+        )
+
+
+def _check_distances(graph: KNNGraph, rows: Any, ours: str, theirs: str) -> None:
+    """Refuse a graph whose distances, in some of its rows, are not those of the points; names are for messages."""
+    drawn = np.random.default_rng(0).choice(graph.n, min(graph.n, _CHECKED_ROWS), replace=False)
+    numbers, metric = np.sort(drawn), get_metric(graph.metric)
+    indices, distances = (_rows_at(part, numbers) for part in (graph.indices, graph.distances))
+    facts: dict[str, Any] = {"include_self": graph.include_self, "descending": metric.descending}
+    try:  # nobody has looked at those on CUDA
+        check_lists(indices, distances, numbers, n=graph.n, **facts)
+    except ValueError as error:
+        raise ValueError(f"{ours}: {error}") from error
+    indices, distances = (part[:, int(graph.include_self) :] for part in (indices, distances))
+    listed, places = np.unique(np.maximum(indices, 0).astype(np.int64), return_inverse=True)
+    values = np.empty(indices.shape)
+    at = np.ascontiguousarray(places.reshape(indices.shape), np.int64)
+    exact_values(graph.metric, _rows_at(rows, numbers), _rows_at(rows, listed), at, values)
+    found = returned(values, distances.dtype)
+    wrong = np.argwhere((found != distances) & (indices >= 0))
+    if len(wrong):
+        arrays.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # nor at these
+        place = tuple(wrong[0])
+        row, other = numbers[place[0]], indices[place]
+        raise ValueError(
+            f"{ours}: row {row} lists point {other} with {graph.metric} {distances[place]}, but rows {row} and {other} "
+            f"of {theirs} have {found[place]}: pass the points that the graph was made of, in its order"
         )
 
 
@@ -258,6 +322,16 @@ def _descended(sides: _Sides, own: tuple[Neighbors, Neighbors], plan: DescentPla
     seeds = steps.seeds(boundary, plan.list_size - sides.k)
     found, report = build(steps, plan, progress, steps.beside(kept, seeds), boundary)
     return beside_rows(found, sides.both), plan.method, plan.seed, report
+
+
+def _rows_at(x: Any, numbers: Any) -> Any:
+    """Some rows of an array or tensor, as a NumPy array in host memory."""
+    if isinstance(x, np.ndarray):
+        return x[numbers]
+    import torch
+
+    tensor = arrays.as_tensor(x)
+    return tensor[torch.from_numpy(numbers).to(tensor.device)].cpu().numpy()
 
 
 def _one_after_the_other(first: Any, second: Any) -> Any:
