@@ -6,7 +6,11 @@ there and NumPy arrays as being copied to it.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import itertools
+import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
 from tonari import arrays
+from tonari.descent import merge as merging
 from tonari.graph import KNNGraph
 from tonari.metrics import METRICS
 from tonari.reference import brute
@@ -169,6 +174,64 @@ def test_an_index_answers_both_sides() -> None:
         assert repr(index) == f"Index(n={N}, d={D}, metric='euclidean', dtype=float32, method='exact')"
         assert_same_neighbors(index.search(queries, K), truth)
         assert_same_neighbors(here(index.search(there(queries), 7)), brute(queries, points, 7))
+
+
+def pickled(index: tonari.Index) -> tonari.Index:
+    copied: tonari.Index = pickle.loads(pickle.dumps(index))
+    return copied
+
+
+@pytest.mark.parametrize("made", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("how", ["exact", "kdtree"])
+def test_an_index_can_be_copied_and_pickled(how: str, made: Any) -> None:
+    queries, points = rows(M, seed=1), rows(2 * N)
+    truth = brute(queries, points[::2], K)
+    wide = there(points)
+    for given in (points[::2], wide[::2]):
+        index = tonari.Index(given, device="cuda", method=how)
+        other = made(index)
+        assert repr(other) == repr(index)
+        assert (other._plan, other._engine.devices) == (index._plan, index._engine.devices)
+        assert_same_neighbors(other.search(queries, K), truth)
+        assert_same_neighbors(here(other.search(there(queries), K)), truth)
+    assert index._points.untyped_storage().nbytes() == wide.nbytes  # a view of all
+    if made is not copy.copy:
+        assert other._points.untyped_storage().nbytes() == points[::2].nbytes
+        wide.zero_()
+        assert_same_neighbors(other.search(queries, K), truth)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2"])
+@pytest.mark.parametrize("include_self", [False, True])
+def test_a_graph_of_other_points_is_not_merged(metric: str, include_self: bool) -> None:
+    points = [rows(N, seed=seed) for seed in (1, 2, 3)]
+    made = [tonari.knn_graph(x, K, metric=metric, include_self=include_self) for x in points[:2]]
+    graphs = [dataclasses.replace(x, indices=there(x.indices), distances=there(x.distances)) for x in made]
+    a, b, other = map(there, points)
+    sides = merging._Sides(graphs[0], a, b, "auto")
+    for side, graph in enumerate(graphs):
+        sides.check(graph, side)
+    with pytest.raises(ValueError, match=f"graph_a: row .* with {metric} .* of points_a have .*: pass the points that"):
+        tonari.merge(*graphs[::-1], a, b)
+    with pytest.raises(ValueError, match=r"the graph: row .* of points have .*: pass the points that"):
+        graphs[0].add(other, b[:2])
+    other[5, 2] = float("nan")
+    with pytest.raises(ValueError, match=r"points_b: row 5 has a value that is not finite"):
+        tonari.merge(*graphs, a, other)
+    graphs[1].indices[4, 2] = N
+    with pytest.raises(ValueError, match=f"graph_b: row 4 has an index that is not within -1 and {N - 1}"):
+        tonari.merge(*graphs, a, b)
+
+
+def test_points_are_added_to_a_graph_of_self_alone() -> None:
+    points = rows(9)
+    for given in (points, there(points)):
+        graph = tonari.knn_graph(given[:8], 1, metric="inner_product", include_self=True, device="cuda")
+        made = graph.add(given[:8], given[8:], device="cuda")
+        assert type(made.indices) is type(given)
+        wanted = tonari.knn_graph(points, 1, metric="inner_product", include_self=True)
+        assert made.to_numpy().distances.tobytes() == wanted.distances.tobytes()
+        assert made.to_numpy().indices.tobytes() == wanted.indices.tobytes()
 
 
 @pytest.mark.parametrize("wrong", ["queries", "points"])
@@ -343,6 +406,42 @@ def test_the_cpu_s_bits_on_hostile_data(metric: str, name: str) -> None:
     expected = tonari.search(points[:300], points, 15, metric=metric)
     found = here(tonari.search(there(points[:300]), there(points), 15, metric=metric))
     assert_same_neighbors(found, expected, metric=metric)
+
+
+@on_gpu
+@pytest.mark.parametrize("method", ["exact", "nn-descent"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_graphs_are_merged_with_their_points_alone(metric: str, dtype: str, method: str) -> None:
+    scale = 30 if dtype == "uint8" else 1
+    a, b, other = (np.abs(checks.gaussian(3000, 24, seed) * scale).clip(0, 120).astype(dtype) for seed in (0, 1, 2))
+    graphs = [tonari.knn_graph(there(x), 8, metric=metric, method=method) for x in (a, b)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the recall of points without structure
+        made = tonari.merge(*graphs, there(a), there(b), recall=0.5)
+        assert made.n == 6000
+        assert made.indices.device.type == "cuda"
+        on_host = [graph.to_numpy() for graph in graphs]
+        assert tonari.merge(*on_host, a, b, recall=0.5, device="cuda").n == 6000
+    with pytest.raises(ValueError, match=r"graph_a: row .* pass the points that the graph was made of"):
+        tonari.merge(*graphs[::-1], there(a), there(b))
+    with pytest.raises(ValueError, match=r"the graph: row .* pass the points that the graph was made of"):
+        graphs[0].add(there(other), there(b[:5]))
+
+
+@on_gpu
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+@pytest.mark.parametrize("memory", [None, "20MB"])
+def test_a_pickled_index_has_the_bits_of_the_first(memory: str | None, method: str) -> None:
+    queries, points = checks.gaussian(500, 8, 1), checks.gaussian(100_000, 8)
+    expected = tonari.search(queries, points, 10)
+    for given in (points, there(points), there(np.repeat(points, 2, axis=1))[:, ::2]):
+        index = tonari.Index(given, device="cuda", method=method, memory=memory)
+        for other in (copy.copy(index), copy.deepcopy(index), pickled(index)):
+            assert repr(other) == repr(index)
+            assert other._points.shape == index._points.shape
+            assert_same_neighbors(other.search(queries, 10), expected)
+            assert_same_neighbors(here(other.search(there(queries), 10)), expected)
 
 
 @on_gpu

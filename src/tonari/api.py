@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -136,6 +137,11 @@ class Index:
 
     With method="auto" the choice is made once, as if as many queries as there are points were to come.
 
+    An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` take the points and the chosen method along and
+    pack anew, by the plan of that method on the machine where the copy is; on the same machine that is the same plan.
+    Points on CUDA come back on the device of the same number. ``copy.copy`` shares the points and what is packed. All
+    of them answer with the same bits.
+
     Examples
     --------
     >>> import numpy as np, tonari
@@ -160,6 +166,7 @@ class Index:
         _check_method(method, metric)
         progress = arrays.check_progress(progress)
         self._engine = engine_for(device, points=points)
+        self._device = device
         self.metric = get_metric(metric).name
         self._threads = arrays.check_threads(threads)
         self._memory = arrays.parse_memory(memory)
@@ -175,6 +182,26 @@ class Index:
         self.method: str = first.plan.method
         self._plan = first.plan
         self._ready = {self._kind(self.method, self._points): first}
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_ready")}
+        points = self._points
+        if arrays.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
+            # A tensor takes along all the memory that it is a view of.
+            state["_points"] = points.clone(memory_format=sys.modules["torch"].contiguous_format)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        points, before = self._points, self._plan
+        self._engine = engine_for(self._device, points=points)
+        given: dict[str, Any] = {"method": before.method, "threads": self._threads, "memory": self._memory}
+        self._begin(Choice(self._engine.plan(points, points[:1], before.k, self.metric, **given)), False)
+
+    def __copy__(self) -> Index:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _ready=dict(self._ready))
+        return made
 
     def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
         """The k nearest points of every query; see :func:`search`.
