@@ -9,10 +9,22 @@ namespace nb = nanobind;
 
 namespace tonari {
 
-RowsView view_of(const Rows& array) {
+nb::object bits_of_bfloat16(nb::handle array) noexcept {
+  try {
+    const nb::object names = nb::getattr(array, "dtype").attr("names");
+    if (names.equal(nb::make_tuple("bfloat16"))) return array.attr("view")("uint16");
+  } catch (const nb::python_error&) {  // no array of NumPy's, or one without names
+  }
+  return {};
+}
+
+RowsView view_of(const Rows& rows) {
+  const auto& array = rows.array;
   Dtype dtype;
   const nb::dlpack::dtype type = array.dtype();
-  if (type == nb::dtype<float>()) {
+  if (rows.is_bfloat16) {
+    dtype = Dtype::bf16;
+  } else if (type == nb::dtype<float>()) {
     dtype = Dtype::f32;
   } else if (type == nb::dtype<double>()) {
     dtype = Dtype::f64;
@@ -23,7 +35,7 @@ RowsView view_of(const Rows& array) {
   } else if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float) && type.bits == 16) {
     dtype = Dtype::f16;
   } else {
-    throw nb::type_error("rows must be float32, float16, float64, uint8 or int8");
+    throw nb::type_error("rows must be float32, float16, bfloat16, float64, uint8 or int8");
   }
   return {array.data(), static_cast<std::int64_t>(array.shape(0)), static_cast<std::int64_t>(array.shape(1)), dtype};
 }

@@ -6,7 +6,7 @@
 
 namespace tonari {
 
-enum class Dtype : int { f32, f16, f64, u8, i8 };
+enum class Dtype : int { f32, f16, bf16, f64, u8, i8 };
 
 enum class Metric : int { sqeuclidean, euclidean, inner_product, cosine, correlation, l1, linf, chi2 };
 

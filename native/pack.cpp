@@ -12,6 +12,8 @@
 #include <limits>
 #include <new>
 
+#include "row_values.hpp"
+
 namespace tonari {
 
 void FreeBytes::operator()(std::byte* memory) const {
@@ -69,8 +71,6 @@ std::uint16_t to_bfloat16(float x) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-
-float from_bfloat16(std::uint16_t half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
 
 int element_size(Precision precision) {
   return precision == Precision::int8 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
@@ -130,8 +130,8 @@ void round_row(const Kernel& kernel, const double* row, std::int64_t d, double f
     const float value = std::fabs(row[c]) >= kFlush ? static_cast<float>(row[c]) : 0.0f;
     if (kernel.precision == Precision::bfloat16) {
       const std::uint16_t half = to_bfloat16(value);
-      const std::uint16_t scaled = to_bfloat16(static_cast<float>(factor) * from_bfloat16(half));
-      rounded[c] = static_cast<double>(from_bfloat16(half));
+      const std::uint16_t scaled = to_bfloat16(static_cast<float>(factor) * bfloat16_to_float(half));
+      rounded[c] = static_cast<double>(bfloat16_to_float(half));
       std::memcpy(elements + c * 2, &scaled, 2);
     } else {
       const float scaled = static_cast<float>(factor) * value;

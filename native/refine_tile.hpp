@@ -2,11 +2,13 @@
 // Internal linkage throughout: each instruction set compiles its own copy.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
 
 #include "refine.hpp"
+#include "row_values.hpp"
 
 namespace tonari {
 namespace {
@@ -18,16 +20,22 @@ template <>
 struct VectorTypes<2> {
   typedef double F64 __attribute__((vector_size(16)));
   typedef float F32 __attribute__((vector_size(8)));
+  typedef std::uint32_t U32 __attribute__((vector_size(8)));
+  typedef std::uint16_t U16 __attribute__((vector_size(4)));
 };
 template <>
 struct VectorTypes<4> {
   typedef double F64 __attribute__((vector_size(32)));
   typedef float F32 __attribute__((vector_size(16)));
+  typedef std::uint32_t U32 __attribute__((vector_size(16)));
+  typedef std::uint16_t U16 __attribute__((vector_size(8)));
 };
 template <>
 struct VectorTypes<8> {
   typedef double F64 __attribute__((vector_size(64)));
   typedef float F32 __attribute__((vector_size(32)));
+  typedef std::uint32_t U32 __attribute__((vector_size(32)));
+  typedef std::uint16_t U16 __attribute__((vector_size(16)));
 };
 
 template <int WIDTH>
@@ -40,6 +48,14 @@ template <int WIDTH>
 typename VectorTypes<WIDTH>::F64 load(const float* p) {
   typename VectorTypes<WIDTH>::F32 v;
   std::memcpy(&v, p, sizeof v);
+  return __builtin_convertvector(v, typename VectorTypes<WIDTH>::F64);
+}
+template <int WIDTH>
+typename VectorTypes<WIDTH>::F64 load(const Bfloat16* p) {
+  typename VectorTypes<WIDTH>::U16 halves;
+  std::memcpy(&halves, p, sizeof halves);
+  const auto bits = __builtin_convertvector(halves, typename VectorTypes<WIDTH>::U32) << 16;
+  const auto v = std::bit_cast<typename VectorTypes<WIDTH>::F32>(bits);
   return __builtin_convertvector(v, typename VectorTypes<WIDTH>::F64);
 }
 
@@ -141,7 +157,7 @@ void exact_values_tile(Metric metric, const ExactQuery& query, const RowsView& p
                        std::int64_t count, double* values) {
   const std::int64_t d = points.d;
   const bool plain = metric != Metric::correlation;
-  if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64)) {
+  if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64 || points.dtype == Dtype::bf16)) {
     constexpr std::int64_t ahead = 8;  // rows are scattered: ask for a later one while this one is summed
     const std::int64_t bytes = d * static_cast<std::int64_t>(dtype_size(points.dtype));
     for (std::int64_t j = 0; j < count; ++j) {
@@ -150,8 +166,9 @@ void exact_values_tile(Metric metric, const ExactQuery& query, const RowsView& p
         for (std::int64_t at = 0; at < bytes && at < 1024; at += 64) __builtin_prefetch(next + at);
       }
       const void* row = row_pointer(points, ids[j]);
-      values[j] = points.dtype == Dtype::f32 ? value_of<WIDTH>(metric, query, static_cast<const float*>(row), d)
-                                             : value_of<WIDTH>(metric, query, static_cast<const double*>(row), d);
+      values[j] = points.dtype == Dtype::f32   ? value_of<WIDTH>(metric, query, static_cast<const float*>(row), d)
+                  : points.dtype == Dtype::f64 ? value_of<WIDTH>(metric, query, static_cast<const double*>(row), d)
+                                               : value_of<WIDTH>(metric, query, static_cast<const Bfloat16*>(row), d);
     }
     return;
   }
