@@ -49,9 +49,9 @@ def search(
     Parameters
     ----------
     queries : array of shape (m, d)
-        float32, float16, float64, uint8 or int8. NumPy arrays, memory maps, torch tensors and JAX arrays in host
-        memory; on CUDA torch tensors, CuPy and JAX arrays and whatever else speaks DLPack. Strided and read-only
-        input is fine.
+        float32, float16, bfloat16, float64, uint8 or int8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, torch
+        tensors and JAX arrays in host memory; on CUDA torch tensors, CuPy and JAX arrays and whatever else speaks
+        DLPack. Strided and read-only input is fine.
     points : array of shape (n, d)
         In the same memory as the queries, unless `device` names CUDA: then host memory is copied there.
     k : int

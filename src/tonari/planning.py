@@ -172,7 +172,7 @@ def plan(
     Parameters
     ----------
     n, m, d, k : int
-    dtype : dtype of the points
+    dtype : dtype of the points, or its name, such as "bfloat16"
     metric : str, or a Triton function as for :func:`tonari.knn_graph`
     method : "auto", "exact", "kdtree" or "nn-descent"
         "auto" plans brute force, as "exact" does: whether a k-d tree takes less time is known only from the data, at
@@ -328,7 +328,7 @@ def plan_on_cpu(
         m=m,
         d=d,
         k=k,
-        dtype=kind.name,
+        dtype=arrays.dtype_name(kind),
         metric=metric,
         method="exact",
         device="cpu",
@@ -403,9 +403,9 @@ def check_problem(
     if self_join and m != n:
         raise ValueError(f"a self-join has as many queries as points, got m={m} and n={n}")
     k = arrays.check_k(k, n - self_join, without_self=self_join)
-    kind = np.dtype(dtype)
+    kind = arrays.dtype_of(dtype)
     if kind not in arrays.ACCEPTED:
-        raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(map(str, arrays.ACCEPTED))}")
+        raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(arrays.ACCEPTED_NAMES)}")
     return kind, k
 
 
@@ -463,7 +463,8 @@ def _ladder(metric: str, isa: str, dtype: np.dtype[Any], d: int) -> tuple[str, .
     rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
     if d >= _INT8_DIMENSIONS and "int8" in rungs:
         rungs.remove("int8")
-    if isa == "amx" and "int8" in rungs and (dtype.kind == "f" or get_metric(metric).name in ("cosine", "correlation")):
+    whole = dtype.kind in "iu" and get_metric(metric).name not in ("cosine", "correlation")
+    if isa == "amx" and "int8" in rungs and not whole:
         # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
         # them; where integers are exact in it there are none to spare.
         rungs.remove("int8")

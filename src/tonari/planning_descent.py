@@ -199,7 +199,7 @@ def plan_descent(
         m=n,
         d=d,
         k=k,
-        dtype=kind.name,
+        dtype=arrays.dtype_name(kind),
         metric=metric,
         method="nn-descent",
         device="cuda" if devices else "cpu",

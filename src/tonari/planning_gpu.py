@@ -159,7 +159,7 @@ def plan_on_gpu(
     ('resident', ('float16', 'split', 'values'), 32, 16)
     """
     kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
-    query_kind = kind if query_dtype is None else np.dtype(query_dtype)
+    query_kind = kind if query_dtype is None else arrays.dtype_of(query_dtype)
     form = get_metric(metric).form
     asked = arrays.parse_memory(memory)
     free = free_memory(devices) if free_bytes is None else free_bytes
@@ -208,7 +208,7 @@ def plan_on_gpu(
         m=m,
         d=d,
         k=k,
-        dtype=kind.name,
+        dtype=arrays.dtype_name(kind),
         metric=metric,
         method="exact",
         devices=devices,

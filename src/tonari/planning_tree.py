@@ -161,8 +161,8 @@ def plan_tree(
     (14, 64, 'float32')
     """
     kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
-    query_kind = kind if query_dtype is None else np.dtype(query_dtype)
-    held = np.dtype(held_as(kind.name, query_kind.name))
+    query_kind = kind if query_dtype is None else arrays.dtype_of(query_dtype)
+    held = np.dtype(held_as(arrays.dtype_name(kind), arrays.dtype_name(query_kind)))
     why_not = refusal(n, d, k, metric, on_cuda=bool(devices))
     if why_not is not None:
         raise ValueError(why_not)
@@ -210,7 +210,7 @@ def plan_tree(
         m=m,
         d=d,
         k=k,
-        dtype=kind.name,
+        dtype=arrays.dtype_name(kind),
         metric=metric,
         method="kdtree",
         held=held.name,

@@ -28,6 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tonari.arrays import as_floats, held
 from tonari.metrics import get_metric
 from tonari.results import Neighbors, index_dtype
 
@@ -193,16 +194,21 @@ def returned(values: Float64, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def _rows(queries: npt.ArrayLike, points: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    q, x = np.asarray(queries), np.asarray(points)
+    q, x = held(queries), held(points)
     if q.ndim != 2 or x.ndim != 2 or q.shape[1] != x.shape[1] or 0 in q.shape or 0 in x.shape:
         raise ValueError(f"queries {q.shape} and points {x.shape} must be (m, d) and (n, d), neither empty")
-    if not (np.isfinite(q).all() and np.isfinite(x).all()):
+    if not (_is_finite(q) and _is_finite(x)):
         raise ValueError("queries and points must be finite")
     return q, x
 
 
+def _is_finite(rows: npt.NDArray[Any]) -> bool:
+    step = max(1, 64 * _PAIRS // rows.shape[1])
+    return all(np.isfinite(as_floats(rows[begin : begin + step])).all() for begin in range(0, len(rows), step))
+
+
 def _columns_first(rows: npt.NDArray[Any]) -> Float64:
-    return np.ascontiguousarray(np.moveaxis(rows, -1, 0), dtype=np.float64)
+    return np.ascontiguousarray(np.moveaxis(as_floats(rows), -1, 0), dtype=np.float64)
 
 
 def _values(q: Float64, x: Float64, metric: str) -> Float64:

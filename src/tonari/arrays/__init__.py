@@ -1,6 +1,7 @@
 """The border: what callers hand in is checked here once, so that nothing inside has to ask again.
 
     arguments.py     k, threads, memory, output paths
+    bfloat16.py      the dtype that NumPy lacks
     kinds.py         which library an array belongs to, and where it lies
     rows.py          points and queries in host memory
     device_rows.py   points and queries on CUDA, and results on their way back
@@ -20,19 +21,23 @@ from tonari.arrays.arguments import (
     check_threads,
     parse_memory,
 )
+from tonari.arrays.bfloat16 import BFLOAT16, as_floats, dtype_of, held
 from tonari.arrays.device_rows import Side, as_device_rows, as_tensor, hand_back, side_of, to_host
 from tonari.arrays.devices import devices_for, parse_device
-from tonari.arrays.kinds import kind_of, like, name_of_dtype, place_of, refuse_masked
-from tonari.arrays.rows import ACCEPTED, as_rows, same_width
+from tonari.arrays.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
+from tonari.arrays.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
 from tonari.arrays.selected import SELECTED, as_lengths, as_values
 from tonari.arrays.values import LARGEST_FLOAT64, check_flags, check_nonnegative, check_values
 
 __all__ = [
     "ACCEPTED",
+    "ACCEPTED_NAMES",
+    "BFLOAT16",
     "LARGEST_FLOAT64",
     "SELECTED",
     "Side",
     "as_device_rows",
+    "as_floats",
     "as_lengths",
     "as_rows",
     "as_tensor",
@@ -47,7 +52,10 @@ __all__ = [
     "check_threads",
     "check_values",
     "devices_for",
+    "dtype_name",
+    "dtype_of",
     "hand_back",
+    "held",
     "kind_of",
     "like",
     "name_of_dtype",

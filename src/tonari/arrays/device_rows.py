@@ -10,7 +10,7 @@ import importlib
 import sys
 from typing import Any, NamedTuple
 
-from tonari.arrays.kinds import Library, kind_of, library_of, name_of_dtype, place_of
+from tonari.arrays.kinds import Library, check_strided, kind_of, library_of, name_of_dtype, place_of
 from tonari.arrays.rows import ACCEPTED_NAMES, accepted, check_shape
 
 
@@ -47,7 +47,8 @@ def as_device_rows(x: Any, name: str) -> Any:
     Parameters
     ----------
     x : array of shape (n, d)
-        float32, float16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array or any other that speaks DLPack.
+        float32, float16, bfloat16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array or any other that speaks
+        DLPack.
     name : str
         What messages call it.
 
@@ -64,8 +65,7 @@ def as_device_rows(x: Any, name: str) -> Any:
         Not two-dimensional or empty.
     """
     if kind_of(x) == "torch":
-        if str(x.layout) != "torch.strided":
-            raise TypeError(f"{name}: sparse input is not read; use .to_dense() if it fits in memory")
+        check_strided(x, name)
         tensor, cast = x.detach().resolve_neg(), ".to(torch.float32)"
     else:
         try:

@@ -11,12 +11,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tonari.arrays.bfloat16 import BFLOAT16, NAME
+
 Kind: TypeAlias = Literal["numpy", "torch"]
 Library: TypeAlias = Literal["numpy", "torch", "cupy", "jax"]
 
 # Device types of DLPack (dlpack.h); pinned memory counts as the host's.
 _DLPACK_HOST = (1, 3)
 _DLPACK_CUDA = (2, 13)
+
+_BFLOAT16 = str(BFLOAT16)
 
 
 def kind_of(x: Any) -> Kind:
@@ -118,20 +122,29 @@ def refuse_masked(x: Any, name: str) -> None:
 
 
 def name_of_dtype(x: Any) -> str:
-    """Name the dtype of an array or tensor as NumPy does.
+    """Name the dtype of an array or tensor as NumPy does; that of BFLOAT16 is "bfloat16".
 
     >>> import numpy as np
     >>> from tonari.arrays import name_of_dtype
     >>> name_of_dtype(np.zeros(3, np.float32))
     'float32'
     """
-    return str(x.dtype).removeprefix("torch.")
+    name = str(x.dtype).removeprefix("torch.")
+    return NAME if name == _BFLOAT16 else name
+
+
+def check_strided(tensor: Any, name: str) -> None:
+    """Refuse torch's sparse tensors."""
+    if str(tensor.layout) != "torch.strided":
+        raise TypeError(f"{name}: sparse input is not read; use .to_dense() if it fits in memory")
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """Name a dtype for people."""
+    if dtype == BFLOAT16:
+        return NAME
     if dtype.name.startswith("void"):
-        return "a record"
+        return "a record" if dtype.names else f"raw bytes ({dtype})"
     return {"O": "object (mixed or unequal rows)", "U": "text", "S": "bytes"}.get(dtype.kind, dtype.name)
 
 

@@ -7,13 +7,23 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tonari.arrays.kinds import dtype_name, from_host, kind_of, library_of, name_of_dtype, place_of, rank_fix
+from tonari.arrays.bfloat16 import NAME, dtype_of, held
+from tonari.arrays.kinds import (
+    check_strided,
+    dtype_name,
+    from_host,
+    kind_of,
+    library_of,
+    name_of_dtype,
+    place_of,
+    rank_fix,
+)
 from tonari.arrays.values import check_finite
 
 Rows: TypeAlias = npt.NDArray[Any]
 
-ACCEPTED = tuple(np.dtype(t) for t in (np.float32, np.float16, np.float64, np.uint8, np.int8))
-ACCEPTED_NAMES = tuple(dtype.name for dtype in ACCEPTED)  # NumPy takes 2 µs to name one
+ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
+ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
 
 _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
@@ -24,8 +34,9 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
     Parameters
     ----------
     x : array of shape (n, d)
-        float32, float16, float64, uint8 or int8; NumPy, a torch tensor on the CPU, a JAX array on the CPU, a memory
-        map, or lists of floats (float64). Read-only, strided and big-endian arrays are fine.
+        float32, float16, bfloat16, float64, uint8 or int8; NumPy (bfloat16 of ml_dtypes), a torch tensor on the CPU, a
+        JAX array on the CPU, a memory map, or lists of floats (float64). Read-only, strided and big-endian arrays are
+        fine.
     name : str
         What messages call it.
     check_values : bool
@@ -33,7 +44,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
 
     Returns
     -------
-    C-contiguous, aligned array of shape (n, d), of the same dtype in native byte order
+    C-contiguous, aligned array of shape (n, d), of the same dtype in native byte order; of bfloat16 as BFLOAT16
         Shares memory with x unless layout, alignment or byte order forbids it.
 
     Raises
@@ -52,7 +63,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
     True
     >>> as_rows(np.arange(6).reshape(3, 2), "points")
     Traceback (most recent call last):
-    TypeError: points: int64 is not searched, only float32, float16, float64, uint8, int8; try \
+    TypeError: points: int64 is not searched, only float32, float16, bfloat16, float64, uint8, int8; try \
 .astype(numpy.float32), exact for whole numbers up to 2**24
     """
     place = place_of(x, name)
@@ -60,11 +71,11 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
         raise ValueError(f"{name}: is on {place}, but has to be in host memory here; use {_TO_HOST[library_of(x)]}")
     array = _from_torch(x, name) if kind_of(x) == "torch" else from_host(x, name, "(n, d)")
     dtype = array.dtype.newbyteorder("=")
-    if dtype not in ACCEPTED:
+    if dtype_of(dtype) not in ACCEPTED:
         raise TypeError(f"{name}: {dtype_name(dtype)} is not searched, only {accepted()}; {_dtype_fix(dtype)}")
     check_shape(array.shape, name)
-    rows = np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
-    if check_values and dtype.kind == "f":
+    rows = held(np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"]))
+    if check_values and dtype.kind not in "iu":
         check_finite(rows, name)
     return rows
 
@@ -97,11 +108,11 @@ def accepted() -> str:
 
 
 def _from_torch(x: Any, name: str) -> Rows:
+    check_strided(x, name)
     dtype = name_of_dtype(x)
-    if dtype not in ACCEPTED_NAMES:  # bfloat16 for one has no NumPy dtype
+    if dtype not in ACCEPTED_NAMES:  # some have no NumPy dtype
         raise TypeError(f"{name}: {dtype} is not searched, only {accepted()}; try .to(torch.float32)")
-    array: Rows = x.detach().numpy()
-    return array
+    return held(x)
 
 
 def _dtype_fix(dtype: np.dtype[Any]) -> str:
@@ -114,4 +125,6 @@ def _dtype_fix(dtype: np.dtype[Any]) -> str:
         return "try .astype(numpy.float32), exact for whole numbers up to 2**24"
     if dtype.kind == "f":
         return "try .astype(numpy.float64)"
+    if dtype == np.dtype("V2"):  # what numpy.load makes of it
+        return "if it is bfloat16, use .view(ml_dtypes.bfloat16)"
     return "try .astype(numpy.float32)"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tonari.arrays.kinds import Kind, dtype_name, from_host, kind_of, rank_fix, refuse_masked
+from tonari.arrays.bfloat16 import NAME, held
+from tonari.arrays.kinds import Kind, check_strided, dtype_name, from_host, kind_of, rank_fix, refuse_masked
 
-# NumPy has no bfloat16; torch has.
 SELECTED = ("float32", "float16", "bfloat16", "float64", "int32", "uint8")
 
 
@@ -20,8 +19,8 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
     Parameters
     ----------
     x : array of shape (rows, n)
-        float32, float16, float64, int32 or uint8 in NumPy or lists of floats; the same and bfloat16 in torch, on the
-        CPU or on CUDA. There may be no rows, but not no columns.
+        float32, float16, bfloat16, float64, int32 or uint8; NumPy (bfloat16 of ml_dtypes), lists of floats, or torch
+        on the CPU or on CUDA. There may be no rows, but not no columns.
     name : str
         What messages call it.
 
@@ -47,21 +46,20 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
     ((2, 6), 'float16')
     >>> as_values(np.zeros((4, 6), np.int64), "values")
     Traceback (most recent call last):
-    TypeError: values: int64 is not selected from, only float32, float16, bfloat16 (torch), float64, int32, uint8; try \
+    TypeError: values: int64 is not selected from, only float32, float16, bfloat16, float64, int32, uint8; try \
 .astype(numpy.float64), exact for whole numbers up to 2**53
     """
     if kind_of(x) == "torch":
         if x.device.type not in ("cpu", "cuda"):
             raise ValueError(f"{name}: is on {x.device}; k-selection runs on the CPU and on CUDA devices; use .cpu()")
-        if str(x.layout) != "torch.strided":
-            raise TypeError(f"{name}: sparse input is not read; use .to_dense() if it fits in memory")
+        check_strided(x, name)
         array, dtype = x.detach(), str(x.dtype).removeprefix("torch.")
     else:
         array = from_host(x, name, "(rows, n)")
         dtype = dtype_name(array.dtype.newbyteorder("="))
     if dtype not in SELECTED:
-        accepted = ", ".join(SELECTED).replace("bfloat16", "bfloat16 (torch)")
-        raise TypeError(f"{name}: {dtype} is not selected from, only {accepted}; {_selected_fix(dtype, kind_of(x))}")
+        accepted, fix = ", ".join(SELECTED), _selected_fix(dtype, kind_of(x))
+        raise TypeError(f"{name}: {dtype} is not selected from, only {accepted}; {fix}")
     shape = tuple(array.shape)
     if len(shape) != 2:
         raise ValueError(f"{name}: expected shape (rows, n), got {shape}{rank_fix(shape)}")
@@ -72,9 +70,9 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
     if kind_of(x) == "torch":
         if array.device.type == "cuda":
             return (array if array.stride(1) == 1 else array.contiguous()), dtype
-        torch = sys.modules["torch"]
-        array = array.view(torch.int16).numpy() if dtype == "bfloat16" else array.numpy()
+        array = held(array)
     array = np.require(array, array.dtype.newbyteorder("="), ["ALIGNED"])
+    array = array.view(np.int16) if dtype == NAME else array
     return (array if array.strides[1] == array.itemsize else array.copy(order="C")), dtype
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import _native
+from tonari.arrays.bfloat16 import as_floats, held
 from tonari.arrays.kinds import kind_of
 
 # float64 values up to here have squared differences whose sum over any row that fits in memory is finite.
@@ -112,6 +113,7 @@ class _Refused:
     fix: str
 
     def error(self, values: npt.NDArray[Any], row: int, name: str) -> ValueError:
+        values = as_floats(values)
         column = int(self.is_bad(values).argmax())
         return ValueError(f"{name}: row {row} has {self.what} ({values[column]} in column {column}); {self.fix}")
 
@@ -119,7 +121,7 @@ class _Refused:
         step = max(1, _LOOKED_AT // rows.shape[1])
         for begin in range(0, len(rows), step):
             part = rows[begin : begin + step]
-            values = part.cpu().numpy() if kind_of(part) == "torch" else part
+            values = as_floats(held(part.cpu() if kind_of(part) == "torch" else part))
             bad = self.is_bad(values).any(axis=1)
             if bad.any():
                 row = int(bad.argmax())

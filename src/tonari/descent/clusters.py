@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import _native
+from tonari.arrays import as_floats
 from tonari.descent.scores import Scores
 from tonari.planning_descent import DescentPlan
 from tonari.pool import Workers
@@ -44,7 +45,8 @@ class Form:
         self._as_they_are = metric in ("euclidean", "sqeuclidean", "l1", "linf") and points.dtype != np.float64
         self._centre, self._scale = np.zeros(points.shape[1]), 1.0
         if metric == "inner_product":
-            largest = max(float(np.square(part, dtype=np.float64).sum(axis=1).max()) for part in _blocks(points))
+            blocks = map(as_floats, _blocks(points))
+            largest = max(float(np.square(part, dtype=np.float64).sum(axis=1).max()) for part in blocks)
             self._scale = 1.0 / np.sqrt(largest) if largest > 0 else 1.0
         elif metric not in ("cosine", "correlation", "chi2") and not self._as_they_are:
             step = -(-len(points) // _LOOK_ROWS)
@@ -73,7 +75,7 @@ class Form:
         return np.hstack([_of_length_one(self._wide(rows)), np.zeros((len(rows), 1))]).astype(np.float32)
 
     def _wide(self, rows: Rows) -> npt.NDArray[np.float64]:
-        wide = rows.astype(np.float64)
+        wide = as_floats(rows).astype(np.float64)
         if self.metric == "chi2":
             return np.sqrt(wide)
         if self.metric == "correlation":
@@ -102,7 +104,7 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
     n = len(points)
     rng = np.random.default_rng(plan.seed)
     rows = np.sort(rng.choice(n, min(n, plan.clusters * plan.training), replace=False, shuffle=False))
-    sample = form.of_points(points[rows]).astype(np.float32, copy=False)
+    sample = as_floats(form.of_points(points[rows])).astype(np.float32, copy=False)
     centres = sample[np.sort(rng.choice(len(sample), plan.clusters, replace=False, shuffle=False))]
     for _ in range(plan.sweeps):
         workers.check()

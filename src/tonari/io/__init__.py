@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tonari.arrays import name_of_dtype
 from tonari.arrays.kinds import from_host
 from tonari.io import ground_truth
 from tonari.io._common import Array, FileFormatError, FileInfo, StrPath, check_matrix, expansion
@@ -113,6 +114,11 @@ Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
     """
     path = Path(path)
     form = format_of(path)
+    if hasattr(array, "dtype") and name_of_dtype(array) == "bfloat16":
+        raise ValueError(
+            f"{path}: found bfloat16, which no format here holds, expected float32, which has all its values. "
+            "Use .astype('float32'), of a tensor .float().numpy()"
+        )
     array = from_host(array, f"{path}, the array to write", "(rows, columns)")
     check_matrix(f"{path}, the array to write", array.shape, array.dtype)
     if form.dtype is not None and form.dtype != array.dtype.newbyteorder("<"):

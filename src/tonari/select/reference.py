@@ -8,7 +8,6 @@ Nothing here is fast.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -93,7 +92,7 @@ def select_k_reference(
     kind = arrays.kind_of(values)
     found = Selection(arrays.like(kind, best), arrays.like(kind, indices))
     if dtype == "bfloat16":
-        found = found._replace(values=found.values.view(sys.modules["torch"].bfloat16))
+        found = found._replace(values=found.values.view(values.dtype))
     return found
 
 

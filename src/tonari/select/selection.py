@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from typing import Any
 
 import numpy as np
@@ -35,9 +34,9 @@ def select_k(
     Parameters
     ----------
     values : array of shape (rows, n)
-        float32, float16, float64, int32 or uint8; bfloat16 in torch. NumPy arrays, memory maps, torch tensors on the
-        CPU or on CUDA. There may be no rows. Rows may lie at any distance and be read-only; where columns do not
-        follow each other in memory, they are copied.
+        float32, float16, bfloat16, float64, int32 or uint8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, torch
+        tensors on the CPU or on CUDA. There may be no rows. Rows may lie at any distance and be read-only; where
+        columns do not follow each other in memory, they are copied.
     k : int
         1 to n.
     method : str
@@ -163,11 +162,13 @@ def _row(values: Any, row: int) -> npt.NDArray[Any]:
     if arrays.kind_of(values) == "torch":
         line: npt.NDArray[Any] = values[row].detach().double().cpu().numpy()
     else:
-        line = np.asarray(values)[row]
+        line = arrays.as_floats(arrays.held(values)[row])
     return line
 
 
 def _like_input(found: Selection, values: Any, dtype: str) -> Selection:
     kind = arrays.kind_of(values)
     best, indices = (arrays.like(kind, part) for part in found)
-    return Selection(best.view(sys.modules["torch"].bfloat16) if dtype == "bfloat16" else best, indices)
+    if dtype == "bfloat16":
+        best = best.view(values.dtype)
+    return Selection(best, indices)

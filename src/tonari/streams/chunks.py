@@ -121,7 +121,7 @@ class Source:
     @property
     def row_bytes(self) -> int:
         """Bytes of one query of an array."""
-        return int(self.array.shape[1]) * np.dtype(arrays.name_of_dtype(self.array)).itemsize
+        return int(self.array.shape[1]) * arrays.dtype_of(arrays.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, flow: Flow, *, first: int = 0) -> Iterator[Chunk]:
         """Chunks of rows that are `width` wide; an array's from row `first` on, an iterable's from its beginning."""

@@ -17,6 +17,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from tonari.exact.gpu._value_triton import widened
+
 _INFINITY = tl.constexpr(float("inf"))
 _LARGEST = tl.constexpr(1e150)  # of float64: squared differences of larger ones overflow
 # Two rows of at least this squared norm lose less than 2^-100 of their product to underflow.
@@ -47,8 +49,8 @@ def is_sound(x, METRIC: tl.constexpr):
 
 @triton.jit
 def load_elements(rows_ptr, row, column, n, d, stride):
-    """Elements as they are stored, 0 where there is none; `row` and `column` broadcast."""
-    return tl.load(rows_ptr + row * stride + column, mask=(row < n) & (column < d), other=0)
+    """Elements as they are stored, bfloat16 as float32; 0 where there is none. `row` and `column` broadcast."""
+    return widened(tl.load(rows_ptr + row * stride + column, mask=(row < n) & (column < d), other=0))
 
 
 @triton.jit

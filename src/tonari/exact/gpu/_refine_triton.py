@@ -15,7 +15,16 @@ import triton.language as tl
 
 from tonari.exact.gpu._groups_triton import member_column
 from tonari.exact.gpu._order_triton import ascending, make_keys
-from tonari.exact.gpu._value_triton import add_own_terms, add_terms, fold, less_mean, load_lanes, means, value_of
+from tonari.exact.gpu._value_triton import (
+    add_own_terms,
+    add_terms,
+    fold,
+    less_mean,
+    load_lanes,
+    means,
+    value_of,
+    widened,
+)
 
 
 @triton.jit
@@ -40,7 +49,7 @@ def add_step(
     lanes, squares, query_ptr, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
     """Lanes, and for angular metrics those of the points' squares, with columns at ... at + 15."""
-    x = x.to(tl.float64)
+    x = widened(x).to(tl.float64)
     if METRIC == "correlation":
         if LAST:
             x = less_mean(x, mean, at, d)

@@ -14,6 +14,15 @@ import triton.language as tl
 
 
 @triton.jit
+def widened(x):
+    """Stored elements, bfloat16 as float32: not every card computes in it, and Triton's interpreter does not at all."""
+    if x.dtype == tl.bfloat16:
+        # Not a conversion: the interpreter's is wrong for numbers below the normal range.
+        x = (x.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    return x
+
+
+@triton.jit
 def add_terms(lanes, q, x, METRIC: tl.constexpr):
     """Lanes with one more term each; of angular metrics, the product."""
     if METRIC == "linf":
@@ -62,7 +71,8 @@ def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
 def load_lanes(rows, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
     """Columns at ... at + 15 of some rows, [rows, 16]; zeros beyond the end if these are the LAST columns.
 
-    `rows` are pointers and d a multiple of UNIT, in which rows are aligned. What is not present has any value.
+    `rows` are pointers and d a multiple of UNIT, in which rows are aligned. What is not present has any value. Elements
+    are as they are stored: whoever computes with them widens them.
     """
     columns = at + tl.arange(0, 16)
     if LAST:
@@ -77,7 +87,7 @@ def load_lanes(rows, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
 @triton.jit
 def add_to_mean(lanes, spread, x, first, inside):
     """Lanes with one more element each, and whether any differs from its row's first."""
-    x = x.to(tl.float64)
+    x = widened(x).to(tl.float64)
     return lanes + x, spread | ((x != first[:, None]) & inside[None, :]).to(tl.int32)
 
 
@@ -85,7 +95,7 @@ def add_to_mean(lanes, spread, x, first, inside):
 def means(rows, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
     """Mean of each row, and whether its elements differ."""
     columns = tl.arange(0, 16)
-    first = tl.load(rows, mask=present, other=0).to(tl.float64)
+    first = widened(tl.load(rows, mask=present, other=0)).to(tl.float64)
     lanes = tl.zeros([PAIRS, 16], tl.float64)
     spread = tl.zeros([PAIRS, 16], tl.int32)
     batches = d // 64 * 64

@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.exact.gpu._value_triton import fold, less_mean, load_lanes, means
+from tonari.exact.gpu._value_triton import fold, less_mean, load_lanes, means, widened
 
 
 @triton.jit(do_not_specialize=["rows", "d", "units", "steps"])
@@ -40,7 +40,7 @@ def widen_kernel(
         mean, differs = means(row_ptrs, d, present, ROWS, UNIT)
     squares = tl.zeros([ROWS, 16], tl.float64)
     for at in tl.range(0, steps * 16, 16):
-        x = load_lanes(row_ptrs, at, d, present, UNIT, True).to(tl.float64)
+        x = widened(load_lanes(row_ptrs, at, d, present, UNIT, True)).to(tl.float64)
         if METRIC == "correlation":
             x = tl.where(differs[:, None], less_mean(x, mean, at, d), 0.0)
         squares += x * x

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tonari.arrays import name_of_dtype
 from tonari.pool import Workers, default_threads
 
 PIECE_BYTES = 4 << 20
@@ -102,7 +103,7 @@ class Feeder:
 
 def bring(rows: npt.NDArray[Any], device: Any) -> Any:
     """A copy of a C-contiguous array on a device."""
-    out = torch.empty(rows.shape, dtype=getattr(torch, rows.dtype.name), device=device)
+    out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
     with Feeder(device) as feeder:
         feeder.send(rows, out)
         feeder.arrive()
@@ -129,7 +130,7 @@ def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None
             yield rows[here].to(device)
         return
     sizes = [here.stop - here.start for here in order]
-    shape, dtype = (max(sizes), rows.shape[1]), getattr(torch, rows.dtype.name)
+    shape, dtype = (max(sizes), rows.shape[1]), getattr(torch, name_of_dtype(rows))
     buffers = [torch.empty(shape, dtype=dtype, device=device) for _ in range(min(2, len(order)))]
     slots = [buffers[at % 2][:size] for at, size in enumerate(sizes)]
     with Feeder(device) as feeder:

@@ -52,7 +52,7 @@ def make_form(points: Any, metric: str) -> DeviceForm:
     Parameters
     ----------
     points : tensor (n, d)
-        float32, float16, float64, uint8 or int8; ``stride(1) == 1``, rows at any distance.
+        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, rows at any distance.
     metric : str
         A name in ``tonari.metrics.METRICS``.
     """

@@ -135,7 +135,7 @@ def pack_points(
     Parameters
     ----------
     points : tensor (n, d)
-        float32, float16, float64, uint8 or int8; ``stride(1) == 1``, rows at any distance.
+        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, rows at any distance.
     form : DeviceForm
         On the device of the points.
     precision : str

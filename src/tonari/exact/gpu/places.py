@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tonari import arrays
 from tonari.exact.gpu.feeding import bring
 
 LARGE_BYTES = 32 << 20  # from here on, copies are worth threads
@@ -32,6 +33,8 @@ def to_device(rows: Any, device: Any) -> Any:
 
 def over(rows: np.ndarray[Any, Any]) -> Any:
     """A tensor over the memory of a C-contiguous array, only to be read where the array is, and not to outlive it."""
+    if rows.dtype == arrays.BFLOAT16:
+        return over(rows.view(np.int16)).view(torch.bfloat16)
     if rows.flags.writeable:
         return torch.from_numpy(rows)
     # torch warns of read-only memory; seen through its address it has no such mark

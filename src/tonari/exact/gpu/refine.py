@@ -61,8 +61,8 @@ def refine_groups(
     ----------
     queries : tensor of shape (rows, d)
     points : tensor of shape (n, d)
-        float32, float16, float64, uint8 or int8, not necessarily the same. Columns are contiguous, rows at any
-        distance.
+        float32, float16, bfloat16, float64, uint8 or int8, not necessarily the same. Columns are contiguous, rows at
+        any distance.
     groups : int32 tensor of shape (rows, width)
         Numbers of groups (``groups.py``), none twice in a row; -1 where there is none. Rows at any distance.
     k : int

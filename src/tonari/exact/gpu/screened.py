@@ -30,7 +30,7 @@ from tonari.exact.gpu.form import SAMPLE_ROWS, make_form
 from tonari.exact.gpu.groups import LEAST_GROUP
 from tonari.exact.gpu.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
 from tonari.exact.gpu.parts import Place, cut, search_whole
-from tonari.exact.gpu.places import to_device
+from tonari.exact.gpu.places import over, to_device
 from tonari.exact.gpu.refine import NO_MEMBER, SCRATCH_BYTES, list_members
 from tonari.exact.prepared import PreparedPoints
 from tonari.exact.report import Report
@@ -253,7 +253,7 @@ class _Search:
 
     def _there(self, rows: npt.NDArray[Any]) -> Any:
         """Rows on the device as soon as it gets to them, without a wait."""
-        here = torch.from_numpy(rows)
+        here = over(rows)
         return here.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else here
 
     @staticmethod
@@ -261,5 +261,4 @@ class _Search:
         """Some queries as a new array in host memory."""
         if isinstance(queries, np.ndarray):
             return np.ascontiguousarray(queries[numbers])
-        part: npt.NDArray[Any] = queries[torch.from_numpy(numbers).to(queries.device)].cpu().numpy()
-        return part
+        return arrays.held(queries[torch.from_numpy(numbers).to(queries.device)].cpu())
