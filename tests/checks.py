@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +23,9 @@ from tonari.metrics import METRICS
 from tonari.results import Neighbors
 
 Array = npt.NDArray[Any]
+
+# Of rows. ml_dtypes makes "bfloat16" a dtype of NumPy's.
+DTYPES = ("float32", "float16", np.dtype(ml_dtypes.bfloat16).name, "float64", "uint8", "int8")
 
 
 def assert_valid_neighbors(
@@ -167,6 +171,14 @@ def subnormal(n: int, d: int, seed: int = 0) -> Array:
 def huge(n: int, d: int, seed: int = 0) -> Array:
     """Make data of magnitude 1e30: squares overflow float32."""
     return (gaussian(n, d, seed, np.float64) * 1e30).astype(np.float32)
+
+
+def widest(n: int, d: int, seed: int = 0) -> Array:
+    """Make values that bfloat16 has, from the least (subnormal) to the largest, of both signs, and zeros."""
+    rng = np.random.default_rng(seed)
+    rows = rng.choice([-1, 1], (n, d)) * rng.integers(128, 256, (n, d)) * 2.0 ** rng.integers(-140, 120, (n, d))
+    rows[::7, ::2], rows[1::7, ::2] = 0, -255 * 2.0**120
+    return rows.astype("bfloat16").astype(np.float32)
 
 
 def zero_rows(n: int, d: int, seed: int = 0) -> Array:

@@ -14,6 +14,7 @@ import pytest
 from checks import Array, assert_same_neighbors
 from select_checks import HAS_TORCH
 
+from tonari.arrays import held, name_of_dtype
 from tonari.metrics import METRICS
 from tonari.reference import brute
 from tonari.results import Neighbors
@@ -26,7 +27,6 @@ if HAS_TORCH:
     from tonari.planning_gpu import GpuPlan, plan_on_gpu
 
 GB = 10**9
-DTYPES = ("float32", "float16", "float64", "uint8", "int8")
 
 
 def rows_of(n: int, d: int, dtype: str = "float32", metric: str = "euclidean", seed: int = 0) -> Array:
@@ -39,7 +39,7 @@ def rows_of(n: int, d: int, dtype: str = "float32", metric: str = "euclidean", s
 
 def on_host(found: Neighbors) -> Neighbors:
     """Neighbours of tensors or arrays as NumPy arrays."""
-    return Neighbors(*(part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in found))
+    return Neighbors(*map(numpy_of, found))
 
 
 def plan_of(
@@ -59,8 +59,8 @@ def plan_of(
         len(queries),
         points.shape[1],
         k,
-        dtype=str(points.dtype).removeprefix("torch."),
-        query_dtype=str(queries.dtype).removeprefix("torch."),
+        dtype=name_of_dtype(points),
+        query_dtype=name_of_dtype(queries),
         metric=metric,
         devices=devices,
         memory=memory,
@@ -83,6 +83,7 @@ def search(
     **choices: Any,
 ) -> tuple[Neighbors, Report]:
     """Search as planned, and what the run did. For a self-join pass the same rows twice."""
+    queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
     plan = plan_of(queries, points, k, metric, self_join=self_join, **choices)
     route = run.ROUTES["several" if len(plan.devices) > 1 else plan.route]
     with run.on(plan.devices[0]):
@@ -94,7 +95,7 @@ def search(
 def check(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Report:
     """Compare a search with the reference, bit by bit; what the run did."""
     found, report = search(queries, points, k, metric, **choices)
-    q, x = (part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in (queries, points))
+    q, x = map(numpy_of, (queries, points))
     own = np.arange(len(q)) if choices.get("self_join") else None
     assert_same_neighbors(found, brute(q, x, k, metric, self_ids=own), metric=metric)
     assert report.rows == len(q)
@@ -121,4 +122,18 @@ def check_stops(**arguments: Any) -> None:
 
 def tensors(device: str, *arrays: Array) -> list[Any]:
     """Arrays as tensors on a device."""
-    return [torch.from_numpy(array).to(device) for array in arrays]
+    return [tensor_of(array).to(device) for array in arrays]
+
+
+def tensor_of(array: Array) -> Any:
+    """An array as a tensor in host memory; of bfloat16 by way of float32, which has all its values."""
+    if array.dtype == "bfloat16":
+        return torch.from_numpy(array.astype(np.float32)).bfloat16()
+    return torch.from_numpy(array)
+
+
+def numpy_of(x: Any) -> Array:
+    """An array, or a tensor anywhere, as an array; of bfloat16 as that of ml_dtypes."""
+    if isinstance(x, np.ndarray):
+        return x
+    return x.cpu().float().numpy().astype("bfloat16") if x.dtype == torch.bfloat16 else x.cpu().numpy()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import checks
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -40,6 +41,15 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "NaN": (bad(np.nan), ValueError, r"row 3 has a value that is not finite \(nan in column 1\)"),
     "infinity": (bad(-np.inf, (0, 2)), ValueError, r"row 0 has a value that is not finite \(-inf in column 2\)"),
     "NaN in float16": (bad(np.nan, (19, 3)).astype(np.float16), ValueError, r"row 19 .*nan in column 3"),
+    "NaN in bfloat16": (bad(np.nan, (19, 3)).astype("bfloat16"), ValueError, r"row 19 .*nan in column 3"),
+    "infinity in bfloat16": (bad(3.4e38, (7, 0)).astype("bfloat16"), ValueError, r"row 7 .*inf in column 0"),
+    "bytes of bfloat16": (
+        X.astype("bfloat16").view("V2"),
+        TypeError,
+        r"raw bytes \(\|V2\).*\.view\(ml_dtypes.bfloat16",
+    ),
+    "bits of bfloat16": (X.astype("bfloat16").view(np.uint16), TypeError, r"uint16 is not searched"),
+    "float8": (X.astype(ml_dtypes.float8_e5m2), TypeError, r"float8_e5m2 is not searched.*\.astype"),
     "overflowing float64": (X.astype(np.float64) * 1e200, ValueError, r"row 0 .*overflows float64.*within 1e\+150"),
     "one dimension": (X[0], ValueError, r"expected shape \(n, d\), got \(4,\).*reshape\(1, -1\)"),
     "three dimensions": (X[None], ValueError, r"expected shape \(n, d\), got \(1, 20, 4\)"),
@@ -180,7 +190,7 @@ def _reversed(rows: Array, tmp_path: Path) -> Array:
 def _memmap(rows: Array, tmp_path: Path) -> Array:
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"
     np.save(path, rows)
-    return np.load(path, mmap_mode="r")
+    return np.load(path, mmap_mode="r").view(rows.dtype)  # NumPy's file does not know bfloat16
 
 
 def _unaligned(rows: Array, tmp_path: Path) -> Array:
@@ -203,7 +213,7 @@ LAYOUTS: list[Callable[[Array, Path], Any]] = [
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "int8"])
+@pytest.mark.parametrize("dtype", checks.DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout: Callable[[Array, Path], Any], dtype: str, tmp_path: Path) -> None:
     rows = np.abs(checks.gaussian(90, 7) * 30).astype(dtype)

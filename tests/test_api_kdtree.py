@@ -39,8 +39,8 @@ def test_every_verb_gives_the_bits_of_brute_force(metric: str, data: str) -> Non
     assert_same_neighbors(Neighbors(graph.distances, graph.indices), Neighbors(wanted.distances, wanted.indices))
 
 
-@pytest.mark.parametrize("points_dtype", ["float32", "float16", "float64", "uint8", "int8"])
-@pytest.mark.parametrize("queries_dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("points_dtype", checks.DTYPES)
+@pytest.mark.parametrize("queries_dtype", ["float32", "bfloat16", "float64", "uint8"])
 def test_dtypes(points_dtype: str, queries_dtype: str) -> None:
     rng = np.random.default_rng(5)
     points = rng.integers(0, 5, (200, 3)).astype(points_dtype)
@@ -54,7 +54,7 @@ def test_an_index_answers_float64_queries_in_float64_and_others_as_before() -> N
     index = tonari.Index(POINTS, method="kdtree")
     wide = QUERIES.astype(np.float64) + 1e-12
     for _ in range(2):
-        for queries in (QUERIES, wide, QUERIES.astype(np.float16)):
+        for queries in (QUERIES, wide, QUERIES.astype(np.float16), QUERIES.astype("bfloat16")):
             assert_same_neighbors(index.search(queries, 5), brute(queries, POINTS, 5))
 
 

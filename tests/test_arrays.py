@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from tonari.arrays import (
     ACCEPTED,
+    ACCEPTED_NAMES,
+    BFLOAT16,
+    as_floats,
     as_rows,
     check_k,
     check_nonnegative,
     check_output_path,
     check_threads,
+    dtype_name,
+    dtype_of,
+    held,
     kind_of,
     like,
+    name_of_dtype,
     parse_memory,
     same_width,
 )
 
 
-@pytest.mark.parametrize("dtype", ACCEPTED)
-def test_good_rows_are_not_copied(dtype: Any) -> None:
-    x = np.ones((4, 3), dtype)
+@pytest.mark.parametrize(("name", "dtype"), list(zip(ACCEPTED_NAMES, ACCEPTED, strict=True)))
+def test_good_rows_are_not_copied(name: str, dtype: Any) -> None:
+    x = np.ones((4, 3), name)
     x.flags.writeable = False
     rows = as_rows(x, "points")
     assert type(rows) is np.ndarray
-    assert rows.dtype == dtype
+    assert (rows.dtype, rows.itemsize, rows.nbytes) == (dtype, x.itemsize, x.nbytes)
     assert np.shares_memory(rows, x)
+    assert np.shares_memory(as_rows(rows, "points"), x)  # chunks of a stream are checked twice
 
 
 def test_a_memory_map_is_not_copied(tmp_path: Path) -> None:
@@ -111,7 +121,7 @@ def test_refuses_sparse() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, "bfloat16", np.float32, np.float64])
 def test_names_the_first_row_that_is_not_finite(value: float, dtype: Any) -> None:
     x = np.zeros((50, 7), dtype)
     x[31, 4] = x[31, 6] = x[40, 0] = value
@@ -129,8 +139,53 @@ def test_names_the_first_row_whose_squares_overflow(sign: int) -> None:
 
 
 def test_largest_values_of_other_dtypes_pass() -> None:
-    for dtype in (np.float16, np.float32):
-        assert as_rows(np.full((2, 2), np.finfo(dtype).max), "points").dtype == dtype
+    for dtype in (np.float16, np.float32, "bfloat16"):
+        assert as_rows(np.full((2, 2), ml_dtypes.finfo(dtype).max, dtype), "points").dtype == dtype_of(dtype)
+
+
+def test_all_bfloat16_have_their_values() -> None:
+    x = np.arange(2**16, dtype=np.uint16).view("bfloat16").reshape(256, 256)
+    for rows in (x, x[::2, 1::3], x.T):
+        assert as_floats(held(rows)).tobytes() == rows.astype(np.float32).tobytes()
+    assert as_floats(x[0, :1].astype(np.float16)).dtype == np.float16
+
+
+def test_names_of_bfloat16() -> None:
+    for dtype in ("bfloat16", ml_dtypes.bfloat16, np.dtype(ml_dtypes.bfloat16), BFLOAT16):
+        assert dtype_of(dtype) == BFLOAT16
+    for dtype in ("float16", "V2", [("b", "V2")], ml_dtypes.float8_e5m2, np.uint16):
+        assert dtype_of(dtype) == np.dtype(dtype) != BFLOAT16
+    for x in (np.zeros(3, ml_dtypes.bfloat16), np.zeros(3, BFLOAT16)):
+        assert name_of_dtype(x) == dtype_name(x.dtype) == "bfloat16"
+
+
+def test_numpy_does_not_compute_with_bytes_of_bfloat16() -> None:
+    rows = held(np.ones((4, 3), "bfloat16"))
+    for compute in (np.isfinite, np.abs, np.square, lambda x: x + x, lambda x: x.astype(np.float64), np.max):
+        with pytest.raises((TypeError, ValueError)):
+            compute(rows)
+
+
+def test_bfloat16_imports_nothing() -> None:
+    """Without ml_dtypes and torch, and without their being imported where they are there."""
+    code = """
+import sys
+import numpy as np, tonari
+from tonari.arrays import BFLOAT16
+plan = tonari.plan(4, 2, 3, 1, dtype="bfloat16")
+rows = np.array([[0x3F80, 0, 0], [0, 0x4040, 0], [0, 0, 0xC000], [0x7F7F, 0, 0]], np.uint16).view(BFLOAT16)
+print(plan.dtype, tonari.search(rows[:2], rows, 1).indices.ravel().tolist())
+print(sorted({"ml_dtypes", "torch", "jax"} & set(sys.modules)))
+"""
+    source = str(Path(sys.modules["tonari"].__file__).parents[1])
+    child = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert child.stdout.splitlines() == ["bfloat16 [0, 1]", "[]"]
 
 
 def test_same_width() -> None:
@@ -181,6 +236,8 @@ class _Device(str):
 class _Tensor:
     """As much of a torch tensor as the border looks at."""
 
+    layout = "torch.strided"
+
     def __init__(self, array: Any, dtype: str, device: str = "cpu") -> None:
         self._array, self.dtype, self.device = array, f"torch.{dtype}", _Device(device)
 
@@ -213,8 +270,8 @@ def test_tensors(torch: Any) -> None:
         as_rows(_Tensor(x, "float32", "cuda:1"), "points")
     with pytest.raises(ValueError, match=r"points: is on mps:0; only host memory and CUDA devices .*use .cpu\(\)"):
         as_rows(_Tensor(x, "float32", "mps:0"), "points")
-    with pytest.raises(TypeError, match=r"bfloat16 is not searched.*\.to\(torch.float32\)"):
-        as_rows(_Tensor(None, "bfloat16"), "points")
+    with pytest.raises(TypeError, match=r"float8_e5m2 is not searched.*\.to\(torch.float32\)"):
+        as_rows(_Tensor(None, "float8_e5m2"), "points")
 
 
 class _HostArray:
@@ -230,8 +287,9 @@ class _HostArray:
         return self._array
 
 
-def test_host_memory_of_other_libraries_is_read_as_numpy() -> None:
-    x = np.ones((3, 2), np.float16)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_host_memory_of_other_libraries_is_read_as_numpy(dtype: str) -> None:
+    x = np.ones((3, 2), dtype)
     assert np.shares_memory(as_rows(_HostArray(x), "points"), x)
     assert kind_of(_HostArray(x)) == "numpy"
 

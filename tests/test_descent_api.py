@@ -48,7 +48,7 @@ def test_a_graph_up_to_a_recall(metric: str) -> None:
     assert "method='nn-descent', seed=5" in repr(graph)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float64", "uint8", "int8"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "uint8", "int8"])
 def test_dtypes(dtype: str) -> None:
     points = np.random.default_rng(0).integers(0, 100, (400, 5)).astype(dtype)
     graph, exact = descended(points, 5), tonari.knn_graph(points, 5)

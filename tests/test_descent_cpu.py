@@ -9,11 +9,12 @@ import checks
 import numpy as np
 import numpy.typing as npt
 import pytest
-from checks import HOSTILE, assert_same_neighbors, assert_valid_neighbors, check_interrupt
+from checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbors, check_interrupt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tonari import _native, exact
+from tonari.arrays import held
 from tonari.descent import rounds, start
 from tonari.descent.clusters import Form, find_centres
 from tonari.descent.cpu import CpuSteps
@@ -29,7 +30,6 @@ from tonari.results import Neighbors
 
 Array = npt.NDArray[Any]
 
-DTYPES = ("float32", "float16", "float64", "uint8", "int8")
 ISAS = _native.supported_isas()
 SMALL = {"list_size": 9, "hubs": 4, "reverse": 3, "breadth": 6, "width": 20, "block": 7}
 
@@ -67,7 +67,7 @@ def check_rounds(
         truth = plain.round(entries, boundary)
         for isa in ISAS:
             for threads in (1, 2):
-                steps = CpuSteps(points, dataclasses.replace(plan, isa=isa, threads=threads))
+                steps = CpuSteps(held(points), dataclasses.replace(plan, isa=isa, threads=threads))
                 assert_same_round(steps.round(entries, boundary), truth, plan.metric)
         entries = truth.entries
     return truth
@@ -300,6 +300,7 @@ def groups(n: int, d: int, seed: int = 0) -> Array:
 def test_the_start_finds_most_neighbours(metric: str, dtype: str) -> None:
     points = as_dtype(groups(3000, 12), dtype, metric)
     plan = plan_for(points, 10, metric, clusters=40, probes=8)
+    points = held(points)
     entries = CpuSteps(points, plan).start("clusters")
     assert_start(entries, 3000, plan.list_size)
     truth = exact.neighbors(points, points, 10, metric=metric, self_ids=np.arange(3000), threads=1)

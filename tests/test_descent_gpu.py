@@ -8,7 +8,7 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
-from gpu_checks import GB
+from gpu_checks import GB, tensor_of
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
 import tonari
@@ -58,7 +58,7 @@ def plan_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -
 
 def steps_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> tuple[GpuSteps, ReferenceSteps]:
     plan = plan_for(points, k, metric, **choices)
-    return GpuSteps(torch.from_numpy(points).to(DEVICE), plan), ReferenceSteps(points, plan)
+    return GpuSteps(tensor_of(points).to(DEVICE), plan), ReferenceSteps(points, plan)
 
 
 def check_rounds(
@@ -87,9 +87,11 @@ def test_rounds_of_every_metric(metric: str) -> None:
     check_rounds(values_for(metric, MANY, 9), 5, metric, list_size=8, hubs=4, reverse=3, breadth=6, width=16)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float64", "uint8", "int8"] if HAS_CUDA else ["float64", "uint8"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float64", "uint8", "int8"] if HAS_CUDA else ["bfloat16", "float64", "uint8"]
+)
 def test_rounds_of_every_dtype(dtype: str) -> None:
-    rows = checks.gaussian(MANY, 6) * (1 if dtype.startswith("float") else 30)
+    rows = checks.gaussian(MANY, 6) * (30 if "int" in dtype else 1)
     check_rounds(
         np.abs(rows).astype(dtype) if dtype == "uint8" else rows.astype(dtype), 4, list_size=8, hubs=4, breadth=8
     )

@@ -18,7 +18,8 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
-from checks import assert_same_neighbors
+from checks import DTYPES, assert_same_neighbors
+from gpu_checks import tensor_of
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
@@ -63,7 +64,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def there(x: Any) -> Any:
     """An array as a tensor on the device."""
-    return torch.from_numpy(x).to(DEVICE)
+    return tensor_of(x).to(DEVICE)
 
 
 def here(found: Neighbors) -> Neighbors:
@@ -89,7 +90,7 @@ def test_host_memory_is_copied_there_and_results_come_back(metric: str) -> None:
     assert_same_neighbors(found, brute(queries, points, K, metric), metric=metric)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "int8"])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_tensors_stay_there(dtype: str) -> None:
     queries, points = rows(M, dtype, 1), rows(N, dtype)
     found = tonari.search(there(queries), there(points), K)
@@ -124,7 +125,7 @@ def test_a_graph_of_host_memory_is_made_there() -> None:
 
 
 @pytest.mark.parametrize("d", [1, 15, 16, 17, 40])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "uint8"])
 def test_each_point_s_value_with_itself_has_the_reference_s_bits(d: int, dtype: str) -> None:
     from tonari.exact.gpu import own
 
@@ -274,8 +275,8 @@ def test_bad_shapes() -> None:
     x = there(rows(N))
     with pytest.raises(ValueError, match=rf"queries of shape \({M}, {D - 1}\) and points of shape \({N}, {D}\)"):
         tonari.search(x[:M, 1:], x, K)
-    with pytest.raises(TypeError, match=r"queries: bfloat16 is not searched.*\.to\(torch.float32\)"):
-        tonari.search(x.bfloat16(), x, K)
+    with pytest.raises(TypeError, match=r"queries: float8_e5m2 is not searched.*\.to\(torch.float32\)"):
+        tonari.search(x.to(torch.float8_e5m2), x, K)
     with pytest.raises(ValueError, match=r"k=45: the largest k is 44, .*a point is not its own"):
         tonari.knn_graph(x, N)
 
@@ -380,7 +381,7 @@ def test_lists_that_lie_apart_are_not_merged() -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "int8"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_cpu_s_bits(metric: str, dtype: str) -> None:
     scale = 30 if dtype in ("uint8", "int8") else 1
@@ -396,6 +397,21 @@ def test_the_cpu_s_bits(metric: str, dtype: str) -> None:
     assert_same_neighbors(
         Neighbors(ours.distances, ours.indices), Neighbors(theirs.distances, theirs.indices), metric=metric
     )
+
+
+@on_gpu
+@pytest.mark.parametrize("maker", [*checks.HOSTILE.values(), checks.widest], ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_cpu_s_bits_on_hostile_bfloat16(metric: str, maker: Callable[..., Any]) -> None:
+    rows = maker(3000, 24, 0).astype("bfloat16")
+    points = np.abs(rows) if METRICS[metric].nonnegative else rows
+    expected = tonari.search(points[:300], points, 15, metric=metric)
+    for found in (
+        here(tonari.search(there(points[:300]), there(points), 15, metric=metric)),
+        here(tonari.search(there(points[:300]), there(points).float(), 15, metric=metric)),
+        tonari.search(points[:300], points, 15, metric=metric, device="cuda"),
+    ):
+        assert_same_neighbors(found, expected, metric=metric)
 
 
 @on_gpu
@@ -555,5 +571,8 @@ def test_jax_arrays() -> None:
     found = tonari.search(jax.numpy.asarray(queries), jax.numpy.asarray(points), 10)
     assert all(isinstance(part, jax.Array) for part in found)
     assert_same_neighbors(Neighbors(*(np.array(part) for part in found)), brute(queries, points, 10))
-    with pytest.raises(TypeError, match=r"bfloat16 is not searched.*\.astype\('float32'\)"):
-        tonari.search(jax.numpy.asarray(queries, "bfloat16"), jax.numpy.asarray(points), 10)
+    halves = queries.astype("bfloat16")
+    found = tonari.search(jax.numpy.asarray(halves), jax.numpy.asarray(points), 10)
+    assert_same_neighbors(Neighbors(*(np.array(part) for part in found)), brute(halves, points, 10))
+    with pytest.raises(TypeError, match=r"float8_e5m2 is not searched.*\.astype\('float32'\)"):
+        tonari.search(jax.numpy.asarray(queries, "float8_e5m2"), jax.numpy.asarray(points), 10)

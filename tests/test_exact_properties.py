@@ -192,7 +192,7 @@ def test_zero_columns_at_the_end(metric: str, extra: int, rows: Array) -> None:
 def test_the_same_numbers_in_other_dtypes(metric: str) -> None:
     whole = np.random.default_rng(3).integers(0, 100, (400, 13))
     plain = tonari.search(whole[:20].astype(np.float32), whole.astype(np.float32), 30, metric=metric)
-    for dtype in (np.uint8, np.int8, np.float16):
+    for dtype in (np.uint8, np.int8, np.float16, "bfloat16"):
         found = tonari.search(whole[:20].astype(dtype), whole.astype(dtype), 30, metric=metric)
         assert_same_neighbors(found, plain, metric=metric)
 

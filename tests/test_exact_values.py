@@ -10,7 +10,7 @@ import checks
 import numpy as np
 import numpy.typing as npt
 import pytest
-from checks import HOSTILE, assert_same_neighbors, assert_valid_neighbors
+from checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbors, widest
 
 import tonari
 from tonari import _native
@@ -22,8 +22,9 @@ from tonari.results import Neighbors
 Array = npt.NDArray[Any]
 Rungs = tuple[str, tuple[str, ...]]
 Search = Callable[..., Neighbors]
+Maker = Callable[[int, int, int], Array]
 
-DTYPES = ("float32", "float16", "float64", "uint8", "int8")
+BFLOAT16_MAKERS = (widest, checks.subnormal, checks.huge, checks.duplicates, checks.tight_far_clusters)
 EDGES = sorted({1, 7, *(size + step for size in (4, 6, 12, 16, 32, 96, 256) for step in (-1, 0, 1))})
 
 
@@ -83,6 +84,22 @@ def test_hostile_data(metric: str, rungs: Rungs, maker: str, capacity: int | Non
     points = made(maker, 600, 24, metric)
     found = by_plan(points[:20], points, 17, metric, isa=isa, ladder=ladder, capacity=capacity)
     assert_same_neighbors(found, hostile_truth(maker, 600, 20, 24, 17, metric), metric=metric)
+
+
+@pytest.mark.parametrize("maker", BFLOAT16_MAKERS, ids=lambda maker: maker.__name__)
+def test_hostile_bfloat16(metric: str, rungs: Rungs, maker: Maker, by_plan: Search) -> None:
+    isa, ladder = rungs
+    rows = maker(300, 24, 0).astype("bfloat16")
+    points = np.abs(rows) if METRICS[metric].nonnegative else rows
+    found = by_plan(points[:9], points, 17, metric, isa=isa, ladder=ladder)
+    assert_same_neighbors(found, _bfloat16_truth(maker, metric), metric=metric)
+
+
+@cache
+def _bfloat16_truth(maker: Maker, metric: str) -> Neighbors:
+    rows = maker(300, 24, 0).astype("bfloat16").astype(np.float32)
+    points = np.abs(rows) if METRICS[metric].nonnegative else rows
+    return brute(points[:9], points, 17, metric)
 
 
 @pytest.mark.parametrize("maker", HOSTILE)

@@ -11,8 +11,8 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
-from checks import HOSTILE, Array, assert_same_neighbors, duplicates, gaussian
-from gpu_checks import DTYPES, check, check_stops, plan_of, rows_of, search, tensors
+from checks import DTYPES, HOSTILE, Array, assert_same_neighbors, duplicates, gaussian
+from gpu_checks import check, check_stops, plan_of, rows_of, search, tensors
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
@@ -43,12 +43,27 @@ N, M, D, K = 140, 3, 19, 3  # two tiles of points, the second one short
 # ---------------------------------------------------------------- what is asked
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "metric"),
+    [
+        (dtype, metric)
+        for dtype in DTYPES
+        for metric in METRICS
+        if HAS_CUDA or dtype != "bfloat16" or metric in ("euclidean", "correlation", "chi2")
+    ],
+)
 def test_every_metric_and_dtype(metric: str, dtype: str) -> None:
     queries, points = rows_of(M, D, dtype, metric, 1), rows_of(N, D, dtype, metric)
     report = check(queries, points, K, metric, width=4, **HERE)
     assert sum(report.rows_by_precision.values()) == M
+
+
+@pytest.mark.parametrize("maker", [checks.subnormal, checks.huge, checks.widest], ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize("metric", METRICS if HAS_CUDA else ["sqeuclidean", "correlation", "linf"])
+def test_bfloat16_of_any_magnitude(metric: str, maker: Callable[..., Array]) -> None:
+    rows = maker(N, 7).astype("bfloat16")
+    points = np.abs(rows) if METRICS[metric].nonnegative else rows
+    check(points[:M], points, K, metric, width=4, **HERE)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1"])

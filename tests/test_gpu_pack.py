@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from gpu_checks import tensor_of
 from select_checks import HAS_TORCH, needs_torch, on_device
 
 from tonari import reference
@@ -98,6 +99,11 @@ def halves(rng: np.random.Generator, n: int, d: int) -> Array:
     return rng.standard_normal((n, d)).astype(np.float16)
 
 
+def bfloat16s(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Of magnitudes that float16 does not have, down to subnormal ones."""
+    return (rng.standard_normal((n, d)) * 2.0 ** rng.integers(-135, 120, (n, 1))).astype("bfloat16")
+
+
 def unsigned_bytes(rng: np.random.Generator, n: int, d: int) -> Array:
     return rng.integers(0, 256, (n, d)).astype(np.uint8)
 
@@ -125,6 +131,7 @@ MAKERS: dict[Callable[..., Array], tuple[int, int]] = {
     outliers: (130, 16),
     constant_rows: (64, 24),
     halves: (129, 40),
+    bfloat16s: (40, 12),
     unsigned_bytes: (100, 128),
     signed_bytes: (128, 1),
     whole_numbers: (1, 64),
@@ -187,7 +194,7 @@ def seen_rows(values: Array, d: int, precision: str, *, points: bool) -> Array:
 
 
 def pack(rows: Array, form: DeviceForm, precision: str, device: str, flags: Any, *, points: bool) -> Side:
-    tensor = torch.from_numpy(rows).to(device)
+    tensor = tensor_of(rows).to(device)
     out = (pack_points if points else pack_queries)(tensor, form, precision, flags)
     found = SimpleNamespace(**{name: host(field) for name, field in vars(out).items() if name != "n"})
     n, d = rows.shape
@@ -213,7 +220,7 @@ def problem(device: str, maker: Callable[..., Array], metric: str, precision: st
     if rows.dtype == np.float64:
         queries[4] = np.clip(queries[4], -1e150, 1e150)
     sample = points if maker is not outliers else np.delete(points, np.s_[4::5], axis=0)
-    form = make_form(torch.from_numpy(sample).to(device), metric)
+    form = make_form(tensor_of(sample).to(device), metric)
     flags = new_flags(torch.device(device))
     sides = [pack(part, form, precision, device, flags, points=part is points) for part in (points, queries)]
     return Problem(*sides, float(host(form.scale)[0]), host(flags).tolist())
@@ -421,8 +428,8 @@ def test_whole_numbers_are_exact(device: str, maker: Callable[..., Array], metri
 def test_strided_rows(device: str, n: int, d: int) -> None:
     """Rows at any distance, from any place in memory, in every type: the same as a copy."""
     rng = np.random.default_rng(n + d)
-    dtype = [np.float32, np.float64, np.float16, np.uint8][(n + d) % 4]
-    wide = torch.from_numpy((rng.standard_normal((2 * n, d + 5)) * 40 + 100).astype(dtype)).to(device)
+    dtype = [np.float32, np.float64, np.float16, np.uint8, "bfloat16"][(n + d) % 5]
+    wide = tensor_of((rng.standard_normal((2 * n, d + 5)) * 40 + 100).astype(dtype)).to(device)
     strided = wide[::2, 3 : d + 3]
     for metric, precision in (("euclidean", "float16"), ("inner_product", "split"), ("correlation", "float16")):
         results = []

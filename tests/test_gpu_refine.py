@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import HOSTILE, Array, assert_same_neighbors, duplicates, gaussian
+from checks import DTYPES, HOSTILE, Array, assert_same_neighbors, duplicates, gaussian
+from gpu_checks import numpy_of, tensor_of
 from select_checks import HAS_TORCH, needs_torch, on_device, on_gpu
 
 from tonari import reference
@@ -24,7 +25,6 @@ if HAS_TORCH:
 
 pytestmark = needs_torch
 
-DTYPES = ("float32", "float16", "float64", "uint8", "int8")
 SCRATCH = 1 << 20
 
 
@@ -68,7 +68,7 @@ def best_of(
 
 
 def on(device: str, array: Array | None) -> Any:
-    return None if array is None else torch.from_numpy(array).to(device)
+    return None if array is None else tensor_of(array).to(device)
 
 
 def from_device(found: tuple[Any, Any]) -> Neighbors:
@@ -88,7 +88,7 @@ def check_groups(
     double: bool = False,
 ) -> None:
     """Compare refine_groups with the truth; arrays, or tensors whose strides matter."""
-    q, x = (part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in (queries, points))
+    q, x = map(numpy_of, (queries, points))
     groups = some_groups(len(q), len(x), group, width)
     ids = np.where(groups[..., None] < 0, -1, members(groups.astype(np.int64), group)).reshape(len(q), -1)
     truth = best_of(q, x, np.where(ids < len(x), ids, -1), k, metric, "float64" if double else "float32", own)
@@ -150,7 +150,7 @@ def test_all_points(device: str, metric: str, double: bool) -> None:
     """Every metric, with queries and points of two dtypes, in one slice."""
     at = list(METRICS).index(metric) + 4 * double
     d = (15, 1, 17, 3, 16, 33, 100, 20)[at % 8]
-    dtypes = DTYPES[at % 5], DTYPES[(at + 1 + double) % 5]
+    dtypes = DTYPES[at % 6], DTYPES[(at + 1 + double) % 6]
     queries, points = (rows_of(m, d, dtype, metric, m) for m, dtype in zip((3, 70), dtypes, strict=True))
     check_all(device, queries, points, 9, metric=metric, double=double)
 

@@ -15,8 +15,8 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
-from checks import Array, assert_same_neighbors
-from gpu_checks import DTYPES, on_host, rows_of
+from checks import DTYPES, Array, assert_same_neighbors
+from gpu_checks import on_host, rows_of, tensor_of
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
@@ -131,7 +131,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
 def there(x: Array) -> Any:
     """An array as a tensor on the device."""
-    return torch.from_numpy(x).to(DEVICE)
+    return tensor_of(x).to(DEVICE)
 
 
 def data(seed: int, n: int = N, dtype: str = "float32", metric: str = "euclidean") -> tuple[Array, Array]:

@@ -11,13 +11,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import Array, all_equal, assert_same_neighbors, duplicates, gaussian, offset_float64, tight_far_clusters
-from gpu_checks import check, check_stops, on_host, plan_of, rows_of, search, tensors
+from checks import (
+    DTYPES,
+    Array,
+    all_equal,
+    assert_same_neighbors,
+    duplicates,
+    gaussian,
+    offset_float64,
+    tight_far_clusters,
+)
+from gpu_checks import check, check_stops, numpy_of, on_host, plan_of, rows_of, search, tensors
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from test_gpu_engine import DEVICE, OUT_OF_MEMORY, clusters_for_each_rung, interrupt
 
 import tonari
 from tonari import exact
+from tonari.arrays import held
 from tonari.metrics import METRICS
 from tonari.pool import Workers
 from tonari.reference import brute
@@ -67,9 +77,16 @@ def test_every_metric(route: str, metric: str) -> None:
 
 
 @each_route
-@pytest.mark.parametrize(("dtype", "other"), [("float64", "uint8"), ("float16", "int8")])
+@pytest.mark.parametrize(
+    ("dtype", "other"), [("float64", "uint8"), ("float16", "int8"), ("bfloat16", "float32"), ("int8", "bfloat16")]
+)
 def test_dtypes_and_mixtures(route: str, dtype: str, other: str) -> None:
     check(rows_of(M, D, dtype, seed=1), rows_of(N, D, other), K, **ROUTES[route])
+
+
+def test_bfloat16_queries_that_are_there_of_points_that_are_not() -> None:
+    queries, points = rows_of(M, D, "bfloat16", seed=1), rows_of(N, D, "bfloat16")
+    check(tensors(DEVICE, queries)[0], points, K, **SCREENED)
 
 
 @each_route
@@ -257,13 +274,13 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeding, "PIECE_BYTES", 64)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "int8"])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_pieces_make_the_whole(dtype: str, small_pieces: None) -> None:
     rows = rows_of(77, 5, dtype)
-    assert np.array_equal(bring(rows, DEVICE).cpu().numpy(), rows)
+    assert np.array_equal(numpy_of(bring(held(rows), DEVICE)), rows)
     order = [slice(70, 77), slice(0, 30), slice(0, 30), slice(40, 50)]
-    for here, slab in zip(order, slabs(rows, order, DEVICE), strict=True):
-        assert np.array_equal(slab.cpu().numpy(), rows[here])
+    for here, slab in zip(order, slabs(held(rows), order, DEVICE), strict=True):
+        assert np.array_equal(numpy_of(slab), rows[here])
 
 
 def test_the_next_slab_is_on_its_way_while_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

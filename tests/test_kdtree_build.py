@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 from checks import HOSTILE, gaussian
 
+from tonari.arrays import held
 from tonari.kdtree import building
 from tonari.kdtree.building import build
 from tonari.kdtree.reference import build_reference
@@ -93,7 +94,7 @@ def assert_same_tree(found: Tree, truth: Tree) -> None:
 
 
 def _build(points: Array, height: int, *, double: bool = False, threads: int = 2) -> Tree:
-    return build(points, height=height, double=double or points.dtype == np.float64, workers=Workers(threads))
+    return build(held(points), height=height, double=double or points.dtype == np.float64, workers=Workers(threads))
 
 
 @pytest.fixture(autouse=True)
@@ -191,7 +192,7 @@ def test_more_columns_than_the_cache_holds_rows_of() -> None:
         assert_same_tree(_build(points, height), build_reference(points, height, False))
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, "bfloat16", np.uint8, np.int8, np.float32, np.float64])
 @pytest.mark.parametrize("double", [False, True])
 @pytest.mark.parametrize("n", [500, 40_000])
 def test_dtypes(dtype: npt.DTypeLike, double: bool, n: int) -> None:

@@ -12,11 +12,12 @@ import checks
 import numpy as np
 import pytest
 from checks import Array, assert_same_neighbors
-from gpu_checks import GB, Stop, on_host, rows_of, tensors
+from gpu_checks import GB, Stop, on_host, rows_of, tensor_of, tensors
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from test_gpu_engine import interrupt
 
 from tonari import planning_gpu
+from tonari.arrays import held, name_of_dtype
 from tonari.planning_tree import TREE_METRICS, TreePlan, plan_tree
 from tonari.reference import brute
 
@@ -51,8 +52,8 @@ def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **cho
         len(queries),
         points.shape[1],
         k,
-        dtype=str(points.dtype).removeprefix("torch."),
-        query_dtype=str(queries.dtype).removeprefix("torch."),
+        dtype=name_of_dtype(points),
+        query_dtype=name_of_dtype(queries),
         metric=metric,
         host_points=isinstance(points, np.ndarray),
         host_queries=isinstance(queries, np.ndarray),
@@ -62,6 +63,7 @@ def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **cho
 
 def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
     """Prepared and searched by a plan; for a self-join pass the same rows twice."""
+    queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
     progress = choices.pop("progress", None)
     self_join = choices.get("self_join", False)
     plan = plan_for(queries, points, k, metric, **choices)
@@ -77,7 +79,7 @@ def check(queries: Array, points: Array, k: int, metric: str = "euclidean", **ch
 
 
 def tree_of(points: Array, *, leaf: int = 64, double: bool = False) -> DeviceTree:
-    return build_on_device(torch.from_numpy(points).to(DEVICE), leaf=leaf, double=double)
+    return build_on_device(tensor_of(points).to(DEVICE), leaf=leaf, double=double)
 
 
 # --- the record --------------------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ def test_a_leaf_of_several_blocks() -> None:
     check_record(tree_of(points, leaf=192), points)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "uint8", "int8"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "uint8", "int8"])
 def test_narrow_rows_are_held_exactly(dtype: str) -> None:
     points = rows_of(300, 5, dtype)
     check_record(tree_of(points), points.astype(np.float32))
@@ -199,7 +201,8 @@ def test_k_of_all_points(n: int) -> None:
 
 
 @pytest.mark.parametrize(("queries", "points"), [(a, b) for a in ("float32", "uint8") for b in
-                                                 ("float32", "float16", "float64", "uint8", "int8")])  # fmt: skip
+                                                 ("float32", "float16", "float64", "uint8", "int8")]
+                                                + [("bfloat16", "bfloat16")])  # fmt: skip
 @pytest.mark.parametrize("metric", TREE_METRICS)
 def test_every_dtype(queries: str, points: str, metric: str) -> None:
     check(rows_of(4, 5, queries, seed=1), rows_of(200, 5, points), 6, metric)

@@ -11,9 +11,10 @@ import checks
 import numpy as np
 import numpy.typing as npt
 import pytest
-from checks import HOSTILE, assert_same_neighbors, check_interrupt
+from checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
 
 from tonari import _native
+from tonari.arrays import held
 from tonari.kdtree.reference import build_reference, reach_reference, visits_reference
 from tonari.kdtree.search import Visits, native_tree, search_tree
 from tonari.kdtree.tree import WIDTH, Tree, boxes_above, plan_height, room_for
@@ -59,7 +60,7 @@ def searched(
     choices = {"threads": 1, "isa": ISAS[-1]} | choices
     made = plan_tree(len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, **choices)
     count = Count()
-    found = search_tree(queries, points, tree, made, self_ids=self_ids, bar=count)
+    found = search_tree(held(queries), held(points), tree, made, self_ids=self_ids, bar=count)
     assert count.done == len(queries)
     return found
 
@@ -150,8 +151,8 @@ def test_threads_blocks_and_order_change_nothing(m: int, threads: int) -> None:
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("query_dtype", ["float32", "float16", "float64", "uint8", "int8"])
-@pytest.mark.parametrize("point_dtype", ["float32", "float16", "float64", "uint8", "int8"])
+@pytest.mark.parametrize("query_dtype", DTYPES)
+@pytest.mark.parametrize("point_dtype", DTYPES)
 def test_every_pair_of_dtypes(query_dtype: str, point_dtype: str) -> None:
     def rows(n: int, dtype: str, seed: int) -> Array:
         values = np.random.default_rng(seed).normal(0, 30, (n, 6))

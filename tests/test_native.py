@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import checks
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
+from checks import DTYPES
 
 from tonari import _native
+from tonari.arrays import held
 from tonari.metrics import METRICS
 from tonari.reference import values_at
 
 Array = npt.NDArray[Any]
-DTYPES = ("float32", "float16", "float64", "uint8", "int8")
 
 
 def test_instruction_sets_and_kernels() -> None:
@@ -27,14 +29,15 @@ def test_instruction_sets_and_kernels() -> None:
     assert {name.split("/")[2] for name in names} == set(isas)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("d", [1, 7, 8, 33])
 def test_first_row_that_is_not_finite(dtype: str, value: float, d: int) -> None:
-    rows = checks.gaussian(9, d).astype(dtype)
+    given = checks.gaussian(9, d).astype(dtype)
+    rows = held(given)
     assert _native.first_nonfinite_row(rows) == -1
-    rows[7, 0] = value
-    rows[5, d - 1] = value
+    given[7, 0] = value
+    given[5, d - 1] = value
     assert _native.first_nonfinite_row(rows) == 5
     assert _native.first_nonfinite_row(rows, 6) == 7
     assert _native.first_nonfinite_row(rows, 6, 7) == -1
@@ -42,22 +45,23 @@ def test_first_row_that_is_not_finite(dtype: str, value: float, d: int) -> None:
 
 
 def test_largest_finite_values_are_finite() -> None:
-    for dtype in ("float32", "float16", "float64"):
-        rows = np.full((3, 40), np.finfo(dtype).max, dtype)
+    for dtype in ("float32", "float16", "bfloat16", "float64"):
+        rows = np.full((3, 40), ml_dtypes.finfo(dtype).max, dtype)
         rows[1] *= -1
-        assert _native.first_nonfinite_row(rows) == -1
+        assert _native.first_nonfinite_row(held(rows)) == -1
     for dtype in ("uint8", "int8"):
         assert _native.first_nonfinite_row(np.full((2, 3), np.iinfo(dtype).max, dtype)) == -1
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int8"])
 def test_first_row_with_a_negative_value(dtype: str) -> None:
-    rows = np.ones((6, 11), dtype)
-    rows[0] = 0
+    given = np.ones((6, 11), dtype)
+    rows = held(given)
+    given[0] = 0
     if dtype != "int8":
-        rows[1] = -0.0  # zero is not negative, whatever its sign
+        given[1] = -0.0  # zero is not negative, whatever its sign
     assert _native.first_negative_row(rows) == -1
-    rows[4, 10] = -1
+    given[4, 10] = -1
     assert _native.first_negative_row(rows) == 4
     assert _native.first_negative_row(rows, 0, 4) == -1
     assert _native.first_negative_row(np.full((2, 2), 255, np.uint8)) == -1
@@ -65,9 +69,10 @@ def test_first_row_with_a_negative_value(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_column_means_and_largest_magnitude(dtype: str) -> None:
-    rows = np.abs(checks.gaussian(31, 9) * 20).astype(dtype)
+    given = np.abs(checks.gaussian(31, 9) * 20).astype(dtype)
+    rows = held(given)
     for step in (1, 4):
-        picked = rows[::step].astype(np.float64)
+        picked = given[::step].astype(np.float64)
         np.testing.assert_allclose(_native.column_means(rows, step), picked.mean(axis=0), rtol=1e-14)
         centre = picked.mean(axis=0)
         assert _native.largest_magnitude(rows, centre.tolist(), step) == np.abs(picked - centre).max()
@@ -84,16 +89,18 @@ def test_exact_values_to_the_last_bit(metric: str, query_dtype: str, point_dtype
         points[8] = 0
         ids = rng.integers(0, 9, (4, 6))
         values = np.full((4, 6), np.nan)
-        _native.exact_values(metric, queries, points, ids, values)
+        _native.exact_values(metric, held(queries), held(points), ids, values)
         expected = values_at(queries, points, ids, metric)
         assert values.tobytes() == expected.tobytes(), f"d={d}"
 
 
-def test_exact_values_of_all_float16() -> None:
-    bits = np.arange(2**16, dtype=np.uint16).view(np.float16)
-    points = bits[np.isfinite(bits)][:, None]
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_exact_values_of_all_halves(dtype: str) -> None:
+    bits = np.arange(2**16, dtype=np.uint16).view(dtype)
+    with np.errstate(invalid="ignore"):  # ml_dtypes looks at NaN
+        points = bits[np.isfinite(bits)][:, None]
     values = np.empty((1, len(points)))
-    _native.exact_values("l1", np.zeros((1, 1), np.float32), points, np.arange(len(points))[None], values)
+    _native.exact_values("l1", np.zeros((1, 1), np.float32), held(points), np.arange(len(points))[None], values)
     np.testing.assert_array_equal(values[0], np.abs(points[:, 0].astype(np.float64)))
 
 
@@ -128,6 +135,9 @@ def test_unknown_names_are_refused() -> None:
         _native.Form("hamming", [0.0], 1.0)
     with pytest.raises(TypeError):
         _native.first_nonfinite_row(np.zeros((2, 2), np.int32))
+    for other in ("V2", [("bfloat16", "V2"), ("b", "V2")], [("b", "V2")], np.uint16, "bfloat16"):
+        with pytest.raises(TypeError):
+            _native.first_nonfinite_row(np.zeros((2, 2), other))
     with pytest.raises(TypeError):
         _native.first_nonfinite_row(np.zeros(3, np.float32))
     with pytest.raises(TypeError):

@@ -11,7 +11,6 @@ import json
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from select_checks import HAS_TORCH, on_device
 
@@ -87,12 +86,14 @@ def test_the_ladder_goes_by_form(metric: str) -> None:
 
 @on_device
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "l1"])
-@pytest.mark.parametrize(("n", "d", "dtype"), [(1, 1, "uint8"), (128, 17, "float32"), (300, 100, "float16")])
+@pytest.mark.parametrize(
+    ("n", "d", "dtype"), [(1, 1, "uint8"), (128, 17, "float32"), (300, 100, "float16"), (129, 40, "bfloat16")]
+)
 def test_packed_bytes_are_those_of_the_copy(device: str, metric: str, n: int, d: int, dtype: str) -> None:
     from tonari.exact.gpu.form import make_form
     from tonari.exact.gpu.pack import new_flags, pack_points
 
-    points = torch.from_numpy(np.ones((n, d), dtype)).to(device)
+    points = torch.ones((n, d), dtype=getattr(torch, dtype), device=device)
     form = make_form(points, metric)
     plan = made(n=n, d=d, k=1, dtype=dtype, metric=metric)
     sizes = []

@@ -126,7 +126,10 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
 
 
 def test_float64_of_either_side_is_held() -> None:
-    assert [made(dtype=dtype).held for dtype in ("float16", "int8", "float64")] == ["float32", "float32", "float64"]
+    assert [made(dtype=dtype).held for dtype in ("float16", "bfloat16", "int8", "float64")] == [
+        *["float32"] * 3,
+        "float64",
+    ]
     wide = made(query_dtype="float64")
     assert (wide.dtype, wide.held) == ("float32", "float64")
     assert wide.packed_bytes > made().packed_bytes

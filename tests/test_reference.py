@@ -243,7 +243,7 @@ def test_wide_point_blocks_do_not_show() -> None:
     assert values[:, 4096:].tobytes() == pairwise(x[:3], x[4096:]).tobytes()
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, "bfloat16", np.uint8, np.int8, np.float64])
 def test_other_dtypes_are_taken_at_their_value(dtype: Any) -> None:
     points = np.random.default_rng(0).integers(0, 100, (30, 20)).astype(dtype)
     found = brute(points, points, 5)

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -209,6 +210,25 @@ def test_tensors_in_tensors_out(dtype: str) -> None:
         assert_same(tonari.select_k(same, 6, lengths=lengths), expected)
     if dtype in FLOATS:
         assert_same(tonari.select_k(tensor.clone().requires_grad_(), 6, lengths=lengths.numpy()), truth)
+
+
+@needs_torch
+@pytest.mark.parametrize("maker", ["random", "zeros", "subnormal", "infinities"])
+def test_bfloat16_of_ml_dtypes(maker: str) -> None:
+    tensor = make(maker, 19, 40, "bfloat16")
+    array = tensor.float().numpy().astype(ml_dtypes.bfloat16)
+    lengths = some_lengths(19, 40)
+    for same in (array, np.repeat(array, 2, axis=0)[::2], np.asfortranarray(array)):
+        for method in ("auto", "heap", "radix"):
+            found = tonari.select_k(same, 6, method=method, largest=method == "heap", lengths=lengths)
+            assert found.values.dtype == ml_dtypes.bfloat16
+            assert_same(found, select_k_reference(array, 6, largest=method == "heap", lengths=lengths))
+            wanted = tonari.select_k(tensor, 6, method=method, largest=method == "heap", lengths=lengths)
+            assert found.values.tobytes() == wanted.values.view(select_checks.torch.int16).numpy().tobytes()
+            assert found.indices.tobytes() == wanted.indices.numpy().tobytes()
+    array[7, 3] = np.nan
+    with pytest.raises(ValueError, match="values: row 7 has NaN in column 3"):
+        tonari.select_k(array, 6)
 
 
 def test_values_come_back_with_their_bits() -> None:

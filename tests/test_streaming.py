@@ -106,8 +106,8 @@ def test_uneven_and_empty_chunks(metric: str) -> None:
     assert_same_neighbors(joined(found), index.search(queries(), K), metric=metric)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "int8"])
-@pytest.mark.parametrize("held", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("dtype", checks.DTYPES)
+@pytest.mark.parametrize("held", ["float32", "bfloat16", "float64", "uint8"])
 def test_each_chunk_has_the_dtype_of_its_own_search(dtype: str, held: str) -> None:
     index = index_of(points(held))
     rows = queries(dtype=dtype)
