@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any
 
 import checks
@@ -376,3 +377,20 @@ def test_points_that_are_not_the_graphs_are_refused() -> None:
     for new in (POINTS[50:53], POINTS[50:90]):
         with pytest.raises(ValueError, match="the graph has 50 rows, points 49: they must be"):
             graph.add(POINTS[:49], new)
+
+
+@pytest.mark.parametrize("new", [3, 400])
+def test_the_report_of_a_joined_graph_has_the_seconds_of_the_call(new: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = checks.gaussian(1_200, 8)
+    first = len(points) - new
+    graph = tonari.knn_graph(points[:first], 8, method="nn-descent", recall=0.9)
+    taken, checked = time.perf_counter(), merging._check_distances
+
+    def slowly(*arguments: Any) -> None:
+        time.sleep(0.2)
+        checked(*arguments)
+
+    monkeypatch.setattr(merging, "_check_distances", slowly)
+    report = graph.add(points[:first], points[first:], recall=0.9).report
+    assert report is not None
+    assert 0.2 < report.seconds <= time.perf_counter() - taken

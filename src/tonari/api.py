@@ -416,7 +416,7 @@ def knn_graph(
     found = _on_side_of(points, found)
     if report is not None:
         report = report.taken(started)
-    return KNNGraph(found.indices, found.distances, name, made_by, include_self, seed=drawn, report=report)
+    return KNNGraph.of_lists(found, name, made_by, include_self, seed=drawn, report=report)
 
 
 def _graph(

@@ -22,7 +22,7 @@ from tonari.io.npz import Archive
 from tonari.metrics import get_metric
 from tonari.progress import ProgressLike
 from tonari.quality import Recall, graph_recall
-from tonari.results import first_repeated_row
+from tonari.results import Neighbors, first_repeated_row
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -122,6 +122,22 @@ class KNNGraph:
             include_self=self.include_self,
             descending=descending,
         )
+
+    @classmethod
+    def of_lists(cls, found: Neighbors, metric: str, method: str, include_self: bool, **more: Any) -> KNNGraph:
+        """The graph of lists that a search of this package made: what the constructor would look for is not in them.
+
+        Parameters
+        ----------
+        found : Neighbors of shape (n, k)
+        metric, method, include_self, **more
+            As for the constructor.
+        """
+        made = object.__new__(cls)
+        given = {"metric": metric, "method": method, "include_self": include_self, "seed": None, "report": None} | more
+        for name, value in {"indices": found.indices, "distances": found.distances, **given}.items():
+            object.__setattr__(made, name, value)
+        return made
 
     @property
     def n(self) -> int:

@@ -138,7 +138,12 @@ def add(
     if len(sides.b) > graph.k:
         asked = {"method": "exact"} if exact else {"recall": recall, "seed": seed}
         new = knn_graph(new_points, graph.k, metric=metric, include_self=graph.include_self, **asked, **given)
-        return merge(graph, new, points, new_points, recall=recall, seed=seed, **given)
+        merged = merge(graph, new, points, new_points, recall=recall, seed=seed, **given)
+        if merged.report is None:
+            return merged
+        facts = {"seed": merged.seed, "report": merged.report.taken(sides.started)}
+        lists = Neighbors(merged.distances, merged.indices)
+        return KNNGraph.of_lists(lists, metric, merged.method, merged.include_self, **facts)
     own = sides.own(graph, 0)
     among = sides.engine.no_others(sides.b, metric)
     if len(sides.b) > 1:
@@ -175,6 +180,7 @@ class _Sides:
         device: str | Sequence[str],
         names: tuple[tuple[str, str], tuple[str, str]] = _OF_MERGE,
     ) -> None:
+        self.started = time.perf_counter()
         self._names = names
         (_, a), (_, b) = names
         self.engine: Engine = engine_for(device, **{a: points_a, b: points_b})
@@ -235,9 +241,9 @@ class _Sides:
         if self.include_self:
             found = self.engine.with_self(found, self.both, self.metric)
         found = Neighbors(*(arrays.hand_back(part, self._side) for part in found))
-        return KNNGraph(
-            found.indices, found.distances, self.metric, method, self.include_self, seed=seed, report=report
-        )
+        if report is not None:
+            report = report.taken(self.started)
+        return KNNGraph.of_lists(found, self.metric, method, self.include_self, seed=seed, report=report)
 
 
 def _check_distances(graph: KNNGraph, rows: Any, ours: str, theirs: str) -> None:
@@ -331,7 +337,7 @@ def _rows_at(x: Any, numbers: Any) -> Any:
     import torch
 
     tensor = arrays.as_tensor(x)
-    return tensor[torch.from_numpy(numbers).to(tensor.device)].cpu().numpy()
+    return arrays.held(tensor[torch.from_numpy(numbers).to(tensor.device)].cpu())
 
 
 def _one_after_the_other(first: Any, second: Any) -> Any:
