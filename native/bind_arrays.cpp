@@ -40,12 +40,12 @@ RowsView view_of(const Rows& rows) {
   return {array.data(), static_cast<std::int64_t>(array.shape(0)), static_cast<std::int64_t>(array.shape(1)), dtype};
 }
 
-void bind_arrays(nb::module_& module) {
+void bind_arrays(Module& module) {
   module.def(
       "first_nonfinite_row",
       [](const Rows& array, std::int64_t begin, std::optional<std::int64_t> end) {
         const RowsView rows = view_of(array);
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         return first_nonfinite_row(rows, begin, end.value_or(rows.n));
       },
       nb::arg("rows"), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
@@ -54,7 +54,7 @@ void bind_arrays(nb::module_& module) {
       "first_negative_row",
       [](const Rows& array, std::int64_t begin, std::optional<std::int64_t> end) {
         const RowsView rows = view_of(array);
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         return first_negative_row(rows, begin, end.value_or(rows.n));
       },
       nb::arg("rows"), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
@@ -63,7 +63,7 @@ void bind_arrays(nb::module_& module) {
       "column_means",
       [](const Rows& array, std::int64_t step) {
         const RowsView rows = view_of(array);
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         std::vector<double> sums(static_cast<std::size_t>(rows.d), 0.0);
         add_column_sums(rows, 0, rows.n, step, sums.data());
         for (double& sum : sums) sum /= static_cast<double>((rows.n + step - 1) / step);
@@ -74,7 +74,7 @@ void bind_arrays(nb::module_& module) {
       "largest_magnitude",
       [](const Rows& array, const std::vector<double>& centre, std::int64_t step) {
         const RowsView rows = view_of(array);
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         double largest = 0;
         for (std::int64_t i = 0; i < rows.n; i += step) {
           const double magnitude = largest_magnitude(rows, i, i + 1, centre.data());

@@ -8,7 +8,7 @@ namespace nb = nanobind;
 
 namespace tonari {
 
-void bind_cpu(nb::module_& module) {
+void bind_cpu(Module& module) {
   module.def(
       "supported_isas",
       [] {
@@ -30,7 +30,7 @@ void bind_cpu(nb::module_& module) {
       [](const std::string& name, double seconds) {
         for (const Kernel* kernel : available_kernels()) {
           if (name == kernel->name) {
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             return kernel->peak(seconds);
           }
         }

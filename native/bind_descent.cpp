@@ -44,13 +44,13 @@ ReverseTask reverse_task(const Entries& entries, const Counts& counts, const New
 
 }  // namespace
 
-void bind_descent(nb::module_& module) {
+void bind_descent(Module& module) {
   module.def(
       "add_reverse",
       [](const Entries& entries, std::int64_t column, std::int64_t begin, std::int64_t end, const Counts& counts,
          const NewEntries& behind) {
         const ReverseTask task = reverse_task(entries, counts, behind);
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         add_reverse(task, column, begin, end);
       },
       nb::arg("entries"), nb::arg("column"), nb::arg("begin"), nb::arg("end"), nb::arg("counts").noconvert(),
@@ -60,7 +60,7 @@ void bind_descent(nb::module_& module) {
       "end_reverse",
       [](const Entries& entries, std::int64_t begin, std::int64_t end, const Counts& counts, const NewEntries& behind) {
         const ReverseTask task = reverse_task(entries, counts, behind);
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         end_reverse(task, begin, end);
       },
       nb::arg("entries"), nb::arg("begin"), nb::arg("end"), nb::arg("counts").noconvert(),
@@ -76,13 +76,13 @@ void bind_descent(nb::module_& module) {
       [](const std::string& metric, const Rows& points, std::int64_t begin, std::int64_t end, const Terms& terms) {
         const Metric chosen = metric_named(metric);
         const RowsView rows = view_of(points);
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         point_terms(chosen, rows, begin, end, terms.data());
       },
       nb::arg("metric"), nb::arg("points"), nb::arg("begin"), nb::arg("end"), nb::arg("terms").noconvert(),
       "What scores in float32 need to know of points [begin, end): two numbers each.");
 
-  nb::class_<BoundRound>(module, "DescentRound", "One round of NN-Descent; see descent/round.hpp.")
+  Class<BoundRound>(module, "DescentRound", "One round of NN-Descent; see descent/round.hpp.")
       .def(
           "__init__",
           [](BoundRound* self, const std::string& isa, const std::string& metric, const Rows& points,
@@ -124,7 +124,7 @@ void bind_descent(nb::module_& module) {
       .def(
           "run",
           [](const BoundRound& self, std::int64_t begin, std::int64_t end) {
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             return self.round(self.task, begin, end);
           },
           nb::arg("begin"), nb::arg("end"),

@@ -44,7 +44,7 @@ struct BoundSearch {
 
 }  // namespace
 
-void bind_descent_start(nb::module_& module) {
+void bind_descent_start(Module& module) {
   module.def(
       "best_scores",
       [](const std::string& kernel, const Form& form, const Rows& queries, std::int64_t begin, std::int64_t end,
@@ -53,7 +53,7 @@ void bind_descent_start(nb::module_& module) {
         const RowsView rows = view_of(queries);
         const std::vector<const PackedPoints*> runs = runs_of(packed);
         const auto count = static_cast<std::int64_t>(places.shape(1));
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         ScoreBlock block(chosen, form, count);
         block.open(rows, begin, end);
         std::int64_t first = 0;
@@ -70,7 +70,7 @@ void bind_descent_start(nb::module_& module) {
       nb::arg("places").noconvert(),
       "The points of least score for queries [begin, end), written to their rows of `places`; see score_block.hpp.");
 
-  nb::class_<BoundPieces>(module, "Pieces", "Rows in pieces, by cluster; see descent/cluster_search.hpp.")
+  Class<BoundPieces>(module, "Pieces", "Rows in pieces, by cluster; see descent/cluster_search.hpp.")
       .def(
           "__init__",
           [](BoundPieces* self, Line<std::int32_t> order, Line<std::int64_t> begins, Line<std::int64_t> clusters,
@@ -80,7 +80,7 @@ void bind_descent_start(nb::module_& module) {
           },
           nb::arg("order"), nb::arg("begins"), nb::arg("clusters"), nb::arg("sides"), nb::arg("firsts"));
 
-  nb::class_<BoundSearch>(module, "ClusterSearch", "Near members of clusters; see descent/cluster_search.hpp.")
+  Class<BoundSearch>(module, "ClusterSearch", "Near members of clusters; see descent/cluster_search.hpp.")
       .def(
           "__init__",
           [](BoundSearch* self, const std::string& kernel, const Form& form, const Rows& rows,
@@ -116,7 +116,7 @@ void bind_descent_start(nb::module_& module) {
       .def(
           "run",
           [](const BoundSearch& self, std::int64_t begin, std::int64_t end) {
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             search_clusters(self.task, begin, end);
           },
           nb::arg("begin"), nb::arg("end"), "Fill the entries of the rows in blocks [begin, end) of the seekers.");

@@ -49,20 +49,20 @@ using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::
 
 template <class Value, class Index>
 std::int64_t finish(RowBlock& block, Output<Value> distances, Output<Index> indices, Status status) {
-  nb::gil_scoped_release release;
+  Unlocked unlocked;
   return block.finish(distances.data(), indices.data(), status.data());
 }
 
 template <class Value, class Index>
 std::int64_t finish_join(SelfJoin& join, std::int64_t begin, std::int64_t end, Output<Value> distances,
                          Output<Index> indices, Status status) {
-  nb::gil_scoped_release release;
+  Unlocked unlocked;
   return join.finish(begin, end, distances.data(), indices.data(), status.data());
 }
 
 }  // namespace
 
-void bind_engine(nb::module_& module) {
+void bind_engine(Module& module) {
   module.def(
       "exact_values",
       [](const std::string& metric, const Rows& queries, const Rows& points, const Ids& indices, const Values& values) {
@@ -70,7 +70,7 @@ void bind_engine(nb::module_& module) {
         const RowsView query_rows = view_of(queries), point_rows = view_of(points);
         const auto width = static_cast<std::int64_t>(indices.shape(1));
         const ExactValues compute = exact_values(supported_isas().back());
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         for (std::int64_t i = 0; i < query_rows.n; ++i) {
           const ExactQuery query = exact_query(chosen, query_rows, i);
           compute(chosen, query, point_rows, indices.data() + i * width, width, values.data() + i * width);
@@ -79,7 +79,7 @@ void bind_engine(nb::module_& module) {
       nb::arg("metric"), nb::arg("queries"), nb::arg("points"), nb::arg("indices"), nb::arg("values").noconvert(),
       "Exact values of (queries[i], points[indices[i, j]]), in float64, before rounding to the output type.");
 
-  nb::class_<Form>(module, "Form", "The form in which rows are compared; see form.hpp.")
+  Class<Form>(module, "Form", "The form in which rows are compared; see form.hpp.")
       .def(
           "__init__",
           [](Form* self, const std::string& metric, std::vector<double> centre, double scale) {
@@ -88,14 +88,14 @@ void bind_engine(nb::module_& module) {
           },
           nb::arg("metric"), nb::arg("centre"), nb::arg("scale"));
 
-  nb::class_<PackedPoints>(module, "PackedPoints", "A packed run of points; see pack.hpp.")
+  Class<PackedPoints>(module, "PackedPoints", "A packed run of points; see pack.hpp.")
       .def(
           "__init__",
           [](PackedPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
              std::int64_t end, bool errors) {
             const Kernel& chosen = kernel_named(kernel);
             const RowsView rows = view_of(points);
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             new (self) PackedPoints(chosen, form, rows, begin, end, errors ? Errors::measured : Errors::ignored);
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("begin"), nb::arg("end"),
@@ -105,7 +105,7 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("count", &PackedPoints::count)
       .def_prop_ro("nbytes", &PackedPoints::bytes);
 
-  nb::class_<SelfJoin>(module, "SelfJoin", "The points as their own queries; see self_join.hpp.")
+  Class<SelfJoin>(module, "SelfJoin", "The points as their own queries; see self_join.hpp.")
       .def(
           "__init__",
           [](SelfJoin* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t k,
@@ -123,9 +123,8 @@ void bind_engine(nb::module_& module) {
           nb::arg("double_output"), nb::arg("may_climb"), nb::arg("capacity"), nb::arg("growth"),
           // The join reads these as long as it lives.
           nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 7>())
-      .def("open", &SelfJoin::open, nb::arg("begin"), nb::arg("end"), nb::call_guard<nb::gil_scoped_release>())
-      .def("prepare", &SelfJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"),
-           nb::call_guard<nb::gil_scoped_release>())
+      .def_unlocked("open", &SelfJoin::open, nb::arg("begin"), nb::arg("end"))
+      .def_unlocked("prepare", &SelfJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"))
       .def("finish", finish_join<float, std::int32_t>, nb::arg("begin"), nb::arg("end"),
            nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert())
       .def("finish", finish_join<float, std::int64_t>, nb::arg("begin"), nb::arg("end"),
@@ -135,13 +134,13 @@ void bind_engine(nb::module_& module) {
       .def("finish", finish_join<double, std::int64_t>, nb::arg("begin"), nb::arg("end"),
            nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert());
 
-  nb::class_<JoinWorker>(module, "JoinWorker", "One thread's hand in a join; see self_join.hpp.")
+  Class<JoinWorker>(module, "JoinWorker", "One thread's hand in a join; see self_join.hpp.")
       .def(nb::init<SelfJoin&>(), nb::arg("join"), nb::keep_alive<1, 2>())
-      .def("open", &JoinWorker::open, nb::arg("begin"), nb::arg("end"), nb::call_guard<nb::gil_scoped_release>())
-      .def("screen", &JoinWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
-           nb::arg("both"), nb::call_guard<nb::gil_scoped_release>());
+      .def_unlocked("open", &JoinWorker::open, nb::arg("begin"), nb::arg("end"))
+      .def_unlocked("screen", &JoinWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
+                    nb::arg("both"));
 
-  nb::class_<RowBlock>(module, "RowBlock", "A block of queries on its way through the engine; see row_block.hpp.")
+  Class<RowBlock>(module, "RowBlock", "A block of queries on its way through the engine; see row_block.hpp.")
       .def(
           "__init__",
           [](RowBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
@@ -160,11 +159,11 @@ void bind_engine(nb::module_& module) {
           nb::arg("sample_rank"),
           // The block reads these as long as it lives.
           nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 8>())
-      .def("open", &RowBlock::open, nb::arg("begin"), nb::arg("end"), nb::call_guard<nb::gil_scoped_release>())
-      .def("screen", &RowBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
-           nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::call_guard<nb::gil_scoped_release>())
-      .def("end_sample", &RowBlock::end_sample, nb::call_guard<nb::gil_scoped_release>())
-      .def("absorb", &RowBlock::absorb, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
+      .def_unlocked("open", &RowBlock::open, nb::arg("begin"), nb::arg("end"))
+      .def_unlocked("screen", &RowBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
+                    nb::arg("stride") = 0, nb::arg("take_stride") = false)
+      .def_unlocked("end_sample", &RowBlock::end_sample)
+      .def_unlocked("absorb", &RowBlock::absorb, nb::arg("other"))
       .def("finish", finish<float, std::int32_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
            nb::arg("status").noconvert())
       .def("finish", finish<float, std::int64_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),

@@ -15,13 +15,13 @@ template <class T>
 std::unique_ptr<TreeTop> tree_top(const Rows& points, int levels, std::int64_t ranges,
                                   const Array<std::int32_t>& dimensions, const Array<T>& values) {
   const RowsView rows = view_of(points);
-  nb::gil_scoped_release release;
+  Unlocked unlocked;
   return make_tree_top<T>(rows, levels, ranges, {dimensions.data(), values.data()});
 }
 
 template <class Id>
 void place(TreeTop& top, std::int64_t range, const Array<Id>& ids) {
-  nb::gil_scoped_release release;
+  Unlocked unlocked;
   top.place(range, ids.data());
 }
 
@@ -35,12 +35,12 @@ void below(const Rows& points, int level, std::int64_t index, const Array<Id>& i
                            .splits = {dimensions.data(), values.data()},
                            .rows = blocks.data(),
                            .boxes = boxes.data()};
-  nb::gil_scoped_release release;
+  Unlocked unlocked;
   tree_below(rows, level, index, ids.data(), parts);
 }
 
 template <class T>
-void bind_type(nb::module_& module) {
+void bind_type(Module& module) {
   module.def("tree_top", tree_top<T>, nb::arg("points"), nb::arg("levels"), nb::arg("ranges"),
              nb::arg("dimensions").noconvert(), nb::arg("values").noconvert(),
              // The top reads and writes these as long as it lives.
@@ -58,12 +58,12 @@ void bind_type(nb::module_& module) {
 
 }  // namespace
 
-void bind_kdtree_build(nb::module_& module) {
-  nb::class_<TreeTop>(module, "TreeTop", "The first levels of a tree, by passes over ranges; see kdtree/build.hpp.")
-      .def("count", &TreeTop::count, nb::arg("range"), nb::call_guard<nb::gil_scoped_release>())
-      .def("cut", &TreeTop::cut, nb::arg("node"), nb::call_guard<nb::gil_scoped_release>())
+void bind_kdtree_build(Module& module) {
+  Class<TreeTop>(module, "TreeTop", "The first levels of a tree, by passes over ranges; see kdtree/build.hpp.")
+      .def_unlocked("count", &TreeTop::count, nb::arg("range"))
+      .def_unlocked("cut", &TreeTop::cut, nb::arg("node"))
       .def("descend", &TreeTop::descend)
-      .def("tally", &TreeTop::tally, nb::arg("range"), nb::call_guard<nb::gil_scoped_release>())
+      .def_unlocked("tally", &TreeTop::tally, nb::arg("range"))
       .def("place", place<std::int32_t>, nb::arg("range"), nb::arg("ids").noconvert())
       .def("place", place<std::int64_t>, nb::arg("range"), nb::arg("ids").noconvert());
   bind_type<float>(module);

@@ -54,8 +54,8 @@ bool is_wide(nb::dlpack::dtype type) {
 
 }  // namespace
 
-void bind_kdtree_search(nb::module_& module) {
-  nb::class_<BoundTree>(module, "TreeView", "The arrays of a tonari.kdtree.tree.Tree; see kdtree/search.hpp.")
+void bind_kdtree_search(Module& module) {
+  Class<BoundTree>(module, "TreeView", "The arrays of a tonari.kdtree.tree.Tree; see kdtree/search.hpp.")
       .def(
           "__init__",
           [](BoundTree* self, std::int64_t height, const Array& rows, const Numbers& begins, const Array& ids,
@@ -85,7 +85,7 @@ void bind_kdtree_search(nb::module_& module) {
           "first_leaves",
           [](const BoundTree& tree, const Rows& queries, std::int64_t begin, std::int64_t end, const Leaves& leaves) {
             const RowsView rows = view_of(queries);
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             first_leaves(tree.view, rows, begin, end, leaves.data());
           },
           nb::arg("queries"), nb::arg("begin"), nb::arg("end"), nb::arg("leaves").noconvert());
@@ -94,13 +94,13 @@ void bind_kdtree_search(nb::module_& module) {
       "order_by_leaf",
       [](const Leaves& leaves, std::int64_t count, const Order& order) {
         const auto m = static_cast<std::int64_t>(leaves.shape(0));
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         order_by_leaf(leaves.data(), m, count, order.data());
       },
       nb::arg("leaves").noconvert(), nb::arg("count"), nb::arg("order").noconvert(),
       "Numbers of the entries of `leaves`, all below `count`, in ascending order of (leaf, number).");
 
-  nb::class_<BoundTreeSearch>(module, "TreeSearch", "One search through a tree; see kdtree/search.hpp.")
+  Class<BoundTreeSearch>(module, "TreeSearch", "One search through a tree; see kdtree/search.hpp.")
       .def(
           "__init__",
           [](BoundTreeSearch* self, const BoundTree& tree, const std::string& isa, const std::string& metric,
@@ -126,7 +126,7 @@ void bind_kdtree_search(nb::module_& module) {
           "run",
           [](const BoundTreeSearch& self, std::int64_t begin, std::int64_t end, std::int64_t budget) {
             TreeVisits visits;
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             const std::int64_t stopped = self.search(self.task, begin, end, budget, visits);
             return std::tuple(stopped, visits.leaves, visits.nodes, visits.points);
           },

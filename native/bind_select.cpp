@@ -116,14 +116,14 @@ std::int64_t select(const std::string& isa, const std::string& method, const Val
                         .out_indices = out_indices.data(),
                         .counters = counters};
   const SelectRows rows_of = select_rows(isa_named(isa), method_named(method), type);
-  nb::gil_scoped_release release;
+  Unlocked unlocked;
   return rows_of(task, begin, end);
 }
 
 }  // namespace
 
-void bind_select(nb::module_& module) {
-  nb::class_<SelectCounters>(module, "SelectCounters", "What a selection did; see select/task.hpp.")
+void bind_select(Module& module) {
+  Class<SelectCounters>(module, "SelectCounters", "What a selection did; see select/task.hpp.")
       .def(nb::init<>())
       .def_ro("updates", &SelectCounters::updates)
       .def_ro("merges", &SelectCounters::merges)

@@ -4,21 +4,81 @@
 #include <nanobind/ndarray.h>
 
 #include <string>
+#include <utility>
 
 #include "cpu.hpp"
+#include "default_floats.hpp"
 #include "kernels.hpp"
 #include "rows.hpp"
+#include "unlocked.hpp"
 
 namespace tonari {
 
-void bind_cpu(nanobind::module_& module);
-void bind_arrays(nanobind::module_& module);
-void bind_engine(nanobind::module_& module);
-void bind_select(nanobind::module_& module);
-void bind_kdtree_build(nanobind::module_& module);
-void bind_kdtree_search(nanobind::module_& module);
-void bind_descent(nanobind::module_& module);
-void bind_descent_start(nanobind::module_& module);
+// The module and its classes as bindings see them. There is no way past these, so that every call, of functions that
+// are still to be written too, runs in the default floating-point environment.
+class Module {
+ public:
+  explicit Module(nanobind::module_ module) : module_(std::move(module)) {}
+
+  template <class Function, class... Extra>
+  Module& def(const char* name, Function&& function, const Extra&... extra) {
+    module_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats>(), extra...);
+    return *this;
+  }
+
+ private:
+  template <class T>
+  friend class Class;
+
+  nanobind::module_ module_;
+};
+
+template <class T>
+class Class {
+ public:
+  Class(Module& module, const char* name, const char* doc) : class_(module.module_, name, doc) {}
+
+  template <class Function, class... Extra>
+  Class& def(const char* name, Function&& function, const Extra&... extra) {
+    class_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats>(), extra...);
+    return *this;
+  }
+  // A constructor.
+  template <class... Args, class... Extra>
+  Class& def(nanobind::init<Args...> init, const Extra&... extra) {
+    class_.def(std::move(init), nanobind::call_guard<DefaultFloats>(), extra...);
+    return *this;
+  }
+  // A function that does not need the interpreter's lock, nor do its arguments once they are converted.
+  template <class Function, class... Extra>
+  Class& def_unlocked(const char* name, Function&& function, const Extra&... extra) {
+    class_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats, Unlocked>(), extra...);
+    return *this;
+  }
+  // A number that is there already.
+  template <class Getter>
+  Class& def_prop_ro(const char* name, Getter&& getter) {
+    class_.def_prop_ro(name, std::forward<Getter>(getter));
+    return *this;
+  }
+  template <class Member>
+  Class& def_ro(const char* name, Member T::*member) {
+    class_.def_ro(name, member);
+    return *this;
+  }
+
+ private:
+  nanobind::class_<T> class_;
+};
+
+void bind_cpu(Module& module);
+void bind_arrays(Module& module);
+void bind_engine(Module& module);
+void bind_select(Module& module);
+void bind_kdtree_build(Module& module);
+void bind_kdtree_search(Module& module);
+void bind_descent(Module& module);
+void bind_descent_start(Module& module);
 
 // Any accepted array: two dimensions, C order, read-only allowed. Of bfloat16, which NumPy lacks, `array` has the bits.
 struct Rows {

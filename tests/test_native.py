@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import checks
@@ -122,6 +123,15 @@ def test_packed_points_count_and_weigh(kernel: str) -> None:
 def test_the_unit_is_measured() -> None:
     for name in _native.kernel_names():
         assert 1e8 < _native.peak_rate(name, 0.002) < 1e14
+
+
+def test_the_lock_is_given_up_in_one_way_alone() -> None:
+    """By what a daemon thread survives that comes back when the interpreter is at its end (native/unlocked.hpp)."""
+    sources = sorted((Path(__file__).parents[1] / "native").rglob("*.[ch]pp"))
+    others = ("gil_scoped_release", "PyEval_RestoreThread", "Py_END_ALLOW_THREADS")
+    assert sources
+    found = [path.name for path in sources if any(other in path.read_text(encoding="utf-8") for other in others)]
+    assert found == ["unlocked.hpp"]
 
 
 def test_unknown_names_are_refused() -> None:

@@ -14,6 +14,7 @@ from tonari.choosing import USUAL_K, Choice, choose
 from tonari.descent.approximate import choose_or_plan, descended, kind_of_start, may_miss
 from tonari.engines import Engine, engine_for
 from tonari.exact.gpu import graphs
+from tonari.floats import in_default_floats
 from tonari.graph import KNNGraph
 from tonari.metrics import TritonFunction, get_metric
 from tonari.planning import Plan, check_method, check_search_method
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("tonari")
 
 
+@in_default_floats
 def search(
     queries: Any,
     points: Any,
@@ -151,6 +153,7 @@ class Index:
     [[0]]
     """
 
+    @in_default_floats
     def __init__(
         self,
         points: Any,
@@ -203,6 +206,7 @@ class Index:
         made.__dict__.update(self.__dict__, _ready=dict(self._ready))
         return made
 
+    @in_default_floats
     def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
         """The k nearest points of every query; see :func:`search`.
 
@@ -324,6 +328,7 @@ class Index:
         return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
 
 
+@in_default_floats
 def knn_graph(
     points: Any,
     k: int,

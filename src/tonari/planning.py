@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import _native, arrays
+from tonari.floats import in_default_floats
 from tonari.memory import ELEMENT_BYTES, MIB, SURVIVOR_BYTES, TILE, Choice, Problem, join_row_bytes, padded, within
 from tonari.metrics import TritonFunction, get_metric, is_own
 from tonari.pool import default_threads
@@ -147,6 +148,7 @@ class Plan:
         return table(self.as_dict())
 
 
+@in_default_floats
 def plan(
     n: int,
     m: int,

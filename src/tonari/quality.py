@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tonari import exact
 from tonari.arrays import as_rows, check_count, check_nonnegative, check_progress, to_host
+from tonari.floats import in_default_floats
 from tonari.metrics import get_metric
 from tonari.progress import ProgressLike
 from tonari.reference import returned, values_at
@@ -57,6 +58,7 @@ class Recall:
     k: int
 
 
+@in_default_floats
 def graph_recall(
     graph: KNNGraph,
     points: Any,
@@ -128,6 +130,7 @@ def graph_recall(
     return _recall(Neighbors(values, listed), truth, graph.metric, rows, graph.n)
 
 
+@in_default_floats
 def neighbors_recall(
     found: Neighbors, truth: Neighbors, *, metric: str = "euclidean", population: int | None = None
 ) -> Recall:

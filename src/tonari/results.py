@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import arrays
+from tonari.floats import in_default_floats
 from tonari.metrics import get_metric
 
 FloatArray: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
@@ -67,6 +68,7 @@ def first_repeated_row(indices: npt.NDArray[Any]) -> int:
     return int(repeated.argmax()) if repeated.any() else -1
 
 
+@in_default_floats
 def merge_neighbors(
     parts: Sequence[Neighbors], offsets: Sequence[int], *, k: int | None = None, metric: str = "euclidean"
 ) -> Neighbors:

@@ -20,6 +20,7 @@ from tonari.descent.approximate import beside_rows
 from tonari.descent.report import DescentReport
 from tonari.descent.run import Measure, build, report_of
 from tonari.engines import Engine, engine_for
+from tonari.floats import in_default_floats
 from tonari.graph import KNNGraph, check_lists
 from tonari.metrics import get_metric, is_own
 from tonari.planning_descent import DescentPlan, check_recall, check_seed
@@ -38,6 +39,7 @@ _OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
 _CHECKED_ROWS = 64  # of each graph: their distances are computed anew, in a millisecond or two
 
 
+@in_default_floats
 def merge(
     graph_a: KNNGraph,
     graph_b: KNNGraph,
@@ -113,6 +115,7 @@ def merge(
     return sides.graph(*crossing.run(own, None if both_exact else plan, progress))
 
 
+@in_default_floats
 def add(
     graph: KNNGraph,
     points: Any,

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tonari.arrays.kinds import from_host
+from tonari.floats import in_default_floats
 from tonari.io import hdf5, npz
 from tonari.io._atomic import atomic
 from tonari.io._common import (
@@ -115,6 +116,7 @@ def _pair(path: Path, indices: Array, distances: Array) -> Neighbors:
     return Neighbors(distances, indices)
 
 
+@in_default_floats
 def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
     """Write neighbours as Big-ANN ground truth, whole or not at all; an existing file is replaced.
 

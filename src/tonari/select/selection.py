@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import arrays
+from tonari.floats import in_default_floats
 from tonari.select.auto import choose
 from tonari.select.cpu import select_on_cpu
 from tonari.select.gpu import select_on_gpu
@@ -16,6 +17,7 @@ from tonari.select.methods import check_method, make_options
 from tonari.select.request import Counters, Request, Selection
 
 
+@in_default_floats
 def select_k(
     values: Any,
     k: int,

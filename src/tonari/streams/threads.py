@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
+from tonari._native import DefaultFloats
+
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = 0.5  # with code of the caller's; a thread that is still in it is then left to itself
@@ -81,7 +83,7 @@ class Ahead(Generic[T]):
     def _run(self, items: Iterable[T]) -> None:
         changed = self._flow.changed
         try:
-            with self._flow.context():
+            with self._flow.context(), DefaultFloats():
                 source = iter(items)
                 while True:
                     with changed:

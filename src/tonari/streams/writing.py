@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonari import api, arrays, io
+from tonari.floats import in_default_floats
 from tonari.io._common import StrPath
 from tonari.progress import ProgressLike
 from tonari.streams.chunks import Source
@@ -19,6 +20,7 @@ from tonari.streams.threads import Flow
 SUFFIXES = (".ibin",)
 
 
+@in_default_floats
 def search_to_file(
     queries: Any,
     points: Any,
