@@ -13,6 +13,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
+from tonari.leaving import Helper, hold
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -96,7 +98,7 @@ class Workers:
             finally:
                 ended.put(None)
 
-        threads = [threading.Thread(target=work) for _ in range(min(self.threads, len(tasks)))]
+        threads = [Helper(work, self.stop) for _ in range(min(self.threads, len(tasks)))]
         try:
             for thread in threads:
                 thread.start()
@@ -112,6 +114,7 @@ class Workers:
             if not isinstance(error, Stopped):
                 raise error
         if errors:  # stopped from outside
+            hold()
             raise errors[0]
         return [results[at] for at in range(len(tasks))]
 
@@ -125,7 +128,7 @@ def _take(ended: SimpleQueue[None]) -> None:
             continue
 
 
-def _see_out(threads: list[threading.Thread]) -> None:
+def _see_out(threads: list[Helper]) -> None:
     """Wait until no thread is left: the interpreter's own list is true whatever an interrupt made of start and join.
 
     A thread without an identity was caught at its start; it may begin in a moment, or never.

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
 from tonari._native import DefaultFloats
+from tonari.leaving import Helper, hold, was_stopped_at_exit
 
 T = TypeVar("T")
 
@@ -56,10 +57,14 @@ class Flow:
     def __enter__(self) -> Flow:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """Have all threads end."""
         with self.changed:
             self.stopped = True
             self.changed.notify_all()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
         for step in reversed(self._steps):
             step.thread.join(_PATIENCE_SECONDS if step.foreign else None)
 
@@ -77,7 +82,7 @@ class Ahead(Generic[T]):
         self._ready: deque[T] = deque()
         self._ended = False
         self._error: BaseException | None = None
-        self.thread = threading.Thread(target=self._run, args=(items,), name=f"tonari-{name}", daemon=True)
+        self.thread = Helper(lambda: self._run(items), flow.stop, name=f"tonari-{name}", daemon=True)
         self.thread.start()
 
     def _run(self, items: Iterable[T]) -> None:
@@ -117,6 +122,9 @@ class Ahead(Generic[T]):
                 self._flow.changed.notify_all()
                 return item
         error, self._error = self._error, None
+        if self._flow.stopped and was_stopped_at_exit():
+            hold()
+            error = error or Ended("the interpreter exits")  # and not as if that were all
         raise StopIteration if error is None else error
 
 

@@ -1,0 +1,178 @@
+"""The interpreter's exit while daemon threads search: the exit status stays, nothing is printed, ours are gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tonari
+
+PREPARE = """
+import sys, threading, time
+import numpy as np, tonari
+x = np.random.default_rng(0).standard_normal((30_000, 64), dtype=np.float32)
+"""
+
+# Each takes seconds, most of them in kernels.
+VERBS = {
+    "search on one thread": "tonari.search(x, x, 10, threads=1)",
+    "search": "tonari.search(x, x, 10, threads=2)",
+    "exact graph": "tonari.knn_graph(x, 10, threads=2)",
+    "nn-descent": "tonari.knn_graph(np.vstack([x, x + 1]), 10, method='nn-descent', threads=2)",
+    "kdtree": "tonari.knn_graph(x[:, :8].copy(), 10, method='kdtree', threads=2)",
+    "select_k": "[tonari.select_k(x, 10, threads=2) for _ in range(1000)]",
+    "search_to_file": "tonari.search_to_file(x, x, 10, 'found.ibin', chunk_rows=1000)",
+    "search_chunks": "list(tonari.Index(x, method='exact').search_chunks(x, 10, chunk_rows=1000))",
+}
+
+
+def leave(code: str, folder: Path) -> tuple[int, str, str]:
+    """Exit status, what is printed and what is complained of."""
+    environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=folder, timeout=60
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("wait", [0.05, 0.2])
+@pytest.mark.parametrize("verb", VERBS)
+def test_exit_while_a_daemon_thread_is_at_work(verb: str, wait: float, tmp_path: Path) -> None:
+    code = f"""{PREPARE}
+begun = threading.Event()
+def work():
+    begun.set()
+    {VERBS[verb]}
+    print("finished")
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+time.sleep({wait})
+sys.exit(3)
+"""
+    assert leave(code, tmp_path) == (3, "", "")
+
+
+def test_exit_with_an_index_on_a_daemon_thread(tmp_path: Path) -> None:
+    code = f"""{PREPARE}
+index, served = tonari.Index(x), threading.Event()
+def serve():
+    while True:
+        index.search(x[:1], 1)
+        served.set()
+threading.Thread(target=serve, daemon=True).start()
+served.wait()
+"""
+    assert leave(code, tmp_path) == (0, "", "")
+
+
+def test_what_leaks_without_such_threads_is_still_told(tmp_path: Path) -> None:
+    code = f"""{PREPARE}
+import ctypes
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(tonari._native.Form("l1", [0.0], 1.0)))
+"""
+    status, _, complaint = leave(code, tmp_path)
+    assert (status, complaint.splitlines()[0]) == (0, "nanobind: leaked 1 instances!")
+
+
+# Registered before tonari is imported, so that it runs after what tonari does at exit.
+LATE = """
+import atexit, threading
+def late():
+    print(sorted(t.name for t in threading.enumerate() if type(t).__name__ == "Helper" and t.daemon))
+    {more}
+atexit.register(late)
+"""
+
+
+@pytest.mark.parametrize("verb", ["search", "nn-descent", "search_to_file", "search_chunks"])
+def test_our_threads_are_gone_before_the_interpreter_is(verb: str, tmp_path: Path) -> None:
+    code = f"""{LATE.format(more="")}{PREPARE}
+def helpers():
+    return [t for t in threading.enumerate() if type(t).__name__ == "Helper" and t.daemon]
+threading.Thread(target=lambda: {VERBS[verb]}, daemon=True).start()
+while not helpers():
+    time.sleep(0.001)
+"""
+    assert leave(code, tmp_path) == (0, "[]\n", "")
+
+
+def test_exit_in_the_middle_of_a_stream(tmp_path: Path) -> None:
+    """Nobody closes the generator; its threads are daemons of ours alone."""
+    code = f"""{LATE.format(more="")}{PREPARE}
+stream = tonari.Index(x, method="exact").search_chunks(x, 10, chunk_rows=1000)
+next(stream)
+"""
+    started = time.monotonic()
+    assert leave(code, tmp_path) == (0, "[]\n", "")
+    assert time.monotonic() - started < 20
+
+
+def test_a_stream_that_was_stopped_does_not_look_whole(tmp_path: Path) -> None:
+    more = """
+    try:
+        print(sum(len(found.indices) for found in stream))
+    except Exception as error:
+        print(type(error).__name__, error)"""
+    code = f"""{LATE.format(more=more)}{PREPARE}
+stream = tonari.Index(x, method="exact").search_chunks(x, 10, chunk_rows=1000)
+next(stream)
+"""
+    assert leave(code, tmp_path) == (0, "[]\nEnded the interpreter exits\n", "")
+
+
+def test_a_source_that_never_comes_back_is_not_waited_for(tmp_path: Path) -> None:
+    code = f"""{PREPARE}
+def source():
+    yield x[:10]
+    threading.Event().wait()
+stream = tonari.Index(x).search_chunks(source(), 10)
+next(stream)
+sys.exit(3)
+"""
+    assert leave(code, tmp_path) == (3, "", "")
+
+
+def test_threads_that_are_no_daemons_finish_their_work(tmp_path: Path) -> None:
+    code = f"""{PREPARE}
+def work():
+    found = tonari.search(x[:3000], x, 10, threads=2)
+    print(found.indices[:, 0].tolist() == list(range(3000)))
+threading.Thread(target=work).start()
+sys.exit(3)
+"""
+    assert leave(code, tmp_path) == (3, "True\n", "")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="starts no threads at exit")
+def test_searches_at_exit_are_answered(tmp_path: Path) -> None:
+    more = "print(tonari.search(x[:3000], x, 10, threads=2).indices[:, 0].tolist() == list(range(3000)))"
+    assert leave(LATE.format(more=more) + PREPARE, tmp_path) == (0, "[]\nTrue\n", "")
+
+
+def test_what_a_file_holds_at_exit_is_gone_on_from(tmp_path: Path) -> None:
+    call = "tonari.search_to_file(x, x, 10, 'found.ibin', chunk_rows=1000, progress=progress)"
+    code = f"""{PREPARE}
+first = threading.Event()
+def progress(done, total):
+    if done >= 3000:
+        first.set()
+threading.Thread(target=lambda: {call}, daemon=True).start()
+first.wait()
+time.sleep(0.3)
+"""
+    assert leave(code, tmp_path) == (0, "", "")
+    assert (tmp_path / "found.ibin.part").exists()
+    again = f"""{PREPARE}
+seen = []
+def progress(done, total):
+    seen.append(done)
+{call}
+found = tonari.io.read_ground_truth("found.ibin")
+print(seen[0] >= 1000, found.indices[:, 0].tolist() == list(range(30_000)))
+"""
+    assert leave(again, tmp_path) == (0, "True True\n", "")
