@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import threading
 from typing import Any
 
 import checks
@@ -14,6 +16,7 @@ from checks import assert_same_neighbors
 
 import tonari
 from tonari import _native
+from tonari.engines import CpuEngine
 from tonari.metrics import METRICS
 from tonari.reference import brute
 
@@ -53,6 +56,64 @@ def test_few_queries_split_the_points_and_many_do_not() -> None:
     many = tonari.plan(1_000_000, 10_000, 128, 10, threads=4)
     assert many.point_splits == 1
     assert -(-10_000 // many.query_block) >= 8
+
+
+@pytest.fixture
+def _many_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TONARI_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    monkeypatch.setattr("tonari.pool._cgroup_processors", lambda: None)
+
+
+@pytest.mark.usefixtures("_many_processors")
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+def test_threads_are_those_that_the_work_is_worth(method: str) -> None:
+    for n, m, d in ((1000, 1, 3), (1000, 100, 3), (1000, 100, 30), (10_000, 1, 16)):
+        assert tonari.plan(n, m, d, 10, method=method).threads == 1
+        assert tonari.plan(n, m, d, 10, method=method, threads=4).threads == 4
+    counts = [tonari.plan(10_000, m, 8, 10, method=method).threads for m in (1, 500, 2000, 100_000)]
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (1, 64)
+    assert 1 < counts[2] < 64
+    assert tonari.plan(1_000_000, 1, 128, 10, method=method).threads == 64
+
+
+@pytest.mark.usefixtures("_many_processors")
+def test_threads_of_an_approximate_graph_are_those_that_it_is_worth() -> None:
+    counts = [tonari.plan(n, n, 8, 5, method="nn-descent").threads for n in (30, 100, 10_000)]
+    assert counts[0] == 1 < counts[1] < counts[2] == 64
+    assert tonari.plan(30, 30, 8, 5, method="nn-descent", threads=4).threads == 4
+
+
+@pytest.mark.usefixtures("_many_processors")
+def test_a_prepared_index_is_searched_by_as_many_threads_as_the_queries_are_worth() -> None:
+    points = checks.gaussian(20_000, 30)
+    engine = CpuEngine()
+    for method in ("exact", "kdtree"):
+        given: dict[str, Any] = {"method": method, "threads": None, "memory": None}
+        whole = engine.plan(points, points[:1], 10, "euclidean", **given)
+        assert whole.threads > 1
+        assert engine.plan(points, points[:1], 10, "euclidean", **given, prepared_by=whole).threads == 1
+
+
+@pytest.mark.usefixtures("_many_processors")
+def test_tiny_work_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = checks.gaussian(1000, 3)
+    truth = brute(points[:100], points, 10)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise AssertionError(f"{thread} starts")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for method in ("auto", "exact", "kdtree"):
+        assert_same_neighbors(tonari.search(points[:100], points, 10, method=method), truth)
+        assert_same_neighbors(tonari.Index(points, method=method).search(points[:100], 10), truth)
+    graph = tonari.knn_graph(points[:100], 10)
+    assert graph.recall(points[:100]).by_index == 1.0
+    tonari.merge(graph, graph, points[:100], points[:100])
+    tonari.select_k(np.ones((128, 1000), np.float32), 10)
+    with pytest.raises(AssertionError, match="starts"):
+        tonari.search(points[:100], points, 10, threads=2)
 
 
 def test_output_bytes_are_those_of_the_result() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -207,6 +208,18 @@ def test_threads_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             default_threads()
     monkeypatch.delenv("TONARI_NUM_THREADS")
     assert 1 <= default_threads() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "threads"), [(0.0, 1), (1e-4, 1), (1.9e-3, 1), (2e-3, 4), (1e-2, 20), (3.2e-2, 64), (math.inf, 64)]
+)
+def test_no_more_threads_than_the_work_is_worth(seconds: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TONARI_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    monkeypatch.setattr("tonari.pool._cgroup_processors", lambda: None)
+    assert default_threads(seconds) == threads
+    monkeypatch.setenv("TONARI_NUM_THREADS", "5")  # asked for
+    assert default_threads(seconds) == 5
 
 
 def test_affinity_limits_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:

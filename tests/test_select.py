@@ -243,7 +243,6 @@ def test_values_come_back_with_their_bits() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_nan_is_refused_by_row(method: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without_torch(dtype)
-    monkeypatch.setattr(cpu, "_WORTH_SHARING", 0)
     for largest in (False, True):
         values = make("infinities", 50, 21, dtype)
         values[37, 4] = values[44, 0] = float("nan")
@@ -276,7 +275,6 @@ def test_nan_comes_last(method: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_change_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_WORTH_SHARING", 0)
     monkeypatch.setattr(cpu, "_FIRST_VALUES", 1)  # chunks of one group of rows at first
     values = make("two_valued", 700, 90, "float32")
     lengths = some_lengths(700, 90)
@@ -292,7 +290,6 @@ def test_threads_change_nothing(method: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_in_parts(method: str, maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows on many threads are cut into parts; ties between the parts go to the smaller index still."""
-    monkeypatch.setattr(cpu, "_WORTH_SHARING", 0)
     monkeypatch.setattr(cpu, "_LEAST_PART", 50)
     calls: list[int] = []
     original = cpu._Job.by_parts
@@ -310,7 +307,6 @@ def test_rows_in_parts(method: str, maker: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_parts_find_nan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_WORTH_SHARING", 0)
     monkeypatch.setattr(cpu, "_LEAST_PART", 50)
     values = make("random", 3, 1000, "float32")
     values[2, 10] = values[1, 990] = np.nan

@@ -88,7 +88,6 @@ def test_lanes(dtype: str) -> None:
 def test_counting_changes_no_answer_and_no_count_depends_on_threads(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tonari.select.cpu._WORTH_SHARING", 0)
     monkeypatch.setattr("tonari.select.cpu._FIRST_VALUES", 1)
     monkeypatch.setattr("tonari.select.cpu._LEAST_PART", 10)  # rows in parts would count otherwise
     for rows in (3, 300):

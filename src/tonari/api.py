@@ -70,7 +70,8 @@ def search(
         current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
         or the queries are divided.
     threads : int, optional
-        On the CPU. Default: the processors this process may use, or TONARI_NUM_THREADS.
+        On the CPU. Default: TONARI_NUM_THREADS, else the processors this process may use, but no more than the work is
+        worth: a search of a millisecond or two has one.
     memory : int or str, optional
         Bytes that may be used beyond the input, such as "2GB"; kept by working slice by slice. On CUDA, bytes of each
         device; default: what is free there.
@@ -283,7 +284,7 @@ class Index:
 
     def _first_choice(self, progress: ProgressLike) -> Choice:
         """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
-        given: dict[str, Any] = {"threads": self._threads, "memory": self._memory}
+        given: dict[str, Any] = {"threads": self._engine.threads_to_prepare(self._threads), "memory": self._memory}
         points, one = self._points, self._points[:1]
         if self._asked != "auto":
             return Choice(self._engine.plan(points, one, 1, self.metric, method=self._asked, **given))

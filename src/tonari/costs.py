@@ -71,11 +71,18 @@ class BruteCosts:
 
     def seconds(self, n: int, m: int, d: int, k: int, workers: int) -> float:
         """The whole search, on so many cores or devices."""
-        points = n * (self.point + self.point_value * d + self.again * (1 + d / 15) * n / (n + _VERY_MANY))
+        return self.start + (self.packing(n, d) + self.answering(n, m, d, k)) / workers
+
+    def packing(self, n: int, d: int) -> float:
+        """What has to be done for the points, on one core or device."""
+        return n * (self.point + self.point_value * d + self.again * (1 + d / 15) * n / (n + _VERY_MANY))
+
+    def answering(self, n: int, m: int, d: int, k: int) -> float:
+        """And for the queries."""
         pair = (self.pair + self.pair_value * d) * (1 + (self.coarse / d) ** 4)
         queries = m * (self.query + self.query_neighbour * k) + m * n * pair
         crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
-        return self.start + (points + queries + crowd) / workers
+        return queries + crowd
 
 
 @dataclass(frozen=True)
@@ -160,6 +167,7 @@ class DescentCosts:
 _CROWDED_QUERIES, _VERY_MANY = 1000, 400_000
 _SHARED = 1.4  # times as long takes brute force in few dimensions where a product serves both of its rows
 _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # of bytes
+_READ_RATE = 1e10  # bytes per second that one core gets from memory
 
 # By instruction set, or "cuda", and for brute force by the form of the metric (tonari.metrics). On the CPU fitted to
 # the processor time of searches among PCA of SIFT, on two cores of an AMD EPYC of family 26 (its products in
@@ -251,6 +259,30 @@ def brute_seconds(plan: Plan | GpuPlan, m: int) -> float:
         return _BRUTE["cuda", form].seconds(plan.n, m, plan.d, plan.k, len(plan.devices))
     seconds = _BRUTE[plan.isa, form].seconds(plan.n, m, plan.d, plan.k, plan.threads)
     return seconds * _SHARED if plan.active_rows else seconds
+
+
+def brute_work(isa: str, metric: str, n: int, m: int, d: int, k: int, *, read_bytes: int, prepared: bool) -> float:
+    """What brute force on the CPU shares out among threads, in seconds of one.
+
+    Parameters
+    ----------
+    isa, metric : str
+    n, m, d, k : int
+    read_bytes : int
+        Of packed points, all queries together: few queries wait for these rather than for arithmetic.
+    prepared : bool
+        Whether the points are packed already.
+    """
+    costs = _BRUTE[isa, get_metric(metric).form]
+    answering = max(costs.answering(n, m, d, k), read_bytes / _READ_RATE)
+    return answering if prepared else answering + costs.packing(n, d)
+
+
+def tree_work(isa: str, n: int, m: int, d: int, k: int, height: int, held_bytes: int, *, prepared: bool) -> float:
+    """What a tree on the CPU shares out among threads, in seconds of one; values in it take `held_bytes`."""
+    costs, seen = _TREE[isa], expected_visits(n, d, k, height)
+    searching = costs.search(m, d, k, seen, 1, double=held_bytes == 8, tree_bytes=n * d * held_bytes)
+    return searching if prepared else searching + costs.build(n, d, height, 1)
 
 
 def build_seconds(plan: TreePlan) -> float:

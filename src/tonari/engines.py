@@ -17,6 +17,7 @@ from tonari.metrics import get_metric
 from tonari.planning import Plan, plan_on_cpu
 from tonari.planning_descent import DescentPlan, plan_descent
 from tonari.planning_tree import TreePlan, plan_tree
+from tonari.pool import default_threads
 from tonari.progress import ProgressLike
 from tonari.results import Neighbors, index_dtype
 
@@ -55,6 +56,9 @@ class Engine(Protocol):
 
         `prepared_by`: the plan of that method by which the points were prepared before.
         """
+
+    def threads_to_prepare(self, asked: int | None) -> int | None:
+        """Threads for points that are prepared for searches to come: those asked for, else all; on CUDA none."""
 
     def plan_descent(self, points: Any, k: int, metric: str, **asked: Any) -> DescentPlan:
         """A plan for a graph by NN-Descent; see :func:`tonari.planning_descent.plan_descent`."""
@@ -144,9 +148,13 @@ class CpuEngine:
     ) -> Plan | TreePlan:
         n, d = points.shape
         given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join, "metric": metric}
+        given["prepared"] = prepared_by is not None
         if method == "kdtree":
             return plan_tree(n, len(queries), d, k, dtype=points.dtype, query_dtype=queries.dtype, **given)
         return plan_on_cpu(n, len(queries), d, k, dtype=points.dtype, **given)
+
+    def threads_to_prepare(self, asked: int | None) -> int | None:
+        return asked or default_threads()
 
     def plan_descent(self, points: npt.NDArray[Any], k: int, metric: str, **asked: Any) -> DescentPlan:
         n, d = points.shape

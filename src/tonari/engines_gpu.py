@@ -92,6 +92,9 @@ class GpuEngine:
                 return small
         return plan_on_gpu(n, len(queries), d, k, free_bytes=self._free(prepared_by), **given)
 
+    def threads_to_prepare(self, asked: int | None) -> int | None:
+        return asked  # which is refused, whatever it is
+
     def plan_descent(self, points: Any, k: int, metric: str, **asked: Any) -> DescentPlan:
         check_one_device(self.devices)
         n, d = points.shape

@@ -183,7 +183,8 @@ def plan(
         "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are taken to
         lie in host memory, from where they are copied.
     threads : int, optional
-        On the CPU. Default: the processors this process may use.
+        On the CPU. Default: TONARI_NUM_THREADS, else the processors this process may use, but no more than the work is
+        worth: a search of a millisecond or two has one.
     memory : int or str, optional
         Bytes beyond the input that may be used, such as "2GB"; on CUDA, bytes of each device.
     self_join : bool
@@ -278,12 +279,14 @@ def plan_on_cpu(
     threads: int | None = None,
     memory: int | str | None = None,
     self_join: bool = False,
+    prepared: bool = False,
     **overrides: Any,
 ) -> Plan:
-    """:func:`plan` for the CPU."""
+    """:func:`plan` for the CPU; whether the points are packed already tells how many threads the rest is worth."""
+    from tonari.costs import brute_work  # which knows plans
+
     kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
     check_overrides(overrides, _OVERRIDES)
-    count = arrays.check_threads(threads) or default_threads()
     budget = arrays.parse_memory(memory)
 
     isa = overrides.get("isa") or chosen_isa()
@@ -297,6 +300,9 @@ def plan_on_cpu(
     for precision in ladder:
         if kernel_name(metric, precision, isa) not in available:
             raise ValueError(f"no {precision} kernel for {metric} on {isa}; available: {', '.join(sorted(available))}")
+    read = n * padded(d, ladder[0]) * ELEMENT_BYTES[ladder[0]] * -(-m // _QUERY_BLOCK)
+    work = brute_work(isa, metric, n, m, d, k, read_bytes=read, prepared=prepared)
+    count = arrays.check_threads(threads) or default_threads(work)
 
     for name in ("query_block", "point_chunk", "capacity", "point_splits"):
         if name in overrides:

@@ -28,6 +28,7 @@ _CLUSTER, _CLUSTER_ON_CPU = 256, 128  # points of a cluster, on average
 _MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with the centres of all
 _MET_ON_CPU = 8192  # members of clusters
 _SAMPLE = 10.0  # rows without a neighbour in a sample of just the recall: fewer than three would tell nothing
+_ROW_SECONDS = 4e-5  # of one thread for each row, in graphs of a few hundred: more threads than that is worth only cost
 _LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows of a task on CUDA: fewer leave it waiting, more are no faster
 _BLOCKS = 80  # in between so many tasks, which keeps what they hold small beside the lists
 
@@ -186,7 +187,7 @@ def plan_descent(
         check_one_device(devices)
     target = check_recall(RECALL if recall is None else recall)
     drawn = check_seed(SEED if seed is None else seed)
-    count = 0 if devices else arrays.check_threads(threads) or default_threads()
+    count = 0 if devices else arrays.check_threads(threads) or default_threads(_ROW_SECONDS * n)
     isa = "" if devices else overrides.get("isa") or chosen_isa()
     if isa:
         check_isa(isa)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import arrays
-from tonari.costs import build_seconds, expected_visits, tree_seconds
+from tonari.costs import build_seconds, expected_visits, tree_seconds, tree_work
 from tonari.kdtree.tree import check_height, plan_height
 from tonari.memory_tree import OnCuda, TreeNeeds, on_cpu
 from tonari.metrics import get_metric
@@ -130,6 +130,7 @@ def plan_tree(
     host_points: bool = True,
     host_queries: bool = True,
     free_bytes: int | None = None,
+    prepared: bool = False,
     **overrides: Any,
 ) -> TreePlan:
     """:func:`tonari.plan` for method="kdtree".
@@ -146,6 +147,8 @@ def plan_tree(
         On CUDA, whether they lie in host memory, from where they have to be copied.
     free_bytes : int, optional
         On CUDA, memory that can be had on each device. Default: what is free there.
+    prepared : bool
+        On the CPU, whether the tree stands already: then threads are those that the search is worth.
     **overrides
         height or leaf, sort, query_block; on the CPU isa, on CUDA point_slab.
 
@@ -169,9 +172,12 @@ def plan_tree(
     check_overrides(overrides, _OVERRIDES_ON_CUDA if devices else _OVERRIDES)
     if devices:
         check_no_threads(threads, devices)
-    count = 0 if devices else arrays.check_threads(threads) or default_threads()
     isa = "" if devices else _isa(overrides.get("isa"))
     height, leaf = _shape(n, d, overrides, on_cuda=bool(devices))
+    count = 0
+    if not devices:
+        work = tree_work(isa, n, m, d, k, height, held.itemsize, prepared=prepared)
+        count = arrays.check_threads(threads) or default_threads(work)
     if "query_block" in overrides:
         check_whole("query_block", overrides["query_block"], least=1)
 

@@ -5,6 +5,7 @@ Kernels release the GIL and take slices of at most a few tens of milliseconds; t
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -21,28 +22,40 @@ R = TypeVar("R")
 _WAKE_SECONDS = 0.1  # how often the waiting thread looks for Ctrl-C
 _LEAVE_SECONDS = 0.001  # how often a stopped map looks whether its threads are gone
 _BEGIN_SECONDS = 0.5  # how long it waits for one that may never begin
+_WORTH_SHARING = 2e-3  # seconds of work: less is done by the time that threads have started and handed over
+_WORTH_STARTING = 5e-4  # seconds of work that each thread should find
 
 
 class Stopped(Exception):
     """Raised inside a task when another task failed or the user pressed Ctrl-C."""
 
 
-def default_threads() -> int:
+def default_threads(seconds: float = math.inf) -> int:
     """Threads to use when nobody says: TONARI_NUM_THREADS, else the processors this process may run on.
+
+    Parameters
+    ----------
+    seconds : float
+        That one thread is expected to take. No more threads than that is worth, unless the environment says.
 
     Examples
     --------
     >>> default_threads() >= 1
     True
+    >>> default_threads(seconds=1e-4)
+    1
     """
     asked = os.environ.get("TONARI_NUM_THREADS")
     if asked is not None:
         if not (asked.isascii() and asked.isdigit()) or int(asked) < 1:
             raise ValueError(f"TONARI_NUM_THREADS={asked!r}: expected a whole number of at least 1")
         return int(asked)
+    if seconds < _WORTH_SHARING:
+        return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cgroup_processors()
-    return max(1, min(allowed, quota) if quota is not None else allowed)
+    most = max(1, min(allowed, quota) if quota is not None else allowed)
+    return int(min(most, seconds / _WORTH_STARTING))
 
 
 def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:

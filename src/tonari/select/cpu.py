@@ -27,7 +27,9 @@ from tonari.pool import Workers, default_threads
 from tonari.select.request import Counters, Request, Selection
 
 _GROUP = 16  # rows in the lanes of a vector
-_WORTH_SHARING = 1 << 16  # values: fewer are done by the time that a thread has started
+# Seconds of one thread, on AVX-512, for a row, for each of its values and for each that is selected; and how many times
+# as long queues take.
+_ROW, _VALUE, _SELECTED, _QUEUES = 1e-6, 5e-10, 7e-9, 4.0
 _SLICE_SECONDS = 0.02
 _FIRST_VALUES = 1 << 17  # of a thread's first chunk: tens of microseconds at best, milliseconds at worst
 _MOST_VALUES = 1 << 28  # of one call: a quarter of a second at the pace of memory
@@ -58,7 +60,7 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
     is one
     """
     rows, n = request.values.shape
-    workers = Workers(1 if rows * n < _WORTH_SHARING else threads or default_threads())
+    workers = Workers(threads or default_threads(_seconds(method, rows, n, request.k)))
     job = _Job(method, request)
     parts = 1 if request.counters is not None or rows == 0 else _parts(rows, n, request.k, workers.threads)
     if parts > 1:
@@ -82,6 +84,12 @@ def native_options(options: Any, n: int) -> dict[str, Any]:
     for name in {"group", "buffer_size", "samples"} & set(given):
         given[name] = min(given[name], n + 1)
     return given
+
+
+def _seconds(method: str, rows: int, n: int, k: int) -> float:
+    """What one thread is expected to take."""
+    slower = _QUEUES if method in ("insertion", "heap", "merge_queue") else 1.0
+    return slower * rows * (_ROW + _VALUE * n + _SELECTED * k)
 
 
 def _parts(rows: int, n: int, k: int, threads: int) -> int:

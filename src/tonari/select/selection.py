@@ -65,7 +65,8 @@ def select_k(
     counters : Counters, optional
         Filled with what the method did. None costs nothing.
     threads : int, optional
-        On the CPU. Default: the processors this process may use, or TONARI_NUM_THREADS.
+        On the CPU. Default: TONARI_NUM_THREADS, else the processors this process may use, but no more than the work is
+        worth: a selection of a millisecond or two has one.
     **options
         Of a method given by name:
 
