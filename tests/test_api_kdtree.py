@@ -23,6 +23,17 @@ POINTS = checks.gaussian(700, 4)
 QUERIES = checks.gaussian(41, 4, seed=1)
 
 
+@pytest.mark.parametrize("d", [1_025, 1_500])
+def test_many_dimensions(d: int) -> None:
+    points = checks.gaussian(300, d)
+    truth = brute(points[:3], points, 2)
+    assert_same_neighbors(tonari.search(points[:3], points, 2, method="kdtree"), truth)
+    assert_same_neighbors(tonari.Index(points, method="kdtree").search(points[:3], 2), truth)
+    graph = tonari.knn_graph(points, 2, method="kdtree")
+    assert_same_neighbors(Neighbors(graph.distances, graph.indices), brute(points, points, 2, self_ids=np.arange(300)))
+    assert tonari.plan(10**6, 3, d, 10, method="kdtree").seconds > 0
+
+
 @pytest.mark.parametrize("metric", TREE_METRICS)
 @pytest.mark.parametrize("data", ["gaussian", "duplicates", "all_equal", "offset_float64", "huge", "zero_rows"])
 def test_every_verb_gives_the_bits_of_brute_force(metric: str, data: str) -> None:

@@ -131,6 +131,18 @@ def test_growth_is_between_none_and_that_of_the_points() -> None:
     assert few.leaves < choosing.grown(few, MeanVisits(3.0, 2.0, 48.0), times=4, to=16).leaves < most.leaves
 
 
+@pytest.mark.parametrize("n", [1, 300, 10**6, 10**9])
+@pytest.mark.parametrize("height", [0, 2, 14, 30])
+@pytest.mark.parametrize("k", [1, 10, 300])
+def test_expected_visits_of_any_number_of_dimensions(n: int, height: int, k: int) -> None:
+    size = n / 2**height
+    for d in (*range(1, 40), 100, 500, 900):
+        touched = min(float(2**height), ((k / size) ** (1.0 / d) + 1.0) ** d)
+        assert expected_visits(n, d, k, height) == (touched, touched / 4 + height / 4, touched * size)
+    for d in (1_025, 1_100, 1_500, 10**6):
+        assert expected_visits(n, d, k, height).leaves == 2**height
+
+
 def test_expected_visits_are_those_of_evenly_spread_points() -> None:
     assert expected_visits(10**6, 30, 10, 14).leaves == 2**14
     assert expected_visits(64, 3, 10, 0).leaves == 1

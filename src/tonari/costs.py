@@ -304,7 +304,9 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
     """
     leaves = 1 << height
     size = n / leaves
-    touched = min(float(leaves), ((k / size) ** (1.0 / d) + 1.0) ** d)
+    across = (k / size) ** (1.0 / d) + 1.0
+    # The power of many dimensions is no float64, and far more than all leaves.
+    touched = float(leaves) if d * math.log2(across) > height + 1 else min(float(leaves), across**d)
     return MeanVisits(touched, touched / 4 + height / 4, touched * size)
 
 
