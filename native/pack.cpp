@@ -1,30 +1,14 @@
 #include "pack.hpp"
 
-#if defined(__unix__)
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 
 #include "row_values.hpp"
 
 namespace tonari {
-
-void FreeBytes::operator()(std::byte* memory) const {
-#if defined(__unix__)
-  if (mapped != 0) {
-    munmap(memory, mapped);
-    return;
-  }
-#endif
-  std::free(memory);
-}
 
 namespace {
 
@@ -35,23 +19,6 @@ constexpr double kFlush = 0x1p-60;
 constexpr double kTiny = 0x1p-100;  // absolute floor of every bound
 // A row of larger norm is beyond the screen. Scores of the others stay below 3e24, far inside kHuge.
 constexpr double kUsableSquare = 1e24;
-
-AlignedBytes allocate(std::int64_t bytes) {
-  constexpr std::size_t alignment = 64;
-  const std::size_t rounded = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment * alignment;
-#if defined(__unix__)
-  constexpr std::size_t large = std::size_t{1} << 20;
-  if (rounded >= large) {
-    void* pages = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw std::bad_alloc();
-    return AlignedBytes(static_cast<std::byte*>(pages), FreeBytes{rounded});
-  }
-#endif
-  void* memory = std::aligned_alloc(alignment, rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  std::memset(memory, 0, rounded);
-  return AlignedBytes(static_cast<std::byte*>(memory));
-}
 
 // The next float32 at or above `x`; kHuge where there is none worth having (overflow, NaN).
 float round_up(double x) {

@@ -4,23 +4,13 @@
 // assumed about the data: |x|, |x - x^| and |x^| are computed, in float64, and rounded up.
 #pragma once
 
-#include <cstdlib>
-#include <memory>
-
+#include "aligned_bytes.hpp"
 #include "form.hpp"
 #include "kernels.hpp"
 
 namespace tonari {
 
 class RowWriter;
-
-// Large memory comes from the operating system and goes back to it: malloc may keep what a thread frees, and then a
-// memory budget is overrun by what nobody holds.
-struct FreeBytes {
-  std::size_t mapped = 0;  // bytes; 0 for memory of malloc
-  void operator()(std::byte* memory) const;
-};
-using AlignedBytes = std::unique_ptr<std::byte[], FreeBytes>;  // 64-byte aligned, zeroed
 
 // Whether errors are measured, or taken for zero where nobody asks for a certificate.
 enum class Errors { measured, ignored };

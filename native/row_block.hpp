@@ -17,7 +17,7 @@ class RowBlock {
   void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
               bool take_stride);
   void end_sample() { states_.end_sample(scratch_); }
-  void absorb(RowBlock& other) { states_.absorb(other.states_); }
+  void absorb(RowBlock& other) { states_.absorb(other.states_, scratch_); }
   template <class Value, class Index>
   std::int64_t finish(Value* distances, Index* indices, std::uint8_t* status) {
     return states_.finish(0, states_.count(), distances, indices, status, scratch_);

@@ -8,14 +8,13 @@
 // answer is exact for any data; hard data costs time.
 #pragma once
 
-#include <atomic>
 #include <limits>
-#include <memory>
 #include <span>
 
 #include "bounds.hpp"
 #include "refine.hpp"
 #include "select/order.hpp"
+#include "survivor_rooms.hpp"
 
 namespace tonari {
 
@@ -25,10 +24,7 @@ enum class RowStatus : std::uint8_t {
   resample = 2,  // the sampled threshold was too low: search again without it
 };
 
-struct Survivor {
-  float lower, upper;  // bounds on the score
-  std::int64_t id;
-};
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 struct SearchSpec {
   std::int64_t k = 0;
@@ -36,7 +32,7 @@ struct SearchSpec {
   bool double_output = false;
   bool may_climb = false;
   std::int64_t capacity = 0;     // survivors a row may hold before it climbs or settles
-  std::int64_t growth = std::numeric_limits<std::int64_t>::max();  // and all rows together, beyond their first room
+  std::int64_t growth = kNoLimit;  // and rooms beyond the rows' first ones, together
   std::int64_t sample_rank = 0;  // matsumoto2015: rank that the sample's threshold has; 0 for no sample
 };
 
@@ -45,6 +41,7 @@ struct Scratch {
   std::vector<std::int32_t> keys;
   std::vector<std::int64_t> ids;
   std::vector<double> values;
+  std::vector<Ranked> ranked;
 };
 
 class RowStates {
@@ -71,7 +68,7 @@ class RowStates {
   // After the sample: its threshold becomes every row's, to be checked in finish().
   void end_sample(Scratch& scratch);
   // Takes over what rows of the same queries hold that saw other points.
-  void absorb(RowStates& other);
+  void absorb(RowStates& other, Scratch& scratch);
   // Judges points [begin, end) by exact values alone.
   void search_exactly(std::int64_t row, std::int64_t begin, std::int64_t end, Scratch& scratch);
   // Refines, orders and writes rows [first, last) to the start of the outputs; returns how many survivors were refined.
@@ -86,33 +83,37 @@ class RowStates {
     Survivor* end = nullptr;
   };
   struct Row {
-    std::unique_ptr<Survivor[]> survivors;
-    std::int64_t room = 0;
-    std::vector<Ranked> settled;  // exact, at most k
+    Survivor* survivors = nullptr;
+    std::int64_t room = 0;  // survivors that it holds until it is condensed
+    std::int64_t held = 0;  // and that there is memory for
+    std::vector<Ranked> settled;  // exact, at most k, and no room for more
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`
     bool was_sampled = false;
     bool climbs = false;
     bool beyond = false;
+    bool grown = false;  // out of its first room
   };
 
   std::span<Survivor> survivors(std::int64_t row) {
     const auto at = static_cast<std::size_t>(row);
-    return {rows_[at].survivors.get(), slots_[at].next};
+    return {rows_[at].survivors, slots_[at].next};
   }
-  void reserve(std::int64_t row, std::int64_t room);  // keeps what the row holds
+  void set_room(std::int64_t row, std::int64_t room);
+  bool grow(std::int64_t row, std::int64_t room);  // keeps what the row holds; false where the limit is reached
   void keep_first(std::int64_t row, std::int64_t count) {
     const auto at = static_cast<std::size_t>(row);
-    slots_[at].next = rows_[at].survivors.get() + count;
+    slots_[at].next = rows_[at].survivors + count;
   }
   void make_room(std::int64_t row, bool sampling, Scratch& scratch);
   // Drops what the rank-th smallest upper bound rules out.
   void condense(std::int64_t row, std::int64_t rank, Scratch& scratch);
-  // Replaces the survivors by their exact values.
+  // Takes what is settled and the survivors, by their exact values, out of the row into scratch.ranked.
   void refine(std::int64_t row, Scratch& scratch);
   void settle(std::int64_t row, Scratch& scratch);
+  // Adds the points of scratch.ids to scratch.ranked.
   void rank_exactly(std::int64_t row, Scratch& scratch);
-  bool sample_was_enough(const Row& row) const;
+  bool sample_was_enough(const Row& row, const std::vector<Ranked>& ranked) const;
   void set_threshold(std::int64_t row, float value);
 
   const Form& form_;
@@ -121,7 +122,7 @@ class RowStates {
   const Bounds bounds_;
   const ExactValues exact_values_;
   const std::int64_t wanted_;  // k, and one more where the row itself may be among the survivors
-  std::atomic<std::int64_t> growth_;  // what is left of spec_.growth
+  SurvivorRooms rooms_;
   std::int64_t begin_ = 0, count_ = 0;
   std::vector<Row> rows_;  // at least count_
   std::vector<Slot> slots_;
