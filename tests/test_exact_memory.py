@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tonari
+from tonari.arrays import parse_memory
 
 MIB = 1 << 20
 
@@ -41,8 +42,13 @@ print(int(found.indices[:, 0].tolist() == list(range(500))))
 
 def peak_of(metric: str, memory: str | None, spread: float = 0, dtype: str = "float32") -> list[int]:
     """Give peak bytes, the plan's total and packed bytes, whether resident, and whether the answer looks right."""
+    return run(CHILD.format(metric=metric, memory=memory, spread=spread, dtype=dtype))
+
+
+def run(code: str) -> list[int]:
+    """Give the numbers that a process of its own prints."""
     result = subprocess.run(
-        [sys.executable, "-c", CHILD.format(metric=metric, memory=memory, spread=spread, dtype=dtype)],
+        [sys.executable, "-c", code],
         env=os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])},
         capture_output=True,
         text=True,
@@ -75,3 +81,57 @@ def test_peak_stays_within_the_budget_when_rows_climb() -> None:
     assert right == 1
     assert planned <= budget
     assert peak < budget + MARGIN
+
+
+RETRIES = """
+import re, sys
+import numpy as np, tonari
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+
+kind, verb, threads, k, memory = {arguments!r}
+random = np.random.default_rng(0)
+if kind == "equal":
+    points = np.ones((7_000, 32), np.float32)
+elif kind == "two groups":
+    points = 1e-3 * random.standard_normal((8_000, 64), np.float32)
+    points[::2] += 100
+else:
+    points = random.standard_normal((20_000, 300), np.float32)
+warm = random.standard_normal((3000, 16), np.float32)
+tonari.search(warm[:300], warm, 5, threads=threads, method="exact")  # whatever is loaded once is loaded
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts again from what is held now
+before = peak()
+join = verb == "graph"
+n, d = points.shape
+m = n if join else 6000
+plan = tonari.plan(n, m, d, k, threads=threads, memory=memory, self_join=join)
+if join:
+    found = tonari.knn_graph(points, k, plan=plan).indices
+else:
+    found = tonari.search(points[:m].copy(), points, k, plan=plan).indices
+print(peak() - before, plan.total_bytes, len(found))
+"""
+
+# More blocks of queries than are open at once, and so many survivors that all rows are retried: as points are equal, or
+# lie in groups so far apart that int8 steps are larger than a group. The last graph is what its name says.
+CASES: list[tuple[str, str, int, int, str | None]] = [
+    ("equal", "search", 1, 10, "20MB"),
+    ("equal", "search", 2, 10, "40MB"),
+    ("two groups", "search", 8, 10, "150MB"),
+    ("two groups", "search", 2, 10, None),
+    ("equal", "graph", 2, 10, "40MB"),
+    ("equal", "graph", 2, 10, None),
+    ("random", "graph", 2, 50, None),
+    ("random", "graph", 2, 50, "120MB"),
+]
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak cannot be measured here")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_peak_stays_within_the_plan_with_many_blocks(case: tuple[str, str, int, int, str | None]) -> None:
+    peak, planned, rows = run(RETRIES.format(arguments=case))
+    assert rows > 5000
+    assert planned <= parse_memory(case[-1] or "1TB")
+    assert peak < planned + MARGIN

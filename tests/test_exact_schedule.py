@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 from functools import cache
@@ -14,8 +15,11 @@ import pytest
 from checks import assert_same_neighbors
 
 import tonari
-from tonari.exact import PreparedPoints, Report, search_prepared
+from tonari import planning
+from tonari.exact import PreparedPoints, Report, engine, search_prepared
 from tonari.metrics import METRICS
+from tonari.pool import Workers
+from tonari.progress import Progress
 from tonari.reference import brute
 from tonari.results import Neighbors, merge_neighbors
 
@@ -124,10 +128,37 @@ def test_environment_chooses_the_kernel(isa: str, monkeypatch: pytest.MonkeyPatc
 def test_memory_budget_changes_nothing_but_the_memory(k: int) -> None:
     rows = points("mixed")
     free = tonari.plan(N, M, D, k, threads=2, point_chunk=96, query_block=M)
-    tight = tonari.plan(N, M, D, k, threads=2, memory=free.total_bytes - 1, point_chunk=96, query_block=M)
-    assert free.resident
-    assert not tight.resident
-    assert_same_neighbors(tonari.search(rows[:M], rows, k, plan=tight), truth("mixed", k))
+    with pytest.raises(ValueError, match="cannot hold") as refused:
+        tonari.plan(N, M, D, k, threads=2, memory=1, point_chunk=96)
+    least = int(str(refused.value).split("allow at least ")[1].split(",")[0])
+    held = set()
+    for memory in (*range(least, least + 200_000, 40_000), free.resident_memory, free.total_bytes - 1):
+        tight = tonari.plan(N, M, D, k, threads=2, memory=memory, point_chunk=96)
+        held.add(tight.resident_points)
+        assert_same_neighbors(tonari.search(rows[:M], rows, k, plan=tight), truth("mixed", k))
+    assert len(held) > 2
+    assert max(held) == N
+
+
+PARTLY: dict[str, dict[str, Any]] = {
+    "few rows at a time": {"query_block": 7, "threads": 3, "point_chunk": 480},
+    "sample": {"sample_stride": 3, "sample_rank": 60, "query_block": 16, "threads": 2, "point_chunk": 480},
+    "sample too low": {"sample_stride": 3, "sample_rank": 1, "query_block": 16, "point_chunk": 480},
+    "points split": {"point_splits": 3, "threads": 3, "point_chunk": 480, "query_block": 128},
+    "split and tiny capacity": {"point_splits": 3, "threads": 3, "point_chunk": 480, "query_block": 32, "capacity": 1},
+    "tiny capacity": {"capacity": 1, "threads": 2, "point_chunk": 480},
+}
+
+
+@pytest.mark.parametrize("schedule", PARTLY)
+@pytest.mark.parametrize("resident", [0, 480, 3840, N])
+@pytest.mark.parametrize("stream", [(1, 96), (2, 288), (4, 480)])
+def test_some_points_packed_and_some_on_the_way(schedule: str, resident: int, stream: tuple[int, int]) -> None:
+    rows = points("mixed")
+    plan = tonari.plan(N, M, D, 10, **{"threads": 1} | PARTLY[schedule])
+    blocks, chunk = stream
+    plan = dataclasses.replace(plan, resident_points=resident, stream_blocks=blocks, stream_chunk=chunk)
+    assert_same_neighbors(tonari.search(rows[:M], rows, 10, plan=plan), truth("mixed", 10))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
@@ -148,6 +179,24 @@ def test_rows_that_int8_cannot_certify_climb(isa: str) -> None:
     assert report.rows == sum(report.rows_by_precision.values()) == M
     assert report.rows_by_precision.get("float32", 0) > M // 2
     assert_same_neighbors(found, brute(rows[:M], rows, 10))
+
+
+@pytest.mark.parametrize("active", [0, 288 * 20])
+def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning.Plan, "prefers_finer", lambda *_: False)
+    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari._native.kernel_names()), None)
+    if isa is None:
+        pytest.skip("no int8 kernel here")
+    easy = checks.gaussian(1500, D)
+    rows = np.vstack([easy, np.tile(easy[:1] + 1, (600, 1))])  # equal points, more than a row holds
+    n = len(rows)
+    choices: dict[str, Any] = {"isa": isa, "ladder": ("int8", "float32"), "capacity": 300, "query_block": 32}
+    plan = tonari.plan(n, n, D, 10, self_join=True, threads=2, adaptive=True, active_rows=active, **choices)
+    graph = tonari.knn_graph(rows, 10, plan=plan)
+    assert_same_neighbors(Neighbors(graph.distances, graph.indices), brute(rows, rows, 10, self_ids=np.arange(n)))
+    _, report = search_prepared(rows, PreparedPoints(rows, plan), plan, self_ids=np.arange(n))
+    assert report.rows_by_precision["float32"] >= 600
+    assert report.rows_by_precision["int8"] >= 1000
 
 
 @pytest.mark.parametrize("hard", [1, 8, 9])
@@ -222,6 +271,98 @@ def test_a_sample_flooded_with_doubtful_points(size: int, by_plan: Search) -> No
                 point_chunk=-(-n // 96) * 96,
             )  # fmt: skip
             assert_same_neighbors(found, brute(queries, rows, k))
+
+
+def packed_slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The slices of points that are packed from now on."""
+    seen: list[tuple[int, int]] = []
+    pack = PreparedPoints.pack
+
+    def noting(self: PreparedPoints, kernel: str, slices: list[tuple[int, int]], *given: Any) -> Any:
+        seen.extend(slices)
+        return pack(self, kernel, slices, *given)
+
+    monkeypatch.setattr(PreparedPoints, "pack", noting)
+    return seen
+
+
+def test_an_index_packs_no_more_than_its_memory_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_CHUNK_VALUES", 1 << 16)
+    rows = checks.gaussian(60_000, 32)
+    query, truth_of_one = rows[:1], tonari.search(rows[:1], rows, 10)
+    enough = tonari.plan(len(rows), 1, 32, 10, threads=2).resident_memory
+    packed = packed_slices(monkeypatch)
+    index = tonari.Index(rows, threads=2, memory=enough - 1_000_000)
+    held = sum(end - begin for begin, end in packed)
+    assert len(rows) / 2 < held < len(rows)
+    assert index._plan.resident_points == held
+    packed.clear()
+    expected = rf"memory={enough - 1_000_000} bytes hold {held} of 60000 packed points .*from memory={enough} on all"
+    with pytest.warns(UserWarning, match=expected) as warned:
+        assert_same_neighbors(index.search(query, 10), truth_of_one)
+    assert warned[0].filename == __file__
+    for _ in range(2):  # without another warning
+        assert sorted(packed)[0][0] == held
+        assert sum(end - begin for begin, end in packed) == len(rows) - held
+        packed.clear()
+        assert_same_neighbors(index.search(query, 10), truth_of_one)
+
+    packed.clear()
+    whole = tonari.Index(rows, threads=2, memory=enough)
+    assert_same_neighbors(whole.search(query, 10), truth_of_one)
+    assert sum(end - begin for begin, end in packed) == len(rows)
+
+
+def test_an_index_makes_room_for_a_larger_search_and_packs_again_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_CHUNK_VALUES", 1 << 16)
+    rows = checks.gaussian(60_000, 32)
+    index = tonari.Index(rows, threads=2, memory=tonari.plan(60_000, 1, 32, 10, threads=2).resident_memory + 2_000_000)
+    packed = packed_slices(monkeypatch)
+    assert index._plan.resident
+    with pytest.warns(UserWarning, match="of 60000 packed points beside a search of 2000 queries with k=40"):
+        many = index.search(rows[:2000], 40)
+    (prepared,) = (made.prepared for made in index._ready.values())
+    left = prepared.packed_bytes
+    packed.clear()
+    assert_same_neighbors(index.search(rows[:2000], 40), many)
+    assert prepared.packed_bytes == left
+    assert_same_neighbors(many, tonari.search(rows[:2000], rows, 40))
+    packed.clear()
+    index.search(rows[:1], 10)
+    assert prepared.packed_bytes > left
+    index.search(rows[:1], 10)
+    assert sum(end - begin for begin, end in packed) < len(rows)  # once, and only what was let go
+
+
+def test_a_finer_copy_goes_where_memory_is_short_and_stays_elsewhere() -> None:
+    rows = checks.tight_far_clusters(20_000, 64)
+    plan = tonari.plan(20_000, 8000, 64, 10, threads=1, adaptive=True)
+    if len(plan.ladder) == 1:
+        pytest.skip("one precision here")
+    prepared = PreparedPoints(rows, plan)
+    prepared.hold(plan.kernel("float32"), 20_000, Workers(1))
+    small = tonari.plan(20_000, 5, 64, 10, threads=1)
+    assert prepared.first_rung(small) == len(small.ladder) - 1
+    tight = tonari.plan(20_000, 5, 64, 10, threads=1, memory=small.resident_memory)
+    found, _ = search_prepared(rows[:5], prepared, tight)
+    assert_same_neighbors(found, brute(rows[:5], rows, 10))
+    assert prepared.holds(tight.kernel(tight.ladder[0]))
+    assert prepared.packed_bytes <= tight.packed_bytes
+
+
+def test_progress_expects_what_is_still_to_be_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = points("mixed")
+    expected: list[float] = []
+
+    class Noting(Progress):
+        def __init__(self, *args: Any, seconds: float, **given: Any) -> None:
+            expected.append(seconds)
+            super().__init__(*args, seconds=seconds, **given)
+
+    monkeypatch.setattr(engine, "Progress", Noting)
+    plan = tonari.plan(N, M, D, 10, threads=1)
+    tonari.search(rows[:M], rows, 10, plan=plan)
+    assert expected == [plan.seconds - plan.prepare_seconds]
 
 
 def test_repeated_searches_of_an_index_do_not_disturb_each_other() -> None:

@@ -128,15 +128,84 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
     free = tonari.plan(**problem)
     assert free.resident
     assert tonari.plan(**problem, memory=10 * free.total_bytes) == free
-    tight = tonari.plan(**problem, memory=free.total_bytes - 1)
-    assert not tight.resident
-    assert tight.total_bytes < free.total_bytes
+    steady = tonari.plan(**problem, memory=free.total_bytes - 1)
+    assert steady.resident
+    assert not steady.adaptive
+    thrifty = tonari.plan(**problem, memory=steady.total_bytes - 1)
+    assert thrifty.resident
+    assert thrifty.stream_blocks < steady.stream_blocks == free.stream_blocks
+    assert free.resident_memory < thrifty.total_bytes < steady.total_bytes < free.total_bytes
+    assert tonari.plan(**problem, memory=free.resident_memory).resident
+    tight = tonari.plan(**problem, memory=free.resident_memory - 1)
+    assert 0 < tight.resident_points < tight.n
+    assert tight.total_bytes < free.resident_memory
     with pytest.raises(ValueError, match=r"budget of 1000000 bytes cannot hold") as refused:
         tonari.plan(**problem, memory="1MB")
     least = int(re.search(r"allow at least (\d+)", str(refused.value))[1])  # type: ignore[index]
     assert tonari.plan(**problem, memory=least).total_bytes <= least
     with pytest.raises(ValueError, match="cannot hold"):
         tonari.plan(**problem, memory=least - 1)
+
+
+@pytest.mark.parametrize("m", [1, 100, 10_000])
+@pytest.mark.parametrize("k", [1, 10, 300])
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_every_budget_is_kept_and_used(m: int, k: int, threads: int) -> None:
+    problem: dict[str, Any] = {"n": 200_000, "m": m, "d": 128, "k": k, "threads": threads}
+    enough, row = tonari.plan(**problem).resident_memory, 128 + 24
+    refused = 0
+    for percent in (*range(5, 100, 5), 99):
+        budget = enough * percent // 100
+        try:
+            plan = tonari.plan(**problem, memory=budget)
+        except ValueError:
+            refused += 1
+            continue
+        assert plan.total_bytes <= budget
+        assert plan.resident_points % plan.point_chunk == 0
+        assert not plan.resident
+        if plan.ladder[0] == "int8":  # of another slice there is no room
+            assert budget - plan.total_bytes < plan.point_chunk * row
+    assert refused < 19
+    assert tonari.plan(**problem, memory=enough).resident
+
+
+def test_few_queries_keep_points_packed_and_many_pass_over_them_together() -> None:
+    problem: dict[str, Any] = {"n": 200_000, "d": 384, "k": 10, "threads": 2, "memory": "60MB", "dtype": "uint8"}
+    few, many = tonari.plan(m=1, **problem), tonari.plan(m=100_000, **problem | {"memory": "70MB"})
+    assert not few.resident
+    assert few.resident_points > 1.5 * many.resident_points
+    assert few.stream_chunk < few.point_chunk / 4  # what is packed on the way leaves room for what stays
+    assert many.query_block * many.blocks_at_once >= 512
+
+
+def test_100_mb_hold_what_takes_80() -> None:
+    problem: dict[str, Any] = {"n": 200_000, "d": 384, "threads": 2, "memory": "100MB", "dtype": "uint8"}
+    for m, k in ((1, 1), (1, 10), (1000, 100)):
+        plan = tonari.plan(m=m, k=k, **problem)
+        if plan.ladder[0] == "int8":
+            assert plan.resident
+
+
+def test_adaptive_beyond_a_budget_is_refused() -> None:
+    problem: dict[str, Any] = {"n": 200_000, "m": 1000, "d": 64, "k": 10, "threads": 2, "memory": "40MB"}
+    with pytest.raises(ValueError, match=r"adaptive=True .*allow at least \d+, or leave adaptive out"):
+        tonari.plan(**problem, adaptive=True)
+    assert not tonari.plan(**problem).adaptive
+
+
+def test_seconds_count_reading_and_packing() -> None:
+    few = tonari.plan(1_000_000, 1000, 768, 10, threads=2, isa="generic")
+    packing = 1_000_000 * (1e-7 + 768 * 9e-9) / 2
+    assert few.prepare_seconds == pytest.approx(packing + 1_000_000 * 768 * 4 * 2.5e-10)
+    assert few.seconds > few.prepare_seconds
+    bytes_ = tonari.plan(1_000_000, 1000, 768, 10, threads=2, isa="generic", dtype="uint8")
+    assert bytes_.prepare_seconds == pytest.approx(packing + 1_000_000 * 768 * 2.5e-10)
+    many = {"n": 1_000_000, "m": 100_000, "d": 768, "k": 10, "threads": 2, "isa": "generic"}
+    streamed, held = tonari.plan(**many, resident=False), tonari.plan(**many)
+    passes = -(-100_000 // (streamed.query_block * streamed.blocks_at_once))
+    assert passes > 1
+    assert streamed.seconds - held.seconds == pytest.approx((passes - 1) * packing)
 
 
 @pytest.mark.parametrize(

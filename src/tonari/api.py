@@ -6,10 +6,12 @@ import dataclasses
 import logging
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tonari import arrays
+from tonari.callers import callers_level
 from tonari.choosing import USUAL_K, Choice, choose
 from tonari.descent.approximate import choose_or_plan, descended, kind_of_start, may_miss
 from tonari.engines import Engine, engine_for
@@ -145,6 +147,14 @@ class Index:
     Points on CUDA come back on the device of the same number. ``copy.copy`` shares the points and what is packed. All
     of them answer with the same bits.
 
+    On the CPU as many points stay packed as `memory` leaves room for beside the search at hand. The others are packed
+    anew by every search.
+
+    Warns
+    -----
+    UserWarning
+        Once, at the first search for which not all points stay packed: how many do, and the `memory` for all.
+
     Examples
     --------
     >>> import numpy as np, tonari
@@ -186,6 +196,7 @@ class Index:
         self.method: str = first.plan.method
         self._plan = first.plan
         self._ready = {self._kind(self.method, self._points): first}
+        self._warned = False
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_ready")}
@@ -306,10 +317,23 @@ class Index:
             memory=self._memory,
             prepared_by=None if ready is None else ready.plan,
         )
+        self._warn_of_packing(plan)
         if ready is None:
             ready = Choice(plan, self._engine.prepare(self._points, plan, progress))
             self._ready[kind] = ready
         return Choice(plan, ready.prepared)
+
+    def _warn_of_packing(self, plan: Any) -> None:
+        """Say once that memory is too small to hold all points packed, and what would be enough."""
+        if self._warned or not isinstance(plan, Plan) or plan.resident:
+            return
+        self._warned = True
+        warnings.warn(
+            f"memory={self._memory} bytes hold {plan.resident_points} of {self.n} packed points beside a search of "
+            f"{plan.m} queries with k={plan.k}: every such search packs the others anew; from "
+            f"memory={plan.resident_memory} on all stay packed",
+            stacklevel=callers_level(),
+        )
 
     def _method_for(self, k: int) -> str:
         """The method of the Index; brute force where a tree was chosen and does not serve this k."""

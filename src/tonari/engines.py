@@ -192,8 +192,6 @@ class CpuEngine:
         if isinstance(plan, TreePlan):
             found: Neighbors = prepared.search(queries, plan, self_ids=own, progress=progress)
             return found
-        if not plan.resident:
-            prepared.release()
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
 
     def search_once(

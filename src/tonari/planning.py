@@ -7,6 +7,7 @@ cannot work is refused with the reason.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,7 +18,20 @@ import numpy.typing as npt
 
 from tonari import _native, arrays
 from tonari.floats import in_default_floats
-from tonari.memory import ELEMENT_BYTES, MIB, SURVIVOR_BYTES, TILE, Choice, Problem, join_row_bytes, padded, within
+from tonari.memory import (
+    ELEMENT_BYTES,
+    GROUPS_FIT,
+    MIB,
+    STREAM_BLOCKS,
+    SURVIVOR_BYTES,
+    TILE,
+    Choice,
+    Problem,
+    join_row_bytes,
+    padded,
+    resident_choices,
+    within,
+)
 from tonari.metrics import TritonFunction, get_metric, is_own
 from tonari.pool import default_threads
 
@@ -31,7 +45,6 @@ METHODS = ("auto", "exact", "kdtree", "nn-descent")
 # Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
 # and Ctrl-C answers; a multiple of every kernel's group of points.
 _CHUNK_VALUES = 1 << 21
-_GROUPS_FIT = 96
 _QUERY_BLOCK = 256  # queries that share one pass over the points: enough that the product, not memory, sets the pace
 _BLOCK_BYTES = 16 * MIB  # survivors of one block of queries, at most
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; all groups and tiles fit into it
@@ -53,6 +66,10 @@ _RATES = {
 }
 # Seconds that one survivor costs on the way from the screen to its place in the answer, plus so much per dimension.
 _SURVIVOR_SECONDS, _SURVIVOR_SECONDS_PER_DIMENSION = 6e-8, 3e-10
+# Seconds of one core for each point that is packed, and for each of its values; and for each byte that is looked at
+# before, on one thread: on a Xeon of model 207, the points in memory or in the page cache.
+_PACK_SECONDS, _PACK_SECONDS_PER_VALUE = 1e-7, 9e-9
+_LOOK_SECONDS_PER_BYTE = 2.5e-10
 
 
 @dataclass(frozen=True)
@@ -86,12 +103,21 @@ class Plan:
         Parts of the points searched side by side when there are fewer blocks of queries than threads.
     adaptive : bool
         Whether the first blocks may move the rest to the next rung, when their survivors cost more than it would.
-    resident : bool
-        Whether the packed points stay in memory, or are packed slice by slice to keep a memory budget.
+    resident_points : int
+        Points that stay packed in memory: all, or as many as a memory budget leaves room for. The others are packed
+        slice by slice, anew for each pass over them.
+    finer_resident : bool
+        Whether they may stay packed at a finer precision than the first.
+    stream_blocks, stream_chunk : int
+        Blocks of queries per thread that share a pass over points packed slice by slice, and points per such slice;
+        also for rows retried at the next precision.
     packed_bytes, working_bytes, output_bytes : int
-        Memory beyond the input.
+        Memory beyond the input, at most: packed points that stay, work, results.
+    prepare_seconds : float
+        Rough expectation of what looking at the values of the points takes, and packing those that stay packed; they
+        lie in memory or in the page cache.
     seconds : float
-        Rough expectation.
+        Rough expectation of the whole search, with that. An :class:`tonari.Index` has it behind itself.
     """
 
     n: int
@@ -113,16 +139,41 @@ class Plan:
     active_rows: int
     point_splits: int
     adaptive: bool
-    resident: bool
+    resident_points: int
+    finer_resident: bool
+    stream_blocks: int
+    stream_chunk: int
     packed_bytes: int
     working_bytes: int
     output_bytes: int
+    prepare_seconds: float
     seconds: float
 
     @property
     def total_bytes(self) -> int:
-        """Memory beyond the input."""
-        return (self.packed_bytes if self.resident else 0) + self.working_bytes + self.output_bytes
+        """Memory beyond the input, at most."""
+        return self.packed_bytes + self.working_bytes + self.output_bytes
+
+    @property
+    def resident(self) -> bool:
+        """Whether all packed points stay in memory."""
+        return self.resident_points == self.n
+
+    @property
+    def blocks_at_once(self) -> int:
+        """Blocks of different queries that are in work while points are packed slice by slice."""
+        return max(1, self.stream_blocks * self.threads // self.point_splits)
+
+    @property
+    def resident_memory(self) -> int:
+        """Least memory= with which all packed points stay in memory, where nothing is overridden."""
+        chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
+        problem = Problem(
+            *(self.n, self.m, self.d, self.k, np.dtype(self.dtype), self.ladder, self.threads, chunk),
+            *(self.capacity, self.point_splits),
+        )
+        wish = Choice(block, self.n, 0, STREAM_BLOCKS, chunk)
+        return min(map(problem.total_bytes, resident_choices(problem, wish, ())))
 
     def prefers_finer(self, rung: int, survivors: float) -> bool:
         """Whether rows would be answered sooner one rung up, given the survivors per row seen at this one."""
@@ -142,7 +193,7 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, for JSON."""
-        return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
+        return dataclasses.asdict(self) | {"resident": self.resident, "total_bytes": self.total_bytes}
 
     def __str__(self) -> str:
         return table(self.as_dict())
@@ -296,7 +347,7 @@ def plan_on_cpu(
         raise ValueError(
             f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of the ladder"
         )
-    available = set(_native.kernel_names())
+    available = _kernels()
     for precision in ladder:
         if kernel_name(metric, precision, isa) not in available:
             raise ValueError(f"no {precision} kernel for {metric} on {isa}; available: {', '.join(sorted(available))}")
@@ -309,8 +360,8 @@ def plan_on_cpu(
             check_whole(name, overrides[name], least=1)
     block = min(m, overrides.get("query_block", _query_block(m, k, count)))
     chunk = overrides.get("point_chunk", _point_chunk(n, d))
-    if chunk % _GROUPS_FIT:
-        raise ValueError(f"point_chunk must be a multiple of {_GROUPS_FIT}, got {chunk}")
+    if chunk % GROUPS_FIT:
+        raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
     sampled = overrides.get("sample_stride", 0) != 0
     splits = overrides.get("point_splits", 1 if sampled else max(1, min(count // blocks, -(-n // chunk))))
@@ -323,14 +374,28 @@ def plan_on_cpu(
     active = _checked_active(overrides.get("active_rows", active), self_join)
 
     problem = Problem(n, m, d, k, kind, ladder, count, chunk, overrides.get("capacity", max(2048, 4 * k)), splits)
-    choice = Choice(block, resident, active)
+    choice = Choice(block, n if resident else 0, active, STREAM_BLOCKS, chunk)
     if budget is not None:
         fixed = set(overrides) & {"query_block", "resident", "active_rows"}
         choice = within(budget, problem, choice, fixed)
         blocks = -(-m // choice.query_block)
-    adaptive = choice.resident and len(ladder) > 1 and blocks >= 4 * count
-    if budget is not None and problem.packed_bytes("float32") + problem.rest_bytes(choice) > budget:
-        adaptive = False
+    all_held = choice.resident_points == n
+    packed, finest = problem.packed_bytes(ladder[0], choice.resident_points), problem.packed_bytes("float32", n)
+    working = problem.working_bytes(choice)
+    with_finest = finest + working + problem.output_bytes
+    finer = all_held and len(ladder) > 1 and (budget is None or with_finest <= budget)
+    adaptive = arrays.check_flag(overrides.get("adaptive", finer and blocks >= 4 * count), "adaptive")
+    if adaptive:
+        packed = max(packed, finest)
+        if budget is not None and with_finest > budget:
+            raise ValueError(
+                f"adaptive=True may pack all points at a finer precision, for which a memory budget of {budget} bytes "
+                f"is too small: allow at least {with_finest}, or leave adaptive out"
+            )
+    screen = 2.0 * m * n * padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits)))
+    pack = (_PACK_SECONDS + _PACK_SECONDS_PER_VALUE * d) / count
+    prepare = _LOOK_SECONDS_PER_BYTE * n * d * kind.itemsize + choice.resident_points * pack
+    on_the_way = 0.0 if all_held else problem.passes(choice) * (n - choice.resident_points) * pack
     return Plan(
         n=n,
         m=m,
@@ -350,12 +415,16 @@ def plan_on_cpu(
         sample_rank=rank,
         active_rows=choice.active_rows,
         point_splits=splits,
-        adaptive=arrays.check_flag(overrides.get("adaptive", adaptive), "adaptive"),
-        resident=choice.resident,
-        packed_bytes=problem.packed_bytes(ladder[0]),
-        working_bytes=problem.working_bytes(choice),
+        adaptive=adaptive,
+        resident_points=choice.resident_points,
+        finer_resident=finer,
+        stream_blocks=choice.stream_blocks,
+        stream_chunk=choice.stream_chunk,
+        packed_bytes=packed,
+        working_bytes=working,
         output_bytes=problem.output_bytes,
-        seconds=2.0 * m * n * padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits))),
+        prepare_seconds=prepare,
+        seconds=prepare + on_the_way + screen,
     )
 
 
@@ -466,8 +535,14 @@ def check_isa(isa: str) -> None:
         raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")
 
 
+@functools.cache
+def _kernels() -> frozenset[str]:
+    """The kernels of this machine."""
+    return frozenset(_native.kernel_names())
+
+
 def _ladder(metric: str, isa: str, dtype: np.dtype[Any], d: int) -> tuple[str, ...]:
-    available = set(_native.kernel_names())
+    available = _kernels()
     rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
     if d >= _INT8_DIMENSIONS and "int8" in rungs:
         rungs.remove("int8")
@@ -515,8 +590,8 @@ def _active_rows(n: int, k: int) -> int:
 
 
 def _point_chunk(n: int, d: int) -> int:
-    whole = -(-n // _GROUPS_FIT) * _GROUPS_FIT
-    return min(whole, max(_GROUPS_FIT, _CHUNK_VALUES // d // _GROUPS_FIT * _GROUPS_FIT))
+    whole = -(-n // GROUPS_FIT) * GROUPS_FIT
+    return min(whole, max(GROUPS_FIT, _CHUNK_VALUES // d // GROUPS_FIT * GROUPS_FIT))
 
 
 def _sample(n: int, k: int) -> tuple[int, int]:
@@ -542,7 +617,7 @@ def _shown(name: str, value: Any) -> str:
         return "-"
     if name.endswith("_bytes"):
         return f"{value / MIB:,.1f} MiB"
-    if name == "seconds":
+    if name.endswith("seconds"):
         return f"{value:.3g}"
     if isinstance(value, tuple):
         return " > ".join(map(str, value))

@@ -74,7 +74,8 @@ def search(
     }
     if output.suffix.lower() == ".ibin":
         try:
-            search_to_file(asked, base, k, output, resume=not force, progress=progress, **options)
+            with _common.warnings_as_lines():
+                search_to_file(asked, base, k, output, resume=not force, progress=progress, **options)
         except KeyboardInterrupt:
             _tell_what_is_kept(output, len(asked), force=force)
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import logging
 import time
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tonari.callers import callers_level
 from tonari.descent.report import DescentReport, RoundReport
 from tonari.progress import Progress, ProgressLike
 from tonari.quality import Recall, neighbors_recall
@@ -139,17 +139,9 @@ def report_of(
         warnings.warn(
             f"{report}; for more: more probes (now {plan.probes}), hubs (now {plan.hubs}) or, to be surer, sample (now "
             f"{plan.sample}), through tonari.plan(..., method='nn-descent'), or method='exact'",
-            stacklevel=_callers_level(),
+            stacklevel=callers_level(),
         )
     return report
-
-
-def _callers_level() -> int:
-    """How far up the stack, counted from who asks, the caller of the library is: where a warning should point."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals["__name__"].partition(".")[0] == "tonari":
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _stands_still(done: list[RoundReport], least: float) -> bool:

@@ -22,19 +22,20 @@ import numpy.typing as npt
 from tonari import _native
 from tonari.exact.prepared import PreparedPoints
 from tonari.exact.report import Report
-from tonari.memory import JOIN_GROWTH, STREAM_BLOCKS
+from tonari.memory import JOIN_GROWTH
 from tonari.planning import JOIN_BLOCK, Plan
 from tonari.pool import Workers
 from tonari.progress import Progress, ProgressLike
 from tonari.results import Neighbors, index_dtype
 
 Bounds: TypeAlias = tuple[int, int]  # queries [begin, end)
+Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their rung, and whether they take a sample
 NewBlock: TypeAlias = Callable[[], _native.RowBlock]
 CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
 
 logger = logging.getLogger("tonari")
 
-_DONE, _CLIMB, _RESAMPLE = 0, 1, 2  # RowStatus in native/row_block.hpp
+_CLIMB, _RESAMPLE = 1, 2  # RowStatus in native/row_states.hpp; 0 is done
 _FEW = 8  # rows whose survivors are judged by exact values sooner than all points are packed again
 
 
@@ -59,25 +60,27 @@ def search_prepared(
         np.empty((m, plan.k), np.float64 if double else np.float32), np.empty((m, plan.k), index_dtype(n))
     )
     report = Report(rows=m)
-    with Progress(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
+    seconds = plan.seconds - plan.prepare_seconds
+    with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
         search = _Search(prepared, plan, Workers(plan.threads), bar, report)
         rung, sampled = prepared.first_rung(plan), plan.sample_rank > 0
+        prepared.hold(plan.kernel(plan.ladder[rung]), n if rung else plan.resident_points, search.workers)
         pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
-        todo: list[tuple[slice | npt.NDArray[np.intp], int, bool]] = []
+        todo: list[Task] = []
         if pilot:
             head = Neighbors(found.distances[:pilot], found.indices[:pilot])
             ids = None if self_ids is None else self_ids[:pilot]
             status = search.rows(queries[:pilot], ids, head, rung=rung, sampled=sampled)
             if plan.prefers_finer(rung, report.refined / pilot):
                 rung += 1
-                prepared.keep(plan.kernel(plan.ladder[rung]), search.workers)
-                todo += _unfinished(np.arange(pilot), status, rung - 1)
+                prepared.hold(plan.kernel(plan.ladder[rung]), n, search.workers)
+                todo += search.unfinished(slice(0, pilot), status, rung - 1)
             else:
-                todo += _unfinished(np.arange(pilot), status, rung)
-        if self_ids is not None and plan.active_rows and prepared.resident(plan.kernel(plan.ladder[rung])):
+                todo += search.unfinished(slice(0, pilot), status, rung)
+        if self_ids is not None and plan.active_rows and search.holds(rung):
             rest = Neighbors(found.distances[pilot:], found.indices[pilot:])
             status = search.join(self_ids, rest, rung=rung, first=pilot)
-            todo += _unfinished(np.arange(pilot, m), status, rung)
+            todo += search.unfinished(slice(pilot, m), status, rung)
         elif pilot < m:
             todo.append((slice(pilot, m), rung, sampled))
         while todo:
@@ -94,18 +97,10 @@ def search_prepared(
             status = search.rows(asked, ids, part, rung=at, sampled=with_sample, may_climb=not stays)
             if not isinstance(rows, slice):
                 found.distances[rows], found.indices[rows] = part
-            todo += _unfinished(np.arange(m)[rows], status, at)
+            todo += search.unfinished(rows, status, at)
     report.seconds = time.perf_counter() - started
     logger.info("%s", report)
     return found, report
-
-
-def _unfinished(
-    rows: npt.NDArray[np.intp], status: npt.NDArray[np.uint8], rung: int
-) -> list[tuple[slice | npt.NDArray[np.intp], int, bool]]:
-    """What is left to do for rows that ended as `status` says: again without a sample, or one rung up."""
-    again = ((rows[status == _RESAMPLE], rung, False), (rows[status == _CLIMB], rung + 1, False))
-    return [task for task in again if len(task[0])]
 
 
 @dataclass
@@ -119,8 +114,23 @@ class _Search:
     report: Report
 
     def holds(self, rung: int) -> bool:
-        """Whether the points are packed for a rung already."""
-        return bool(self.prepared.resident(self.plan.kernel(self.plan.ladder[rung])))
+        """Whether all points are packed for a rung already."""
+        return self.prepared.holds(self.plan.kernel(self.plan.ladder[rung]))
+
+    def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], rung: int) -> list[Task]:
+        """What is left to do for rows that ended as `status` says: again without a sample, or one rung up.
+
+        No more rows at a time than blocks that are open while points are packed on the way: of these there are copies.
+        """
+        if not status.any():
+            return []
+        size = self.plan.blocks_at_once * self.plan.query_block
+        tasks: list[Task] = []
+        for end, at, sampled in ((_RESAMPLE, rung, False), (_CLIMB, rung + 1, False)):
+            left = np.flatnonzero(status == end)
+            left = left + rows.start if isinstance(rows, slice) else rows[left]
+            tasks += [(left[first : first + size], at, sampled) for first in range(0, len(left), size)]
+        return tasks
 
     def rows(
         self,
@@ -162,10 +172,8 @@ class _Search:
         size = plan.query_block
         blocks = [(begin, min(begin + size, len(queries))) for begin in range(0, len(queries), size)]
         packed = self.prepared.resident(kernel)
-        if not packed:
-            refined = self._stream(blocks, kernel, new_block, close_block, sampled)
-        elif plan.point_splits > 1:
-            refined = self._split(blocks, packed, new_block, close_block)
+        if len(packed) < len(self.prepared.slices) or plan.point_splits > 1:
+            refined = self._stream(blocks, kernel, packed, new_block, close_block, sampled)
         else:
             own = threading.local()  # one block per thread, opened again and again
 
@@ -180,9 +188,10 @@ class _Search:
         return self._count(status, precision, refined)
 
     def _count(self, status: npt.NDArray[np.uint8], precision: str, refined: int) -> npt.NDArray[np.uint8]:
+        left = np.count_nonzero(status)  # seldom any
         self.report.refined += refined
-        self.report.resampled += int(np.count_nonzero(status == _RESAMPLE))
-        self.report.certify(precision, int(np.count_nonzero(status == _DONE)))
+        self.report.resampled += int(np.count_nonzero(status == _RESAMPLE)) if left else 0
+        self.report.certify(precision, len(status) - int(left))
         return status
 
     def join(
@@ -284,64 +293,75 @@ class _Search:
             block.screen(part, 0, part.groups, stride, False)
             self.bar.add((bounds[1] - bounds[0]) * part.count)
 
-    def _split(
-        self, blocks: list[Bounds], packed: list[_native.PackedPoints], new_block: NewBlock, close_block: CloseBlock
-    ) -> int:
-        """Few queries: every thread takes a share of the points, and the survivors are joined."""
-        splits = self.plan.point_splits
-        refined = 0
-        opened = [new_block() for _ in range(splits)]
-        for bounds in blocks:
-            for block in opened:
-                block.open(*bounds)
-
-            def work(at: int, bounds: Bounds = bounds) -> None:
-                self._screen(opened[at], bounds, packed[at::splits], False)
-
-            self.workers.map(work, range(splits))
-            for other in opened[1:]:
-                opened[0].absorb(other)
-            refined += close_block(bounds, opened[0])
-        return refined
-
     def _stream(
-        self, blocks: list[Bounds], kernel: str, new_block: NewBlock, close_block: CloseBlock, sampled: bool
+        self,
+        blocks: list[Bounds],
+        kernel: str,
+        packed: list[_native.PackedPoints],
+        new_block: NewBlock,
+        close_block: CloseBlock,
+        sampled: bool,
     ) -> int:
-        """No packed copy at hand: pack a few slices, pass them over some blocks, forget them, go on."""
-        threads = self.workers.threads
-        opened = [new_block() for _ in range(min(STREAM_BLOCKS * threads, len(blocks)))]
+        """A few blocks at a time against the points that are packed already, then against all others.
+
+        With few queries several blocks have the same ones, each against a share of the points, and then become one.
+        """
+        plan, splits = self.plan, self.plan.point_splits
+        packs = len(packed) < len(self.prepared.slices)
+        at_once = min(plan.blocks_at_once if packs else max(1, plan.threads // splits), len(blocks))
+        opened = [[new_block() for _ in range(splits)] for _ in range(at_once)]
         refined = 0
-        for batch in _batches(blocks, len(opened)):
+        for batch in _batches(blocks, at_once):
             tasks = list(zip(batch, opened, strict=False))
-            for bounds, block in tasks:
-                block.open(*bounds)
+            for bounds, parts in tasks:
+                for block in parts:
+                    block.open(*bounds)
             for stage in (True, False) if sampled else (False,):
-                for slices in _batches(self.prepared.slices, threads):
-                    packed = self.prepared.pack(kernel, slices, self.workers)
-                    self._pass_over(tasks, packed, self.plan.sample_stride if sampled else 0, stage)
-                    del packed  # before the next slices are packed: never more than one set
+                for some in self._all_points(kernel, packed):
+                    self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
+                    del some  # before the next slices are packed: never more than one set
                 if stage:
-                    for block in opened:
-                        block.end_sample()
-            refined += sum(self.workers.map(lambda task: close_block(*task), tasks))
+                    for _, parts in tasks:
+                        parts[0].end_sample()
+            refined += sum(self.workers.map(lambda task: _close(task, close_block), tasks))
         return refined
+
+    def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
+        """Points that are packed already, and the others in slices that are packed when their turn comes."""
+        if packed:
+            yield packed
+        slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
+        pieces = [(a, min(a + size, end)) for begin, end in slices for a in range(begin, end, size)]
+        for some in _batches(pieces, self.plan.threads):
+            yield self.prepared.pack(kernel, some, self.workers)
 
     def _pass_over(
         self,
-        tasks: list[tuple[Bounds, _native.RowBlock]],
+        tasks: list[tuple[Bounds, list[_native.RowBlock]]],
         packed: list[_native.PackedPoints],
         stride: int,
         take_sample: bool,
     ) -> None:
-        def work(task: tuple[Bounds, _native.RowBlock]) -> None:
-            (begin, end), block = task
-            for part in packed:
+        def work(task: tuple[Bounds, _native.RowBlock, list[_native.PackedPoints]]) -> None:
+            (begin, end), block, share = task
+            for part in share:
                 self.workers.check()
                 block.screen(part, 0, part.groups, stride, take_sample)
                 if not take_sample:
                     self.bar.add((end - begin) * part.count)
 
-        self.workers.map(work, tasks)
+        self.workers.map(
+            work,
+            [(bounds, block, packed[at :: len(parts)]) for bounds, parts in tasks for at, block in enumerate(parts)],
+        )
+
+
+def _close(task: tuple[Bounds, list[_native.RowBlock]], close_block: CloseBlock) -> int:
+    """Make one of the blocks that have the same queries, and finish it."""
+    bounds, (first, *others) = task
+    for other in others:
+        first.absorb(other)
+    return close_block(bounds, first)
 
 
 def _batches(items: list[Bounds], size: int) -> Iterator[list[Bounds]]:

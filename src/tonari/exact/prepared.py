@@ -15,17 +15,16 @@ from tonari.progress import Progress, ProgressLike
 
 # Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
 _SAMPLE_ROWS = 8_192
-_PACKED_VALUES_PER_SECOND = 1.5e8  # one core; for the choice to show progress
 
 
 class PreparedPoints:
-    """Points with their form, packed for the first rung of the plan's ladder unless memory forbids.
+    """Points with their form, packed for the first rung of the plan's ladder as far as memory allows.
 
     Parameters
     ----------
     points : array of shape (n, d), checked
     plan : Plan
-        Names the kernel, the slices and whether the packed copy stays resident.
+        Names the kernel, the slices and how many points stay packed.
     progress : None or bool
         As in :func:`tonari.search`, but never the callback, which counts pairs.
     """
@@ -34,18 +33,23 @@ class PreparedPoints:
         self.points = points
         self.form = _form(points, plan.metric)
         self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
-        self._kernel = ""
-        self._packed: list[_native.PackedPoints] = []
-        if plan.resident:
-            seconds = points.size / (_PACKED_VALUES_PER_SECOND * plan.threads)
-            shown = None if callable(progress) else progress
-            with Progress(shown, total=len(points), seconds=seconds, label="packing", unit="row") as bar:
-                self.keep(plan.kernel(plan.ladder[0]), Workers(plan.threads), bar)
+        self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
+        if plan.resident_points:
+            shown, rows = None if callable(progress) else progress, plan.resident_points
+            with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
+                self.hold(plan.kernel(plan.ladder[0]), rows, Workers(plan.threads), bar)
 
-    def keep(self, kernel: str, workers: Workers, bar: Progress | None = None) -> None:
-        """Hold the packed copy for `kernel`, in place of any other."""
-        self._packed = []  # before the new one is made, so that there are never two
-        self._packed, self._kernel = self.pack(kernel, self.slices, workers, bar), kernel
+    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> None:
+        """Hold the first `count` points packed for `kernel`, and nothing else: some are packed now, or let go."""
+        first, slices = self.slices[0], self.slices
+        wanted = len(slices) if count == len(self.points) else count // (first[1] - first[0])
+        held = self.resident(kernel)
+        if len(held) == wanted:
+            return
+        held = held[:wanted]
+        self._held = kernel, held  # what is let go goes before more is made
+        if len(held) < wanted:
+            self._held = kernel, held + self.pack(kernel, slices[len(held) : wanted], workers, bar)
 
     def pack(
         self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Progress | None = None
@@ -61,23 +65,25 @@ class PreparedPoints:
 
         return workers.map(work, slices)
 
-    def release(self) -> None:
-        """Forget the packed copy; searches then pack slice by slice."""
-        self._packed, self._kernel = [], ""
-
     def first_rung(self, plan: Plan) -> int:
-        """The rung of the plan's ladder that the packed copy serves; 0 when none is held."""
+        """The rung of the plan's ladder at which to begin: that of the packed copy, if it may stay."""
         kernels = [plan.kernel(precision) for precision in plan.ladder]
-        return kernels.index(self._kernel) if self._kernel in kernels else 0
+        kernel = self._held[0]
+        return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
     def resident(self, kernel: str) -> list[_native.PackedPoints]:
-        """The packed copy that is held, if it is for `kernel`, else nothing."""
-        return self._packed if kernel == self._kernel else []
+        """The first slices, as far as they are held packed for `kernel`."""
+        held = self._held
+        return held[1] if kernel == held[0] else []
+
+    def holds(self, kernel: str) -> bool:
+        """Whether all points are held packed for `kernel`."""
+        return len(self.resident(kernel)) == len(self.slices)
 
     @property
     def packed_bytes(self) -> int:
         """Memory of the packed copy."""
-        return sum(part.nbytes for part in self._packed)
+        return sum(part.nbytes for part in self._held[1])
 
 
 def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
