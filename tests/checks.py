@@ -219,11 +219,6 @@ HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
 }
 
 
-def _listen() -> None:
-    """Ctrl-C is not ignored, as it is in what a shell runs in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
     """Press Ctrl-C in a process that runs `code`: it stops within a second and no thread stays.
 
@@ -237,7 +232,6 @@ def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-        preexec_fn=_listen,
     ) as child:
         try:
             assert child.stdout is not None

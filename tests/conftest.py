@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     elif "rungs" in metafunc.fixturenames:  # the product form, which has the most kernels
         pairs = ladders("euclidean")
         metafunc.parametrize("rungs", pairs, ids=[f"{isa}-{'+'.join(ladder)}" for isa, ladder in pairs])
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupts_are_heard() -> None:
+    """Ctrl-C is not ignored, as it is in what a shell runs in the background; programs that tests start inherit that.
+
+    To say so in the program's own process, before it runs, would take a fork, which libraries with threads warn of.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

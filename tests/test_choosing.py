@@ -25,6 +25,12 @@ UNIFORM = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
 QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)
 
 
+@pytest.fixture(autouse=True)
+def _two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sooner depends on the number of threads."""
+    monkeypatch.setenv("TONARI_NUM_THREADS", "2")
+
+
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of points of which trees were built."""

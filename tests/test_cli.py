@@ -645,7 +645,6 @@ def test_ctrl_c_stops_a_search_and_leaves_nothing(folder: Path, threads: int) ->
         [sys.executable, "-m", "tonari", *command, "--progress", "--threads", str(threads)],
         stderr=subprocess.PIPE,
         env=ENVIRONMENT | {"TONARI_ISA": "generic"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's & ignores it
     ) as running:
         try:
             assert running.stderr is not None
@@ -710,7 +709,6 @@ def test_ctrl_c_while_the_command_line_is_imported(folder: Path, when: str, how:
         timeout=60,
         check=False,
         env=ENVIRONMENT | {"WHEN": when, "PYTHONPATH": os.pathsep.join([str(folder), ENVIRONMENT["PYTHONPATH"]])},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's & ignores it
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "tonari: interrupted\n")
 
@@ -718,11 +716,10 @@ def test_ctrl_c_while_the_command_line_is_imported(folder: Path, when: str, how:
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_program_that_imports_the_library_keeps_its_interrupts(folder: Path) -> None:
     code = "import signal, tonari; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
-    start = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, **start)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stdout == "True\n", done.stderr
     (folder / "tonari").write_text(f"from tonari.cli import main\ntry:\n    main(['-h'])\nfinally:\n    {code}\n")
-    done = subprocess.run([sys.executable, "tonari"], capture_output=True, text=True, env=ENVIRONMENT, **start)
+    done = subprocess.run([sys.executable, "tonari"], capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stdout.endswith("True\n"), done.stderr
 
 

@@ -139,7 +139,6 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(folder: Path) -> None:
         [sys.executable, "-m", "tonari", *arguments, "--threads", "1"],
         stderr=subprocess.PIPE,
         env=ENVIRONMENT | {"TONARI_ISA": "generic"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's & ignores it
     ) as running:
         try:
             until = time.monotonic() + 60

@@ -16,7 +16,7 @@ from gpu_checks import check, check_stops, plan_of, rows_of, search, tensors
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
-from tonari import exact
+from tonari import arrays, exact
 from tonari.metrics import METRICS
 from tonari.reference import brute
 from tonari.results import Neighbors
@@ -324,7 +324,7 @@ def large(metric: str, dtype: str = "float32") -> tuple[Array, Array]:
 
 
 def on_cpu(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
-    return exact.neighbors(queries, points, k, metric=metric)
+    return exact.neighbors(arrays.held(queries), arrays.held(points), k, metric=metric)
 
 
 @on_gpu

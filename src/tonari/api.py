@@ -210,7 +210,8 @@ class Index:
         self.__dict__.update(state)
         points, before = self._points, self._plan
         self._engine = engine_for(self._device, points=points)
-        given: dict[str, Any] = {"method": before.method, "threads": self._threads, "memory": self._memory}
+        threads = self._engine.threads_to_prepare(self._threads)
+        given: dict[str, Any] = {"method": before.method, "threads": threads, "memory": self._memory}
         self._begin(Choice(self._engine.plan(points, points[:1], before.k, self.metric, **given)), False)
 
     def __copy__(self) -> Index:

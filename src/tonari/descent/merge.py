@@ -317,7 +317,8 @@ class _Crossing:
         found = Neighbors(*(_one_after_the_other(*parts) for parts in zip(of_a, of_b, strict=True)))
         if measured is None:
             return found, "exact", None, None
-        estimate = Measure(engine.steps(sides.both, measured), measured, len(sides.a))(found)
+        beside = Neighbors(*(engine.beside_steps(part) for part in found))
+        estimate = Measure(engine.steps(sides.both, measured), measured, len(sides.a))(beside)
         report = report_of(measured, estimate, [], time.perf_counter() - started)
         return found, measured.method, measured.seed, report
 
