@@ -2,6 +2,7 @@
 
     python -m benchmarks.select --bars                         the speed that select_k is held to, against torch.topk
     python -m benchmarks.select --grid                         every method and option over a grid, and auto beside them
+    python -m benchmarks.select --topk                         shapes of every kind, and torch.topk beside each
     python -m benchmarks.select --learn                        auto_table.json from the grid in the results file
     python -m benchmarks.select --paper tang2015               its figures, from this machine
     python -m benchmarks.select --paper tang2015 --figure 6    one of them
@@ -46,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--bars", action="store_true", help="time select_k against its bars, peers and the machine")
     mode.add_argument("--grid", action="store_true", help="time every named method over rows, n, k and dtype")
+    mode.add_argument("--topk", action="store_true", help="time select_k against torch.topk over rows, n and k")
     mode.add_argument("--paper", choices=PAPERS, help="measure and draw a paper's figures")
     parser.add_argument("--learn", action="store_true", help="write auto's table from the grid (--grid measures first)")
     parser.add_argument("--plot-only", action="store_true", help="draw from the results file, measure nothing")
@@ -65,11 +67,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 def checked(options: argparse.Namespace) -> None:
     """Refuse what does not go together; SystemExit says why."""
-    if not (options.bars or options.grid or options.paper or options.learn or options.plot_only):
-        raise SystemExit("one of --bars, --grid, --paper, --learn, --plot-only is needed")
-    if options.plot_only and (options.bars or options.grid or options.learn):
+    if not (options.bars or options.grid or options.topk or options.paper or options.learn or options.plot_only):
+        raise SystemExit("one of --bars, --grid, --topk, --paper, --learn, --plot-only is needed")
+    if options.plot_only and (options.bars or options.grid or options.topk or options.learn):
         raise SystemExit("--plot-only goes alone or with --paper")
-    if options.learn and (options.bars or options.paper):
+    if options.learn and (options.bars or options.topk or options.paper):
         raise SystemExit("--learn goes alone or with --grid")
     if options.no_csv and (options.learn or options.plot_only):
         raise SystemExit("--learn and --plot-only read the results file: they do not go with --no-csv")
@@ -208,6 +210,15 @@ def run_grid(options: argparse.Namespace) -> int:
     return 1 if run.wrong else 0
 
 
+def run_topk(options: argparse.Namespace) -> int:
+    """Prove, time and judge select_k against torch.topk."""
+    from . import select_topk
+
+    run = open_run(options)
+    print(select_topk.table(select_topk.run_topk(run)))
+    return 1 if run.wrong else 0
+
+
 def learn(options: argparse.Namespace) -> int:
     """Write auto's table from the results file."""
     from . import select_learn, select_sweep
@@ -231,6 +242,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if options.bars:
         return run_bars(options)
+    if options.topk:
+        return run_topk(options)
     if options.paper:
         return run_paper(options)
     status = run_grid(options) if options.grid else 0

@@ -255,6 +255,29 @@ def assert_same(found: Selection, truth: Selection, *, sorted: bool = True) -> N
         )
 
 
+def assert_smallest(found: Selection, values: Any, k: int, *, largest: bool = False) -> None:
+    """Check a selection from tensors without NaN, on their device and without sorting: for rows too long to sort.
+
+    Pairs in order are k different ones; if just k pairs of the row do not come after the last of them, it is they.
+    """
+    best, columns = found
+    rows, n = values.shape
+    assert best.shape == columns.shape == (rows, k), f"shapes {tuple(best.shape)} and {tuple(columns.shape)}"
+    assert best.dtype == values.dtype, f"{best.dtype} instead of {values.dtype}"
+    assert columns.dtype == torch.int32, f"indices are {columns.dtype}"
+    places = torch.arange(n, dtype=torch.int32, device=values.device)
+    for row in range(rows):
+        ours, at, theirs = best[row], columns[row], values[row]
+        assert bool(((at >= 0) & (at < n)).all()), f"row {row}: index out of range"
+        assert torch.equal(ours, theirs[at.long()]), f"row {row}: values of other columns"
+        before, after = (ours[1:], ours[:-1]) if largest else (ours[:-1], ours[1:])
+        in_order = (before < after) | ((before == after) & (at[:-1] < at[1:]))
+        assert bool(in_order.all()), f"row {row}: out of order at {int((~in_order).int().argmax())}"
+        better = theirs > ours[-1] if largest else theirs < ours[-1]
+        reached = int((better | ((theirs == ours[-1]) & (places <= at[-1]))).sum())
+        assert reached == k, f"row {row}: {reached} pairs come no later than the last of {k}"
+
+
 def _bits(selection: Selection, *, ordered: bool) -> Array:
     """(bits of the value, index) of shape (rows, k, 2), in order of the index unless `ordered`."""
     values, indices = selection

@@ -5,6 +5,7 @@ Without a CUDA device the same tests run in Triton's interpreter.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,21 @@ from select_checks import (
     HAS_TORCH,
     MAKERS,
     assert_same,
+    assert_smallest,
     check_kernels,
     make,
     needs_torch,
     on_device,
+    on_gpu,
     select_by_kernels,
     some_lengths,
 )
 
 from tonari.launching import _special
-from tonari.select import Counters, keys, survivors, threshold
-from tonari.select.methods import make_options
+from tonari.select import Counters, Selection, bitonic, keys, radix, survivors, threshold
+from tonari.select.auto import choose
+from tonari.select.compaction import compact
+from tonari.select.methods import make_options, method_module
 from tonari.select.reference import select_k_reference
 from tonari.select.request import Request
 
@@ -34,7 +39,25 @@ if HAS_TORCH:
 
 # Rows that streaming has to cut into several tiles, and that the sample leaves well below half of.
 LONG = 2600
+# Of the interpreter, where many programs share a row and runs are merged.
+TILE, RUN = 64, 32
 STREAMED = ["random", "ascending", "descending", "equal", "two_valued", "leading_bits", "zeros", "infinities"]
+
+
+@pytest.fixture
+def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Radix selection by many programs a row of some hundred values, and runs so short that there are several.
+
+    On a GPU tiles and runs stay what they are.
+    """
+    monkeypatch.setattr(radix, "PART_TILES", 1)
+    for module in (survivors, radix, bitonic):
+        monkeypatch.setattr(module, "LARGEST_NETWORK", 16)
+    if "gpu" not in request.keywords:
+        monkeypatch.setattr(radix, "TILE", TILE)
+        monkeypatch.setattr(radix, "PROGRAMS", 6)
+        monkeypatch.setattr(survivors, "RUN", RUN)
+        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
 
 
 @pytest.fixture
@@ -120,11 +143,10 @@ def test_survivors_beyond_their_room_are_only_counted(device: str) -> None:
     everything = torch.full((2,), 2**31 - 1, dtype=torch.int32, device=device)
     counts = torch.zeros_like(everything)
     bits, ids = (torch.full((3, 64), -7, dtype=torch.int32, device=device) for _ in range(2))
-    nan_row = torch.full((1,), 99, dtype=torch.int32, device=device)
-    threshold._compact(
-        request, keys.as_bits(values, "float32"), None, everything, everything, bits[:2], ids[:2], counts, nan_row, 0
-    )
-    assert nan_row.tolist() == [99]
+    nan_row = torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device)
+    whole = keys.as_bits(values, "float32")
+    compact(request, whole, None, everything, everything, bits[:2], ids[:2], counts, nan_row, 0, exact=False)
+    assert nan_row.item() == 2**31 - 1
     assert counts.tolist() == [700, 700]
     for row, found in enumerate(ids[:2].long()):
         assert len(set(found.tolist())) == 64
@@ -223,6 +245,177 @@ def test_nan_in_streamed_rows(device: str) -> None:
             assert select_by_kernels(device, "threshold", values, 7, samples=512, largest=largest)[1] == 1
             arguments: dict[str, Any] = {"largest": largest, "nan": "last"}
             check_kernels(device, "threshold", values[1:], 7, options={"samples": 512}, **arguments)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+@pytest.mark.parametrize("maker", MAKERS)
+def test_rows_that_many_programs_share(device: str, maker: str) -> None:
+    """Each on a dtype and with flags of its own; the k-th value is often that of several programs."""
+    at = list(MAKERS).index(maker)
+    n = 5 * radix.TILE + at - 5  # a last part that is short, or just is none
+    values = make(maker, 2, n, DTYPES[at % len(DTYPES)], at)
+    arguments: dict[str, Any] = {"largest": at % 2 == 1, "sorted": at % 3 > 0}
+    check_kernels(device, "radix", values, n // 3, options={"bits": 8 - at % 3}, **arguments)
+    lengths = np.array([n - at, radix.TILE + at - 5])
+    check_kernels(device, "radix", values, n // 3, options={}, lengths=lengths, **arguments)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_lengths_around_a_tile(device: str, ordered: bool, dtype: str) -> None:
+    """No value, one, and as many as end a tile, with k from one to all of them; ties on both sides of its border."""
+    tile = radix.TILE
+    n = 2 * tile + 1
+    lengths = np.array([0, 1, 7, tile - 1, tile, tile + 1, 2 * tile, n])
+    for maker in ("equal", "zeros"):
+        values = make(maker, len(lengths), n, dtype)
+        for k in (1, tile, n) if maker == "equal" else (tile + 1,):
+            check_kernels(device, "radix", values, k, options={}, lengths=lengths, sorted=ordered)
+            check_kernels(device, "radix", values[:1], k, options={}, sorted=ordered, largest=True)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+def test_nan_in_shared_rows(device: str) -> None:
+    n = 3 * radix.TILE + 5
+    for dtype in ("float32", "bfloat16", "float64"):
+        values = make("random", 3, n, dtype)
+        values[1, n - 1], values[1, 7] = np.nan, -np.nan
+        values[2, radix.TILE :] = -np.nan
+        for ordered in (True, False):
+            assert select_by_kernels(device, "radix", values, 40, sorted=ordered)[1] == 1
+            lengths = np.array([n, 7, radix.TILE + 1])
+            assert select_by_kernels(device, "radix", values, 40, sorted=ordered, lengths=lengths)[1] == 2
+            for k in (40, 2 * radix.TILE):  # beyond the values of the last row that are numbers
+                arguments: dict[str, Any] = {"sorted": ordered, "largest": ordered, "nan": "last"}
+                check_kernels(device, "radix", values, k, options={}, **arguments)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_runs_that_are_merged(device: str, dtype: str) -> None:
+    """One run, whole runs and one more pair, up to a merge that has no partner; rows that end in any of them."""
+    run = survivors.RUN
+    for n in (run - 1, run + 1, 2 * run, 3 * run + 1, 4 * run, 5 * run):
+        values = make("leading_bits", 3, n, dtype, n)
+        check_kernels(device, "bitonic", values, n, options={}, largest=n % 2 == 0)
+        lengths = np.array([0, n - 2, max(17, run)]).clip(max=n)
+        check_kernels(device, "bitonic", values, n - 1, options={}, lengths=lengths)
+
+
+@on_device
+@pytest.mark.parametrize("exact", [True, False])
+def test_comparisons_that_let_no_other_zero_or_nan_pass(device: str, exact: bool) -> None:
+    """Values at or below (0.0, 300), -0.0 beyond it and NaN of either sign among them."""
+    row = make("zeros", 1, 700, "float32")
+    row[0, 350], row[0, 400] = -np.nan, np.nan
+    values = torch.from_numpy(row).to(device)
+    request = Request(values, "float32", 5, make_options("radix", {}, "cuda"), check_nan=False)
+    key, last, counts = (torch.tensor([number], dtype=torch.int32, device=device) for number in (0, 300, 0))
+    bits, ids = (torch.empty((1, 700), dtype=torch.int32, device=device) for _ in range(2))
+    compact(request, keys.as_bits(values, "float32"), None, key, last, bits, ids, counts, None, 0, exact=exact)
+    wanted = np.flatnonzero((row[0] < 0) | ((row[0] == 0) & (np.arange(700) <= 300)))
+    found = ids[0, : counts.item()].sort().values.cpu().numpy()
+    assert np.isin(wanted, found).all()
+    assert exact == (len(found) == len(wanted))
+
+
+def test_rows_of_any_length_are_sampled() -> None:
+    """A sample of 2**17, once the largest, left too many of 2**26 values for any program to hold."""
+    for n, k in ((2**26, 10), (2**26, 4096), (2**28, 1), (2**28, 1024)):
+        shape = threshold.shape_for(1, n, k)
+        assert shape is not None
+        assert k <= shape.capacity <= survivors.LARGEST_TILE
+        assert 8 * shape.samples * shape.parts <= n
+    # What a smaller sample serves keeps it.
+    assert all(threshold.shape_for(1, 2**24, k) == _smaller_sample(2**24, k) for k in (10, 256, 1024))
+
+
+def _smaller_sample(n: int, k: int) -> threshold.Shape | None:
+    """The cheapest of the samples up to 2**17."""
+    shapes = (threshold.shape_for_sample(n, k, 1 << bits) for bits in range(9, 18))
+    fitting = [shape for shape in shapes if shape is not None]
+
+    def cost(shape: threshold.Shape) -> float:
+        samples = shape.samples * shape.parts
+        return 20 * samples / shape.parts + 16 * shape.most * n / samples + 12 * shape.capacity
+
+    return min(fitting, key=cost)
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that come eight in a row, as many as a run of a sample has: as many are left as of others."""
+    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
+    assert shape is not None
+    assert shape.parts == 2
+    values = np.repeat(make("random", 2, LONG // 4, "float32"), 8, axis=1)
+    counters = Counters()
+    found, _ = select_by_kernels(device, "threshold", values, 5, samples=1024, counters=counters)
+    assert_same(found, select_k_reference(torch.from_numpy(values), 5))
+    assert counters.compression_ratio is not None
+    expected = shape.rank * 2 * LONG / 1024
+    assert abs(2 * LONG / counters.compression_ratio / expected - 1) < 4 / np.sqrt(shape.rank)
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+def test_few_rows_of_other_lengths_are_not_sampled(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample is made for rows of n values: of shorter ones too few would be left."""
+    monkeypatch.setattr(threshold, "LONG_ROW", LONG)
+    monkeypatch.setattr(threshold, "_select_streamed", lambda *_: pytest.fail("a row was sampled"))
+    values = make("random", 2, LONG, "float32")
+    check_kernels(device, "threshold", values, 12, options={"samples": 512}, lengths=np.array([LONG // 2, 0]))
+
+
+def test_what_is_beyond_a_network_is_left_to_radix() -> None:
+    assert choose("cuda", 2048, 2**17, 20_000, "float32")[0] == "radix"
+    assert choose("cuda", 1, 2**17, survivors.LARGEST_NETWORK + 1, "float64")[0] == "radix"
+    assert choose("cuda", 1, 2**26, 10, "float32")[0] == "threshold"
+
+
+@on_gpu
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "n", "k"),
+    [
+        (1, 2**26, 10),
+        (1, 2**26 + 3, 4096),
+        (1, 2**26, 65_536),
+        (2, 2**27, 64),
+        (2, 2**27, 20_000),
+        (1, 2**28, 1),
+        (1, 2**28, 65_536),
+        (64, 2**20, 30_000),
+        (2048, 2**17, 20_000),
+        (2048, 2**17, 120_000),
+        (300, 2**15, 2**15),
+        (40_000, 2**13, 5000),
+    ],
+)
+def test_shapes_that_were_slow(rows: int, n: int, k: int, ties: bool) -> None:
+    """What auto answers for few long rows and for large k, of values that differ and of few different ones."""
+    generator = torch.Generator("cuda").manual_seed(n + k)
+    values = torch.empty((rows, n), device="cuda")
+    if ties:
+        values.random_(0, 1000, generator=generator).sub_(500).mul_(-0.0 if k == 1 else 1.0)
+    else:
+        values.normal_(generator=generator)
+    method, options = choose("cuda", rows, n, k, "float32")
+    for largest in (False, True):
+        request = Request(values, "float32", k, make_options(method, options, "cuda"), largest=largest)
+        answer = method_module(method).select_on_gpu(request)
+        assert_smallest(Selection(answer.values, answer.indices), values, k, largest=largest)
+        assert answer.nan_row.item() == 2**31 - 1
+        loose = method_module(method).select_on_gpu(replace(request, sorted=False))
+        assert torch.equal(answer.indices.sort(dim=1).values, loose.indices.sort(dim=1).values)
+        assert torch.equal(values.gather(1, loose.indices.long()), loose.values)
 
 
 @needs_torch

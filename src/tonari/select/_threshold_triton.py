@@ -3,9 +3,7 @@
     sample    runs of RUN neighbouring values, one at a random place in every stratum of the row; a (key, index) pair
               that `rank` or a few more of them do not exceed is the row's threshold. Being a pair, it cuts through
               equal values as well, and a sample spread over the row serves sorted rows as well as random ones
-    compact   the row is streamed once, a tile [T, A, V] at a time; pairs at or below the threshold are appended to the
-              row's survivors: one xor and one comparison per value (comparable_bits), one sum per tile, one atomic
-              addition per tile that has any
+    compact   the row is streamed once; pairs at or below the threshold are the row's survivors (_compact_triton.py)
     answer    the k smallest survivors, in order (_finish_triton.py); a row that has fewer than k, or more than there is
               room for, is first narrowed down by radix selection
 
@@ -19,7 +17,7 @@ import triton.language as tl
 
 from tonari.select._finish_triton import finish_row, keep_smallest, write_row
 from tonari.select._halving_triton import at_or_below, kth_pair
-from tonari.select._keys_triton import comparable_bits, last_key, to_keys
+from tonari.select._keys_triton import last_key, to_keys
 from tonari.select._radix_triton import collect, kth_pair_streamed
 from tonari.select._tiles_triton import greatest, per_thread, places, row_length, tile_offsets
 
@@ -105,7 +103,10 @@ def sample_pairs(
     mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6D
     mixed = mixed ^ (mixed >> 13)
     jitter = tl.umulhi(mixed, (tl.maximum(width - RUN, 0) + 1 + strata * 0).to(tl.uint32)).to(tl.int32)
-    ids = (strata * width + jitter) // 4 * 4 + tl.arange(0, RUN)[None, None, :]  # 16 bytes at a time
+    first = strata * width + jitter
+    if RUN > 1:
+        first = first // 4 * 4  # 16 bytes at a time
+    ids = first + tl.arange(0, RUN)[None, None, :]
     present = ids < length
     keys = to_keys(tl.load(row_ptr + ids, mask=present, other=0), INFINITE, LARGEST, WIDE)
     return keys, ids, present
@@ -208,82 +209,6 @@ def merge_samples_kernel(
     key, last = kth_pair(keys, ids, present, rank, rank)
     key, last = pair_of(keys, ids, present & at_or_below(keys, ids, key, last))
     store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, length <= capacity, WIDE)
-
-
-@triton.jit
-def passes(bits, ids, flip, limit, last):
-    """Which values are at or below a threshold; see comparable_bits."""
-    return (bits.to(limit.dtype) ^ flip) <= limit - (ids > last).to(limit.dtype)
-
-
-@triton.jit
-def magnitudes(bits, WIDE: tl.constexpr):
-    """The greatest magnitude that each thread sees, which tells of NaN; int32 or int64 [T]."""
-    MAGNITUDE: tl.constexpr = (1 << (bits.dtype.primitive_bitwidth - 1)) - 1
-    return tl.max(tl.max(bits & MAGNITUDE, 2), 1).to(tl.int64 if WIDE else tl.int32)
-
-
-@triton.jit(do_not_specialize=["first_row", "n"])
-def compact_kernel(
-    # inputs
-    values_ptr,
-    lengths_ptr,
-    threshold_keys_ptr,
-    threshold_ids_ptr,
-    # outputs: [row][capacity] pairs, one count per row
-    bits_ptr,
-    ids_ptr,
-    counts_ptr,
-    nan_row_ptr,
-    # shapes
-    first_row,
-    stride,
-    n,
-    capacity,
-    parts,
-    chunk,
-    # constants
-    HAS_LENGTHS: tl.constexpr,
-    CHECK_NAN: tl.constexpr,
-    INFINITE: tl.constexpr,
-    LARGEST: tl.constexpr,
-    WIDE: tl.constexpr,
-    T: tl.constexpr,
-    A: tl.constexpr,
-    V: tl.constexpr,
-):
-    """Append what is at or below the threshold in `chunk` values of a row; beyond the capacity it is only counted."""
-    WIDTH: tl.constexpr = values_ptr.dtype.element_ty.primitive_bitwidth
-    program = tl.program_id(0)
-    row = (program // parts).to(tl.int64)
-    row_ptr = values_ptr + row * stride
-    bits_ptr += row * capacity
-    ids_ptr += row * capacity
-    begin = (program % parts) * chunk
-    end = tl.minimum(begin + chunk, row_length(lengths_ptr, row, n, HAS_LENGTHS))
-    last = tl.load(threshold_ids_ptr + row)
-    flip, limit = comparable_bits(tl.load(threshold_keys_ptr + row), INFINITE, LARGEST, WIDE, WIDTH)
-    magnitude = tl.zeros([T], limit.dtype)
-    for start in range(begin, end, T * A * V):
-        ids = start + tile_offsets(A, T, V)
-        if start + A * T * V <= end:  # wide loads need no mask
-            bits = tl.load(row_ptr + ids)
-            taken = passes(bits, ids, flip, limit, last)
-        else:
-            present = ids < end
-            bits = tl.load(row_ptr + ids, mask=present, other=0)
-            taken = present & passes(bits, ids, flip, limit, last)
-        if CHECK_NAN:
-            magnitude = tl.maximum(magnitude, magnitudes(bits, WIDE))
-        found = tl.sum(per_thread(taken.to(tl.int32)), 0)
-        if found > 0:
-            at = tl.atomic_add(counts_ptr + row, found, sem="relaxed") + places(taken)
-            taken = taken & (at < capacity)
-            tl.store(bits_ptr + at, bits, mask=taken)
-            tl.store(ids_ptr + at, ids, mask=taken)
-    if CHECK_NAN:
-        if tl.max(magnitude, 0) > INFINITE:
-            tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
 
 
 @triton.jit(do_not_specialize=["n", "k"])

@@ -4,7 +4,7 @@
 
 among the timings of that device whose values have as many bytes, or nearly. The timings' winners are the entries of
 ``auto_table.json``, which ``benchmarks/select.py`` learns; every method gives the same answer, so a poor choice costs
-time and nothing else.
+time and nothing else. On a GPU, where no timing has so large a k, "radix" takes what is beyond a sorting network.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from math import log2
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from tonari.select.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
@@ -39,6 +41,8 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
     -------
     name of a method, and its options
     """
+    if device == "cuda" and k > LARGEST_NETWORK:
+        return "radix", MappingProxyType({})
     timed = [entry for entry in load_table() if entry["device"] == device]
     if not timed:
         return DEFAULT

@@ -1,7 +1,7 @@
 """The pairs that are left of each row on a GPU, and how they become the answer.
 
 A method narrows every row down to at most `capacity` pairs, at least the k smallest among them; here they are ordered
-and written: by a sorting network in registers while they fit, else by torch's segmented sort.
+and written: by a sorting network in registers while they fit, else in runs that are merged.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tonari.launching import launch
-from tonari.select.keys import FORMATS, as_bits, keys_of
+from tonari.select.keys import FORMATS, as_bits
 from tonari.select.request import Answer, Request
 
-# Pairs that one program sorts, and that it holds in registers; beyond, a library's sort serves.
+# Pairs that one program sorts, and that it holds in registers; beyond, runs are sorted and merged.
 LARGEST_NETWORK = 4096
 LARGEST_TILE = 16384
+# Pairs of a run that is sorted by itself, and places that a program fills of two merged ones.
+RUN = 2048
+MERGE_TILE = 1024
 # Scratch of one pass over some of the rows.
 SCRATCH_BYTES = 1 << 30
 
@@ -107,9 +110,24 @@ def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Sur
         )
         narrow(survivors)
         if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE:
-            _finish_by_sort(request, survivors, answer)
+            _finish_by_merging(request, survivors, answer)
         else:
             _finish_by_network(request, survivors, answer)
+    return answer
+
+
+def answer_in_place(request: Request, narrow: Callable[[Survivors], None]) -> Answer:
+    """Answer a request whose rows may be in any order: `narrow` leaves the k smallest and no more in the answer."""
+    import torch
+
+    answer = empty_answer(request)
+    if request.lengths is not None:  # rows may have fewer
+        answer.values.fill_(_missing_value(request))
+        answer.indices.fill_(-1)
+    rows = len(request.values)
+    counts = torch.empty(rows, dtype=torch.int32, device=answer.values.device)
+    bits = as_bits(answer.values, request.dtype)
+    narrow(Survivors(slice(0, rows), bits, answer.indices, counts, answer.nan_row))
     return answer
 
 
@@ -146,34 +164,64 @@ def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -
     )
 
 
-def _finish_by_sort(request: Request, survivors: Survivors, answer: Answer) -> None:
+def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -> None:
+    """Runs in order, then merged two by two until one is left of each row."""
     import torch
 
+    from tonari.select._runs_triton import merge_kernel, sort_runs_kernel
+
+    form = FORMATS[request.dtype]
     rows, bits, ids, counts, _ = survivors
-    real = torch.arange(bits.shape[1], device=bits.device) < counts[:, None]
-    ids = torch.where(real, ids, 2**31 - 1)
-    keys = keys_of(bits, request.dtype, request.largest)
-    if FORMATS[request.dtype].wide:
-        keys = torch.where(real, keys, 2**63 - 1)
-        by_id = ids.argsort(dim=1, stable=True)
-        by_key = keys.gather(1, by_id).argsort(dim=1, stable=True)
-        order = ids.gather(1, by_id.gather(1, by_key)[:, : request.k])
-    else:  # key and index in one word
-        words = torch.where(real, keys, 2**31 - 1).long() << 32 | ids.long()
-        order = words.sort(dim=1).values[:, : request.k].int()
-    present = order < 2**31 - 1
-    found = request.values[rows].gather(1, torch.where(present, order, 0).long())
-    answer.indices[rows] = torch.where(present, order, -1)
-    answer.values[rows] = torch.where(present, found, _missing_value(request))
+    count, capacity = bits.shape
+    tile, span = min(MERGE_TILE, RUN), RUN
+    key_dtype = torch.int64 if form.wide else torch.int32
+    pairs = torch.empty_like(bits, dtype=key_dtype), torch.empty_like(ids)
+    merged = torch.empty_like(pairs[0]), torch.empty_like(pairs[1])
+    runs = -(-capacity // RUN)
+    constants = {"INFINITE": form.infinite, "LARGEST": request.largest, "WIDE": form.wide}
+    launch(
+        sort_runs_kernel,
+        count * runs,
+        bits,
+        ids,
+        counts,
+        *pairs,
+        capacity,
+        runs,
+        constants=constants | {"RUN": RUN},
+        warps=warps_for(RUN, form.wide),
+    )
+    values = part_of(as_bits(request.values, request.dtype), rows)
+    final = False
+    while not final:
+        final = 2 * span >= capacity
+        out = (as_bits(answer.values, request.dtype)[rows], answer.indices[rows]) if final else merged
+        tiles = -(-(request.k if final else capacity) // tile)
+        launch(
+            merge_kernel,
+            count * tiles,
+            values,
+            counts,
+            *pairs,
+            *out,
+            request.values.stride(0),
+            request.k,
+            capacity,
+            span,
+            tiles,
+            constants={"FINAL": final, "MISSING": form.missing(request.largest), **constants, "TILE": tile},
+            warps=warps_for(tile, form.wide),
+        )
+        pairs, merged = merged, pairs
+        span *= 2
 
 
-def _missing_value(request: Request) -> Any:
+def _missing_value(request: Request) -> float:
+    """What stands for a value that a row does not have."""
     import torch
 
     dtype = request.values.dtype
     if dtype.is_floating_point:
-        return torch.tensor(
-            float("-inf") if request.largest else float("inf"), dtype=dtype, device=request.values.device
-        )
+        return float("-inf") if request.largest else float("inf")
     limits = torch.iinfo(dtype)
-    return torch.tensor(limits.min if request.largest else limits.max, dtype=dtype, device=request.values.device)
+    return float(limits.min if request.largest else limits.max)

@@ -25,6 +25,7 @@ from typing import Any
 
 from tonari.launching import launch
 from tonari.select import radix
+from tonari.select.compaction import compact
 from tonari.select.keys import FORMATS, as_bits
 from tonari.select.request import Answer, Request
 from tonari.select.survivors import (
@@ -44,9 +45,10 @@ RUN = 8  # neighbouring values of a sample: one 32-byte sector of float32
 LARGEST_SAMPLE = 4096  # of one program
 SAMPLE_WARPS = 2
 LARGEST_RESIDENT = 4096
-STREAM_WARPS = 1  # warps that need not wait for each other, with little in hand: measured
-THREAD_BYTES = 32  # that a thread streams at a time
-PROGRAMS = 8192  # that compact, at least, where the rows allow it
+# Rows so few that a GPU would wait for one program if it had to answer one of them by radix selection: samples are
+# single values then and comparisons exact, so that neither runs of like values nor zeros of both signs mislead.
+FEW_ROWS = 64
+LONG_ROW = 1 << 20
 REGISTERS = 80  # per thread of the answer: what it waits for is hidden by other warps only
 
 
@@ -110,11 +112,13 @@ def shape_for(rows: int, n: int, k: int) -> Shape | None:
     rank), 16 per survivor (written and read), 12 per slot of the buffer, which the last step passes over in registers.
     """
     best: tuple[float, Shape] | None = None
-    for bits in range(9, 18):
+    for bits in range(9, 21):
         samples = 1 << bits
         shape = shape_for_sample(n, k, samples)
         if shape is None or 8 * samples > n:
             continue
+        if bits > 17 and best is not None:  # samples of this size are for rows that no smaller one serves
+            break
         busy = min(shape.parts, max(1, 128 // rows))
         cost = 20 * samples / busy + 16 * shape.most * n / samples + 12 * shape.capacity
         if best is None or cost < best[0]:
@@ -132,7 +136,9 @@ def select_on_gpu(request: Request) -> Answer:
     if n <= LARGEST_RESIDENT and samples is None:
         return _select_resident(request)
     shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))
-    if shape is None or request.k > LARGEST_NETWORK:  # no sample helps; digits find a threshold of any rank
+    # A threshold's rank is right for whole rows; one that is too low for a shorter row costs most where rows are few.
+    ragged = request.lengths is not None and rows <= FEW_ROWS and n >= LONG_ROW
+    if shape is None or ragged or request.k > LARGEST_NETWORK:  # digits find a threshold of any rank
         return radix.select_on_gpu(radix.with_defaults(request))
     return _select_streamed(request, shape)
 
@@ -164,6 +170,7 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
     device = all_bits.device
     size = network_size(request.k)
     warps = warps_for(max(shape.capacity, size), form.wide)
+    exact = len(request.values) <= FEW_ROWS
     tally = _Tally(request)
     for rows in row_blocks(request, shape.capacity):
         bits = part_of(all_bits, rows)
@@ -173,7 +180,7 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
         left_bits = torch.empty((count, shape.capacity), dtype=bits.dtype, device=device)
         left_ids = torch.empty((count, shape.capacity), dtype=torch.int32, device=device)
         key, last = _thresholds(request, shape, bits, lengths, counts)
-        _compact(request, bits, lengths, key, last, left_bits, left_ids, counts, answer.nan_row, rows.start)
+        compact(request, bits, lengths, key, last, left_bits, left_ids, counts, answer.nan_row, rows.start, exact=exact)
         tally.add(counts, last)
         launch(
             answer_kernel,
@@ -203,51 +210,6 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
     return answer
 
 
-def _compact(
-    request: Request,
-    bits: Any,
-    lengths: Any,
-    key: Any,
-    last: Any,
-    left_bits: Any,
-    left_ids: Any,
-    counts: Any,
-    nan_row: Any,
-    first_row: int,
-) -> None:
-    """Append to each row's survivors what is at or below its threshold."""
-    from tonari.select._threshold_triton import compact_kernel
-
-    count, n = bits.shape
-    tile = {"T": 32 * STREAM_WARPS, "A": THREAD_BYTES // 16, "V": 16 // bits.element_size()}
-    step = math.prod(tile.values())
-    parts = max(1, min(-(-PROGRAMS // count), n // (2 * step)))
-    chunk = -(-n // (parts * step)) * step
-    parts = -(-n // chunk)
-    launch(
-        compact_kernel,
-        count * parts,
-        bits,
-        lengths,
-        key,
-        last,
-        left_bits,
-        left_ids,
-        counts,
-        nan_row,
-        first_row,
-        bits.stride(0),
-        n,
-        left_bits.shape[1],
-        parts,
-        chunk,
-        constants={"HAS_LENGTHS": lengths is not None, "CHECK_NAN": _check_nan(request)}
-        | {name: value for name, value in _constants(request).items() if name != "HAS_LENGTHS"}
-        | tile,
-        warps=STREAM_WARPS,
-    )
-
-
 def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts: Any) -> tuple[Any, Any]:
     """One (key, index) pair per row; the counts of survivors are set to 0."""
     import torch
@@ -262,7 +224,8 @@ def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts:
     keys = torch.empty((count, size), dtype=key_dtype, device=bits.device)
     ids = torch.empty((count, size), dtype=torch.int32, device=bits.device)
     warps = SAMPLE_WARPS if single else 2 * SAMPLE_WARPS
-    run = min(RUN, shape.samples // (32 * warps))
+    few = not single and len(request.values) <= FEW_ROWS
+    run = 1 if few else min(RUN, shape.samples // (32 * warps))
     launch(
         sample_kernel,
         count * shape.parts,
