@@ -47,10 +47,10 @@ class Cell(NamedTuple):
 
 
 def cells_of(run: Run) -> Iterator[Cell]:
-    """The cells of the run's device, short rows first; the largest k is n where rows are short."""
+    """The cells of the run's device, long rows first; the largest k is n where rows are short."""
     kind = run.device.kind
     seen = set()
-    for n in SIZES_N[kind]:
+    for n in reversed(SIZES_N[kind]):
         for rows in SIZES_ROWS[kind]:
             shape = run.size(rows, n)
             for k in (*SIZES_K, shape[1]):
