@@ -21,9 +21,9 @@ torch = pytest.importorskip("torch", reason="the benchmarks of k-selection make 
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-main, bars, data, device, grid, learn, plots, proof, runs, sweeps = (
+main, bars, data, device, grid, learn, plots, proof, runs, sweeps, topk = (
     importlib.import_module(f"benchmarks.select{name}")
-    for name in ("", "_bars", "_data", "_device", "_grid", "_learn", "_plots", "_proof", "_run", "_sweep")
+    for name in ("", "_bars", "_data", "_device", "_grid", "_learn", "_plots", "_proof", "_run", "_sweep", "_topk")
 )
 PAPERS = {name: main.paper_of(name) for name in main.PAPERS}
 datasets = importlib.import_module("benchmarks.datasets")
@@ -394,6 +394,173 @@ def test_a_wrong_cell_is_noted_and_the_others_go_on(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == "0 of 0 bars met"
 
 
+# --- against torch.topk over shapes of every kind ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_every_shape_that_fits_comes_once_and_long_rows_first(kind: str) -> None:
+    cells = list(topk.cells_of(a_run(device=Still(kind=kind))))
+    assert len(set(cells)) == len(cells)
+    assert [cell.n for cell in cells] == sorted((cell.n for cell in cells), reverse=True)
+    assert all(1 <= cell.k <= min(cell.n, 65_536) for cell in cells)
+    assert {(cell.rows, cell.n) for cell in cells} == {
+        (rows, n)
+        for rows in topk.SIZES_ROWS[kind]
+        for n in topk.SIZES_N[kind]
+        if rows * n <= {"cuda": 2**31, "cpu": 2**24}[kind]
+    }
+    assert [cell.k for cell in cells if cell[:2] == (1, 2**10)] == [1, 10, 64, 256, 1024]
+    assert [cell.k for cell in cells if cell[:2] == (1, 2**13)] == [1, 10, 64, 256, 1024, 4096, 8192]
+    assert ((1, 2**28, 65_536) in cells) == (kind == "cuda")
+
+
+def test_cells_are_cut_to_what_a_run_looks_at() -> None:
+    cut = topk.cells_of(a_run(rows=6, n=70))
+    assert list(cut) == [(rows, n, k) for n in (70, 64) for rows in (1, 6) for k in sorted({1, 10, 64, n})]
+
+
+def test_what_is_compiled_first_is_shared_among_processes_by_k(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[Any] = []
+
+    class Process:
+        def __init__(self, target: Any, args: tuple[list[Any]]) -> None:
+            assert target is topk.warm
+            self.cells = args[0]
+
+        def start(self) -> None:
+            events.append(self.cells)
+
+        def join(self) -> None:
+            events.append("joined")
+
+    monkeypatch.setattr(topk.multiprocessing, "get_context", lambda _: SimpleNamespace(Process=Process))
+    cells = [topk.Cell(1, 2**28, 4), topk.Cell(2, 2**28, 4), topk.Cell(3, 50, 8), topk.Cell(5, 60, 4)]
+    topk.warm_all(cells)
+    assert events == [[cells[0], cells[3]], [cells[2]], "joined", "joined"]
+
+
+def changed(part: Any, row: int, column: int, value: float) -> Any:
+    part = part.clone()
+    part[row, column] = value
+    return part
+
+
+def other_set(values: Any, indices: Any) -> Any:
+    """Another tie of row 0, which is all ones."""
+    return values, changed(indices, 0, 3, 4)
+
+
+def keep(values: Any, indices: Any) -> Any:
+    return values, indices
+
+
+def turned(values: Any, indices: Any) -> Any:
+    return values.flip(1), indices.flip(1)
+
+
+# The answers in order and in any order, spoilt, and what is said of them.
+WRONG: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any], str]] = {
+    "short": (lambda v, i: (v[:, :3], i), keep, r"shape \(9, 3\), expected \(9, 4\)"),
+    "few": (keep, lambda v, i: (v, i[:8]), r"shape \(8, 4\), expected \(9, 4\)"),
+    "column": (lambda v, i: (v, changed(i, 7, 3, 40)), keep, "row 7 has an index out of range"),
+    "loose column": (keep, lambda v, i: (v, changed(i, 8, 0, -1)), "row 8 has an index out of range"),
+    "value": (lambda v, i: (changed(v, 6, 3, 9.0), i), keep, "row 6 holds values of other columns"),
+    "order": (turned, keep, "row 0 is out of order"),
+    "tie": (other_set, other_set, "row 0 does not have the smallest"),
+    "twice": (keep, lambda v, i: (v[:, [0, 0, 1, 2]], i[:, [0, 0, 1, 2]]), "row 0 in any order has other columns"),
+    "loose value": (keep, lambda v, i: (changed(v, 5, 1, 9.0), i), "row 5 in any order holds values of other"),
+    "loose tie": (keep, other_set, "row 0 in any order has other columns"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize("block", [2**27, 80])
+def test_a_wrong_answer_of_either_order_is_told(fault: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topk, "PROVED_VALUES", block)  # all rows, or two at a time
+    spoil, spoil_loose, message = WRONG[fault]
+    rows = torch.from_numpy(ROWS)
+    found = stable(rows, 4)
+    assert topk.prove(rows, 4, found, turned(*found)) == 9
+    with pytest.raises(runs.WrongAnswer, match=message):
+        topk.prove(rows, 4, spoil(*found), spoil_loose(*found))
+
+
+def test_the_next_best_are_not_the_smallest() -> None:
+    rows = torch.from_numpy(ROWS)
+    spoilt = tuple(map(torch.from_numpy, next_best(ROWS)(*stable(ROWS, 4))))
+    with pytest.raises(runs.WrongAnswer, match="row 8 does not have the smallest"):
+        topk.prove(rows, 4, spoilt, spoilt)
+
+
+def test_each_order_is_judged_by_its_own_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def select(values: Any, k: int, **options: Any) -> Selected:
+        asked.append(options)
+        return stable(values, k)
+
+    def verdicts(**seconds: float) -> list[tuple[Any, ...]]:
+        names = {"ours": "sorted", "loose": "any order", "peer": "peer sorted", "peer_loose": "peer"}
+        timings = {names[name]: device.Timing(value, value, value, 3) for name, value in seconds.items()}
+        monkeypatch.setattr(topk, "take_turns", lambda *_, **__: timings)
+        found = topk.measure_cell(a_run(select=select), topk.Cell(9, 40, 4), torch.from_numpy(ROWS))
+        assert {(row["rows"], row["n"], row["k"], row["verified"], row["bar"]) for row in found} == {(9, 40, 4, 9, 1.5)}
+        assert [json.loads(row["options"])["sorted"] for row in found] == [True, False]
+        return [(row["seconds_median"], row["peer_seconds"], row["ratio"], row["passed"]) for row in found]
+
+    assert verdicts(ours=6, loose=3, peer=4, peer_loose=1) == [(6, 4, 1.5, True), (3, 1, 3.0, False)]
+    assert verdicts(ours=7, loose=3, peer=4, peer_loose=8) == [(7, 4, 1.75, False), (3, 4, 0.75, True)]
+    assert {(options["method"], options["nan"], options.get("sorted", True)) for options in asked} == {
+        ("auto", "last", True),
+        ("auto", "last", False),
+    }
+
+
+def test_both_peers_have_the_smallest() -> None:
+    rows = torch.from_numpy(ROWS)
+    for ordered in (True, False):
+        found = topk.topk(rows, 4, ordered=ordered)()
+        assert torch.equal(found.values.sort(dim=1).values, stable(rows, 4)[0])
+
+
+def test_a_wrong_cell_is_noted_and_the_other_cells_go_on(tmp_path: Path) -> None:
+    def select(values: Any, k: int, **options: Any) -> Selected:
+        return first_columns(values, k) if k == 10 else stable(values, k)
+
+    run = a_run(tmp_path / "select.csv", select=select, rows=1, n=64)
+    found = topk.run_topk(run)
+    assert run.wrong == 1
+    assert [(row["k"], row.get("note")) for row in found] == [
+        (1, None), (1, None), (10, "WRONG: row 0 is out of order"), (64, None), (64, None),
+    ]  # fmt: skip
+    assert len(sweeps.read(tmp_path / "select.csv")) == 5
+    run.deadline = 0.0
+    assert topk.run_topk(run) == []
+
+
+def test_the_worst_cells_are_listed() -> None:
+    def row(rows: int, k: int, ordered: bool, ratio: float) -> dict[str, Any]:
+        facts = {"rows": rows, "n": 64, "k": k, "options": json.dumps({"sorted": ordered}), "passed": ratio <= 1.5}
+        return facts | {"ratio": ratio, "seconds_median": ratio / 1e3, "peer_seconds": 1e-3}
+
+    rows = [row(rows, k, ordered, rows + k / 10 + ordered) for rows in (1, 2) for k in (1, 9) for ordered in (1, 0)]
+    rows.append({"rows": 2, "n": 64, "k": 5, "note": "out of memory"})
+    in_order, loose, worst, share = (block.splitlines() for block in topk.table(rows).split("\n\n"))
+    assert [line.split() for line in in_order] == [
+        ["in", "order:", "ours/topk", "k=1", "k=5", "k=9"],
+        ["1", "x", "64", "2.10", "2.90"],
+        ["2", "x", "64", "3.10", "out", "3.90"],
+    ]
+    assert [line.split() for line in loose[1:]] == [
+        ["1", "x", "64", "1.10", "1.90"],
+        ["2", "x", "64", "2.10", "out", "2.90"],
+    ]
+    assert len(worst) == 9
+    assert worst[1].split() == ["2", "x", "64", "9", "sorted", "3.9", "1", "3.90"]
+    assert worst[-1].split() == ["1", "x", "64", "1", "any", "1.1", "1", "1.10"]
+    assert share == ["within 1.5 times torch.topk in 1 of 8 cells"]
+
+
 # --- results -----------------------------------------------------------------------------------------------------
 
 
@@ -692,6 +859,8 @@ def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:
     [
         ([], "one of --bars"),
         (["--bars", "--learn"], "--learn goes alone or with --grid"),
+        (["--topk", "--learn"], "--learn goes alone or with --grid"),
+        (["--topk", "--plot-only"], "--plot-only goes alone"),
         (["--grid", "--plot-only"], "--plot-only goes alone"),
         (["--bars", "--figure", "5"], "--figure goes with --paper"),
         (["--bars", "--dtype", "uint8"], "--dtype goes with --grid"),
@@ -707,7 +876,9 @@ def test_the_command_line_refuses_what_does_not_go_together(arguments: list[str]
 
 
 @pytest.mark.parametrize(("select", "status"), [(stable, 0), (first_columns, 1)])
-@pytest.mark.parametrize("arguments", [["--bars"], ["--grid"], ["--paper", "komarov2014", "--figure", "10"]])
+@pytest.mark.parametrize(
+    "arguments", [["--bars"], ["--grid"], ["--topk"], ["--paper", "komarov2014", "--figure", "10"]]
+)
 def test_the_exit_status_tells_of_wrong_answers(
     arguments: list[str],
     select: Callable[..., Any],

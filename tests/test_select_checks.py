@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import select_checks
-from select_checks import assert_same, assert_selection, make, needs_torch
+from select_checks import assert_same, assert_selection, assert_smallest, make, needs_torch
 
 from tonari.select import Selection
 from tonari.select.reference import select_k_reference
@@ -76,6 +76,41 @@ def test_tensors_are_compared() -> None:
     found.values[1, 1] += 1
     with pytest.raises(AssertionError, match="the first is row 1"):
         assert_selection(found, half, 2)
+
+
+@needs_torch
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("maker", ["random", "equal", "two_valued", "infinities", "zeros"])
+def test_the_smallest_pass_without_sorting(maker: str, largest: bool) -> None:
+    values = select_checks.torch.from_numpy(make(maker, 3, 40, "float32"))
+    for k in (1, 7, 40):
+        assert_smallest(select_k_reference(values, k, largest=largest), values, k, largest=largest)
+        if k < 40 and maker != "equal":
+            with pytest.raises(AssertionError, match="row 0"):
+                assert_smallest(select_k_reference(values, k, largest=largest), values, k, largest=not largest)
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (_changed(indices={(0, 1): 1, (0, 0): 3}), "row 0: out of order at 0"),
+        (_changed(indices={(0, 1): 1}), "row 0: out of order at 0"),  # the same pair twice
+        (_changed(values={(2, 2): 5}), "row 2: values of other columns"),
+        (_changed(indices={(2, 2): 4}), "row 2: 4 pairs come no later than the last of 3"),
+        (_changed(indices={(2, 0): 0}, values={(2, 0): np.inf}), "row 2: out of order at 0"),
+        (_changed(indices={(1, 2): -1}), "row 1: index out of range"),
+        (_changed(indices={(1, 2): 5}), "row 1: index out of range"),
+        (Selection(*(part[:, :2] for part in _truth())), r"shapes \(3, 2\) and \(3, 2\)"),
+        (Selection(*(part[:2] for part in _truth())), r"shapes \(2, 3\) and \(2, 3\)"),
+        (_truth()._replace(values=_truth().values.astype(np.float64)), "float64 instead of"),
+        (_truth()._replace(indices=_truth().indices.astype(np.int64)), "indices are .*int64"),
+    ],
+)
+def test_what_is_not_the_smallest_fails_without_sorting(answer: Selection, message: str) -> None:
+    tensors = Selection(*map(select_checks.torch.from_numpy, answer))
+    with pytest.raises(AssertionError, match=message):
+        assert_smallest(tensors, select_checks.torch.from_numpy(VALUES), K)
 
 
 @pytest.mark.parametrize("maker", select_checks.MAKERS)

@@ -5,8 +5,9 @@ Without a CUDA device the same tests run in Triton's interpreter.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from select_checks import (
     some_lengths,
 )
 
-from tonari.launching import _special
+from tonari.launching import _bound, launch
 from tonari.select import Counters, Selection, bitonic, keys, radix, survivors, threshold
 from tonari.select.auto import choose
 from tonari.select.compaction import compact
@@ -51,6 +52,7 @@ def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     On a GPU tiles and runs stay what they are.
     """
     monkeypatch.setattr(radix, "PART_TILES", 1)
+    monkeypatch.setattr(radix, "SHARED_TILES", 1)
     for module in (survivors, radix, bitonic):
         monkeypatch.setattr(module, "LARGEST_NETWORK", 16)
     if "gpu" not in request.keywords:
@@ -253,7 +255,7 @@ def test_nan_in_streamed_rows(device: str) -> None:
 def test_rows_that_many_programs_share(device: str, maker: str) -> None:
     """Each on a dtype and with flags of its own; the k-th value is often that of several programs."""
     at = list(MAKERS).index(maker)
-    n = 5 * radix.TILE + at - 5  # a last part that is short, or just is none
+    n = 3 * radix.TILE + at - 5  # a last part that is short, or just is none
     values = make(maker, 2, n, DTYPES[at % len(DTYPES)], at)
     arguments: dict[str, Any] = {"largest": at % 2 == 1, "sorted": at % 3 > 0}
     check_kernels(device, "radix", values, n // 3, options={"bits": 8 - at % 3}, **arguments)
@@ -263,48 +265,78 @@ def test_rows_that_many_programs_share(device: str, maker: str) -> None:
 
 @on_device
 @pytest.mark.usefixtures("shared_rows")
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
-@pytest.mark.parametrize("ordered", [True, False])
-def test_lengths_around_a_tile(device: str, ordered: bool, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "ordered"), [("float32", True), ("float32", False), ("float64", False), ("uint8", True)]
+)
+def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
     """No value, one, and as many as end a tile, with k from one to all of them; ties on both sides of its border."""
     tile = radix.TILE
     n = 2 * tile + 1
-    lengths = np.array([0, 1, 7, tile - 1, tile, tile + 1, 2 * tile, n])
-    for maker in ("equal", "zeros"):
-        values = make(maker, len(lengths), n, dtype)
-        for k in (1, tile, n) if maker == "equal" else (tile + 1,):
-            check_kernels(device, "radix", values, k, options={}, lengths=lengths, sorted=ordered)
-            check_kernels(device, "radix", values[:1], k, options={}, sorted=ordered, largest=True)
+    lengths = np.array([0, 1, tile, tile + 1, n])
+    values = make("equal", len(lengths), n, dtype)
+    for k in (1, tile, n):
+        check_kernels(device, "radix", values, k, options={}, lengths=lengths, sorted=ordered)
+    values = make("zeros", 1, n, dtype)
+    check_kernels(device, "radix", values, tile + 1, options={}, sorted=ordered, largest=True)
 
 
 @on_device
 @pytest.mark.usefixtures("shared_rows")
 def test_nan_in_shared_rows(device: str) -> None:
     n = 3 * radix.TILE + 5
-    for dtype in ("float32", "bfloat16", "float64"):
+    for dtype, ordered in (("float32", True), ("bfloat16", False), ("float64", False)):
         values = make("random", 3, n, dtype)
         values[1, n - 1], values[1, 7] = np.nan, -np.nan
         values[2, radix.TILE :] = -np.nan
-        for ordered in (True, False):
-            assert select_by_kernels(device, "radix", values, 40, sorted=ordered)[1] == 1
-            lengths = np.array([n, 7, radix.TILE + 1])
-            assert select_by_kernels(device, "radix", values, 40, sorted=ordered, lengths=lengths)[1] == 2
-            for k in (40, 2 * radix.TILE):  # beyond the values of the last row that are numbers
-                arguments: dict[str, Any] = {"sorted": ordered, "largest": ordered, "nan": "last"}
-                check_kernels(device, "radix", values, k, options={}, **arguments)
+        assert select_by_kernels(device, "radix", values, 20, sorted=ordered)[1] == 1
+        lengths = np.array([n, 7, radix.TILE + 1])
+        assert select_by_kernels(device, "radix", values, 20, sorted=ordered, lengths=lengths)[1] == 2
+        beyond = radix.TILE + 5  # the numbers of the last row
+        arguments: dict[str, Any] = {"sorted": ordered, "largest": ordered, "nan": "last"}
+        check_kernels(device, "radix", values, beyond, options={}, **arguments)
 
 
 @on_device
 @pytest.mark.usefixtures("shared_rows")
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_runs_that_are_merged(device: str, dtype: str) -> None:
-    """One run, whole runs and one more pair, up to a merge that has no partner; rows that end in any of them."""
+    """One run, two whole ones, and one more pair that has no partner at first; rows that end in any of them."""
     run = survivors.RUN
-    for n in (run - 1, run + 1, 2 * run, 3 * run + 1, 4 * run, 5 * run):
+    for n in (run - 1, 2 * run, 2 * run + 1):
         values = make("leading_bits", 3, n, dtype, n)
         check_kernels(device, "bitonic", values, n, options={}, largest=n % 2 == 0)
         lengths = np.array([0, n - 2, max(17, run)]).clip(max=n)
         check_kernels(device, "bitonic", values, n - 1, options={}, lengths=lengths)
+
+
+@on_device
+def test_several_runs_are_merged_where_little_is_left_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network for all of them would take longer; not where it has few to order among many."""
+    if device == "cpu":
+        monkeypatch.setattr(survivors, "RUN", RUN)
+        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
+    k = survivors.RUN + 8
+    values = make("two_valued", 2, 3 * k, "float32")
+    with monkeypatch.context() as only:
+        only.setattr(survivors, "_finish_by_network", lambda *_: pytest.fail("one network"))
+        check_kernels(device, "radix", values, k, options={}, lengths=np.array([2 * k, k - 9]))
+    monkeypatch.setattr(survivors, "_finish_by_merging", lambda *_: pytest.fail("runs"))
+    check_kernels(device, "radix", values, survivors.RUN, options={})
+    check_kernels(device, "hierarchical", values, k, options={})
+
+
+@needs_torch
+def test_rows_are_shared_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long ones, and few enough of them."""
+    asked: list[int] = []
+    monkeypatch.setattr(radix, "_narrow_alone", lambda *_: asked.append(1))
+    monkeypatch.setattr(radix, "_narrow_together", lambda _, __, parts: asked.append(parts))
+    shortest = radix.SHARED_TILES * radix.TILE
+    for rows, n in ((1, shortest - 1), (1, shortest), (radix.PROGRAMS // 2, shortest), (radix.PROGRAMS, shortest)):
+        values = torch.zeros((1, n)).expand(rows, n)
+        options = make_options("radix", {}, "cuda")
+        radix.select_on_gpu(Request(values, "float32", 5, options, sorted=False, check_nan=False))
+    assert asked == [1, radix.SHARED_TILES // radix.PART_TILES, 2, 1]
 
 
 @on_device
@@ -380,6 +412,15 @@ def test_what_is_beyond_a_network_is_left_to_radix() -> None:
     assert choose("cuda", 1, 2**26, 10, "float32")[0] == "threshold"
 
 
+def test_large_k_of_few_values_are_left_to_radix() -> None:
+    for rows, n in ((1, 2**13), (16, 2**17), (256, 2**13)):
+        assert choose("cuda", rows, n, 4096, "float32")[0] == "radix"
+        assert choose("cuda", rows, n, 2048, "float32")[0] != "radix"
+    for rows, n in ((1, 2**26), (2048, 2**15), (17, 2**17)):
+        assert choose("cuda", rows, n, 4096, "float32")[0] == "threshold"
+    assert choose("cpu", 1, 2**13, 4096, "float32")[0] != "radix"
+
+
 @on_gpu
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize(
@@ -392,6 +433,9 @@ def test_what_is_beyond_a_network_is_left_to_radix() -> None:
         (2, 2**27, 20_000),
         (1, 2**28, 1),
         (1, 2**28, 65_536),
+        (1, 2**17, 4096),
+        (2, 2**13, 2049),
+        (2048, 2**13, 4096),
         (64, 2**20, 30_000),
         (2048, 2**17, 20_000),
         (2048, 2**17, 120_000),
@@ -445,16 +489,62 @@ def test_samples_follow_their_rule() -> None:
     assert threshold.shape_for_sample(1000, 400, 512) is None  # half of the row would be left
 
 
+def special(argument: Any) -> Any:
+    """What a compiled variant depends on in one argument."""
+    return _bound((argument,))[0][0]
+
+
 def test_what_a_compiled_variant_depends_on() -> None:
-    assert len({_special(number) for number in (1, 16, 17, 2**40, 2**40 + 1)}) == 5
-    assert _special(3) == _special(5)
-    assert _special(None) is None
+    assert len({special(number) for number in (1, 16, 17, 2**40, 2**40 + 1)}) == 5
+    assert special(3) == special(5)
+    assert special(None) is None
 
 
 @needs_torch
 def test_what_a_compiled_variant_depends_on_in_a_tensor() -> None:
     row = torch.zeros(40, dtype=torch.int32)
     aligned = -row.data_ptr() % 16 // 4
-    assert _special(row[aligned:]) != _special(row[aligned + 1 :])
-    assert _special(row[aligned:]) == _special(row[aligned + 4 :])
-    assert _special(row[aligned:]) != _special(row.view(torch.float32)[aligned:])
+    assert special(row[aligned:]) != special(row[aligned + 1 :])
+    assert special(row[aligned:]) == special(row[aligned + 4 :])
+    assert special(row[aligned:]) != special(row.view(torch.float32)[aligned:])
+
+
+class Compiled:
+    """Stands for a compiled variant: what it is run with."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[Any, ...]] = []
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        return lambda *given: self.runs.append((grid, *given))
+
+
+class Kernel:
+    """Stands for a kernel of Triton: the variants that were compiled."""
+
+    device_caches: ClassVar[dict[int, Any]] = {}
+    arg_names = ("values_ptr", "n", "missing_ptr", "SIZE", "WIDE")
+
+    def __init__(self) -> None:
+        self.fn = object()
+        self.variants: list[Compiled] = []
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Compiled]:
+        def compiled(*_: Any, **__: Any) -> Compiled:
+            self.variants.append(Compiled())
+            return self.variants[-1]
+
+        return compiled
+
+
+@needs_torch
+def test_a_known_variant_is_given_addresses() -> None:
+    """In the kernel's order, whatever that of the constants is; another variant is compiled."""
+    first, second = Kernel(), Kernel()
+    row = torch.zeros(40, dtype=torch.int32)
+    for kernel, programs, n in ((first, 3, 5), (first, 4, 7), (second, 4, 7), (first, 4, 16)):
+        launch(kernel, programs, row, n, None, constants={"WIDE": False, "SIZE": 8}, warps=1)
+    assert len(first.variants) == 2
+    assert first.variants[0].runs == [((4, 1, 1), row.data_ptr(), 7, None, 8, False)]
+    assert not first.variants[1].runs
+    assert [variant.runs for variant in second.variants] == [[]]

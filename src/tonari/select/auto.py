@@ -4,7 +4,8 @@
 
 among the timings of that device whose values have as many bytes, or nearly. The timings' winners are the entries of
 ``auto_table.json``, which ``benchmarks/select.py`` learns; every method gives the same answer, so a poor choice costs
-time and nothing else. On a GPU, where no timing has so large a k, "radix" takes what is beyond a sorting network.
+time and nothing else. On a GPU no timing has a k beyond LARGEST_TIMED: from there "radix" takes inputs so small that
+launches take most of its time, and whatever is beyond a sorting network.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from typing import Any
 from tonari.select.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
+# On a GPU: the largest k that was timed, and values that are read several times as soon as a launch is done.
+LARGEST_TIMED = 2048
+FEW_VALUES = 1 << 21
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 
 # For a device without timings: reads every row little more than once, and no order of the values misleads it.
@@ -41,7 +45,7 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
     -------
     name of a method, and its options
     """
-    if device == "cuda" and k > LARGEST_NETWORK:
+    if device == "cuda" and k > (LARGEST_TIMED if rows * n <= FEW_VALUES else LARGEST_NETWORK):
         return "radix", MappingProxyType({})
     timed = [entry for entry in load_table() if entry["device"] == device]
     if not timed:

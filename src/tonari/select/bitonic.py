@@ -56,9 +56,11 @@ def select_on_gpu(request: Request) -> Answer:
     parts = max(1, min(PROGRAMS // rows, tiles // PART_TILES))
     chunk = -(-tiles // parts) * tile
     parts = -(-n // chunk)
-    runs = rows * parts * size if parts > 1 else 0
-    run_keys = torch.empty(runs, dtype=torch.int64 if form.wide else torch.int32, device=bits.device)
-    run_ids = torch.empty(runs, dtype=torch.int32, device=bits.device)
+    run_keys = run_ids = None
+    if parts > 1:
+        runs = (rows * parts, size)
+        run_keys = torch.empty(runs, dtype=torch.int64 if form.wide else torch.int32, device=bits.device)
+        run_ids = torch.empty(runs, dtype=torch.int32, device=bits.device)
     launch(
         bitonic_kernel,
         rows * parts,

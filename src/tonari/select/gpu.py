@@ -26,7 +26,7 @@ def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]
     except ImportError as error:
         raise ImportError("k-selection on CUDA needs Triton: pip install 'tonari[gpu]'") from error
     values: Any = request.values
-    if len(values) == 0:
+    if values.shape[0] == 0:
         empty = (0, request.k)
         return Selection(values.new_empty(empty), values.new_empty(empty, dtype=torch.int32)), None
     launch = method_module(method).select_on_gpu

@@ -17,7 +17,14 @@ from tonari.launching import launch
 from tonari.select.bitonic import answer_by_sort
 from tonari.select.keys import FORMATS, as_bits
 from tonari.select.request import Answer, Request
-from tonari.select.survivors import LARGEST_NETWORK, Survivors, answer_from_survivors, power_of_two, warps_for
+from tonari.select.survivors import (
+    LARGEST_NETWORK,
+    Survivors,
+    answer_from_survivors,
+    part_of,
+    power_of_two,
+    warps_for,
+)
 
 # Entries that a program takes the minima of, and members of one group that it reads at a time.
 BUILD_TILE = 4096
@@ -82,7 +89,8 @@ def select_on_gpu(request: Request) -> Answer:
     warps = min(16, 2 * warps_for(slots, form.wide))
     run = 2 if form.wide else 4
     key_dtype = torch.int64 if form.wide else torch.int32
-    examined = torch.zeros(1, dtype=torch.int64, device=bits.device)
+    counters = request.counters
+    examined: Any = None if counters is None else torch.zeros(1, dtype=torch.int64, device=bits.device)
 
     def narrow(survivors: Survivors) -> None:
         rows = survivors.rows
@@ -93,8 +101,8 @@ def select_on_gpu(request: Request) -> Answer:
         launch(
             top_down_kernel,
             count,
-            bits[rows],
-            None if request.lengths is None else request.lengths[rows],
+            part_of(bits, rows),
+            part_of(request.lengths, rows),
             entries,
             torch.empty(shape, dtype=key_dtype, device=bits.device),
             torch.empty(shape, dtype=torch.int32, device=bits.device),
@@ -115,7 +123,7 @@ def select_on_gpu(request: Request) -> Answer:
             int(whole_top),
             constants={
                 "HAS_LENGTHS": request.lengths is not None,
-                "COUNT": request.counters is not None,
+                "COUNT": counters is not None,
                 "CHECK_NAN": lists == 0 and request.check_nan and (form.infinite > 0),
                 "INFINITE": form.infinite,
                 "LARGEST": request.largest,
@@ -129,8 +137,8 @@ def select_on_gpu(request: Request) -> Answer:
         )
 
     answer = answer_from_survivors(request, slots, narrow)
-    if request.counters is not None:
-        request.counters.examined = int(examined.item())
+    if counters is not None:
+        counters.examined = int(examined.item())
     return answer
 
 
@@ -150,7 +158,7 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
     groups = BUILD_TILE // width
     level = start = 0  # of the list that is read
     while level + 1 < len(sizes):
-        below = as_bits(request.values, request.dtype)[rows] if level == 0 else entries[:, start:]
+        below = part_of(as_bits(request.values, request.dtype), rows) if level == 0 else entries[:, start:]
         above = start + sizes[level] if level > 0 else 0
         two = level + 2 < len(sizes) and group == width and groups % group == 0
         tiles = -(-sizes[level + 1] // groups)
@@ -158,7 +166,7 @@ def build_lists(request: Request, rows: slice, group: int, sizes: list[int], ent
             minima_kernel,
             len(entries) * tiles,
             below,
-            None if request.lengths is None else request.lengths[rows],
+            part_of(request.lengths, rows),
             entries[:, above:],
             entries[:, above + sizes[level + 1] :],
             nan_row,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import importlib
 from collections.abc import Mapping
 from types import ModuleType
@@ -36,6 +37,7 @@ bitonic, threshold, radix. Did you mean 'heap'?
     raise ValueError(f"unknown method {name!r}; expected one of {', '.join(known)}.{hint}")
 
 
+@functools.cache
 def method_module(name: str) -> ModuleType:
     """The module of a method; imports neither torch nor Triton."""
     return importlib.import_module(f"tonari.select.{name}")
@@ -67,9 +69,10 @@ def make_options(name: str, given: Mapping[str, Any], device: str) -> Any:
     Traceback (most recent call last):
     TypeError: method 'radix' has no option buffer on cpu; it has bits
     """
-    names = option_names(name, device)
-    unknown = [option for option in given if option not in names]
-    if unknown:
-        has = ", ".join(names) if names else "none"
-        raise TypeError(f"method {name!r} has no option {', '.join(unknown)} on {device}; it has {has}")
+    if given:
+        names = option_names(name, device)
+        unknown = [option for option in given if option not in names]
+        if unknown:
+            has = ", ".join(names) if names else "none"
+            raise TypeError(f"method {name!r} has no option {', '.join(unknown)} on {device}; it has {has}")
     return method_module(name).Options(**given)

@@ -28,9 +28,11 @@ from tonari.select.survivors import (
 
 TILE = 2048
 WARPS = 4
-# Programs that keep a GPU busy: fewer rows are shared by as many, PART_TILES tiles each at least.
-PROGRAMS = 4096
+# Programs that keep a GPU busy: fewer rows are shared by as many, PART_TILES tiles each at least. A row of less than
+# SHARED_TILES tiles takes a program no longer than the launches take that sharing it needs.
+PROGRAMS = 16384
 PART_TILES = 2
+SHARED_TILES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ def select_on_gpu(request: Request) -> Answer:
 
     def narrow(survivors: Survivors) -> None:
         parts = min(-(-PROGRAMS // len(survivors.counts)), n // (PART_TILES * TILE))
-        if parts > 1:
+        if parts > 1 and n >= SHARED_TILES * TILE:
             _narrow_together(request, survivors, parts)
         else:
             _narrow_alone(request, survivors)

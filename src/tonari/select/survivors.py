@@ -18,7 +18,7 @@ LARGEST_NETWORK = 4096
 LARGEST_TILE = 16384
 # Pairs of a run that is sorted by itself, and places that a program fills of two merged ones.
 RUN = 2048
-MERGE_TILE = 1024
+MERGE_TILE = 512
 # Scratch of one pass over some of the rows.
 SCRATCH_BYTES = 1 << 30
 
@@ -69,12 +69,12 @@ def tile_of(size: int, warps: int) -> dict[str, int]:
 
 def part_of(tensor: Any, rows: slice) -> Any:
     """Some rows of a tensor; the tensor itself where they are all, as a view takes longer than some kernels."""
-    return tensor if tensor is None or len(tensor) == rows.stop - rows.start else tensor[rows]
+    return tensor if tensor is None or tensor.shape[0] == rows.stop - rows.start else tensor[rows]
 
 
 def row_blocks(request: Request, capacity: int) -> list[slice]:
     """Rows that are answered together, so that scratch stays bounded."""
-    rows = len(request.values)
+    rows = request.values.shape[0]
     block = max(32, SCRATCH_BYTES // (capacity * 16) // 32 * 32)  # whole warps of rows
     return [slice(begin, min(begin + block, rows)) for begin in range(0, rows, block)]
 
@@ -84,7 +84,7 @@ def empty_answer(request: Request) -> Answer:
     import torch
 
     device = request.values.device
-    shape = (len(request.values), request.k)
+    shape = (request.values.shape[0], request.k)
     values = torch.empty(shape, dtype=request.values.dtype, device=device)
     indices = torch.empty(shape, dtype=torch.int32, device=device)
     if not request.check_nan or not FORMATS[request.dtype].infinite:
@@ -109,7 +109,8 @@ def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Sur
             answer.nan_row,
         )
         narrow(survivors)
-        if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE:
+        # A network of several runs takes longer than they and their merges, unless most pairs are left out first.
+        if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or RUN < capacity < 2 * request.k:
             _finish_by_merging(request, survivors, answer)
         else:
             _finish_by_network(request, survivors, answer)
@@ -142,12 +143,12 @@ def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -
     launch(
         finish_kernel,
         len(survivors.bits),
-        as_bits(request.values, request.dtype)[rows],
+        part_of(as_bits(request.values, request.dtype), rows),
         survivors.bits,
         survivors.ids,
         survivors.counts,
-        as_bits(answer.values, request.dtype)[rows],
-        answer.indices[rows],
+        part_of(as_bits(answer.values, request.dtype), rows),
+        part_of(answer.indices, rows),
         request.values.stride(0),
         request.k,
         capacity,
@@ -173,7 +174,6 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
     form = FORMATS[request.dtype]
     rows, bits, ids, counts, _ = survivors
     count, capacity = bits.shape
-    tile, span = min(MERGE_TILE, RUN), RUN
     key_dtype = torch.int64 if form.wide else torch.int32
     pairs = torch.empty_like(bits, dtype=key_dtype), torch.empty_like(ids)
     merged = torch.empty_like(pairs[0]), torch.empty_like(pairs[1])
@@ -192,11 +192,13 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
         warps=warps_for(RUN, form.wide),
     )
     values = part_of(as_bits(request.values, request.dtype), rows)
+    found = part_of(as_bits(answer.values, request.dtype), rows), part_of(answer.indices, rows)
+    span = RUN
     final = False
     while not final:
         final = 2 * span >= capacity
-        out = (as_bits(answer.values, request.dtype)[rows], answer.indices[rows]) if final else merged
-        tiles = -(-(request.k if final else capacity) // tile)
+        out = found if final else merged
+        tiles = -(-(request.k if final else capacity) // MERGE_TILE)
         launch(
             merge_kernel,
             count * tiles,
@@ -209,8 +211,8 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
             capacity,
             span,
             tiles,
-            constants={"FINAL": final, "MISSING": form.missing(request.largest), **constants, "TILE": tile},
-            warps=warps_for(tile, form.wide),
+            constants={"FINAL": final, "MISSING": form.missing(request.largest), **constants, "TILE": MERGE_TILE},
+            warps=warps_for(MERGE_TILE, form.wide),
         )
         pairs, merged = merged, pairs
         span *= 2
