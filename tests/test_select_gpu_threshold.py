@@ -57,7 +57,7 @@ def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(module, "LARGEST_NETWORK", 16)
     if "gpu" not in request.keywords:
         monkeypatch.setattr(radix, "TILE", TILE)
-        monkeypatch.setattr(radix, "PROGRAMS", 6)
+        monkeypatch.setattr(radix, "PROGRAMS", 15)
         monkeypatch.setattr(survivors, "RUN", RUN)
         monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
 
@@ -269,9 +269,9 @@ def test_rows_that_many_programs_share(device: str, maker: str) -> None:
     ("dtype", "ordered"), [("float32", True), ("float32", False), ("float64", False), ("uint8", True)]
 )
 def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
-    """No value, one, and as many as end a tile, with k from one to all of them; ties on both sides of its border."""
+    """No value, one, and as many as end a program's tile, with k from one to all; ties on both sides of its border."""
     tile = radix.TILE
-    n = 2 * tile + 1
+    n = 3 * tile
     lengths = np.array([0, 1, tile, tile + 1, n])
     values = make("equal", len(lengths), n, dtype)
     for k in (1, tile, n):
