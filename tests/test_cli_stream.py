@@ -170,3 +170,14 @@ def test_ctrl_c_before_anything_is_done_leaves_nothing(monkeypatch: pytest.Monke
     monkeypatch.setattr(writing, "_stream", interrupted)
     assert _run(*SEARCH, code=130).stderr.strip() == "tonari: interrupted"
     assert _written() == []
+
+
+def test_points_that_memory_does_not_hold_packed_are_told_of() -> None:
+    rows = checks.gaussian(60_000, 32)
+    io.write("points.fbin", rows)
+    io.write("queries.npy", rows[:M])
+    memory = tonari.plan(60_000, 1, 32, 1, threads=2).resident_memory - 200_000
+    done = _run(*SEARCH, "--threads", "2", "--memory", f"{memory}B")
+    assert f"tonari: warning: memory={memory} bytes hold " in done.stderr
+    assert done.stderr.count("warning") == 1
+    assert (io.read_ground_truth("t.ibin").indices[:, 0] == np.arange(M)).all()
