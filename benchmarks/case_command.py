@@ -87,7 +87,7 @@ def measure(options: argparse.Namespace, kind: Any, cases: Sequence[Any], result
         **more,
     )
     print(run.describe(), flush=True)
-    self_check(importlib.import_module("tonari.reference"), where)
+    self_check(importlib.import_module("tonari.metrics.reference"), where)
     run_cases(run, cases)
     return 1 if run.wrong else 0
 

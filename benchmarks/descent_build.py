@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .descent_run import DescentRun
 
 DESCENT, EXACT, AUTO = "tonari descent", "tonari exact", "tonari auto"
-PROOF = "distances of tonari.reference"
+PROOF = "distances of tonari.metrics.reference"
 SEED = 0
 # Points of the small graph that everything is compiled with.
 WARM_ROWS = 20_000

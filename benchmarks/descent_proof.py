@@ -1,8 +1,8 @@
 """Proof of an approximate graph: what it says is true, and how much of the truth it has.
 
 Every row has to be k existing and distinct points in order, ties by index, without self. On a sample of rows the
-distances have to be those of tonari.reference for the ids that are listed, bit for bit, and recall is measured there
-against the exact engine, whose own answer is compared with all pairs in float64 on the first of these rows.
+distances have to be those of tonari.metrics.reference for the ids that are listed, bit for bit, and recall is measured
+there against the exact engine, whose own answer is compared with all pairs in float64 on the first of these rows.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .exact_cpu import WrongAnswer
 from .exact_gpu_proof import Answer, check_rows
 
 if TYPE_CHECKING:
-    from tonari.quality import Recall
-    from tonari.results import Neighbors
+    from tonari.core.neighbors import Neighbors
+    from tonari.graph.recall import Recall
 
 # Of a sample, rows on which the exact engine itself is proved.
 TRUSTED = {"cpu": 4, "cuda": 16}
@@ -72,7 +72,7 @@ class GraphTruth:
         """Distances float32 of points listed for the sample, (len(rows), any); -1 is missing, and infinitely far."""
         import torch
 
-        from tonari.reference import returned, values_at
+        from tonari.metrics.reference import returned, values_at
 
         needed, places = np.unique(np.maximum(ids, 0), return_inverse=True)
         queries, listed = (
@@ -108,7 +108,7 @@ class GraphTruth:
 
     def recall(self, ids: Any, k: int) -> Recall:
         """Recall of the first k that are listed for the sample, with its interval; one named twice counts once."""
-        from tonari.quality import neighbors_recall
+        from tonari.graph.recall import neighbors_recall
 
         listed = once(ids[:, :k])
         return neighbors_recall(type(self.nearest)(self.values_of(listed), listed), self.nearest)

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .descent_build import PROOF, SEED, OurGraph, sampled
 
 if TYPE_CHECKING:
-    from tonari.descent.gpu.form import Form
-    from tonari.results import Neighbors
+    from tonari.core.neighbors import Neighbors
+    from tonari.nn_descent.cuda.form import Form
 
     from .descent_cases import Case
     from .descent_proof import GraphTruth
@@ -48,7 +48,7 @@ class Lists(NamedTuple):
     Attributes
     ----------
     entries : int32 tensor of shape (n, list_size)
-        As ``tonari.descent.lists`` says.
+        As ``tonari.nn_descent.entries`` says.
     distances : float32 tensor of the same shape
         Squared and scaled; infinite where an entry is missing.
     """
@@ -70,7 +70,7 @@ class Locks:
         """Up to `room` rows that sample each point: the first to come."""
         import torch
 
-        from tonari.launching import launch
+        from tonari.cuda.launch import launch
 
         from .descent_wang2021_triton import append_kernel
 
@@ -84,7 +84,7 @@ class Locks:
 
     def update(self, lists: Lists, keys: Any, ids: Any) -> None:
         """Insert proposals, (rows, 3, 2p): a warp for those of one row and kind."""
-        from tonari.launching import launch
+        from tonari.cuda.launch import launch
 
         from .descent_wang2021_triton import insert_kernel
 
@@ -104,7 +104,7 @@ class Proposals:
 
     def reverse(self, samples: Any, room: int) -> Any:
         """Up to `room` rows that sample each point: those that rank it best."""
-        from tonari.descent.gpu.reverse import reverse_of
+        from tonari.nn_descent.cuda.reverse import reverse_of
 
         return reverse_of(samples, samples.shape[1], room)
 
@@ -112,7 +112,7 @@ class Proposals:
         """Merge proposals of any shape."""
         import torch
 
-        from tonari.launching import launch
+        from tonari.cuda.launch import launch
 
         from .descent_wang2021_triton import merge_kernel
 
@@ -162,8 +162,8 @@ def build(
     Neighbors of shape (n, k)
         Exact distances, float32.
     """
-    from tonari.descent.gpu.form import form_of
-    from tonari.exact.gpu.places import on
+    from tonari.cuda.devices import on
+    from tonari.nn_descent.cuda.form import form_of
 
     with on(points.device):
         form = form_of(points, "euclidean")
@@ -180,7 +180,7 @@ def start(form: Form, size: int, segment: int, samples: int, seed: int) -> Lists
     """Lists of `samples` random neighbours (algorithm 1, lines 1 to 5)."""
     import torch
 
-    from tonari.launching import launch
+    from tonari.cuda.launch import launch
 
     from .descent_wang2021_triton import start_kernel
 
@@ -210,7 +210,7 @@ def sample(lists: Lists, samples: int) -> tuple[Any, Any]:
     """NEW and OLD samples of each list, int32 (n, samples), -1 behind the last; the NEW ones are OLD from now on."""
     import torch
 
-    from tonari.launching import launch
+    from tonari.cuda.launch import launch
 
     from .descent_wang2021_triton import sample_kernel
 
@@ -226,7 +226,7 @@ def join(own: Any, reverse: Any) -> Any:
     """Samples of one kind and who samples a point, int32 (n, 2p), -1 where there is none or one is repeated."""
     import torch
 
-    from tonari.launching import launch
+    from tonari.cuda.launch import launch
 
     from .descent_wang2021_triton import join_kernel
 
@@ -240,7 +240,7 @@ def join(own: Any, reverse: Any) -> Any:
 
 def cross(form: Form, new: Any, old: Any, lists: Lists, segment: int, first: int, keys: Any, ids: Any) -> None:
     """Proposals of the points from `first` on, into int64 and int32 tensors of shape (rows, 3, 2p)."""
-    from tonari.launching import launch
+    from tonari.cuda.launch import launch
 
     from .descent_wang2021_triton import cross_kernel
 
@@ -266,9 +266,9 @@ def finish(points: Any, lists: Lists, k: int) -> Neighbors:
     """The first k of all that is listed, by exact values."""
     import torch
 
-    from tonari.descent.lists import ID
-    from tonari.exact.gpu.refine import refine_groups
-    from tonari.results import Neighbors
+    from tonari.core.neighbors import Neighbors
+    from tonari.exact.cuda.refine import refine_groups
+    from tonari.nn_descent.entries import ID
 
     ids = torch.where(lists.entries < 0, -1, lists.entries & ID)
     return Neighbors(*refine_groups(points, points, ids, k, metric="euclidean", group=1, double=False))
@@ -279,7 +279,7 @@ def _shape(width: int) -> dict[str, int]:
 
 
 def _bits(*names: str) -> dict[str, int]:
-    from tonari.descent import lists
+    from tonari.nn_descent import entries as lists
 
     return {name: getattr(lists, name) for name in names}
 

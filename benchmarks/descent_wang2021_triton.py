@@ -1,6 +1,6 @@
 """wang2021's rounds in kernels: samples, cross-matching, and two ways to update lists that many rows write to.
 
-    list        SIZE columns of (entry int32, distance float32), entries as in tonari.descent.lists, in segments of
+    list        SIZE columns of (entry int32, distance float32), entries as in tonari.nn_descent.entries, in segments of
                 SEGMENT, each ascending by (distance, id), missing entries behind (-1, infinite). A point belongs in
                 segment id % (SIZE // SEGMENT)                                                            (section 4.3)
     distance    |q|² + |x|² − 2 <q, x> of float16 rows, at least 0, as a float32: its bits ascend as integers do

@@ -1,8 +1,8 @@
 """Exact search on the CPU, against FAISS and scikit-learn: verify, then time.
 
 A case first proves its answer and is not timed without: the shape and order of every row, a sample of rows bit for
-bit against ``tonari.reference.brute``, and every row against each peer within the rounding of the peer's float32
-arithmetic. Then ours and the peers take turns: one warm-up each, then ``repeats`` rounds, medians.
+bit against ``tonari.metrics.reference.brute``, and every row against each peer within the rounding of the peer's
+float32 arithmetic. Then ours and the peers take turns: one warm-up each, then ``repeats`` rounds, medians.
 
 What is timed is the public API, one-shot from arrays to answer (the peer's index is built within its time too),
 unless the case is ``prepared``: then only the search. Conversions that a peer needs and we do not (uint8 to float32)
@@ -268,7 +268,7 @@ def check_reference(tonari: ModuleType, found: Timed, case: Case, data: Data, me
     queries = points if data.queries is None else data.queries
     count = int(np.clip(REFERENCE_WORK // points.size, 4, REFERENCE_ROWS))
     chosen = np.random.default_rng(0).permutation(len(queries))[:count]
-    truth = tonari.reference.brute(
+    truth = tonari.metrics.reference.brute(
         queries[chosen], points, case.k, metric, self_ids=chosen.astype(np.int64) if case.graph else None
     )
     for name, ours, true in (

@@ -11,7 +11,8 @@ Rows are printed and appended to benchmarks/results/exact_gpu.csv as soon as the
 (--csv $OUT/exact_gpu.csv), and the lines behind the header are then appended to that file. With --budget a case that
 would not end in time is noted as "not reached", for another run to take up. The exit status is 1 when an answer failed
 its proof or something crashed; a missed bar is shown and recorded. Of the proof: 256 rows of every search, single query
-and graph have the bits of tonari.reference, all rows are in order, and the answer that was timed is the proved one.
+and graph have the bits of tonari.metrics.reference, all rows are in order, and the answer that was timed is the proved
+one.
 
 From a bare copy: PYTHONPATH=src:. and TONARI_COMMIT name what is measured. Peers come from shared/tools/peer_kit.sh;
 those that are absent have a row that says so. Real descriptors are computed from the photographs inside scikit-image
@@ -89,7 +90,7 @@ def list_cases() -> int:
 
 def import_tonari() -> Any:
     """tonari with its reference."""
-    importlib.import_module("tonari.reference")
+    importlib.import_module("tonari.metrics.reference")
     return importlib.import_module("tonari")
 
 
@@ -157,7 +158,7 @@ def measure(options: argparse.Namespace) -> int:
         started + options.budget,
     )
     print(run.describe(), flush=True)
-    self_check(tonari.reference, WHERE)
+    self_check(tonari.metrics.reference, WHERE)
     run_cases(run, cases, torch.cuda.device_count())
     return 1 if run.wrong else 0
 

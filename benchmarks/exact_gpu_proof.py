@@ -1,7 +1,7 @@
 """Proof of neighbours on a GPU before they are timed: a sample of rows, bit for bit.
 
-``truth`` is tonari.reference.brute in torch, on the device and thousands of times faster: the same float64 sums in the
-same order, one torch operation a step, so that nothing is fused. A run compares the two before it trusts either
+``truth`` is tonari.metrics.reference.brute in torch, on the device and thousands of times faster: the same float64 sums
+in the same order, one torch operation a step, so that nothing is fused. A run compares the two before it trusts either
 (``self_check``); the tests do so bit by bit on the CPU.
 
 Of every row an answer has to be k existing and distinct points in order, ties by index, without self.
@@ -126,7 +126,7 @@ def _columns_first(rows: Any, where: str) -> Any:
 
 
 def self_check(reference: ModuleType, where: str) -> None:
-    """Raise WrongAnswer unless squares and ``truth`` have the bits of tonari.reference on this device."""
+    """Raise WrongAnswer unless squares and ``truth`` have the bits of tonari.metrics.reference on this device."""
     import torch
 
     rng = np.random.default_rng(0)
@@ -144,7 +144,7 @@ def self_check(reference: ModuleType, where: str) -> None:
         )
         for ours, true in zip(found, expected, strict=True):
             if not np.array_equal(ours.cpu().numpy(), true):
-                raise WrongAnswer(f"the proof itself differs from tonari.reference at d = {d}")
+                raise WrongAnswer(f"the proof itself differs from tonari.metrics.reference at d = {d}")
 
 
 class Proof:

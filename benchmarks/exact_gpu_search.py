@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .exact_gpu_cases import Case
     from .exact_gpu_run import Run
 
-PROOF = "bits of tonari.reference"
+PROOF = "bits of tonari.metrics.reference"
 
 
 def load(run: Run, case: Case) -> DeviceData:

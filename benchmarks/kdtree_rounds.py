@@ -59,7 +59,7 @@ class Rounds:
 
     Attributes
     ----------
-    tree : record of :mod:`tonari.kdtree.tree`
+    tree : record of :mod:`tonari.kdtree.cpu.tree`
     batch : M, queries taken from the queues in a round
     buffer : B; buffers are emptied when one is half full. 1: in every round
     few : how many queries are left to brute force
@@ -247,8 +247,8 @@ class Answered:
 
 def record_of(run: TreeRun, points: Any, height: int) -> Any:
     """The tree's record, in host memory."""
-    from tonari.kdtree.building import build
-    from tonari.pool import Workers
+    from tonari.core.workers import Workers
+    from tonari.kdtree.cpu.build import build
 
     return build(points.cpu().numpy(), height=height, double=False, workers=Workers(run.threads or 8))
 

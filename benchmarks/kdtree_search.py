@@ -1,8 +1,8 @@
 """Searches, builds and graphs by the k-d tree: proved, timed in turns with those they are measured against, judged.
 
 A search is timed on a prepared index, as the paper times its query phase; the build is a case of its own. What is
-proved: the bits of tonari.reference on a sample of rows, the order of all rows, the bits of brute force on the slice
-that it is given, and that what the clock stopped at is what was proved. A contestant that would take too long is given
+proved: the bits of tonari.metrics.reference on a sample of rows, the order of all rows, the bits of brute force on the
+slice that it is given, and that what the clock stopped at is what was proved. A contestant that would take too long is given
 the first queries only; its seconds are scaled and ``rows_timed`` says so. Peers have a process of their own.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .kdtree_cases import Case
     from .kdtree_run import TreeRun
 
-PROOF = "bits of tonari.reference"
+PROOF = "bits of tonari.metrics.reference"
 TREE, AUTO, EXACT = "tonari kdtree", "tonari auto", "tonari exact"
 # Queries whose visits are counted.
 COUNTED = 4096
@@ -65,7 +65,7 @@ class Planned:
     """Points in a tree by a plan with overrides, which ``tonari.Index`` has no argument for; and what is visited."""
 
     def __init__(self, run: TreeRun, case: Case, data: DeviceData, **choices: Any) -> None:
-        from tonari.engines import engine_for
+        from tonari.methods.engines import engine_for
 
         self._run, self._case, self._choices = run, case, choices
         self._queries = run.device.values(data.points if case.graph else data.queries)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import tonari
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 
 DEVICE = "cuda"
 CHECKED = 5  # queries of each search

@@ -13,7 +13,7 @@ import numpy as np
 
 import tonari
 import tonari.io
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parent / "demo-output"

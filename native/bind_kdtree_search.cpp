@@ -55,7 +55,7 @@ bool is_wide(nb::dlpack::dtype type) {
 }  // namespace
 
 void bind_kdtree_search(Module& module) {
-  Class<BoundTree>(module, "TreeView", "The arrays of a tonari.kdtree.tree.Tree; see kdtree/search.hpp.")
+  Class<BoundTree>(module, "TreeView", "The arrays of a tonari.kdtree.cpu.tree.Tree; see kdtree/search.hpp.")
       .def(
           "__init__",
           [](BoundTree* self, std::int64_t height, const Array& rows, const Numbers& begins, const Array& ids,

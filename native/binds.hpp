@@ -92,7 +92,7 @@ Metric metric_named(const std::string& name);
 Isa isa_named(const std::string& name);  // throws ValueError for one that this machine cannot run
 const Kernel& kernel_named(const std::string& name);
 
-// The bits of an array that has the dtype of bfloat16 (src/tonari/arrays/bfloat16.py); nothing for any other.
+// The bits of an array that has the dtype of bfloat16 (src/tonari/inputs/bfloat16.py); nothing for any other.
 nanobind::object bits_of_bfloat16(nanobind::handle array) noexcept;
 
 }  // namespace tonari

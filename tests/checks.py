@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tonari
+from tonari.core.neighbors import Neighbors
 from tonari.metrics import METRICS
-from tonari.results import Neighbors
 
 Array = npt.NDArray[Any]
 

@@ -11,9 +11,9 @@ import pytest
 
 import tonari
 from tonari import _native
+from tonari.core.neighbors import Neighbors
+from tonari.exact.plan import kernel_name
 from tonari.metrics import METRICS
-from tonari.planning import kernel_name
-from tonari.results import Neighbors
 
 ISAS = _native.supported_isas()
 

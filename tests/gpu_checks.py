@@ -14,17 +14,17 @@ import pytest
 from checks import Array, assert_same_neighbors
 from select_checks import HAS_TORCH
 
-from tonari.arrays import held, name_of_dtype
+from tonari.core.neighbors import Neighbors
+from tonari.inputs import held, name_of_dtype
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.gpu import run
+    from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda.plan import GpuPlan, plan_on_gpu
     from tonari.exact.report import Report
-    from tonari.planning_gpu import GpuPlan, plan_on_gpu
 
 GB = 10**9
 

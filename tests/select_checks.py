@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pytest
 
 from tonari.select import Counters, Selection
-from tonari.select.gpu import select_on_gpu
-from tonari.select.methods import make_options
+from tonari.select.cuda.dispatch import select_on_gpu
 from tonari.select.reference import select_k_reference
+from tonari.select.registry import make_options
 from tonari.select.request import Request
 
 Array = npt.NDArray[Any]

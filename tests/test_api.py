@@ -19,8 +19,8 @@ from checks import assert_same_neighbors
 from select_checks import HAS_TORCH, needs_torch
 
 import tonari
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch

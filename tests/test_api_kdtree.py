@@ -15,9 +15,9 @@ from click.testing import CliRunner
 import tonari
 from tonari import io
 from tonari.cli import main
-from tonari.planning_tree import TREE_METRICS, TreePlan
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.kdtree.plan import TREE_METRICS, TreePlan
+from tonari.metrics.reference import brute
 
 POINTS = checks.gaussian(700, 4)
 QUERIES = checks.gaussian(41, 4, seed=1)
@@ -100,7 +100,7 @@ def test_the_plan_decides() -> None:
 
 
 def test_the_height_of_the_plan_is_that_of_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.kdtree import prepared
+    from tonari.kdtree.cpu import prepared
 
     built = []
     build = prepared.build

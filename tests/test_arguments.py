@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tonari
-from tonari.graph import KNNGraph
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.graph.knn_graph import KNNGraph
 
 X = checks.gaussian(20, 4)
 FEW = X[:3]

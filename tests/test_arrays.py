@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tonari.arrays import (
+from tonari.inputs import (
     ACCEPTED,
     ACCEPTED_NAMES,
     BFLOAT16,
@@ -171,7 +171,7 @@ def test_bfloat16_imports_nothing() -> None:
     code = """
 import sys
 import numpy as np, tonari
-from tonari.arrays import BFLOAT16
+from tonari.inputs import BFLOAT16
 plan = tonari.plan(4, 2, 3, 1, dtype="bfloat16")
 rows = np.array([[0x3F80, 0, 0], [0, 0x4040, 0], [0, 0, 0xC000], [0x7F7F, 0, 0]], np.uint16).view(BFLOAT16)
 print(plan.dtype, tonari.search(rows[:2], rows, 1).indices.ravel().tolist())

@@ -21,8 +21,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="these benchmarks make their data with torch")
 
 import tonari  # noqa: E402
-from tonari.quality import Recall  # noqa: E402
-from tonari.reference import brute, returned, values_at  # noqa: E402
+from tonari.graph.recall import Recall  # noqa: E402
+from tonari.metrics.reference import brute, returned, values_at  # noqa: E402
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

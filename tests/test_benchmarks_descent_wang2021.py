@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
-from tonari.descent.lists import ID, MISSING, NEW
-from tonari.reference import brute, returned, values_at
+from tonari.metrics.reference import brute, returned, values_at
+from tonari.nn_descent.entries import ID, MISSING, NEW
 
 if HAS_TORCH:
     import torch
 
-    from tonari.descent.gpu.form import form_of
+    from tonari.nn_descent.cuda.form import form_of
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

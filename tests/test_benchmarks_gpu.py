@@ -22,7 +22,7 @@ from select_checks import interpreted
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")
 
 import tonari  # noqa: E402
-from tonari.reference import brute  # noqa: E402
+from tonari.metrics.reference import brute  # noqa: E402
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -381,7 +381,7 @@ def test_cases_share_data_and_their_proof(monkeypatch: pytest.MonkeyPatch) -> No
 @interpreted
 @pytest.mark.parametrize("sampled", [False, True])
 def test_the_screen_is_proved_and_timed(sampled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    sampling = importlib.import_module("tonari.exact.gpu.sampling")
+    sampling = importlib.import_module("tonari.exact.cuda.sampling")
     sample = sampling.Sample(stride=2, rank=3, capacity=64) if sampled else None
     monkeypatch.setattr(sampling, "sample_for", lambda n, k, group: sample)
     library = SimpleNamespace(plan=lambda *shape, device: SimpleNamespace(group=16, width=17))

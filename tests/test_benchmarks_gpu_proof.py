@@ -14,9 +14,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")
 
-from tonari import reference  # noqa: E402
-from tonari.exact.gpu.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
-from tonari.reference import brute  # noqa: E402
+from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
+from tonari.metrics import reference  # noqa: E402
+from tonari.metrics.reference import brute  # noqa: E402
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -20,7 +20,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="these benchmarks prove with torch")
 
 import tonari  # noqa: E402
-from tonari.reference import brute  # noqa: E402
+from tonari.metrics.reference import brute  # noqa: E402
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

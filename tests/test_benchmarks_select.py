@@ -687,7 +687,7 @@ def test_learning_keeps_what_was_not_measured_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
 def test_every_method_and_option_that_is_measured_exists(kind: str) -> None:
-    make_options = importlib.import_module("tonari.select.methods").make_options
+    make_options = importlib.import_module("tonari.select.registry").make_options
     named = list(grid.variants(kind))
     for paper in PAPERS.values():
         named += [(point.method, dict(point.options)) for point in paper.points(a_run(device=Still(kind=kind)))]
@@ -696,7 +696,7 @@ def test_every_method_and_option_that_is_measured_exists(kind: str) -> None:
         if method not in runs.PEERS and method != "auto":
             make_options(method, options, kind)
             methods.add(method)
-    assert methods == set(importlib.import_module("tonari.select.methods").METHODS)
+    assert methods == set(importlib.import_module("tonari.select.registry").METHODS)
 
 
 def test_the_library_passes_its_proofs() -> None:

@@ -14,10 +14,10 @@ from gpu_checks import tensor_of
 from select_checks import HAS_TORCH, needs_torch
 
 import tonari
-from tonari.graph import KNNGraph
+from tonari.core.neighbors import Neighbors
+from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
@@ -203,12 +203,12 @@ def test_plans(kind: str) -> None:
 @needs_torch
 def test_tensors_are_not_copied_and_sparse_ones_are_refused() -> None:
     x = torch.ones((8, 3), dtype=torch.bfloat16, requires_grad=True)
-    rows = tonari.arrays.as_rows(x, "points")
+    rows = tonari.inputs.as_rows(x, "points")
     assert rows.ctypes.data == x.data_ptr()
     assert rows.nbytes == 48
     for dtype in (torch.bfloat16, torch.float32):
         with pytest.raises(TypeError, match=r"points: sparse input is not read; use \.to_dense\(\)"):
-            tonari.arrays.as_rows(torch.eye(3, dtype=dtype).to_sparse(), "points")
+            tonari.inputs.as_rows(torch.eye(3, dtype=dtype).to_sparse(), "points")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from checks import assert_same_neighbors, assert_valid_neighbors
 
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.metrics.reference import brute
 
 M, N, K = 5, 12, 4
 

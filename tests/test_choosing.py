@@ -13,13 +13,13 @@ import pytest
 from checks import assert_same_neighbors
 
 import tonari
-from tonari import choosing
-from tonari.costs import MeanVisits, brute_seconds, build_seconds, expected_visits, tree_seconds
-from tonari.kdtree import prepared
-from tonari.planning_descent import plan_descent
-from tonari.planning_gpu import plan_on_gpu
-from tonari.planning_tree import TREE_METRICS, plan_tree
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.costs.model import MeanVisits, brute_seconds, build_seconds, expected_visits, tree_seconds
+from tonari.exact.cuda.plan import plan_on_gpu
+from tonari.kdtree.cpu import prepared
+from tonari.kdtree.plan import TREE_METRICS, plan_tree
+from tonari.methods import auto as choosing
+from tonari.nn_descent.plan import plan_descent
 
 UNIFORM = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
 QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)

@@ -20,10 +20,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tonari
-from tonari import api, io, planning, planning_gpu, quality
+from tonari import api, io
 from tonari.cli import main
-from tonari.graph import KNNGraph
-from tonari.reference import brute
+from tonari.exact import plan as planning
+from tonari.exact.cuda import plan as planning_gpu
+from tonari.graph import recall as quality
+from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics.reference import brute
 
 N, M, D, K = 300, 20, 8, 5
 # A process started in another directory finds the package where this one did, even through a relative PYTHONPATH.
@@ -438,7 +441,7 @@ def test_a_device_that_is_none_is_wrong_usage(folder: Path, device: str) -> None
 
 
 def test_plan_of_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tonari.arrays, "devices_for", lambda device: ("cuda:0",))
+    monkeypatch.setattr(tonari.inputs, "devices_for", lambda device: ("cuda:0",))
     monkeypatch.setattr(planning_gpu, "free_memory", lambda devices: 10**10)
     command = ("plan", "points.fbin", "-k", "3", "--device", "cuda")
     made = planning.plan(N, N, D, 3, self_join=True, device="cuda")

@@ -20,13 +20,13 @@ import torch
 
 import tonari
 from tonari import _native
-from tonari.floats import in_default_floats
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
+from tonari.graph.recall import neighbors_recall
 from tonari.io import read_ground_truth, write_ground_truth
 from tonari.metrics import METRICS, get_metric
-from tonari.quality import neighbors_recall
-from tonari.reference import brute
-from tonari.results import Neighbors
-from tonari.select.methods import METHODS
+from tonari.metrics.reference import brute
+from tonari.select.registry import METHODS
 
 Array = npt.NDArray[Any]
 
@@ -135,7 +135,7 @@ def joined_graphs(rows: Array, folder: Path) -> list[Any]:
         exact[0].add(few[0], few[1][:3]),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tonari.descent.merge._SHARE", 0.0)  # by rounds, as where both sides are large
+        patch.setattr("tonari.graph.merge._SHARE", 0.0)  # by rounds, as where both sides are large
         return [*joined, tonari.merge(*approximate, *few, recall=0.8)]
 
 

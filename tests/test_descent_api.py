@@ -16,11 +16,14 @@ from checks import assert_same_neighbors, assert_valid_neighbors
 from click.testing import CliRunner
 
 import tonari
-from tonari import choosing, io, planning_descent, reference
+from tonari import io
 from tonari.cli import main
-from tonari.graph import KNNGraph
-from tonari.planning_descent import DescentPlan
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.graph.knn_graph import KNNGraph
+from tonari.methods import auto as choosing
+from tonari.metrics import reference
+from tonari.nn_descent import plan as planning_descent
+from tonari.nn_descent.plan import DescentPlan
 
 POINTS = checks.gaussian(900, 6)
 

@@ -14,19 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tonari import _native, exact
-from tonari.arrays import held
-from tonari.descent import rounds, start
-from tonari.descent.clusters import Form, find_centres
-from tonari.descent.cpu import CpuSteps
-from tonari.descent.lists import ID, MISSING, NEW
-from tonari.descent.pieces import search_clusters
-from tonari.descent.reference import ReferenceSteps
-from tonari.descent.steps import Round
+from tonari.core.neighbors import Neighbors
+from tonari.core.workers import Workers
+from tonari.inputs import held
 from tonari.metrics import METRICS
-from tonari.planning_descent import DescentPlan, plan_descent
-from tonari.pool import Workers
-from tonari.reference import brute, returned, values_at
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute, returned, values_at
+from tonari.nn_descent.backend import Round
+from tonari.nn_descent.cpu import init as start
+from tonari.nn_descent.cpu import rounds
+from tonari.nn_descent.cpu.backend import CpuSteps
+from tonari.nn_descent.cpu.cluster_blocks import search_clusters
+from tonari.nn_descent.cpu.clusters import Form, find_centres
+from tonari.nn_descent.entries import ID, MISSING, NEW
+from tonari.nn_descent.plan import DescentPlan, plan_descent
+from tonari.nn_descent.reference import ReferenceSteps
 
 Array = npt.NDArray[Any]
 
@@ -427,8 +428,8 @@ def test_exact_rows_and_lists_as_entries() -> None:
 CHILD = """
 import threading, time
 import numpy as np
-from tonari.descent.cpu import CpuSteps
-from tonari.planning_descent import plan_descent
+from tonari.nn_descent.cpu.backend import CpuSteps
+from tonari.nn_descent.plan import plan_descent
 
 points = np.random.default_rng(0).random((60_000, 64), np.float32)
 plan = plan_descent(60_000, 64, 20, dtype="float32", metric="euclidean", threads={threads}, list_size=48)

@@ -12,25 +12,26 @@ from gpu_checks import GB, tensor_of
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
 import tonari
-from tonari.descent.lists import ID, MISSING, NEW, random_entries
-from tonari.descent.reference import ReferenceSteps
-from tonari.memory_descent import truth_bytes
 from tonari.metrics import METRICS
-from tonari.planning_descent import MOST_NEAR_ON_CUDA, DescentPlan, plan_descent
-from tonari.reference import brute
+from tonari.metrics.reference import brute
+from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
+from tonari.nn_descent.memory import truth_bytes
+from tonari.nn_descent.plan import MOST_NEAR_ON_CUDA, DescentPlan, plan_descent
+from tonari.nn_descent.reference import ReferenceSteps
 
 if HAS_TORCH:
     import torch
 
-    from tonari.descent.gpu import reverse, steps
-    from tonari.descent.gpu.clusters import _bounds, find_clusters
-    from tonari.descent.gpu.form import Form, form_of, terms_of
-    from tonari.descent.gpu.near import near_centres
-    from tonari.descent.gpu.nearest import plan_nearest
-    from tonari.descent.gpu.reverse import reverse_of
-    from tonari.descent.gpu.scan import _scan_block, scan
-    from tonari.descent.gpu.steps import GpuSteps
-    from tonari.results import Neighbors
+    from tonari.core.neighbors import Neighbors
+    from tonari.nn_descent.cuda import backend as steps
+    from tonari.nn_descent.cuda import reverse
+    from tonari.nn_descent.cuda.backend import GpuSteps
+    from tonari.nn_descent.cuda.clusters import _bounds, find_clusters
+    from tonari.nn_descent.cuda.exact_neighbors import plan_nearest
+    from tonari.nn_descent.cuda.form import Form, form_of, terms_of
+    from tonari.nn_descent.cuda.near_clusters import near_centres
+    from tonari.nn_descent.cuda.reverse import reverse_of
+    from tonari.nn_descent.cuda.scan import _scan_block, scan
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]

@@ -13,14 +13,13 @@ from checks import assert_same_neighbors, assert_valid_neighbors
 from select_checks import HAS_TORCH, needs_torch
 
 import tonari
-from tonari import reference
-from tonari.descent import merge as merging
-from tonari.descent.lists import NEW
-from tonari.descent.report import DescentReport
-from tonari.descent.run import build
-from tonari.graph import KNNGraph
-from tonari.metrics import METRICS
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.graph import merge as merging
+from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics import METRICS, reference
+from tonari.nn_descent.driver import build
+from tonari.nn_descent.entries import NEW
+from tonari.nn_descent.report import DescentReport
 
 if HAS_TORCH:
     import torch

@@ -13,15 +13,15 @@ from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
 import tonari
 from tonari.metrics import get_metric, term_of
-from tonari.planning_descent import DescentPlan, plan_descent
+from tonari.nn_descent.plan import DescentPlan, plan_descent
 
 if HAS_TORCH:
     import torch
     import triton
     import triton.language as tl
 
-    from tonari.descent.gpu.steps import GpuSteps
-    from tonari.descent.run import build
+    from tonari.nn_descent.cuda.backend import GpuSteps
+    from tonari.nn_descent.driver import build
 
     @triton.jit
     def cubes(q, x):

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tonari import _native
-from tonari.descent.lists import MISSING
-from tonari.descent.pieces import Pieces, pieces_of, search_clusters
-from tonari.descent.scores import Scores
-from tonari.descent.start import best_of_clusters
-from tonari.planning_descent import DescentPlan, plan_descent
-from tonari.pool import Workers
-from tonari.reference import brute, pairwise
+from tonari.core.workers import Workers
+from tonari.metrics.reference import brute, pairwise
+from tonari.nn_descent.cpu.cluster_blocks import Pieces, pieces_of, search_clusters
+from tonari.nn_descent.cpu.init import best_of_clusters
+from tonari.nn_descent.cpu.scores import Scores
+from tonari.nn_descent.entries import MISSING
+from tonari.nn_descent.plan import DescentPlan, plan_descent
 
 Array = npt.NDArray[Any]
 

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tonari import reference
-from tonari.descent.lists import ID, MISSING, NEW, random_entries
-from tonari.descent.reference import ReferenceSteps
-from tonari.metrics import METRICS
-from tonari.planning_descent import plan_descent
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.metrics import METRICS, reference
+from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
+from tonari.nn_descent.plan import plan_descent
+from tonari.nn_descent.reference import ReferenceSteps
 
 
 def steps_for(points: Any, k: int, metric: str = "euclidean", **overrides: Any) -> ReferenceSteps:

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from checks import assert_same_neighbors, assert_valid_neighbors
 
-from tonari import reference
-from tonari.descent.approximate import beside_rows
-from tonari.descent.lists import ID, MISSING
-from tonari.descent.reference import ReferenceSteps
-from tonari.descent.report import DescentReport, RoundReport
-from tonari.descent.run import build
-from tonari.descent.steps import Round
-from tonari.planning_descent import DescentPlan, plan_descent
-from tonari.quality import neighbors_recall
-from tonari.results import Neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.graph.approximate import beside_rows
+from tonari.graph.recall import neighbors_recall
+from tonari.metrics import reference
+from tonari.nn_descent.backend import Round
+from tonari.nn_descent.driver import build
+from tonari.nn_descent.entries import ID, MISSING
+from tonari.nn_descent.plan import DescentPlan, plan_descent
+from tonari.nn_descent.reference import ReferenceSteps
+from tonari.nn_descent.report import DescentReport, RoundReport
 
 
 def planned(points: Any, k: int, **asked: Any) -> DescentPlan:

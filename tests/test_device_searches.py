@@ -23,19 +23,20 @@ from gpu_checks import tensor_of
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
-from tonari import arrays
-from tonari.descent import merge as merging
-from tonari.graph import KNNGraph
+from tonari import inputs
+from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.graph import merge as merging
+from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors, merge_neighbors
+from tonari.metrics.reference import brute
 
 pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
-    from tonari import engines_gpu, planning_gpu
-    from tonari.arrays import device_rows
+    from tonari.exact.cuda import plan as planning_gpu
+    from tonari.inputs import device_rows
+    from tonari.methods import engines_cuda as engines_gpu
 
 DEVICE = "cuda" if HAS_CUDA else "cpu"
 GB = 10**9
@@ -46,7 +47,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the CPU be the device "cuda" where there is none."""
     if HAS_CUDA:
         return
-    places, devices = arrays.place_of, arrays.devices_for
+    places, devices = inputs.place_of, inputs.devices_for
 
     def place_of(x: Any, name: str) -> str | None:
         return "cpu" if isinstance(x, torch.Tensor) else places(x, name)
@@ -55,9 +56,9 @@ def device(monkeypatch: pytest.MonkeyPatch) -> None:
         there = device == "cuda" or "cpu" in {place_of(x, name) for name, x in given.items()}
         return ("cpu",) if there else devices(device, **given)
 
-    for module in (arrays, device_rows):
+    for module in (inputs, device_rows):
         monkeypatch.setattr(module, "place_of", place_of)
-    monkeypatch.setattr(arrays, "devices_for", devices_for)
+    monkeypatch.setattr(inputs, "devices_for", devices_for)
     for module in (engines_gpu, planning_gpu):
         monkeypatch.setattr(module, "free_memory", lambda devices: 4 * GB)
 
@@ -127,7 +128,7 @@ def test_a_graph_of_host_memory_is_made_there() -> None:
 @pytest.mark.parametrize("d", [1, 15, 16, 17, 40])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "uint8"])
 def test_each_point_s_value_with_itself_has_the_reference_s_bits(d: int, dtype: str) -> None:
-    from tonari.exact.gpu import own
+    from tonari.cuda import self_neighbors as own
 
     points = (checks.gaussian(30, d) * 100).astype(dtype)
     value = np.float64 if dtype == "float64" else np.float32
@@ -140,7 +141,7 @@ def test_each_point_s_value_with_itself_has_the_reference_s_bits(d: int, dtype: 
 
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 def test_lists_without_the_query_itself(kind: str) -> None:
-    from tonari.exact.gpu import own
+    from tonari.cuda import self_neighbors as own
 
     ids = np.array([[0, 4, 5], [6, 1, 7], [8, 9, 2], [4, 5, 6]], np.int32)  # itself first, between, last, not there
     found = Neighbors(np.arange(12, dtype=np.float32).reshape(4, 3), ids)
@@ -291,7 +292,7 @@ def test_a_plan_is_for_one_place() -> None:
         K,
         dtype="float32",
         metric="euclidean",
-        devices=arrays.devices_for("cuda"),
+        devices=inputs.devices_for("cuda"),
         host_points=True,
         host_queries=True,
         group=8,

@@ -16,9 +16,9 @@ import pytest
 from select_checks import HAS_TORCH, needs_torch
 
 import tonari
-from tonari import arrays
-from tonari.arrays import Side, check_flags, devices_for, hand_back, place_of, side_of, to_host
-from tonari.arrays.values import NO_ROW
+from tonari import inputs
+from tonari.inputs import Side, check_flags, devices_for, hand_back, place_of, side_of, to_host
+from tonari.inputs.values import NO_ROW
 
 if HAS_TORCH:
     import torch
@@ -147,9 +147,9 @@ def test_what_is_not_installed(missing: str, monkeypatch: pytest.MonkeyPatch, tw
 
 @needs_torch
 def test_a_torch_device_is_a_name() -> None:
-    assert arrays.parse_device(torch.device("cuda", 1)) == ("cuda:1",)
-    assert arrays.parse_device(torch.device("cpu")) == "cpu"
-    assert arrays.parse_device([torch.device("cuda", 1), "cuda:0"]) == ("cuda:1", "cuda:0")
+    assert inputs.parse_device(torch.device("cuda", 1)) == ("cuda:1",)
+    assert inputs.parse_device(torch.device("cpu")) == "cpu"
+    assert inputs.parse_device([torch.device("cuda", 1), "cuda:0"]) == ("cuda:1", "cuda:0")
 
 
 def test_every_verb_asks_for_a_device() -> None:
@@ -213,7 +213,7 @@ def test_arrays_of_other_libraries(library: str, monkeypatch: pytest.MonkeyPatch
     assert hand_back(_Tensor(x.rows), side) == ("theirs", ("cuda:3", x.rows))
     assert np.shares_memory(to_host(x).numpy(), x.rows)
     with pytest.raises(ValueError, match=r"points: is on cuda:3, but .*use (\.get\(\)|numpy\.asarray)"):
-        arrays.as_rows(x, "points")
+        inputs.as_rows(x, "points")
 
 
 class _Tensor:
@@ -250,11 +250,11 @@ def test_results_go_back_to_the_host() -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("dtype", arrays.ACCEPTED_NAMES)
+@pytest.mark.parametrize("dtype", inputs.ACCEPTED_NAMES)
 def test_good_rows_are_not_copied(dtype: str) -> None:
     x = torch.ones((6, 3), dtype=getattr(torch, dtype))
     for good in (x, x[::2], x[:, 1:], x[:1].expand(4, 3)):
-        rows = arrays.as_device_rows(good, "points")
+        rows = inputs.as_device_rows(good, "points")
         assert rows.data_ptr() == good.data_ptr()
         assert rows.stride() == good.stride()
 
@@ -262,7 +262,7 @@ def test_good_rows_are_not_copied(dtype: str) -> None:
 @needs_torch
 def test_gradients_stay_behind() -> None:
     x = torch.ones((4, 3), requires_grad=True)
-    rows = arrays.as_device_rows(x, "points")
+    rows = inputs.as_device_rows(x, "points")
     assert not rows.requires_grad
     assert rows.data_ptr() == x.data_ptr()
 
@@ -273,7 +273,7 @@ def test_other_layouts_give_the_same_rows() -> None:
     imaginary = torch.complex(x, -x).conj().imag  # a tensor whose memory holds the negative of its values
     assert imaginary.is_neg()
     for other in (x.t(), x[:, ::2], x[:, 1:2], x[:1].t(), imaginary):
-        rows = arrays.as_device_rows(other, "points")
+        rows = inputs.as_device_rows(other, "points")
         assert rows.stride(1) == 1
         assert not rows.is_neg()
         assert torch.equal(rows, other)
@@ -300,22 +300,22 @@ def test_other_layouts_give_the_same_rows() -> None:
 )
 def test_refuses(x: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        arrays.as_device_rows(x(), "points")
+        inputs.as_device_rows(x(), "points")
 
 
 @needs_torch
 def test_arrays_that_torch_cannot_read() -> None:
     with pytest.raises(TypeError, match="points: torch cannot read it through DLPack: "):
-        arrays.as_device_rows(OnDevice(), "points")
+        inputs.as_device_rows(OnDevice(), "points")
 
 
 @needs_torch
 def test_what_another_library_calls_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "from_dlpack", lambda x: torch.zeros((2, 2), dtype=torch.bfloat16))
-    assert arrays.as_device_rows(OnDevice(), "points").dtype == torch.bfloat16
+    assert inputs.as_device_rows(OnDevice(), "points").dtype == torch.bfloat16
     monkeypatch.setattr(torch, "from_dlpack", lambda x: torch.zeros((2, 2), dtype=torch.float8_e5m2))
     with pytest.raises(TypeError, match=r"float8_e5m2 is not searched, .*try .astype\('float32'\)"):
-        arrays.as_device_rows(OnDevice(), "points")
+        inputs.as_device_rows(OnDevice(), "points")
 
 
 # ---------------------------------------------------------------- what kernels note
@@ -352,7 +352,7 @@ def test_flags_say_what_the_host_says(dtype: str, tensors: bool) -> None:
 
 @pytest.mark.parametrize("row", [0, 99, 100, 101, 249])
 def test_the_first_row_is_found_part_by_part(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays.values, "_LOOKED_AT", 300)
+    monkeypatch.setattr(inputs.values, "_LOOKED_AT", 300)
     x = np.ones((250, 3))
     x[row:, 2] = np.inf
     with pytest.raises(ValueError, match=rf"points: row {row} has .*\(inf in column 2\)"):

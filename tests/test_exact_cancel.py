@@ -9,13 +9,13 @@ import pytest
 from checks import assert_same_neighbors, check_interrupt
 
 import tonari
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 
 # A search of at least ten seconds, which says when it is under way; and what must hold after Ctrl-C.
 CHILD = """
 import sys, threading, time
 import numpy as np, tonari
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 
 points = {points}
 started = threading.Event()

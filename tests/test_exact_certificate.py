@@ -16,10 +16,10 @@ from checks import assert_same_neighbors
 
 import tonari
 from tonari import _native
+from tonari.core.neighbors import Neighbors
+from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints, search_prepared
-from tonari.pool import Workers
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
 N, M, D, K = 2000, 60, 16, 10

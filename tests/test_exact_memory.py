@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tonari
-from tonari.arrays import parse_memory
+from tonari.inputs import parse_memory
 
 MIB = 1 << 20
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import tonari
 from tonari import _native
+from tonari.core.neighbors import Neighbors, merge_neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors, merge_neighbors
+from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
 Search = Callable[..., Neighbors]

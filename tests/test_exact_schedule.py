@@ -15,13 +15,14 @@ import pytest
 from checks import assert_same_neighbors
 
 import tonari
-from tonari import planning
-from tonari.exact import PreparedPoints, Report, engine, search_prepared
+from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.core.progress import Progress
+from tonari.core.workers import Workers
+from tonari.exact import PreparedPoints, Report, search_prepared
+from tonari.exact import plan as planning
+from tonari.exact.cpu import search as engine
 from tonari.metrics import METRICS
-from tonari.pool import Workers
-from tonari.progress import Progress
-from tonari.reference import brute
-from tonari.results import Neighbors, merge_neighbors
+from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
 Search = Callable[..., Neighbors]

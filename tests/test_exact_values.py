@@ -14,10 +14,10 @@ from checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbor
 
 import tonari
 from tonari import _native
-from tonari.exact import prepared
+from tonari.core.neighbors import Neighbors
+from tonari.exact.cpu import prepared
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
 Rungs = tuple[str, tuple[str, ...]]

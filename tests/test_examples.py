@@ -13,7 +13,7 @@ from checks import assert_same_neighbors
 
 import tonari
 from tonari import io
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -15,11 +15,10 @@ import numpy.typing as npt
 import pytest
 from select_checks import HAS_TORCH, needs_torch, on_device
 
-from tonari import reference
-from tonari.exact.gpu.certify import ROWS, certify
-from tonari.exact.gpu.form import DeviceForm, make_form
-from tonari.exact.gpu.pack import new_flags, pack_queries
-from tonari.metrics import METRICS
+from tonari.exact.cuda.certify import ROWS, certify
+from tonari.exact.cuda.form import DeviceForm, make_form
+from tonari.exact.cuda.pack import new_flags, pack_queries
+from tonari.metrics import METRICS, reference
 
 if HAS_TORCH:
     import torch

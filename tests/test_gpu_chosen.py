@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from select_checks import HAS_TORCH, needs_torch, on_device
 
-from tonari.exact.gpu.groups import LEAST_GROUP, LISTED, group_count, members
-from tonari.exact.gpu.sampling import ODDS, sample_for
-from tonari.exact.gpu.screen import Lists
+from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, group_count, members
+from tonari.exact.cuda.sampling import ODDS, sample_for
+from tonari.exact.cuda.screen import Lists
 
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.gpu.chosen import choose_groups
+    from tonari.exact.cuda.candidate_groups import choose_groups
 
 pytestmark = needs_torch
 

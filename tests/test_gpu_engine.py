@@ -16,10 +16,10 @@ from gpu_checks import check, check_stops, plan_of, rows_of, search, tensors
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
-from tonari import arrays, exact
+from tonari import exact, inputs
+from tonari.core.neighbors import Neighbors
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 # Where NumPy plays the device it warns of what a device computes without a word.
 pytestmark = [
@@ -29,10 +29,10 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.gpu import engine
-    from tonari.exact.gpu.batches import in_batches
-    from tonari.exact.gpu.engine import DevicePoints, search_on_device
-    from tonari.exact.gpu.sampling import Sample
+    from tonari.exact.cuda import search as engine
+    from tonari.exact.cuda.oom_retry import in_batches
+    from tonari.exact.cuda.sampling import Sample
+    from tonari.exact.cuda.search import DevicePoints, search_on_device
 
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 HERE = {"devices": (DEVICE,)}
@@ -324,7 +324,7 @@ def large(metric: str, dtype: str = "float32") -> tuple[Array, Array]:
 
 
 def on_cpu(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
-    return exact.neighbors(arrays.held(queries), arrays.held(points), k, metric=metric)
+    return exact.neighbors(inputs.held(queries), inputs.held(points), k, metric=metric)
 
 
 @on_gpu
@@ -400,7 +400,7 @@ def test_the_planned_memory_suffices(metric: str, hard: bool) -> None:
 CHILD = """
 import threading, time
 import numpy as np, torch, tonari
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 points = {points}
 small = np.random.default_rng(1).random((300, 5), np.float32)
 tonari.search(small, small, 4, device="cuda")

@@ -18,12 +18,12 @@ import pytest
 from gpu_checks import tensor_of
 from select_checks import HAS_TORCH, needs_torch, on_device
 
-from tonari import reference
-from tonari.exact.gpu import form as forms
-from tonari.exact.gpu.form import DeviceForm, make_form
-from tonari.exact.gpu.groups import POINT_TILE, group_count
-from tonari.exact.gpu.pack import largest_element, new_flags, pack_points, pack_queries, packed_width
-from tonari.exact.gpu.screen import RESIDENT_WIDTH, screen
+from tonari.exact.cuda import form as forms
+from tonari.exact.cuda.form import DeviceForm, make_form
+from tonari.exact.cuda.groups import POINT_TILE, group_count
+from tonari.exact.cuda.pack import largest_element, new_flags, pack_points, pack_queries, packed_width
+from tonari.exact.cuda.screen import RESIDENT_WIDTH, screen
+from tonari.metrics import reference
 
 if HAS_TORCH:
     import torch
@@ -502,7 +502,7 @@ def test_rows_too_long_are_beyond_range(precision: str) -> None:
 
 @on_device
 def test_a_limit_that_nothing_is_below(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonari.exact.gpu.pack.MOST_COLUMNS", 2)
+    monkeypatch.setattr("tonari.exact.cuda.pack.MOST_COLUMNS", 2)
     rows = gaussian(np.random.default_rng(0), 5, 3)
     form = make_form(torch.from_numpy(rows).to(device), "euclidean")
     flags = new_flags(torch.device(device))

@@ -13,12 +13,11 @@ from checks import DTYPES, HOSTILE, Array, assert_same_neighbors, duplicates, ga
 from gpu_checks import numpy_of, tensor_of
 from select_checks import HAS_TORCH, needs_torch, on_device, on_gpu
 
-from tonari import reference
-from tonari.exact.gpu import refine
-from tonari.exact.gpu.groups import GROUP_SIZES, group_count, members
-from tonari.exact.gpu.refine import merge_lists, refine_all, refine_groups
-from tonari.metrics import METRICS
-from tonari.results import Neighbors, merge_neighbors
+from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.exact.cuda import refine
+from tonari.exact.cuda.groups import GROUP_SIZES, group_count, members
+from tonari.exact.cuda.refine import merge_lists, refine_all, refine_groups
+from tonari.metrics import METRICS, reference
 
 if HAS_TORCH:
     import torch

@@ -20,20 +20,23 @@ from gpu_checks import on_host, rows_of, tensor_of
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
-from tonari import arrays
-from tonari.exact.gpu import graphs
-from tonari.exact.gpu.graphs import Graphs, call_of, call_on
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import cuda_graph_cache as graphs
+from tonari.exact.cuda.cuda_graph_cache import Graphs, call_of, call_on
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
-    from tonari import engines_gpu, planning_gpu
-    from tonari.arrays import device_rows
-    from tonari.exact.gpu import batches, replay, run
+    from tonari.exact.cuda import cuda_graph_capture as replay
+    from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda import oom_retry as batches
+    from tonari.exact.cuda import plan as planning_gpu
+    from tonari.inputs import device_rows
+    from tonari.methods import engines_cuda as engines_gpu
 
 DEVICE = "cuda" if HAS_CUDA else "cpu"
 GB = 10**9
@@ -71,7 +74,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
         monkeypatch.setattr(module, "GRAPHS", fresh)
     if HAS_CUDA:
         return fresh
-    places, devices = arrays.place_of, arrays.devices_for
+    places, devices = inputs.place_of, inputs.devices_for
 
     def place_of(x: Any, name: str) -> str | None:
         return "cpu" if isinstance(x, torch.Tensor) else places(x, name)
@@ -83,9 +86,9 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
     def facts(x: Any) -> Any:
         return (x.dtype, x.shape, x.device, x.layout) if type(x) is torch.Tensor else None
 
-    for module in (arrays, device_rows):
+    for module in (inputs, device_rows):
         monkeypatch.setattr(module, "place_of", place_of)
-    monkeypatch.setattr(arrays, "devices_for", devices_for)
+    monkeypatch.setattr(inputs, "devices_for", devices_for)
     for module in (engines_gpu, planning_gpu):
         monkeypatch.setattr(module, "free_memory", lambda devices: 4 * GB)
     monkeypatch.setattr(graphs, "_facts", facts)

@@ -27,11 +27,11 @@ from test_gpu_engine import DEVICE, OUT_OF_MEMORY, clusters_for_each_rung, inter
 
 import tonari
 from tonari import exact
-from tonari.arrays import held
+from tonari.core.neighbors import Neighbors
+from tonari.core.workers import Workers
+from tonari.inputs import held
 from tonari.metrics import METRICS
-from tonari.pool import Workers
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 pytestmark = [
     needs_torch,
@@ -40,13 +40,19 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.gpu import engine, feeding, places, resident, run, screened, several, streamed
-    from tonari.exact.gpu.feeding import Feeder, bring, slabs
-    from tonari.exact.gpu.form import make_form
-    from tonari.exact.gpu.merging import merge_into, no_lists
-    from tonari.exact.gpu.pack import new_flags, pack_points
-    from tonari.exact.gpu.parts import Place, cut, plan_for_part
-    from tonari.exact.gpu.sampling import Sample
+    from tonari.cuda import devices as places
+    from tonari.cuda import prefetch as feeding
+    from tonari.cuda.prefetch import Feeder, bring, slabs
+    from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda import search as engine
+    from tonari.exact.cuda.form import make_form
+    from tonari.exact.cuda.pack import new_flags, pack_points
+    from tonari.exact.cuda.partition import Place, cut, plan_for_part
+    from tonari.exact.cuda.routes import host_refine as screened
+    from tonari.exact.cuda.routes import multi_gpu as several
+    from tonari.exact.cuda.routes import resident, streamed
+    from tonari.exact.cuda.sampling import Sample
+    from tonari.select.cuda.merge import merge_into, no_lists
 
 STREAMED = {"route": "streamed", "point_slab": 128, "width": 4, "devices": (DEVICE,)}
 SCREENED = {"route": "screened", "point_slab": 128, "width": 4, "devices": (DEVICE,)}
@@ -250,7 +256,7 @@ def test_numbers_beyond_int32() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_lists_are_merged_some_rows_at_a_time(metric: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.exact.gpu import merging
+    from tonari.select.cuda import merge as merging
 
     monkeypatch.setattr(merging, "MERGE_BYTES", 3 * (5 + 4) * merging.ENTRY_BYTES)  # three rows
     queries, points = gaussian(7, 3, 1).astype(dtype), duplicates(60, 3).astype(dtype)

@@ -16,9 +16,9 @@ from gpu_checks import on_host
 from select_checks import HAS_TORCH, needs_torch, on_device, on_gpu
 
 import tonari
-from tonari.exact.gpu import screen as screening
-from tonari.exact.gpu.groups import POINT_TILE, group_count, members
-from tonari.exact.gpu.screen import Lists, screen, screen_below, width_of
+from tonari.exact.cuda import screen as screening
+from tonari.exact.cuda.groups import POINT_TILE, group_count, members
+from tonari.exact.cuda.screen import Lists, screen, screen_below, width_of
 
 if HAS_TORCH:
     import torch

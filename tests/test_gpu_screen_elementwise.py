@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from select_checks import HAS_TORCH, needs_torch, on_device
 
-from tonari.exact.gpu.form import make_form
-from tonari.exact.gpu.groups import GROUP_SIZES, POINT_TILE, group_count, members
-from tonari.exact.gpu.pack import PackedPoints, PackedQueries, new_flags, pack_points, pack_queries
-from tonari.exact.gpu.screen_elementwise import screen_elementwise
-from tonari.reference import pairwise
+from tonari.exact.cuda.form import make_form
+from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count, members
+from tonari.exact.cuda.pack import PackedPoints, PackedQueries, new_flags, pack_points, pack_queries
+from tonari.exact.cuda.screen_elementwise import screen_elementwise
+from tonari.metrics.reference import pairwise
 
 if HAS_TORCH:
     import torch

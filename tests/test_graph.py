@@ -14,9 +14,9 @@ import pytest
 from select_checks import HAS_TORCH, needs_torch
 
 import tonari
-from tonari import graph as graphs
-from tonari.graph import KNNGraph
-from tonari.reference import brute, pairwise
+from tonari.graph import knn_graph as graphs
+from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics.reference import brute, pairwise
 
 if HAS_TORCH:
     import torch

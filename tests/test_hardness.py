@@ -6,8 +6,8 @@ import checks
 import numpy as np
 import pytest
 
-from tonari.hardness import hardness, intrinsic_dimension
-from tonari.reference import brute
+from tonari.metrics.reference import brute
+from tonari.nn_descent.intrinsic_dimension import hardness, intrinsic_dimension
 
 
 def near(d: int, metric: str = "euclidean", width: int = 30) -> np.ndarray:

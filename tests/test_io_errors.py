@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import tonari
+from tonari.core.neighbors import Neighbors
 from tonari.io import (
     SUFFIXES,
     FileFormatError,
@@ -30,7 +31,6 @@ from tonari.io import (
     write,
     write_ground_truth,
 )
-from tonari.results import Neighbors
 
 FLAT = [*vecs.DTYPES, *bin.DTYPES, ".npy"]
 

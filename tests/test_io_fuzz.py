@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import tonari
+from tonari.core.neighbors import Neighbors
 from tonari.io import SUFFIXES, FileFormatError, describe, read, read_ground_truth, write, write_ground_truth
-from tonari.results import Neighbors
 from tonari.streams.journal import Journal
 
 ROWS, COLUMNS = 12, 5

@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 import pytest
 
+from tonari.core.neighbors import Neighbors
 from tonari.io import SUFFIXES, describe, read, read_ground_truth, write, write_ground_truth
-from tonari.results import Neighbors
 
 
 def truth(rows: int = 4, k: int = 3, ids: type = np.int32) -> Neighbors:

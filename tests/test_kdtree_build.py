@@ -13,13 +13,13 @@ import numpy.typing as npt
 import pytest
 from checks import HOSTILE, gaussian
 
-from tonari.arrays import held
-from tonari.kdtree import building
-from tonari.kdtree.building import build
+from tonari.core.progress import Progress
+from tonari.core.workers import Stopped, Workers
+from tonari.inputs import held
+from tonari.kdtree.cpu import build as building
+from tonari.kdtree.cpu.build import build
+from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, leaf_begins, level_nodes, plan_height, room_for
 from tonari.kdtree.reference import build_reference
-from tonari.kdtree.tree import WIDTH, Tree, boxes_above, leaf_begins, level_nodes, plan_height, room_for
-from tonari.pool import Stopped, Workers
-from tonari.progress import Progress
 
 Array = npt.NDArray[Any]
 

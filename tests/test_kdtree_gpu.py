@@ -16,23 +16,23 @@ from gpu_checks import GB, Stop, on_host, rows_of, tensor_of, tensors
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from test_gpu_engine import interrupt
 
-from tonari import planning_gpu
-from tonari.arrays import held, name_of_dtype
-from tonari.planning_tree import TREE_METRICS, TreePlan, plan_tree
-from tonari.reference import brute
+from tonari.exact.cuda import plan as planning_gpu
+from tonari.inputs import held, name_of_dtype
+from tonari.kdtree.plan import TREE_METRICS, TreePlan, plan_tree
+from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
     import triton
     import triton.language as tl
 
-    from tonari.kdtree.gpu import run
-    from tonari.kdtree.gpu._bounds_triton import limit_of
-    from tonari.kdtree.gpu.building import _keys, build_on_device, split_bounds
-    from tonari.kdtree.gpu.search import LARGEST, beyond, order_of
-    from tonari.kdtree.gpu.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of
-    from tonari.launching import launch
-    from tonari.results import Neighbors
+    from tonari.core.neighbors import Neighbors
+    from tonari.cuda.launch import launch
+    from tonari.kdtree.cuda import dispatch as run
+    from tonari.kdtree.cuda.build import _keys, build_on_device, split_bounds
+    from tonari.kdtree.cuda.kernels.bounds import limit_of
+    from tonari.kdtree.cuda.search import LARGEST, beyond, order_of
+    from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of
 
     @triton.jit
     def _limits_kernel(values_ptr, limits_ptr, D: tl.constexpr, METRIC: tl.constexpr):

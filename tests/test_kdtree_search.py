@@ -14,13 +14,13 @@ import pytest
 from checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
 
 from tonari import _native
-from tonari.arrays import held
+from tonari.core.neighbors import Neighbors
+from tonari.inputs import held
+from tonari.kdtree.cpu.search import Visits, native_tree, search_tree
+from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, plan_height, room_for
+from tonari.kdtree.plan import TREE_ISAS, TREE_METRICS, plan_tree
 from tonari.kdtree.reference import build_reference, reach_reference, visits_reference
-from tonari.kdtree.search import Visits, native_tree, search_tree
-from tonari.kdtree.tree import WIDTH, Tree, boxes_above, plan_height, room_for
-from tonari.planning_tree import TREE_ISAS, TREE_METRICS, plan_tree
-from tonari.reference import brute, pairwise, returned
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute, pairwise, returned
 
 Array = npt.NDArray[Any]
 
@@ -438,10 +438,10 @@ def test_order_by_leaf_is_a_stable_sort() -> None:
 CHILD = """
 import threading, time
 import numpy as np
-from tonari.kdtree.building import build
-from tonari.kdtree.search import search_tree
-from tonari.planning_tree import plan_tree
-from tonari.pool import Workers
+from tonari.kdtree.cpu.build import build
+from tonari.kdtree.cpu.search import search_tree
+from tonari.kdtree.plan import plan_tree
+from tonari.core.workers import Workers
 
 points = {points}
 m = len(points)

@@ -13,9 +13,9 @@ import pytest
 from checks import DTYPES
 
 from tonari import _native
-from tonari.arrays import held
+from tonari.inputs import held
 from tonari.metrics import METRICS
-from tonari.reference import values_at
+from tonari.metrics.reference import values_at
 
 Array = npt.NDArray[Any]
 

@@ -16,9 +16,9 @@ from checks import assert_same_neighbors
 
 import tonari
 from tonari import _native
-from tonari.engines import CpuEngine
+from tonari.methods.engines import CpuEngine
 from tonari.metrics import METRICS
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 
 
 def test_same_arguments_same_plan() -> None:
@@ -62,7 +62,7 @@ def test_few_queries_split_the_points_and_many_do_not() -> None:
 def _many_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TONARI_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
-    monkeypatch.setattr("tonari.pool._cgroup_processors", lambda: None)
+    monkeypatch.setattr("tonari.core.workers._cgroup_processors", lambda: None)
 
 
 @pytest.mark.usefixtures("_many_processors")

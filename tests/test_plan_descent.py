@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tonari
-from tonari.planning_descent import DescentPlan, check_recall, check_seed, plan_descent
+from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed, plan_descent
 
 GIB = 1 << 30
 

@@ -15,12 +15,12 @@ import pytest
 from select_checks import HAS_TORCH, on_device
 
 import tonari
-from tonari import planning_gpu
-from tonari.exact.gpu.groups import GROUP_SIZES, POINT_TILE, group_count
-from tonari.memory import MIB
-from tonari.memory_gpu import LEAST_BATCH, MINIMA_BYTES
+from tonari.exact.cuda import plan as planning_gpu
+from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count
+from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES
+from tonari.exact.cuda.plan import RUNGS, GpuPlan, plan_on_gpu
+from tonari.exact.memory import MIB
 from tonari.metrics import METRICS, get_metric
-from tonari.planning_gpu import RUNGS, GpuPlan, plan_on_gpu
 
 if HAS_TORCH:
     import torch
@@ -64,7 +64,7 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
 
 def test_plan_takes_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """tonari.plan goes where device says, with the memory that is free there."""
-    monkeypatch.setattr(tonari.arrays, "devices_for", lambda device: GPU if device == "cuda" else ())
+    monkeypatch.setattr(tonari.inputs, "devices_for", lambda device: GPU if device == "cuda" else ())
     monkeypatch.setattr(planning_gpu, "free_memory", lambda devices: 80 * GB)
     assert tonari.plan(**BIG, device="cuda", memory="30GB", group=8) == made(**BIG, memory="30GB", group=8)
     assert isinstance(tonari.plan(**BIG), tonari.Plan)
@@ -90,8 +90,8 @@ def test_the_ladder_goes_by_form(metric: str) -> None:
     ("n", "d", "dtype"), [(1, 1, "uint8"), (128, 17, "float32"), (300, 100, "float16"), (129, 40, "bfloat16")]
 )
 def test_packed_bytes_are_those_of_the_copy(device: str, metric: str, n: int, d: int, dtype: str) -> None:
-    from tonari.exact.gpu.form import make_form
-    from tonari.exact.gpu.pack import new_flags, pack_points
+    from tonari.exact.cuda.form import make_form
+    from tonari.exact.cuda.pack import new_flags, pack_points
 
     points = torch.ones((n, d), dtype=getattr(torch, dtype), device=device)
     form = make_form(points, metric)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tonari
+from tonari.kdtree.memory import tree_bytes
+from tonari.kdtree.plan import TREE_METRICS, TreePlan, plan_tree
 from tonari.kdtree.reference import build_reference
-from tonari.memory_tree import tree_bytes
 from tonari.metrics import METRICS
-from tonari.planning_tree import TREE_METRICS, TreePlan, plan_tree
 
 DEVICES = ("cuda:0",)
 

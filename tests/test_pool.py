@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tonari.pool import Stopped, Workers, _cgroup_processors, default_threads
+from tonari.core.workers import Stopped, Workers, _cgroup_processors, default_threads
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +216,7 @@ def test_threads_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_more_threads_than_the_work_is_worth(seconds: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TONARI_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
-    monkeypatch.setattr("tonari.pool._cgroup_processors", lambda: None)
+    monkeypatch.setattr("tonari.core.workers._cgroup_processors", lambda: None)
     assert default_threads(seconds) == threads
     monkeypatch.setenv("TONARI_NUM_THREADS", "5")  # asked for
     assert default_threads(seconds) == 5

@@ -9,11 +9,11 @@ import checks
 import numpy as np
 import pytest
 
-from tonari.graph import KNNGraph
+from tonari.core.neighbors import Neighbors
+from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.recall import SLACK, Recall, _interval, graph_recall, neighbors_recall
 from tonari.metrics import METRICS
-from tonari.quality import SLACK, Recall, _interval, graph_recall, neighbors_recall
-from tonari.reference import brute
-from tonari.results import Neighbors
+from tonari.metrics.reference import brute
 
 N, K = 40, 4
 
@@ -126,7 +126,7 @@ def test_threads_and_progress_reach_the_engine(monkeypatch: pytest.MonkeyPatch) 
         seen.update(options)
         return brute(queries, x, k, metric, self_ids=self_ids)
 
-    monkeypatch.setattr("tonari.quality.exact.neighbors", neighbors)
+    monkeypatch.setattr("tonari.graph.recall.exact.neighbors", neighbors)
     graph_recall(_graph(points), points, threads=2, progress=False)
     assert seen == {"threads": 2, "progress": False}
 

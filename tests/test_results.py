@@ -9,9 +9,9 @@ import checks
 import numpy as np
 import pytest
 
+from tonari.core.neighbors import Neighbors, first_repeated_row, index_dtype, merge_neighbors
 from tonari.metrics import METRICS
-from tonari.reference import brute
-from tonari.results import Neighbors, first_repeated_row, index_dtype, merge_neighbors
+from tonari.metrics.reference import brute
 
 
 def _lists(distances: Any, indices: Any, dtype: Any = np.float32) -> Neighbors:
@@ -45,7 +45,7 @@ def test_small_parts_fill_a_wider_list() -> None:
 def test_row_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     points = checks.duplicates(40, 3)
     parts = [brute(points, points[:20], 5), brute(points, points[20:], 5)]
-    monkeypatch.setattr("tonari.results._MERGE_BLOCK", 30)
+    monkeypatch.setattr("tonari.core.neighbors._MERGE_BLOCK", 30)
     checks.assert_same_neighbors(merge_neighbors(parts, [0, 20]), brute(points, points, 5))
     repeated = Neighbors(parts[1].distances, parts[1].indices.copy())
     repeated.indices[32, 1] = repeated.indices[32, 0]

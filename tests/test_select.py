@@ -38,8 +38,8 @@ import tonari
 from tonari import _native
 from tonari.select import Counters, Selection, cpu
 from tonari.select.auto import choose, load_table
-from tonari.select.methods import METHODS, make_options
 from tonari.select.reference import select_k_reference
+from tonari.select.registry import METHODS, make_options
 
 Array = npt.NDArray[Any]
 
@@ -387,7 +387,7 @@ def test_no_thread_stays() -> None:
 
 def test_selecting_on_the_cpu_brings_nothing_along() -> None:
     code = (
-        "import sys, numpy, tonari; from tonari.select.methods import METHODS;"
+        "import sys, numpy, tonari; from tonari.select.registry import METHODS;"
         "[tonari.select_k(numpy.eye(3), 1, method=method) for method in ('auto', *METHODS)];"
         "print([name for name in ('torch', 'triton') if name in sys.modules])"
     )

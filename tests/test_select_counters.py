@@ -13,9 +13,9 @@ from select_checks import assert_same, make, on_gpu, some_lengths, variants
 import tonari
 from tonari import _native
 from tonari.select import Counters
-from tonari.select.methods import METHODS
 from tonari.select.models import MODELS
 from tonari.select.reference import select_k_reference
+from tonari.select.registry import METHODS
 
 ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]
 

@@ -15,9 +15,9 @@ import select_checks
 from select_checks import interpreted, make, needs_torch, select_by_kernels
 
 import tonari
-from tonari import arrays
+from tonari import inputs
 from tonari.select import Counters
-from tonari.select.methods import METHODS, check_method, make_options, option_names
+from tonari.select.registry import METHODS, check_method, make_options, option_names
 
 X = make("random", 6, 5, "float32")
 
@@ -124,7 +124,7 @@ def test_extreme_options_cost_nothing() -> None:
 
 def test_a_method_is_imported_when_it_is_asked_for() -> None:
     code = (
-        "import sys, tonari; from tonari.select.methods import METHODS, option_names;"
+        "import sys, tonari; from tonari.select.registry import METHODS, option_names;"
         "loaded = [m for m in METHODS if f'tonari.select.{m}' in sys.modules];"
         "names = {m: option_names(m, 'cpu') for m in METHODS};"
         "print(loaded, [name for name in ('torch', 'triton') if name in sys.modules])"
@@ -211,16 +211,16 @@ def test_a_gpu_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_border_gives_what_kernels_read() -> None:
-    values, dtype = arrays.as_values(X, "values")
+    values, dtype = inputs.as_values(X, "values")
     assert dtype == "float32"
     assert np.shares_memory(values, X)
-    values, _ = arrays.as_values(X[::-2, 1:3], "values")
+    values, _ = inputs.as_values(X[::-2, 1:3], "values")
     assert np.shares_memory(values, X)
     assert values.strides == (-2 * X.strides[0], 4)
-    values, _ = arrays.as_values(X.T, "values")
+    values, _ = inputs.as_values(X.T, "values")
     assert values.flags.c_contiguous
     assert values.shape == (5, 6)
     lengths = np.arange(6)
-    assert arrays.as_lengths(lengths, (6, 5), "lengths") is lengths
-    assert arrays.as_lengths(None, (6, 5), "lengths") is None
-    assert arrays.as_lengths(lengths.astype(np.uint8), (6, 5), "lengths").dtype == np.int64
+    assert inputs.as_lengths(lengths, (6, 5), "lengths") is lengths
+    assert inputs.as_lengths(None, (6, 5), "lengths") is None
+    assert inputs.as_lengths(lengths.astype(np.uint8), (6, 5), "lengths").dtype == np.int64

@@ -25,9 +25,10 @@ from select_checks import (
     some_lengths,
 )
 
-from tonari.select import Counters, queues
-from tonari.select.methods import make_options
+from tonari.select import Counters
+from tonari.select.papers import queues
 from tonari.select.reference import select_k_reference
+from tonari.select.registry import make_options
 
 if HAS_TORCH:
     import torch
@@ -233,7 +234,7 @@ import itertools
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tonari.select._partition_triton import queue_kernel
+from tonari.select.papers.kernels.partition import queue_kernel
 
 shared = {"M": 8, "ALIGNED": True, "HAS_LENGTHS": True, "CHECK_NAN": True, "COUNT": True, "LARGEST": False}
 for queue, buffer, lists, wide in [(0, 3, 2, True), (1, 1, 0, False), (2, 2, 1, False), (2, 0, 0, True)]:

@@ -28,17 +28,19 @@ from select_checks import (
     some_lengths,
 )
 
-from tonari.select import Counters, bitonic, hierarchical, quick, survivors
-from tonari.select.hierarchical import list_sizes
-from tonari.select.methods import make_options
+from tonari.select import Counters
+from tonari.select.cuda import bitonic, hierarchical, survivors
+from tonari.select.cuda.hierarchical import list_sizes
+from tonari.select.papers import quick
 from tonari.select.reference import select_k_reference
+from tonari.select.registry import make_options
 
 if HAS_TORCH:
     import torch
     import triton
     import triton.language as tl
 
-    from tonari.select._network_triton import keep_smaller, merge_pairs, smallest_pairs, sort_pairs
+    from tonari.select.cuda.kernels.network import keep_smaller, merge_pairs, smallest_pairs, sort_pairs
 
     @triton.jit
     def network_kernel(
@@ -321,9 +323,9 @@ _COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tonari.select._bitonic_triton import bitonic_kernel, merge_runs_kernel
-from tonari.select._hierarchical_triton import minima_kernel, top_down_kernel
-from tonari.select._quick_triton import quick_kernel
+from tonari.select.cuda.kernels.bitonic import bitonic_kernel, merge_runs_kernel
+from tonari.select.cuda.kernels.hierarchical import minima_kernel, top_down_kernel
+from tonari.select.papers.kernels.quick import quick_kernel
 
 flags = {"HAS_LENGTHS": True, "CHECK_NAN": True, "COUNT": True, "LARGEST": True, "VALUES": True}
 KERNELS = [

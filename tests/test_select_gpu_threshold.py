@@ -27,12 +27,13 @@ from select_checks import (
     some_lengths,
 )
 
-from tonari.launching import _bound, launch
-from tonari.select import Counters, Selection, bitonic, keys, radix, survivors, threshold
+from tonari.cuda.launch import _bound, launch
+from tonari.select import Counters, Selection
 from tonari.select.auto import choose
-from tonari.select.compaction import compact
-from tonari.select.methods import make_options, method_module
+from tonari.select.cuda import bitonic, keys, radix, survivors, threshold
+from tonari.select.cuda.compaction import compact
 from tonari.select.reference import select_k_reference
+from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request
 
 if HAS_TORCH:

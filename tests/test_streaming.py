@@ -19,10 +19,11 @@ from checks import Array, assert_same_neighbors, check_interrupt
 from select_checks import HAS_TORCH
 
 import tonari
-from tonari import io, progress
-from tonari.results import Neighbors
+from tonari import io
+from tonari.core import progress
+from tonari.core.neighbors import Neighbors
 from tonari.streams.chunks import LEAST_ROWS, Pace, planned_rows
-from tonari.streams.threads import Flow
+from tonari.streams.pipeline import Flow
 
 N, M, D, K = 400, 60, 6, 5
 

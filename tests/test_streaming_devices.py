@@ -14,7 +14,7 @@ from test_streaming import joined
 
 import tonari
 from tonari import io
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 from tonari.streams import output
 
 pytestmark = needs_torch

@@ -21,8 +21,8 @@ from test_streaming import UNEVEN, D, K, M, N, Watched, cut, index_of, points, q
 
 import tonari
 from tonari import io
+from tonari.core.neighbors import Neighbors
 from tonari.io.ground_truth_part import GroundTruthPart
-from tonari.results import Neighbors
 from tonari.streams import output
 from tonari.streams.journal import SAMPLED_ROWS, Journal, Sample
 

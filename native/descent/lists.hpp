@@ -1,4 +1,4 @@
-// Neighbour lists while they grow: tonari.descent.lists says the same in Python.
+// Neighbour lists while they grow: tonari.nn_descent.entries says the same in Python.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The tree of tonari.kdtree.tree, made from rows; tonari/kdtree/reference.py is the same in plain NumPy.
+// The tree of tonari.kdtree.cpu.tree, made from rows; tonari/kdtree/reference.py is the same in plain NumPy.
 //
 // Every node is cut at its exact median, in order of (value, row), so that the tree depends on the points alone: not on
 // threads, ranges or samples. A TreeTop cuts the first levels, all nodes of a level together, by passes over ranges of
@@ -30,7 +30,7 @@ struct TreeSplits {
   T* values;
 };
 
-// What tree_below fills; shapes as in tonari.kdtree.tree.Tree.
+// What tree_below fills; shapes as in tonari.kdtree.cpu.tree.Tree.
 template <class T>
 struct TreeParts {
   int height;

@@ -1,4 +1,4 @@
-// Exact search through a k-d tree: depth first, the nearest child first, over the arrays of tonari.kdtree.tree.
+// Exact search through a k-d tree: depth first, the nearest child first, over the arrays of tonari.kdtree.cpu.tree.
 //
 // A node's 16 children are compared with the query at once, and so are 16 points of a leaf. What this cannot tell apart
 // from an answer gets its exact value (docs/exactness.md, "The value") and is kept if it is one of the k best so far by
@@ -14,7 +14,7 @@ namespace tonari {
 
 constexpr int kTreeWidth = 16;  // children of a node, and points that are compared at once
 
-// The arrays of a tree; their shapes and order are those of tonari.kdtree.tree.Tree.
+// The arrays of a tree; their shapes and order are those of tonari.kdtree.cpu.tree.Tree.
 struct TreeView {
   std::int64_t d = 0;
   std::int64_t height = 0;

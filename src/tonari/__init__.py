@@ -1,44 +1,41 @@
 """tonari (隣, "next door"): k-nearest-neighbour search and k-NN graphs, exact first.
 
-    points, queries          any array
-        │  tonari.arrays     checked once, at the border
+    points, queries     any array
+        │  inputs/      checked once, at the border
         ▼
-    metric form              tonari.metrics, tonari.exact.prepared
-        │                    gemm form: a(x) - 2 <q', x'>, or elementwise form: sum of f(q_i, x_i)
+    problem             core/problem.py: sizes, dtypes, metric, device, threads, memory
+        │  methods/     the registry of methods; "auto" compares what each is expected to take
         ▼
-    schedule                 tonari.exact.engine      which block of queries meets which slice of points
+    plan                exact/plan.py, kdtree/plan.py, nn_descent/plan.py: every choice, before anything runs
+        │
+        ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
+        ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
+        └── nn_descent/ approximate graphs, up to a recall that is measured
         ▼
-    screen                   native/screen_*.cpp      low precision; the least of each group of points
+    Neighbors           core/neighbors.py: distances and indices, rows in order
+        │
         ▼
-    select                   native/row_block.cpp     running thresholds, buffers of survivors
-        ▼
-    refine                   native/refine*.cpp       exact float64 values; order by (returned value, index)
-        ▼
-    Neighbors                tonari.results           merge_neighbors joins lists found over parts
-        ▼
-    KNNGraph                 tonari.graph             quality, exports, files
+    KNNGraph            graph/: recall, merging, export, files
 
-That is method="exact". method="kdtree" (`tonari.kdtree`) takes the place of schedule and screen in few dimensions: a
-tree of boxes around the points, of which a query looks at few; its answer has the same bits. `tonari.choosing` takes
-one of the two for method="auto", by what `tonari.costs` expects. method="nn-descent" (`tonari.descent`) builds graphs
-that may miss neighbours, up to a recall that is measured, and merges graphs; `tonari.hardness` says how hard points
-will be for it.
-`tonari.streams` feeds queries that do not fit into memory to a search, and writes what it finds.
-`tonari.select` is k-selection by itself: the papers' algorithms by name, on the CPU and on CUDA.
-`tonari.engines` says where a verb runs: on the CPU as drawn, or on CUDA, where `tonari.exact.gpu` and
-`tonari.kdtree.gpu` take the same steps.
-`tonari.planning` stands beside the flow and makes every choice; `tonari.memory` counts what it costs (on CUDA
-`tonari.planning_gpu`, `tonari.memory_gpu`; for trees `tonari.planning_tree`, `tonari.memory_tree`, for NN-Descent
-`tonari.planning_descent`, `tonari.memory_descent`). Values are defined by
-`tonari.reference`; files are read by `tonari.io`; the command line is `tonari.cli`.
+Rooms import downwards only:
+
+    cli                             the command line
+    api                             the verbs: search, Index, knn_graph
+    graph  streams                  graphs; queries that do not fit into memory
+    methods                         which method answers, and where
+    nn_descent  kdtree  exact       three rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
+    select                          k-selection by itself, and lists of neighbours put in order and merged
+    cuda  costs                     what every method needs on CUDA; what each takes, in seconds
+    metrics  inputs  io             what is compared; what comes in; files
+    core                            records, threads, progress, errors
 """
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
 from tonari.api import Index, knn_graph, search
-from tonari.descent.merge import merge
-from tonari.graph import KNNGraph
-from tonari.planning import Plan, plan
-from tonari.results import Neighbors, merge_neighbors
+from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.exact.plan import Plan, plan
+from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.merge import merge
 from tonari.select import Selection, select_k
 from tonari.streams.writing import search_to_file
 

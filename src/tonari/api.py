@@ -10,26 +10,26 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tonari import arrays
-from tonari.callers import callers_level
-from tonari.choosing import USUAL_K, Choice, choose
-from tonari.descent.approximate import choose_or_plan, descended, kind_of_start, may_miss
-from tonari.engines import Engine, engine_for
-from tonari.exact.gpu import graphs
-from tonari.floats import in_default_floats
-from tonari.graph import KNNGraph
+from tonari import inputs
+from tonari.core.callers import callers_level
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.exact.cuda import cuda_graph_cache as graphs
+from tonari.exact.plan import Plan, check_method, check_search_method
+from tonari.graph.approximate import choose_or_plan, descended, kind_of_start, may_miss
+from tonari.graph.knn_graph import KNNGraph
+from tonari.kdtree.plan import TreePlan, check_tree_metric, held_as, refusal
+from tonari.methods.auto import USUAL_K, Choice, choose
+from tonari.methods.engines import Engine, engine_for
 from tonari.metrics import TritonFunction, get_metric
-from tonari.planning import Plan, check_method, check_search_method
-from tonari.planning_descent import DescentPlan
-from tonari.planning_tree import TreePlan, check_tree_metric, held_as, refusal
-from tonari.progress import ProgressLike
-from tonari.results import Neighbors
+from tonari.nn_descent.plan import DescentPlan
 from tonari.streams.searching import search_chunks
 
 if TYPE_CHECKING:
-    from tonari.descent.report import DescentReport
-    from tonari.exact.gpu.graphs import Call
-    from tonari.planning_gpu import GpuPlan
+    from tonari.exact.cuda.cuda_graph_cache import Call
+    from tonari.exact.cuda.plan import GpuPlan
+    from tonari.nn_descent.report import DescentReport
 
 logger = logging.getLogger("tonari")
 
@@ -116,7 +116,7 @@ def search(
     """
     check_search_method(method)
     metric = _check_method(method, metric)
-    progress = arrays.check_progress(progress)
+    progress = inputs.check_progress(progress)
     _check_plan(plan, graph=False)
     plain = threads is None and memory is None and plan is None and method != "kdtree"
     call = graphs.call_of(queries, points, k, metric, device) if plain else None
@@ -126,8 +126,8 @@ def search(
     engine = engine_for(device, queries=queries, points=points)
     base = engine.rows(points, "points", metric)
     rows = engine.rows(queries, "queries", metric)
-    arrays.same_width(rows, base)
-    k = arrays.check_k(k, len(base), without_self=False)
+    inputs.same_width(rows, base)
+    k = inputs.check_k(k, len(base), without_self=False)
     given: dict[str, Any] = {"threads": threads, "memory": memory, "plan": plan, "progress": progress}
     chosen = _chosen(engine, base, rows, k, metric, method, **given)
     return _on_side_of(queries, _answer(engine, rows, base, chosen, progress=progress, call=call))
@@ -178,12 +178,12 @@ class Index:
     ) -> None:
         check_search_method(method)
         _check_method(method, metric)
-        progress = arrays.check_progress(progress)
+        progress = inputs.check_progress(progress)
         self._engine = engine_for(device, points=points)
         self._device = device
         self.metric = get_metric(metric).name
-        self._threads = arrays.check_threads(threads)
-        self._memory = arrays.parse_memory(memory)
+        self._threads = inputs.check_threads(threads)
+        self._memory = inputs.parse_memory(memory)
         self._points = self._engine.rows(points, "points", self.metric)
         self.n, self.d = self._points.shape
         self._asked = method
@@ -201,7 +201,7 @@ class Index:
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_ready")}
         points = self._points
-        if arrays.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
+        if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
             # A tensor takes along all the memory that it is a view of.
             state["_points"] = points.clone(memory_format=sys.modules["torch"].contiguous_format)
         return state
@@ -225,16 +225,16 @@ class Index:
 
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
-        progress = arrays.check_progress(progress)
+        progress = inputs.check_progress(progress)
         plain = threads is None and self._memory is None and self.method == "exact"
         call = graphs.call_on(self, queries, k) if plain else None
         again = graphs.replayed(call, (queries,), progress)
         if again is not None:
             return again
         rows = self._engine.rows(queries, "queries", self.metric)
-        arrays.same_width(rows, self._points)
-        k = arrays.check_k(k, self.n, without_self=False)
-        chosen = self._chosen(rows, k, arrays.check_threads(threads) or self._threads, progress)
+        inputs.same_width(rows, self._points)
+        k = inputs.check_k(k, self.n, without_self=False)
+        chosen = self._chosen(rows, k, inputs.check_threads(threads) or self._threads, progress)
         return _on_side_of(queries, _answer(self._engine, rows, self._points, chosen, progress=progress, call=call))
 
     def search_chunks(
@@ -291,7 +291,7 @@ class Index:
         >>> [found.indices.tolist() for found in index.search_chunks(chunks, k=1)]
         [[[2], [2]], [[2]]]
         """
-        progress = arrays.check_progress(progress)
+        progress = inputs.check_progress(progress)
         return search_chunks(self, queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def _first_choice(self, progress: ProgressLike) -> Choice:
@@ -346,11 +346,11 @@ class Index:
 
     def _kind(self, method: str, queries: Any) -> tuple[str, str]:
         """What tells prepared points apart: the method, and whether a tree holds float64, as for float64 queries."""
-        dtypes = arrays.name_of_dtype(self._points), arrays.name_of_dtype(queries)
+        dtypes = inputs.name_of_dtype(self._points), inputs.name_of_dtype(queries)
         return method, held_as(*dtypes) if method == "kdtree" else ""
 
     def __repr__(self) -> str:
-        dtype = arrays.name_of_dtype(self._points)
+        dtype = inputs.name_of_dtype(self._points)
         return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
 
 
@@ -422,13 +422,13 @@ def knn_graph(
     """
     started = time.perf_counter()
     name = _check_method(method, metric)
-    include_self, progress = arrays.check_flag(include_self, "include_self"), arrays.check_progress(progress)
+    include_self, progress = inputs.check_flag(include_self, "include_self"), inputs.check_progress(progress)
     _check_plan(plan, graph=True)
     approximate = may_miss(method, recall, seed, start, plan)
     engine = engine_for(device, points=points)
     rows = engine.rows(points, "points", name)
     n = len(rows)
-    k = arrays.check_k(k, n if include_self else n - 1, without_self=not include_self)
+    k = inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
     given: dict[str, Any] = {"threads": threads, "memory": memory, "progress": progress}
     plain = threads is None and memory is None and plan is None and method not in ("kdtree", "nn-descent")
@@ -468,8 +468,8 @@ def _graph(
 
 def _on_side_of(queries: Any, found: Neighbors) -> Neighbors:
     """The answer as the kind of array that the queries are."""
-    side = arrays.side_of(queries, "queries")
-    return Neighbors(*(arrays.hand_back(part, side) for part in found))
+    side = inputs.side_of(queries, "queries")
+    return Neighbors(*(inputs.hand_back(part, side) for part in found))
 
 
 def _check_method(method: str, metric: Any) -> str:
@@ -492,7 +492,7 @@ def _check_plan(plan: Any, *, graph: bool) -> None:
             "plan: its method is 'nn-descent', which builds graphs; use tonari.knn_graph, or make it with "
             "tonari.plan(..., method='exact') or 'kdtree'"
         )
-    from tonari.planning_gpu import GpuPlan
+    from tonari.exact.cuda.plan import GpuPlan
 
     if not isinstance(plan, GpuPlan):
         raise TypeError(f"plan: expected what tonari.plan(...) returns, got {type(plan).__name__}")
@@ -524,14 +524,14 @@ def _chosen(
         raise ValueError(f"the plan's method is {plan.method!r}, but this search has method={method!r}")
     engine.check_plan(plan, points)
     n, d = points.shape
-    facts = {"n": n, "m": len(queries), "d": d, "k": k, "metric": metric, "dtype": arrays.name_of_dtype(points)}
+    facts = {"n": n, "m": len(queries), "d": d, "k": k, "metric": metric, "dtype": inputs.name_of_dtype(points)}
     for name, value in facts.items():
         if getattr(plan, name) != value:
             raise ValueError(
                 f"the plan was made for {name}={getattr(plan, name)!r}, but this search has {name}={value!r}"
             )
     if isinstance(plan, TreePlan):  # tonari.plan is not told the dtype of the queries
-        plan = dataclasses.replace(plan, held=held_as(plan.dtype, arrays.name_of_dtype(queries)))
+        plan = dataclasses.replace(plan, held=held_as(plan.dtype, inputs.name_of_dtype(queries)))
     return Choice(plan)
 
 

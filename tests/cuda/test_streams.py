@@ -13,14 +13,14 @@ from gpu_checks import on_host
 from select_checks import HAS_TORCH, needs_torch, on_gpu
 
 import tonari
-from tonari.reference import brute
+from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
 
     from tonari.cuda.streams import Written, synchronize
-    from tonari.exact.gpu import engine
-    from tonari.kdtree.gpu import building
+    from tonari.exact.cuda import search as engine
+    from tonari.kdtree.cuda import build as building
 
 pytestmark = needs_torch
 
@@ -148,7 +148,7 @@ def test_the_log_tells_wall_time(method: str, caplog: pytest.LogCaptureFixture) 
 def test_a_graph_s_report_has_the_seconds_of_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    from tonari.descent import approximate
+    from tonari.graph import approximate
 
     build = approximate.build
 

@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeVar
 import click
 
 from tonari import _startup, io
-from tonari.arrays import check_output_path, parse_device, parse_memory
+from tonari.exact.plan import check_method, check_search_method
+from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.metrics import METRICS
-from tonari.planning import check_method, check_search_method
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -9,7 +9,7 @@ import click
 
 from tonari import api, io
 from tonari.cli import _common
-from tonari.graph import KNNGraph
+from tonari.graph.knn_graph import KNNGraph
 
 
 @click.command()

@@ -10,7 +10,7 @@ import click
 
 from tonari import io
 from tonari.cli import _common
-from tonari.graph import KNNGraph
+from tonari.graph.knn_graph import KNNGraph
 
 
 @click.command()

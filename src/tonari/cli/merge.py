@@ -10,8 +10,8 @@ import click
 from tonari import io
 from tonari.cli import _common
 from tonari.cli.graph import emit_graph
-from tonari.descent import merge as merging
-from tonari.graph import KNNGraph
+from tonari.graph import merge as merging
+from tonari.graph.knn_graph import KNNGraph
 
 
 @click.command()

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from tonari import io, planning
+from tonari import io
 from tonari.cli import _common
+from tonari.exact import plan as planning
 
 
 def _precisions(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:

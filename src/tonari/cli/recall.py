@@ -10,12 +10,13 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from tonari import io, quality
+from tonari import io
 from tonari.cli import _common
-from tonari.graph import KNNGraph
+from tonari.core.neighbors import Neighbors
+from tonari.graph import recall as quality
+from tonari.graph.knn_graph import KNNGraph
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import METRICS, get_metric
-from tonari.results import Neighbors
 
 # Distances of one pair of points, computed in two ways, differ by less; those and their squares by more.
 _ALIKE = 1e-3

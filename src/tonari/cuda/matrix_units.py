@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.errors import Unsupported
-from tonari.launching import launch
+from tonari.cuda.launch import launch
 
 ROWS, WIDTH = 64, 128  # queries and as many points, and their columns
 UNIT = 2.0**-24  # unit roundoff of float32

@@ -1,11 +1,12 @@
 """Brute force, exact: every query against every point, on matrix or vector units at low precision, with a proof.
 
-    prepared.py   points -> form (centred, scaled, or normalised) -> packed copy in a kernel's layout
-    engine.py     blocks of queries x slices of points -> screen -> select -> refine -> certified rows
-    report.py     what a run did: rows per precision, survivors per row
+    plan.py      every choice of a search on the CPU: instruction set, precisions, block sizes
+    memory.py    what that holds in memory, and what gives way to a budget
+    report.py    what a run did: rows per precision, survivors per row
+    cpu/         points packed; blocks of queries x slices of points -> screen, select, refine, certified rows
+    cuda/        the same on CUDA, with a plan and a memory of its own
 
-The screen, the running thresholds and the refinement are native (native/row_block.hpp); docs/exactness.md proves that
-no true neighbour can be lost.
+docs/exactness.md proves that no true neighbour can be lost.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.exact.engine import search_prepared
-from tonari.exact.prepared import PreparedPoints
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.search import search_prepared
+from tonari.exact.plan import plan_on_cpu
 from tonari.exact.report import Report
-from tonari.planning import plan_on_cpu
-from tonari.progress import ProgressLike
-from tonari.results import Neighbors
 
 __all__ = ["PreparedPoints", "Report", "neighbors", "search_prepared"]
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tonari.arrays import name_of_dtype
-from tonari.arrays.kinds import from_host
+from tonari.inputs import name_of_dtype
+from tonari.inputs.kinds import from_host
 from tonari.io import ground_truth
 from tonari.io._common import Array, FileFormatError, FileInfo, StrPath, check_matrix, expansion
 from tonari.io._formats import SUFFIXES, Format, format_of

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tonari.arrays.kinds import from_host
-from tonari.floats import in_default_floats
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
+from tonari.inputs.kinds import from_host
 from tonari.io import hdf5, npz
 from tonari.io._atomic import atomic
 from tonari.io._common import (
@@ -29,7 +30,6 @@ from tonari.io._common import (
 )
 from tonari.io._formats import SUFFIXES
 from tonari.io.bin import counts, header, holds_ground_truth
-from tonari.results import Neighbors
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
 MISSING = 2**32 - 1

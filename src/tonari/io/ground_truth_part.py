@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tonari.core.neighbors import Neighbors
 from tonari.io._common import Array
 from tonari.io.bin import header
 from tonari.io.ground_truth import HEADER_BYTES, as_ids, as_values, check_size
-from tonari.results import Neighbors
 
 # Each try that fails is a run of another process that has come to its end meanwhile.
 OPENINGS = 100

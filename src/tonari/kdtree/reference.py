@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import reference
-from tonari.kdtree.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, room_for
-from tonari.results import index_dtype
+from tonari.core.neighbors import index_dtype
+from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, room_for
+from tonari.metrics import reference
 
 # A node of more points than SAMPLED_FROM is judged by the rows whose number is a multiple of SAMPLE_STEP (a prime, so
 # that rows which repeat in some period do not look alike); any other by at most LOOKED_AT of its rows.

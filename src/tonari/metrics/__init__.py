@@ -5,7 +5,7 @@
     elementwise form  score(q, x) = sum or max of f(q_i, x_i)
                       l1, linf, chi2
 
-Formulas, zero vectors and rounding are defined by :mod:`tonari.reference`.
+Formulas, zero vectors and rounding are defined by :mod:`tonari.metrics.reference`.
 
 A Triton function f is an elementwise metric of its own, for NN-Descent on CUDA: the value is the sum of f(q_i, x_i)
 over all i, in float64.

@@ -1,14 +1,14 @@
 """k-selection: the k smallest or largest values of every row, by the papers' algorithms and by the best of them.
 
     values (rows, n)         NumPy, torch on the CPU or on CUDA
-        │  select_k          tonari.select.selection   checked once, at the border (tonari.arrays)
+        │  select_k          selection.py     checked once, at the border (tonari.inputs)
         ▼
-    method and options       tonari.select.methods     by name; method="auto" asks tonari.select.auto and its table
+    method and options       registry.py      by name; method="auto" asks auto.py and its table
         │
-        ├── CPU              tonari.select.cpu         chunks of rows over threads; native/select/<method>.hpp
-        └── CUDA             tonari.select.gpu         tonari.select.<method>, kernels in _<method>_triton.py
+        ├── CPU              cpu.py           chunks of rows over threads; native/select/<method>.hpp
+        └── CUDA             cuda/dispatch.py   cuda/<method>.py for what auto takes, papers/<method>.py for the others
         ▼
-    Selection                tonari.select.request     values and indices; Counters of what was done
+    Selection                request.py       values and indices; Counters of what was done
 
     insertion, heap          queues, tang2015 III-B    one row per lane: 16 of a vector register, 32 of a warp
     merge_queue              tang2015 III-C            levels that are merged when their heads are out of order
@@ -18,8 +18,8 @@
     threshold                matsumoto2015             samples, a bound, compaction, a small heap
     radix                                              a digit at a time
 
-Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits.
-`tonari.select.reference` says which: a stable sort, and slow models that count what the queues do.
+Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits;
+reference.py says which: a stable sort, and slow models (models.py) that count what the queues do.
 """
 
 from tonari.select.request import Counters, Selection

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tonari.select.survivors import LARGEST_NETWORK
+from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
 # On a GPU: the largest k that was timed, and values that are read several times as soon as a launch is done.

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import arrays
-from tonari.select.methods import make_options
+from tonari import inputs
 from tonari.select.models import MODELS, run_model
+from tonari.select.registry import make_options
 from tonari.select.request import Counters, Selection
 
 _Array = npt.NDArray[Any]
@@ -58,12 +58,12 @@ def select_k_reference(
     >>> counters.updates  # 2 pushes two pads on, 1 one pad on, and the second 1 pushes 2 out
     array([3, 2])
     """
-    matrix, dtype = arrays.as_values(values, "values")
+    matrix, dtype = inputs.as_values(values, "values")
     if not isinstance(matrix, np.ndarray):
         raise ValueError(f"values: are on {matrix.device}; use .cpu()")
     rows, n = matrix.shape
-    k = arrays.check_k(k, n, without_self=False, noun="column")
-    given = arrays.as_lengths(lengths, (rows, n), "lengths")
+    k = inputs.check_k(k, n, without_self=False, noun="column")
+    given = inputs.as_lengths(lengths, (rows, n), "lengths")
     counts = np.full(rows, n) if given is None else given
     numbers = (matrix.astype(np.int32) << 16).view(np.float32) if dtype == "bfloat16" else matrix
     if numbers.dtype.kind == "f" and nan == "refuse":
@@ -89,8 +89,8 @@ def select_k_reference(
     best = np.full((rows, k), _missing(dtype, matrix.dtype, largest), matrix.dtype)
     there = indices >= 0
     best[there] = np.take_along_axis(matrix, np.maximum(indices, 0), axis=1)[there]
-    kind = arrays.kind_of(values)
-    found = Selection(arrays.like(kind, best), arrays.like(kind, indices))
+    kind = inputs.kind_of(values)
+    found = Selection(inputs.like(kind, best), inputs.like(kind, indices))
     if dtype == "bfloat16":
         found = found._replace(values=found.values.view(values.dtype))
     return found

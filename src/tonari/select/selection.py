@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import arrays
-from tonari.floats import in_default_floats
+from tonari import inputs
+from tonari.core.floats import in_default_floats
 from tonari.select.auto import choose
 from tonari.select.cpu import select_on_cpu
-from tonari.select.gpu import select_on_gpu
-from tonari.select.methods import check_method, make_options
+from tonari.select.cuda.dispatch import select_on_gpu
+from tonari.select.registry import check_method, make_options
 from tonari.select.request import Counters, Request, Selection
 
 
@@ -125,21 +125,21 @@ def select_k(
     check_method(method)
     if method == "auto" and options:
         raise TypeError(f'options are those of a method given by name; got {", ".join(options)} with method="auto"')
-    matrix, dtype = arrays.as_values(values, "values")
+    matrix, dtype = inputs.as_values(values, "values")
     rows, n = (int(size) for size in matrix.shape)
-    k = arrays.check_k(k, n, without_self=False, noun="column")
-    largest, sorted = arrays.check_flag(largest, "largest"), arrays.check_flag(sorted, "sorted")
+    k = inputs.check_k(k, n, without_self=False, noun="column")
+    largest, sorted = inputs.check_flag(largest, "largest"), inputs.check_flag(sorted, "sorted")
     if nan not in ("refuse", "last"):
         raise ValueError(f'nan={nan!r}: expected "refuse" or "last"')
     if counters is not None and not isinstance(counters, Counters):
         raise TypeError(f"counters: expected tonari.select.Counters(), got {type(counters).__name__}")
-    threads = arrays.check_threads(threads)
+    threads = inputs.check_threads(threads)
     on_cpu = isinstance(matrix, np.ndarray)
     if not on_cpu and threads is not None:
         raise ValueError(f"threads={threads}: values are on {matrix.device} and selected from there; leave threads out")
     device = "cpu" if on_cpu else "cuda"
     method, chosen = choose(device, rows, n, k, dtype) if method == "auto" else (method, options)
-    counts = arrays.as_lengths(lengths, (rows, n), "lengths")
+    counts = inputs.as_lengths(lengths, (rows, n), "lengths")
     request = Request(
         matrix,
         dtype,
@@ -147,7 +147,7 @@ def select_k(
         make_options(method, chosen, device),
         largest=largest,
         sorted=sorted,
-        lengths=counts if on_cpu or counts is None else arrays.like("torch", counts).to(matrix.device),
+        lengths=counts if on_cpu or counts is None else inputs.like("torch", counts).to(matrix.device),
         counters=counters,
         check_nan=nan == "refuse" and dtype not in ("int32", "uint8"),
     )
@@ -162,16 +162,16 @@ def select_k(
 
 
 def _row(values: Any, row: int) -> npt.NDArray[Any]:
-    if arrays.kind_of(values) == "torch":
+    if inputs.kind_of(values) == "torch":
         line: npt.NDArray[Any] = values[row].detach().double().cpu().numpy()
     else:
-        line = arrays.as_floats(arrays.held(values)[row])
+        line = inputs.as_floats(inputs.held(values)[row])
     return line
 
 
 def _like_input(found: Selection, values: Any, dtype: str) -> Selection:
-    kind = arrays.kind_of(values)
-    best, indices = (arrays.like(kind, part) for part in found)
+    kind = inputs.kind_of(values)
+    best, indices = (inputs.like(kind, part) for part in found)
     if dtype == "bfloat16":
         best = best.view(values.dtype)
     return Selection(best, indices)

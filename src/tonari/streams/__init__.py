@@ -1,7 +1,7 @@
 """Streams of queries: more of them than memory holds, answered as they come.
 
     array, file or iterable      chunks.py      cut, checked, numbered from the beginning of the stream
-        │  a thread reads        threads.py     one chunk ahead of the search
+        │  a thread reads        pipeline.py    one chunk ahead of the search
         ▼
     the index's own search       searching.py   any method, any device; `Index.search_chunks` ends here
         │  a thread searches                    one chunk ahead of whoever takes the answers

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tonari import arrays, io
-from tonari.arrays.rows import check_shape
-from tonari.planning import check_whole
-from tonari.streams.threads import Flow
+from tonari import inputs, io
+from tonari.exact.plan import check_whole
+from tonari.inputs.rows import check_shape
+from tonari.streams.pipeline import Flow
 
 # Queries and results of a chunk. Large enough that what a search costs by itself vanishes, small beside any memory.
 CHUNK_BYTES = 128 << 20
@@ -45,7 +45,7 @@ class Chunk:
     number: int
     first: int
     rows: Any
-    side: arrays.Side
+    side: inputs.Side
     sample: str = ""
 
     @property
@@ -121,7 +121,7 @@ class Source:
     @property
     def row_bytes(self) -> int:
         """Bytes of one query of an array."""
-        return int(self.array.shape[1]) * arrays.dtype_of(arrays.name_of_dtype(self.array)).itemsize
+        return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, flow: Flow, *, first: int = 0) -> Iterator[Chunk]:
         """Chunks of rows that are `width` wide; an array's from row `first` on, an iterable's from its beginning."""
@@ -151,15 +151,15 @@ class Source:
 def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) -> Chunk:
     """A chunk that can be searched; an error names it."""
     name = f"queries, chunk {number} (from row {first} on)"
-    side = arrays.side_of(part, name)
+    side = inputs.side_of(part, name)
     shape = tuple(getattr(part, "shape", ()))
     if len(shape) == 2 and shape[0] == 0:
         rows = part  # nothing to check but its width
     elif side.place is not None:
-        rows = arrays.as_device_rows(part, name)
+        rows = inputs.as_device_rows(part, name)
         rows = rows.clone() if copies else rows
     else:
-        rows = arrays.as_rows(part, name, check_values=False)
+        rows = inputs.as_rows(part, name, check_values=False)
         rows = np.array(rows) if copies else rows
     chunk = Chunk(number, first, rows, side)
     if rows.shape[1] != width:

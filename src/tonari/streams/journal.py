@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tonari import arrays
+from tonari import inputs
 from tonari.io._atomic import atomic
 
 SAMPLED_ROWS = 1024
@@ -52,7 +52,7 @@ class Sample:
         last = first + (len(rows) if count is None else count)
         low, high = np.searchsorted(self._rows, [first, last])
         for row in self._rows[low:high].tolist():
-            values = arrays.held(arrays.to_host(rows[row - first]))
+            values = inputs.held(inputs.to_host(rows[row - first]))
             dtype = values.dtype.newbyteorder("<")
             self._hash.update(dtype.str.encode() + values.astype(dtype).tobytes())
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tonari import arrays
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
 from tonari.io.ground_truth_part import GroundTruthPart, being_written, is_locked
-from tonari.results import Neighbors
 from tonari.streams.chunks import Chunk
 from tonari.streams.journal import Journal, Sample, not_a_journal
 from tonari.streams.searching import Answer
@@ -187,7 +187,7 @@ class Output:
     def _write(self, answer: Answer) -> int:
         rows = len(answer.found.indices)
         if rows:
-            self._file.write(answer.first, Neighbors(*(np.asarray(arrays.to_host(part)) for part in answer.found)))
+            self._file.write(answer.first, Neighbors(*(np.asarray(inputs.to_host(part)) for part in answer.found)))
             self._now = dataclasses.replace(self._now, rows=answer.first + rows, sample=answer.sample)
             if time.monotonic() - self._synced >= _SYNC_SECONDS:
                 self._sync()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tonari import arrays
+from tonari import inputs
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
 from tonari.metrics import get_metric
-from tonari.progress import Progress, ProgressLike
-from tonari.results import Neighbors, index_dtype
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
-from tonari.streams.threads import Flow
+from tonari.streams.pipeline import Flow
 
 if TYPE_CHECKING:
     from tonari.api import Index
@@ -30,7 +30,7 @@ def search_chunks(
 ) -> Iterator[Neighbors]:
     """See :meth:`tonari.Index.search_chunks`."""
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
-    k = arrays.check_k(k, index.n, without_self=False)
+    k = inputs.check_k(k, index.n, without_self=False)
     return _search_chunks(index, source, k, progress)
 
 
@@ -99,14 +99,14 @@ def _answer(index: Index, chunk: Chunk, k: int, flow: Flow, bar: Progress) -> Ne
         except ValueError:
             # The search numbers the rows of the chunk; the caller knows those of the stream.
             nonnegative = get_metric(index.metric).nonnegative
-            arrays.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
+            inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
             raise
         counted.count(len(chunk.rows))
-    return Neighbors(*(arrays.hand_back(part, chunk.side) for part in found))
+    return Neighbors(*(inputs.hand_back(part, chunk.side) for part in found))
 
 
 def _nothing(index: Index, chunk: Chunk, k: int) -> Neighbors:
-    wide = "float64" in (arrays.name_of_dtype(chunk.rows), arrays.name_of_dtype(index._points))
+    wide = "float64" in (inputs.name_of_dtype(chunk.rows), inputs.name_of_dtype(index._points))
     return Neighbors(np.empty((0, k), np.float64 if wide else np.float32), np.empty((0, k), index_dtype(index.n)))
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tonari import api, arrays, io
-from tonari.floats import in_default_floats
+from tonari import api, inputs, io
+from tonari.core.floats import in_default_floats
+from tonari.core.progress import ProgressLike
 from tonari.io._common import StrPath
-from tonari.progress import ProgressLike
 from tonari.streams.chunks import Source
 from tonari.streams.journal import search_facts
 from tonari.streams.output import Output, check_unfinished
+from tonari.streams.pipeline import Flow
 from tonari.streams.searching import answers, pace_of, progress_of
-from tonari.streams.threads import Flow
 
 SUFFIXES = (".ibin",)
 
@@ -107,16 +107,16 @@ def search_to_file(
     ...     print(tonari.io.read_ground_truth(out).indices.ravel().tolist())
     [0, 0, 2, 2]
     """
-    out = arrays.check_output_path(out, SUFFIXES)
+    out = inputs.check_output_path(out, SUFFIXES)
     check_unfinished(out)
-    arrays.check_flag(resume, "resume")
-    progress = arrays.check_progress(progress)
+    inputs.check_flag(resume, "resume")
+    progress = inputs.check_progress(progress)
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
     given = {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
     index = _index(points, {name: value for name, value in given.items() if value is not None}, progress)
-    k = arrays.check_k(k, index.n, without_self=False)
+    k = inputs.check_k(k, index.n, without_self=False)
     search = search_facts(index, source.rows, k)
     with Output(out, search, source.rows, k, source.array, resume=resume) as output:
         _stream(source, index, k, output, progress)

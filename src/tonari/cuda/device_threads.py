@@ -1,0 +1,32 @@
+"""A thread for each of several devices, since work is sent to one at a time from one thread."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+
+from tonari.core.workers import Workers
+
+R = TypeVar("R")
+
+
+def a_thread_each(devices: Sequence[str]) -> Workers:
+    """Threads for :func:`side_by_side`."""
+    return Workers(len(set(devices)))
+
+
+def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Callable[[int], R]) -> list[R]:
+    """[work(at) for at in range(count)], on a thread for each device, where the current streams are those from here."""
+    names = [name for name in devices if torch.device(name).type == "cuda"]
+    streams = {name: torch.cuda.current_stream(name) for name in names}
+
+    def there(at: int) -> R:
+        with contextlib.ExitStack() as stack:
+            for name in sorted(streams, key=lambda name: name == devices[at]):  # the last one's device is current
+                stack.enter_context(torch.cuda.stream(streams[name]))
+            return work(at)
+
+    return workers.map(there, range(count))

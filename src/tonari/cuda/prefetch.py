@@ -1,0 +1,142 @@
+"""Rows on their way from host memory to a device, while the device works on others.
+
+    memory, or the map of a file   --threads-->   pinned pieces   --a stream of its own-->   the device
+
+A plain copy from pageable memory runs on one thread, through one buffer of the driver, behind all work of its stream.
+Here each thread has two pinned pieces: one is filled while the other travels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari.core.workers import Workers, default_threads
+from tonari.inputs import name_of_dtype
+
+PIECE_BYTES = 4 << 20
+MOST_THREADS = 8  # more do not copy faster
+
+
+class _Piece:
+    """A pinned buffer, and the event after which it may be written again."""
+
+    def __init__(self) -> None:
+        self.memory = torch.empty(PIECE_BYTES, dtype=torch.uint8, pin_memory=True)
+        self.sent = torch.cuda.Event(blocking=True)
+
+    def send(self, source: npt.NDArray[np.uint8], target: Any, stream: Any) -> None:
+        self.sent.synchronize()
+        here = self.memory[: len(source)]
+        np.copyto(here.numpy(), source)
+        with torch.cuda.stream(stream):
+            target.copy_(here, non_blocking=True)
+            self.sent.record()
+
+
+class Feeder:
+    """Copies rows to a device in the background, one array at a time; a context that ends its threads.
+
+    Parameters
+    ----------
+    device : torch device
+        On the CPU, where Triton's interpreter works, rows are copied by the threads alone.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._device = torch.device(device)
+        self._workers = Workers(min(MOST_THREADS, default_threads()))
+        self._background = ThreadPoolExecutor(1)
+        self._under_way: Future[Any] | None = None
+        self._stream: Any = None
+        self._pieces: SimpleQueue[_Piece] = SimpleQueue()
+        if self._device.type == "cuda":
+            self._stream = torch.cuda.Stream(self._device)
+            for _ in range(2 * self._workers.threads):
+                self._pieces.put(_Piece())
+
+    def send(self, rows: npt.NDArray[Any], out: Any) -> None:
+        """Begin to copy a C-contiguous array into a contiguous tensor, which what was launched before may still use."""
+        if self._stream is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        source, target = rows.reshape(-1).view(np.uint8), out.view(-1).view(torch.uint8)
+
+        def carry(begin: int) -> None:
+            self._workers.check()
+            here = slice(begin, begin + PIECE_BYTES)
+            if self._stream is None:
+                np.copyto(target[here].numpy(), source[here])
+                return
+            piece = self._pieces.get()
+            try:
+                piece.send(source[here], target[here], self._stream)
+            finally:
+                self._pieces.put(piece)
+
+        self._under_way = self._background.submit(self._workers.map, carry, range(0, len(source), PIECE_BYTES))
+
+    def arrive(self) -> None:
+        """Wait until all has been read; what is launched from now on finds the rows in place."""
+        if self._under_way is not None:
+            self._under_way.result()
+        self._join_streams()
+
+    def __enter__(self) -> Feeder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._workers.stop()
+        self._background.shutdown()
+        self._join_streams()
+
+    def _join_streams(self) -> None:
+        if self._stream is not None:
+            torch.cuda.current_stream(self._device).wait_stream(self._stream)
+
+
+def bring(rows: npt.NDArray[Any], device: Any) -> Any:
+    """A copy of a C-contiguous array on a device."""
+    out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
+    with Feeder(device) as feeder:
+        feeder.send(rows, out)
+        feeder.arrive()
+    return out
+
+
+def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None, None]:
+    """Slices of rows as tensors on a device, in some order; the next is on its way while the last one is used.
+
+    Parameters
+    ----------
+    rows : C-contiguous array, or tensor on CUDA
+    order : sequence of slices
+        Of rows.
+    device : torch device
+
+    Yields
+    ------
+    tensor
+        To be used, on the current stream, until the next is asked for. Close the generator early to end its threads.
+    """
+    if not isinstance(rows, np.ndarray):
+        for here in order:
+            yield rows[here].to(device)
+        return
+    sizes = [here.stop - here.start for here in order]
+    shape, dtype = (max(sizes), rows.shape[1]), getattr(torch, name_of_dtype(rows))
+    buffers = [torch.empty(shape, dtype=dtype, device=device) for _ in range(min(2, len(order)))]
+    slots = [buffers[at % 2][:size] for at, size in enumerate(sizes)]
+    with Feeder(device) as feeder:
+        feeder.send(rows[order[0]], slots[0])
+        for at in range(len(order)):
+            feeder.arrive()
+            if at + 1 < len(order):
+                feeder.send(rows[order[at + 1]], slots[at + 1])
+            yield slots[at]

@@ -1,0 +1,109 @@
+"""Points made ready: their form (centre and scale, or normalisation) and their packed copies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import _native
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.workers import Workers
+from tonari.exact.plan import Plan
+
+# Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
+_SAMPLE_ROWS = 8_192
+
+
+class PreparedPoints:
+    """Points with their form, packed for the first rung of the plan's ladder as far as memory allows.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    plan : Plan
+        Names the kernel, the slices and how many points stay packed.
+    progress : None or bool
+        As in :func:`tonari.search`, but never the callback, which counts pairs.
+    """
+
+    def __init__(self, points: npt.NDArray[Any], plan: Plan, progress: ProgressLike = None) -> None:
+        self.points = points
+        self.form = _form(points, plan.metric)
+        self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
+        self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
+        if plan.resident_points:
+            shown, rows = None if callable(progress) else progress, plan.resident_points
+            with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
+                self.hold(plan.kernel(plan.ladder[0]), rows, Workers(plan.threads), bar)
+
+    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> None:
+        """Hold the first `count` points packed for `kernel`, and nothing else: some are packed now, or let go."""
+        first, slices = self.slices[0], self.slices
+        wanted = len(slices) if count == len(self.points) else count // (first[1] - first[0])
+        held = self.resident(kernel)
+        if len(held) == wanted:
+            return
+        held = held[:wanted]
+        self._held = kernel, held  # what is let go goes before more is made
+        if len(held) < wanted:
+            self._held = kernel, held + self.pack(kernel, slices[len(held) : wanted], workers, bar)
+
+    def pack(
+        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Progress | None = None
+    ) -> list[_native.PackedPoints]:
+        """Packed copies of slices of the points, for one kernel."""
+
+        def work(bounds: tuple[int, int]) -> _native.PackedPoints:
+            workers.check()
+            packed = _native.PackedPoints(kernel, self.form, self.points, *bounds)
+            if bar is not None:
+                bar.add(packed.count)
+            return packed
+
+        return workers.map(work, slices)
+
+    def first_rung(self, plan: Plan) -> int:
+        """The rung of the plan's ladder at which to begin: that of the packed copy, if it may stay."""
+        kernels = [plan.kernel(precision) for precision in plan.ladder]
+        kernel = self._held[0]
+        return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
+
+    def resident(self, kernel: str) -> list[_native.PackedPoints]:
+        """The first slices, as far as they are held packed for `kernel`."""
+        held = self._held
+        return held[1] if kernel == held[0] else []
+
+    def holds(self, kernel: str) -> bool:
+        """Whether all points are held packed for `kernel`."""
+        return len(self.resident(kernel)) == len(self.slices)
+
+    @property
+    def packed_bytes(self) -> int:
+        """Memory of the packed copy."""
+        return sum(part.nbytes for part in self._held[1])
+
+
+def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
+    n, d = points.shape
+    step = -(-n // _SAMPLE_ROWS)
+    zeros = [0.0] * d
+    if metric in ("cosine", "correlation"):
+        return _native.Form(metric, zeros, 1.0)
+    if points.dtype.kind in "iu" and metric in ("euclidean", "sqeuclidean", "inner_product"):
+        # Integers stay integers: unsigned bytes move to the signed range that byte products want.
+        return _native.Form(metric, [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0)
+    centred = metric in ("euclidean", "sqeuclidean")
+    centre = _native.column_means(points, step) if centred else zeros
+    if not all(map(math.isfinite, centre)):
+        centre = zeros
+    return _native.Form(metric, centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step)))
+
+
+def _power_of_two_below_inverse(magnitude: float) -> float:
+    """Scale that brings `magnitude` into [1/2, 1): a power of two, so that it rounds nothing."""
+    if magnitude == 0.0 or not math.isfinite(magnitude):
+        return 1.0
+    return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(magnitude)[1])))

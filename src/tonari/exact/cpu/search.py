@@ -1,0 +1,369 @@
+"""The schedule of the exact engine: which block of queries meets which slice of points, on which thread.
+
+for precision in ladder:                      only rows that the one before could not certify
+    for block of queries (in parallel):
+        for slice of points:                  screen, compare, compact     (native, without the GIL)
+        refine, order, write                  rows done | to climb | to search again without a sample
+"""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import _native
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.workers import Workers
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.memory import JOIN_GROWTH
+from tonari.exact.plan import JOIN_BLOCK, Plan
+from tonari.exact.report import Report
+
+Bounds: TypeAlias = tuple[int, int]  # queries [begin, end)
+Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their rung, and whether they take a sample
+NewBlock: TypeAlias = Callable[[], _native.RowBlock]
+CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
+
+logger = logging.getLogger("tonari")
+
+_CLIMB, _RESAMPLE = 1, 2  # RowStatus in native/row_states.hpp; 0 is done
+_FEW = 8  # rows whose survivors are judged by exact values sooner than all points are packed again
+
+
+def search_prepared(
+    queries: npt.NDArray[Any],
+    prepared: PreparedPoints,
+    plan: Plan,
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    progress: ProgressLike = None,
+) -> tuple[Neighbors, Report]:
+    """Answer checked queries against prepared points as the plan says.
+
+    Returns
+    -------
+    Neighbors of shape (m, k), and the Report of the run.
+    """
+    started = time.perf_counter()
+    m, n = len(queries), len(prepared.points)
+    double = np.float64 in (queries.dtype, prepared.points.dtype)
+    found = Neighbors(
+        np.empty((m, plan.k), np.float64 if double else np.float32), np.empty((m, plan.k), index_dtype(n))
+    )
+    report = Report(rows=m)
+    seconds = plan.seconds - plan.prepare_seconds
+    with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
+        search = _Search(prepared, plan, Workers(plan.threads), bar, report)
+        rung, sampled = prepared.first_rung(plan), plan.sample_rank > 0
+        prepared.hold(plan.kernel(plan.ladder[rung]), n if rung else plan.resident_points, search.workers)
+        pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
+        todo: list[Task] = []
+        if pilot:
+            head = Neighbors(found.distances[:pilot], found.indices[:pilot])
+            ids = None if self_ids is None else self_ids[:pilot]
+            status = search.rows(queries[:pilot], ids, head, rung=rung, sampled=sampled)
+            if plan.prefers_finer(rung, report.refined / pilot):
+                rung += 1
+                prepared.hold(plan.kernel(plan.ladder[rung]), n, search.workers)
+                todo += search.unfinished(slice(0, pilot), status, rung - 1)
+            else:
+                todo += search.unfinished(slice(0, pilot), status, rung)
+        if self_ids is not None and plan.active_rows and search.holds(rung):
+            rest = Neighbors(found.distances[pilot:], found.indices[pilot:])
+            status = search.join(self_ids, rest, rung=rung, first=pilot)
+            todo += search.unfinished(slice(pilot, m), status, rung)
+        elif pilot < m:
+            todo.append((slice(pilot, m), rung, sampled))
+        while todo:
+            rows, at, with_sample = todo.pop()
+            part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
+            ids = None if self_ids is None else self_ids[rows]
+            stays = False
+            if not isinstance(rows, slice):
+                bar.extend(len(rows) * n)
+                stays = len(rows) <= _FEW and at > 0 and search.holds(at - 1) and not search.holds(at)
+            if stays:
+                at -= 1
+            asked = np.ascontiguousarray(queries[rows])
+            status = search.rows(asked, ids, part, rung=at, sampled=with_sample, may_climb=not stays)
+            if not isinstance(rows, slice):
+                found.distances[rows], found.indices[rows] = part
+            todo += search.unfinished(rows, status, at)
+    report.seconds = time.perf_counter() - started
+    logger.info("%s", report)
+    return found, report
+
+
+@dataclass
+class _Search:
+    """One run: what stays the same over its passes."""
+
+    prepared: PreparedPoints
+    plan: Plan
+    workers: Workers
+    bar: Progress
+    report: Report
+
+    def holds(self, rung: int) -> bool:
+        """Whether all points are packed for a rung already."""
+        return self.prepared.holds(self.plan.kernel(self.plan.ladder[rung]))
+
+    def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], rung: int) -> list[Task]:
+        """What is left to do for rows that ended as `status` says: again without a sample, or one rung up.
+
+        No more rows at a time than blocks that are open while points are packed on the way: of these there are copies.
+        """
+        if not status.any():
+            return []
+        size = self.plan.blocks_at_once * self.plan.query_block
+        tasks: list[Task] = []
+        for end, at, sampled in ((_RESAMPLE, rung, False), (_CLIMB, rung + 1, False)):
+            left = np.flatnonzero(status == end)
+            left = left + rows.start if isinstance(rows, slice) else rows[left]
+            tasks += [(left[first : first + size], at, sampled) for first in range(0, len(left), size)]
+        return tasks
+
+    def rows(
+        self,
+        queries: npt.NDArray[Any],
+        self_ids: npt.NDArray[np.int64] | None,
+        found: Neighbors,
+        *,
+        rung: int,
+        sampled: bool,
+        may_climb: bool = True,
+    ) -> npt.NDArray[np.uint8]:
+        """Search all rows of `queries` at one precision, write what is certified, and say how each row ended.
+
+        Rows that may not climb settle: what this precision cannot tell apart, exact values do.
+        """
+        plan, precision = self.plan, self.plan.ladder[rung]
+        kernel = plan.kernel(precision)
+        status = np.empty(len(queries), np.uint8)
+
+        def new_block() -> _native.RowBlock:
+            return _native.RowBlock(
+                kernel,
+                self.prepared.form,
+                queries,
+                self.prepared.points,
+                plan.k,
+                plan.isa,
+                self_ids,
+                found.distances.dtype == np.float64,
+                may_climb and rung + 1 < len(plan.ladder),
+                plan.capacity,
+                plan.sample_rank if sampled else 0,
+            )
+
+        def close_block(bounds: Bounds, block: _native.RowBlock) -> int:
+            part = slice(*bounds)
+            return block.finish(found.distances[part], found.indices[part], status[part])
+
+        size = plan.query_block
+        blocks = [(begin, min(begin + size, len(queries))) for begin in range(0, len(queries), size)]
+        packed = self.prepared.resident(kernel)
+        if len(packed) < len(self.prepared.slices) or plan.point_splits > 1:
+            refined = self._stream(blocks, kernel, packed, new_block, close_block, sampled)
+        else:
+            own = threading.local()  # one block per thread, opened again and again
+
+            def work(bounds: Bounds) -> int:
+                if not hasattr(own, "block"):
+                    own.block = new_block()
+                own.block.open(*bounds)
+                self._screen(own.block, bounds, packed, sampled)
+                return close_block(bounds, own.block)
+
+            refined = sum(self.workers.map(work, blocks))
+        return self._count(status, precision, refined)
+
+    def _count(self, status: npt.NDArray[np.uint8], precision: str, refined: int) -> npt.NDArray[np.uint8]:
+        left = np.count_nonzero(status)  # seldom any
+        self.report.refined += refined
+        self.report.resampled += int(np.count_nonzero(status == _RESAMPLE)) if left else 0
+        self.report.certify(precision, len(status) - int(left))
+        return status
+
+    def join(
+        self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, rung: int, first: int
+    ) -> npt.NDArray[np.uint8]:
+        """Search the points for each other, a product of two active rows serving both; rows from `first` on count."""
+        plan, prepared, precision = self.plan, self.prepared, self.plan.ladder[rung]
+        packed = prepared.resident(plan.kernel(precision))
+        join = _native.SelfJoin(
+            plan.kernel(precision),
+            prepared.form,
+            prepared.points,
+            plan.k,
+            plan.isa,
+            self_ids,
+            found.distances.dtype == np.float64,
+            rung + 1 < len(plan.ladder),
+            plan.capacity,
+            JOIN_GROWTH,
+        )
+        n = len(prepared.points)
+        status = np.empty(n - first, np.uint8)
+        refined = 0
+        start = first // JOIN_BLOCK * JOIN_BLOCK
+        for begin in range(start, n, plan.active_rows):
+            end = min(begin + plan.active_rows, n)
+            refined += self._join_active(join, packed, (begin, end), found, status, first)
+        return self._count(status, precision, refined)
+
+    def _join_active(
+        self,
+        join: _native.SelfJoin,
+        packed: list[_native.PackedPoints],
+        active: Bounds,
+        found: Neighbors,
+        status: npt.NDArray[np.uint8],
+        first: int,
+    ) -> int:
+        starts = [bounds[0] for bounds in self.prepared.slices]
+        blocks = [(a, min(a + JOIN_BLOCK, active[1])) for a in range(*active, JOIN_BLOCK)]
+        join.open(*active)
+
+        def prepare(block: Bounds) -> None:
+            self.workers.check()
+            at, begin = bisect.bisect_right(starts, block[0]) - 1, block[0]
+            while begin < block[1]:
+                end = min(block[1], self.prepared.slices[at][1])
+                join.prepare(begin, end, packed[at])
+                at, begin = at + 1, end
+
+        own = threading.local()  # one worker per thread
+
+        def work(block: Bounds) -> None:
+            if not hasattr(own, "worker"):
+                own.worker = _native.JoinWorker(join)
+            own.worker.open(*block)
+            # Points before the active rows and after them are compared for the block alone, and so are its own.
+            for span, both in (
+                ((0, active[0]), False),
+                (block, False),
+                ((block[1], active[1]), True),
+                ((active[1], len(self.prepared.points)), False),
+            ):
+                for (begin, end), part in zip(self.prepared.slices, packed, strict=True):
+                    low, high = max(begin, span[0]), min(end, span[1])
+                    if low < high:
+                        self.workers.check()
+                        groups = ((low - begin) // part.group, -(-(high - begin) // part.group))
+                        own.worker.screen(part, *groups, both)
+                        self.bar.add((block[1] - block[0]) * (high - low) * (1 + both))
+
+        def close(block: Bounds) -> int:
+            self.workers.check()
+            low = max(block[0], first)
+            if low >= block[1]:
+                return 0
+            rows = slice(low - first, block[1] - first)
+            return join.finish(low, block[1], found.distances[rows], found.indices[rows], status[rows])
+
+        self.workers.map(prepare, blocks)
+        self.workers.map(work, blocks)
+        return sum(self.workers.map(close, blocks))
+
+    def _screen(
+        self,
+        block: _native.RowBlock,
+        bounds: Bounds,
+        packed: list[_native.PackedPoints],
+        sampled: bool,
+    ) -> None:
+        stride = self.plan.sample_stride if sampled else 0
+        if sampled:
+            for part in packed:
+                self.workers.check()
+                block.screen(part, 0, part.groups, stride, True)
+            block.end_sample()
+        for part in packed:
+            self.workers.check()
+            block.screen(part, 0, part.groups, stride, False)
+            self.bar.add((bounds[1] - bounds[0]) * part.count)
+
+    def _stream(
+        self,
+        blocks: list[Bounds],
+        kernel: str,
+        packed: list[_native.PackedPoints],
+        new_block: NewBlock,
+        close_block: CloseBlock,
+        sampled: bool,
+    ) -> int:
+        """A few blocks at a time against the points that are packed already, then against all others.
+
+        With few queries several blocks have the same ones, each against a share of the points, and then become one.
+        """
+        plan, splits = self.plan, self.plan.point_splits
+        packs = len(packed) < len(self.prepared.slices)
+        at_once = min(plan.blocks_at_once if packs else max(1, plan.threads // splits), len(blocks))
+        opened = [[new_block() for _ in range(splits)] for _ in range(at_once)]
+        refined = 0
+        for batch in _batches(blocks, at_once):
+            tasks = list(zip(batch, opened, strict=False))
+            for bounds, parts in tasks:
+                for block in parts:
+                    block.open(*bounds)
+            for stage in (True, False) if sampled else (False,):
+                for some in self._all_points(kernel, packed):
+                    self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
+                    del some  # before the next slices are packed: never more than one set
+                if stage:
+                    for _, parts in tasks:
+                        parts[0].end_sample()
+            refined += sum(self.workers.map(lambda task: _close(task, close_block), tasks))
+        return refined
+
+    def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
+        """Points that are packed already, and the others in slices that are packed when their turn comes."""
+        if packed:
+            yield packed
+        slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
+        pieces = [(a, min(a + size, end)) for begin, end in slices for a in range(begin, end, size)]
+        for some in _batches(pieces, self.plan.threads):
+            yield self.prepared.pack(kernel, some, self.workers)
+
+    def _pass_over(
+        self,
+        tasks: list[tuple[Bounds, list[_native.RowBlock]]],
+        packed: list[_native.PackedPoints],
+        stride: int,
+        take_sample: bool,
+    ) -> None:
+        def work(task: tuple[Bounds, _native.RowBlock, list[_native.PackedPoints]]) -> None:
+            (begin, end), block, share = task
+            for part in share:
+                self.workers.check()
+                block.screen(part, 0, part.groups, stride, take_sample)
+                if not take_sample:
+                    self.bar.add((end - begin) * part.count)
+
+        self.workers.map(
+            work,
+            [(bounds, block, packed[at :: len(parts)]) for bounds, parts in tasks for at, block in enumerate(parts)],
+        )
+
+
+def _close(task: tuple[Bounds, list[_native.RowBlock]], close_block: CloseBlock) -> int:
+    """Make one of the blocks that have the same queries, and finish it."""
+    bounds, (first, *others) = task
+    for other in others:
+        first.absorb(other)
+    return close_block(bounds, first)
+
+
+def _batches(items: list[Bounds], size: int) -> Iterator[list[Bounds]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]

@@ -1,0 +1,60 @@
+"""From lists of what a threshold let through to the groups that are refined, and a bound on everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.screen import Lists
+from tonari.select.cuda.dispatch import k_smallest
+from tonari.select.cuda.survivors import power_of_two, warps_for
+
+
+def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
+    """The parts of each row's `width` lowest listed groups.
+
+    Parameters
+    ----------
+    lists : Lists
+    thresholds : float32 (rows,)
+        That the lists were made with.
+    width : int
+        Listed groups that are looked at.
+    room : int
+        Parts that a row has room for; those of its lowest groups come first.
+
+    Returns
+    -------
+    int32 (rows, room), float32 (rows,)
+        Groups of LEAST_GROUP points, -1 where there are no more; a score that no point of any other group lies below.
+        It is -inf where a segment of the list was too short.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.candidate_groups import chosen_kernel
+
+    rows, capacity = lists.values.shape
+    segments = lists.counts.shape[1]
+    width = min(width, capacity - 1)
+    lowest = k_smallest(lists.values, width + 1)
+    groups = torch.empty((rows, room), dtype=torch.int32, device=thresholds.device)
+    following = torch.empty(rows, dtype=torch.float32, device=thresholds.device)
+    launch(
+        chosen_kernel,
+        rows,
+        lowest.values,
+        lowest.indices,
+        lists.entries,
+        lists.counts,
+        thresholds,
+        groups,
+        following,
+        width,
+        capacity,
+        segments,
+        lists.room,
+        room,
+        constants={"WIDTH": power_of_two(width), "SEGMENTS": power_of_two(segments), "ROOM": power_of_two(room)},
+        warps=warps_for(power_of_two(width), False),
+    )
+    return groups, following

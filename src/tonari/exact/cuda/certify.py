@@ -1,0 +1,48 @@
+"""The certificate: which rows are proved to be right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.form import DeviceForm
+
+ROWS = 256  # of one program
+
+
+def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: Any, *, double: bool) -> None:
+    """Decide for each row whether what was left out can hold a better point, or an equal one; in one launch.
+
+    Parameters
+    ----------
+    form : DeviceForm
+    shift : float64 tensor (rows,), contiguous
+        As packed; +inf for a query beyond range, which nothing proves.
+    kth : float32 or float64 tensor (rows,), strided or not
+        The k-th returned value, exact; infinite or NaN where there is none, which nothing proves.
+    next_minimum : float32 tensor (rows,), strided or not
+        A lower bound of the score of every point that was not refined; +inf where all were.
+    proved : bool or uint8 tensor (rows,), contiguous
+        Written: whether no such point belongs to the row's answer.
+    double : bool
+        Whether values are returned as float64.
+    """
+    from tonari.exact.cuda.kernels.certify import certify_kernel
+
+    rows = len(kth)
+    launch(
+        certify_kernel,
+        -(-rows // ROWS),
+        shift,
+        kth,
+        next_minimum,
+        form.scale,
+        proved,
+        rows,
+        form.d,
+        kth.stride(0),
+        next_minimum.stride(0),
+        constants={"METRIC": form.metric, "DOUBLE": double, "ROWS": ROWS},
+        warps=4,
+        fused=False,  # so that the verdict is the same on every device
+    )

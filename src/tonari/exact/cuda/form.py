@@ -1,0 +1,108 @@
+"""The form in which a GPU compares rows: the metric, a centre and a scale (docs/exactness.md, "Forms and scores").
+
+    sqeuclidean, euclidean    x' = scale (x - centre)         a = |x'|^2     query_term = |q'|^2
+    cosine, correlation       x' = scale x / |x|              a = 0          query_term = 0
+    inner_product             x' = scale x                    a = 0          query_term = 0
+    l1, linf, chi2            x' = scale x
+
+The identities are those of the CPU, but for two things. Its angular forms have scale 1; here it is 2^6, so that float16
+holds small elements: value = 1 + score / (2 scale^2). And bytes need not be signed: the inner product has no centre.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+
+# Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
+SAMPLE_ROWS = 8192
+SAMPLE_VALUES, FEWEST_ROWS = 2**20, 512  # wide rows are sampled more sparsely: a small search would notice
+PROGRAMS = 256  # that look at the sample: two for each multiprocessor of a large card
+SAMPLE_TILE = {"ROWS": 32, "COLUMNS": 32}
+ANGULAR_SCALE = 64.0
+
+
+@dataclass(frozen=True)
+class DeviceForm:
+    """How rows are brought into form.
+
+    Attributes
+    ----------
+    metric : str
+    d : int
+    centre : float64 tensor (d,)
+    scale : float64 tensor (1,)
+        A power of two from 2^-493 to 2^500.
+    """
+
+    metric: str
+    d: int
+    centre: Any
+    scale: Any
+
+
+def make_form(points: Any, metric: str) -> DeviceForm:
+    """Choose centre and scale for points, from at most SAMPLE_ROWS of them, without waiting for the device.
+
+    The largest sampled element of a form row lies in [2^6, 2^7), or within 2^-5 of that where rows are centred. Bytes
+    keep scale 1 under L2 and the inner product, and are exact in float16. Values that no search accepts count as 0.
+
+    Parameters
+    ----------
+    points : tensor (n, d)
+        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, rows at any distance.
+    metric : str
+        A name in ``tonari.metrics.METRICS``.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.form import sample_kernel, settle_kernel
+
+    n, d = points.shape
+    device = points.device
+    centred = metric in ("euclidean", "sqeuclidean")
+    whole = points.dtype in (torch.uint8, torch.int8) and (centred or metric == "inner_product")
+    if metric in ("cosine", "correlation") or (whole and not centred):
+        scale = 1.0 if whole else ANGULAR_SCALE
+        centre = torch.zeros(d, dtype=torch.float64, device=device)
+        return DeviceForm(metric, d, centre, torch.full((1,), scale, dtype=torch.float64, device=device))
+
+    every = -(-n // min(SAMPLE_ROWS, max(FEWEST_ROWS, SAMPLE_VALUES // d)))
+    count = -(-n // every)
+    blocks = -(-d // SAMPLE_TILE["COLUMNS"])
+    chunk = -(-count // max(1, min(PROGRAMS // blocks, -(-count // SAMPLE_TILE["ROWS"]))))
+    parts = -(-count // chunk)
+    found = torch.empty((3, parts, d), dtype=torch.float64, device=device)
+    launch(
+        sample_kernel,
+        parts * blocks,
+        points,
+        found,
+        n,
+        d,
+        points.stride(0),
+        every,
+        count,
+        chunk,
+        blocks,
+        constants=SAMPLE_TILE,
+        warps=4,
+    )
+    tile = {"PARTS": 32, "COLUMNS": 128} if parts > 8 else {"PARTS": 8, "COLUMNS": 512}
+    centre = torch.empty(d, dtype=torch.float64, device=device)
+    scale = torch.empty(1, dtype=torch.float64, device=device)
+    launch(
+        settle_kernel,
+        1,
+        found,
+        centre,
+        scale,
+        parts,
+        d,
+        count,
+        constants={"CENTRED": centred, "WHOLE": whole, **tile},
+        warps=16,
+    )
+    return DeviceForm(metric, d, centre, scale)

@@ -1,0 +1,1 @@
+"""Triton kernels of brute force on CUDA, one in a file."""

@@ -1,0 +1,122 @@
+"""Exact values of some queries and every point of a slice.
+
+    program        POINTS neighbouring points, and some of the queries, four at a time
+    one step       a tile [POINTS, 16] of the points, which serves four queries: per thread LANES lanes of each of them
+
+Both sides come widened (_widen_triton.py): whole steps of 16 columns, and no mean left to subtract. What bounds it is
+float64 arithmetic: three operations per query, point and column, each rounded.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.value import add_own_terms, add_terms, fold, value_of
+from tonari.select.cuda.kernels.order import ascending, make_keys
+
+
+@triton.jit
+def store_row(
+    lanes, row, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+    METRIC: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
+):  # fmt: skip
+    """Fold and store what one query has."""
+    present = numbers < tl.where(row < rows, count, 0)
+    ids = first_id + numbers
+    at = tl.minimum(row, rows - 1)
+    if HAS_OWN:
+        real = ids != tl.load(own_ptr + at)
+    else:
+        real = present
+    query_norm = 0.0
+    if (METRIC == "cosine") | (METRIC == "correlation"):
+        query_norm = tl.load(query_norms_ptr + at)
+    values = ascending(value_of(fold(lanes, POINTS, METRIC), query_norm, point_norms, METRIC), METRIC)
+    out = tl.where(real, values, float("inf")) if DOUBLE else make_keys(values, ids, real)
+    tl.store(out_ptr + row.to(tl.int64) * out_stride + numbers, out, mask=present)
+
+
+@triton.jit
+def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
+    """Lanes of one query with columns at ... at + 15."""
+    q = tl.load(query_ptrs + at)[None, :]
+    if TERM is None:
+        lanes = add_terms(lanes, q, x, METRIC)
+    else:
+        lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
+    return lanes
+
+
+@triton.jit(do_not_specialize=["rows", "count", "first_id", "d", "units", "out_stride", "parts", "rows_per_part"])
+def dense_kernel(
+    # inputs
+    queries_ptr,
+    query_norms_ptr,
+    points_ptr,
+    point_norms_ptr,
+    own_ptr,
+    # output: float64 [row][out_stride]
+    out_ptr,
+    # shapes
+    rows,
+    count,
+    first_id,
+    d,
+    units,
+    out_stride,
+    parts,
+    rows_per_part,
+    # constants
+    METRIC: tl.constexpr,
+    TERM: tl.constexpr,
+    DOUBLE: tl.constexpr,
+    HAS_OWN: tl.constexpr,
+    POINTS: tl.constexpr,
+    LANES: tl.constexpr,
+):
+    """Keys of float32 values; DOUBLE: float64 values; `first_id` is the number of the slice's first point."""
+    width = units * LANES
+    # Programs that run side by side have the same points.
+    begin = (tl.program_id(0) % parts) * rows_per_part
+    end = tl.minimum(begin + rows_per_part, rows)
+    numbers = (tl.program_id(0) // parts) * POINTS + tl.arange(0, POINTS)
+    present = numbers < count
+    columns = tl.arange(0, 16)
+    point_ptrs = points_ptr + (numbers.to(tl.int64) * width)[:, None] + columns[None, :]
+    point_norms = 0.0
+    if (METRIC == "cosine") | (METRIC == "correlation"):
+        point_norms = tl.load(point_norms_ptr + numbers, mask=present, other=0.0)
+    for number in tl.range(begin, end, 4):
+        top = tl.cast(number, tl.int32)
+        # Behind the last query it is computed again.
+        q0 = queries_ptr + top.to(tl.int64) * width + columns
+        q1 = queries_ptr + tl.minimum(top + 1, rows - 1).to(tl.int64) * width + columns
+        q2 = queries_ptr + tl.minimum(top + 2, rows - 1).to(tl.int64) * width + columns
+        q3 = queries_ptr + tl.minimum(top + 3, rows - 1).to(tl.int64) * width + columns
+        lanes0 = tl.zeros([POINTS, 16], tl.float64)
+        lanes1 = lanes0
+        lanes2 = lanes0
+        lanes3 = lanes0
+        for at in tl.range(0, width, 16):
+            x = tl.load(point_ptrs + at, mask=present[:, None]).to(tl.float64)
+            lanes0 = add_step(lanes0, q0, x, at, d, METRIC, TERM)
+            lanes1 = add_step(lanes1, q1, x, at, d, METRIC, TERM)
+            lanes2 = add_step(lanes2, q2, x, at, d, METRIC, TERM)
+            lanes3 = add_step(lanes3, q3, x, at, d, METRIC, TERM)
+        store_row(
+            lanes0, top, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            METRIC, DOUBLE, HAS_OWN, POINTS,
+        )  # fmt: skip
+        store_row(
+            lanes1, top + 1, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            METRIC, DOUBLE, HAS_OWN, POINTS,
+        )  # fmt: skip
+        store_row(
+            lanes2, top + 2, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            METRIC, DOUBLE, HAS_OWN, POINTS,
+        )  # fmt: skip
+        store_row(
+            lanes3, top + 3, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            METRIC, DOUBLE, HAS_OWN, POINTS,
+        )  # fmt: skip

@@ -1,0 +1,124 @@
+"""The form of points from a sample of them: a centre and a scale, in two launches.
+
+    sample   each program sums some of the sampled rows in COLUMNS columns, and finds their least and greatest values
+    settle   one program joins the parts: with c the mean of a column, the largest |x - c| of the sample lies at one of
+             its two ends, so that no second look at the rows is needed
+
+The scale 2^p brings that magnitude to 2^6 or just above. The centre is then rounded to a multiple of 2^-4 / 2^p. Any
+centre is right, and this one keeps whole numbers exact: where x is a multiple of 2^-4 / 2^p and |x'| < 2^7, x' is a
+multiple of 2^-4 with 11 bits, which float16 holds. So SIFT's vectors and images screen without rounding, also when they
+come as float32.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.form_rows import read_elements
+
+_INFINITY = tl.constexpr(float("inf"))
+
+
+@triton.jit(do_not_specialize=["n", "d", "stride", "every", "count", "chunk", "blocks"])
+def sample_kernel(
+    rows_ptr,
+    # output: [3][parts][d] float64, sums, least and greatest values
+    parts_ptr,
+    n,
+    d,
+    stride,
+    every,  # how far sampled rows are apart
+    count,  # how many there are
+    chunk,  # how many of them a program sees
+    blocks,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    part = tl.program_id(0) // blocks
+    column = (tl.program_id(0) % blocks) * COLUMNS + tl.arange(0, COLUMNS)
+    end = tl.minimum(part * chunk + chunk, count)
+    sums = tl.zeros([ROWS, COLUMNS], tl.float64)
+    least = tl.full([ROWS, COLUMNS], _INFINITY, tl.float64)
+    greatest = tl.full([ROWS, COLUMNS], -_INFINITY, tl.float64)
+    for start in range(part * chunk, end, ROWS):
+        number = start + tl.arange(0, ROWS)[:, None]
+        sampled = number < end
+        x, _ = read_elements(
+            rows_ptr, tl.where(sampled, number.to(tl.int64) * every, n), column[None, :], n, d, stride, "euclidean"
+        )
+        sums += x
+        least = tl.where(sampled, tl.minimum(least, x), least)
+        greatest = tl.where(sampled, tl.maximum(greatest, x), greatest)
+    size = tl.num_programs(0) // blocks * d
+    place = parts_ptr + part * d + column
+    inside = column < d
+    tl.store(place, tl.sum(sums, 0), mask=inside)
+    tl.store(place + size, tl.min(least, 0), mask=inside)
+    tl.store(place + 2 * size, tl.max(greatest, 0), mask=inside)
+
+
+@triton.jit
+def column_centre(parts_ptr, column, parts, d, count, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The mean of some columns of the sample, float64 [COLUMNS]."""
+    sums = tl.zeros([PARTS, COLUMNS], tl.float64)
+    for start in range(0, parts, PARTS):
+        part = start + tl.arange(0, PARTS)[:, None]
+        sums += tl.load(parts_ptr + part * d + column[None, :], mask=(part < parts) & (column < d)[None, :], other=0.0)
+    return tl.sum(sums, 0) / tl.cast(count, tl.float64)
+
+
+@triton.jit
+def column_magnitude(parts_ptr, column, centre, parts, d, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The largest |x - centre| of some columns of the sample, float64 [COLUMNS]."""
+    magnitude = tl.zeros([PARTS, COLUMNS], tl.float64)
+    for start in range(0, parts, PARTS):
+        part = start + tl.arange(0, PARTS)[:, None]
+        inside = (part < parts) & (column < d)[None, :]
+        least = parts_ptr + (parts + part) * d + column[None, :]
+        greatest = least + parts * d
+        low = tl.abs(tl.load(least, mask=inside, other=0.0) - centre[None, :])
+        high = tl.abs(tl.load(greatest, mask=inside, other=0.0) - centre[None, :])
+        magnitude = tl.where(inside, tl.maximum(magnitude, tl.maximum(low, high)), magnitude)
+    return tl.max(magnitude, 0)
+
+
+@triton.jit(do_not_specialize=["parts", "d", "count"])
+def settle_kernel(
+    # input: what sample_kernel wrote
+    parts_ptr,
+    # outputs: [d] and [1] float64
+    centre_ptr,
+    scale_ptr,
+    parts,
+    d,
+    count,
+    CENTRED: tl.constexpr,
+    WHOLE: tl.constexpr,  # scale 1 and a centre of whole numbers
+    PARTS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    scale = 1.0 + tl.zeros([], tl.float64)
+    grid = scale
+    if not WHOLE:
+        magnitudes = tl.zeros([COLUMNS], tl.float64)
+        for start in range(0, d, COLUMNS):
+            column = start + tl.arange(0, COLUMNS)
+            centre = tl.zeros([COLUMNS], tl.float64)
+            if CENTRED:
+                centre = column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS)
+            magnitude = column_magnitude(parts_ptr, column, centre, parts, d, PARTS, COLUMNS)
+            magnitudes = tl.maximum(magnitudes, magnitude)
+        magnitude = tl.max(magnitudes, 0)
+        exponent = (magnitude.to(tl.int64, bitcast=True) >> 52) - 1023
+        # Input ends at 2^499, so that a form row is finite whatever its sample was.
+        power = tl.where(magnitude > 0, tl.minimum(6 - exponent, 500), 0)
+        scale = ((power + 1023) << 52).to(tl.float64, bitcast=True)
+        grid = 16 * scale
+    tl.store(scale_ptr, scale)
+    for start in range(0, d, COLUMNS):
+        column = start + tl.arange(0, COLUMNS)
+        centre = tl.zeros([COLUMNS], tl.float64)
+        if CENTRED:
+            centre = tl.floor(column_centre(parts_ptr, column, parts, d, count, PARTS, COLUMNS) * grid + 0.5) / grid
+        tl.store(centre_ptr + column, centre, mask=column < d)

@@ -1,0 +1,108 @@
+"""Original rows -> form rows (native/form.hpp), a block of columns at a time, in registers and in float64.
+
+    euclidean                          x' = scale (x - centre)
+    cosine, correlation                x' = scale x / |x|, for correlation of the row less its mean
+    inner_product, l1, linf, chi2      x' = scale x
+
+Each is x' = factor (x - origin) with one factor per row. A block of columns has shape [ROWS, T, V]: T threads share a
+row, each holds V neighbouring values, one load of 16 bytes in float32. Sums over V need no other thread; what they
+give, [ROWS, T], is carried through the columns, and joined once at the end.
+
+Elements that no search accepts (NaN, infinities, float64 beyond 1e150, negative ones under chi2) are read as 0 and
+reported, so that no arithmetic meets them.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.value import widened
+
+_INFINITY = tl.constexpr(float("inf"))
+_LARGEST = tl.constexpr(1e150)  # of float64: squared differences of larger ones overflow
+# Two rows of at least this squared norm lose less than 2^-100 of their product to underflow.
+_SMALLEST_SQUARE = tl.constexpr(2.0**-960)
+
+
+@triton.jit
+def is_finite(x):
+    """Whether elements are neither NaN nor infinite."""
+    if x.dtype.is_floating():
+        finite = tl.abs(x) < _INFINITY
+    else:
+        finite = x == x
+    return finite
+
+
+@triton.jit
+def is_sound(x, METRIC: tl.constexpr):
+    """Whether a search accepts elements."""
+    if x.dtype == tl.float64:
+        sound = tl.abs(x) <= _LARGEST
+    else:
+        sound = is_finite(x)
+    if METRIC == "chi2":
+        sound = sound & (x >= 0)
+    return sound
+
+
+@triton.jit
+def load_elements(rows_ptr, row, column, n, d, stride):
+    """Elements as they are stored, bfloat16 as float32; 0 where there is none. `row` and `column` broadcast."""
+    return widened(tl.load(rows_ptr + row * stride + column, mask=(row < n) & (column < d), other=0))
+
+
+@triton.jit
+def read_elements(rows_ptr, row, column, n, d, stride, METRIC: tl.constexpr):
+    """Elements as float64, 0 where there is none or where none is accepted; and which were accepted."""
+    x = load_elements(rows_ptr, row, column, n, d, stride)
+    sound = is_sound(x, METRIC)
+    return tl.where(sound, x, 0).to(tl.float64), sound
+
+
+@triton.jit
+def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr, METRIC: tl.constexpr):
+    """S(x) / d of each row in the order that defines it, float64, and which rows are not one repeated value; [ROWS].
+
+    The mean's own rounding moves the row by more than any bound knows, so it must be the defined one, to the last bit:
+    lane i mod 16 in ascending i, then halves.
+    """
+    column = tl.arange(0, 16)[None, :]
+    rows = row[:, None]
+    first, _ = read_elements(rows_ptr, rows, column * 0, n, d, stride, METRIC)
+    lanes = tl.zeros([ROWS, 16], tl.float64)
+    differs = tl.zeros([ROWS, 16], tl.int32)
+    for start in range(0, d, 16):
+        x, _ = read_elements(rows_ptr, rows, start + column, n, d, stride, METRIC)
+        lanes += x
+        differs = tl.maximum(differs, ((x != first) & (start + column < d)).to(tl.int32))
+    lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 8)), 1)  # a sum of two has one order
+    lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 4)), 1)
+    lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 2)), 1)
+    total = tl.sum(lanes, 1)
+    return total / tl.cast(d, tl.float64), tl.max(differs, 1) > 0
+
+
+@triton.jit
+def less_mean(x, column, mean, varies, d):
+    """Elements less their row's mean; zeros where the row is one repeated value, and beyond its end."""
+    return tl.where((column < d) & varies[:, None, None], x - mean[:, None, None], 0.0)
+
+
+@triton.jit
+def angular_factor(
+    rows_ptr, row, local, n, d, stride, mean, varies, scale,
+    METRIC: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """scale / |x| of each row, 0 for a zero row; and which norms are so small that products lose bits to underflow."""
+    squares = tl.zeros([ROWS, T], tl.float64)
+    for start in range(0, d, T * V):
+        column = start + local
+        x, _ = read_elements(rows_ptr, row[:, None, None], column, n, d, stride, METRIC)
+        if METRIC == "correlation":
+            x = less_mean(x, column, mean, varies, d)
+        squares += tl.sum(x * x, 2)
+    square = tl.sum(squares, 1)
+    factor = tl.where(square > 0, scale / tl.sqrt(tl.where(square > 0, square, 1.0)), 0.0)
+    return factor, (square > 0) & (square < _SMALLEST_SQUARE)

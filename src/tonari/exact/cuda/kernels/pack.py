@@ -1,0 +1,276 @@
+"""Packing: original rows -> form rows -> rounded rows, and what rounding took, measured (docs/exactness.md).
+
+One program packs ROWS rows, for points a tile of the screen. It goes through the columns once, in blocks of T * V
+(_form_rows_triton.py): load, form in float64, round, store, and add to the row's sums
+
+    size         |x'|, from float64 squares                      l1: sum of |x'|, linf: maximum
+    difference   |x' - x^|                                       in the same norm
+
+Nothing is kept of a block. The angular metrics need a row's norm first and read the rows twice, correlation three
+times; the later passes find them in the cache.
+
+Conversions to and from float64 are the dearest instructions here, 16 per clock and multiprocessor, so products measure
+what rounding takes in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is exact (both
+are multiples of y's last bit, and |y - h| <= |y|), so that |x' - h| <= |y - h| + 2^-24 |x'|. Four squares of y - h are
+added in float32, within 6 u, and their sums in float64.
+
+A row that cannot be packed is rare: only then are its elements looked at again, its flags set and its values cleared.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.form_rows import (
+    angular_factor,
+    is_finite,
+    less_mean,
+    load_elements,
+    read_elements,
+    row_means,
+)
+
+_NO_ROW = tl.constexpr(2**62)
+_INFINITY = tl.constexpr(float("inf"))
+_HUGE = tl.constexpr(1e30)  # kHuge of native/form.hpp
+_UNIT = tl.constexpr(2.0**-24)
+_TINY = tl.constexpr(2.0**-100)  # the floor of every bound, above what underflow takes of it
+_FLUSH = tl.constexpr(2.0**-60)  # smaller elements of float32 become 0
+_ROUNDED = tl.constexpr(1 + 2.0**-20)  # for the roundings of a bound's own evaluation
+_RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # float32 of x', float64 of x' and of its norm
+_LOST = tl.constexpr(2.0**-64)  # squares below float32's range, 2^20 of them at most
+_DOUBLE_RATIO = tl.constexpr(2.0**-50)
+
+
+@triton.jit
+def round_up(x):
+    """The next float32 at or above float64 values within its range."""
+    rounded = x.to(tl.float32)
+    bits = rounded.to(tl.int32, bitcast=True)
+    above = (bits + tl.where(rounded >= 0, 1, -1)).to(tl.float32, bitcast=True)
+    return tl.where(rounded.to(tl.float64) < x, above, rounded)
+
+
+@triton.jit
+def round_down(x):
+    """The next float32 at or below float64 values within its range."""
+    return -round_up(-x)
+
+
+@triton.jit
+def joined(total, block, METRIC: tl.constexpr):
+    """A norm's sum, or maximum, with another block of magnitudes [ROWS, T, V]."""
+    if METRIC == "linf":
+        result = tl.maximum(total, tl.max(block, 2))
+    else:
+        result = total + tl.sum(block, 2)
+    return result
+
+
+@triton.jit
+def norm_of(parts, METRIC: tl.constexpr):
+    """Norms [ROWS] from what the threads of a row hold."""
+    if METRIC == "linf":
+        norm = tl.max(parts, 1)
+    elif METRIC == "l1" or METRIC == "chi2":
+        norm = tl.sum(parts, 1)
+    else:
+        norm = tl.sqrt(tl.sum(parts, 1))
+    return norm
+
+
+@triton.jit
+def any_of(mask):
+    """Which rows a mask [ROWS, T, V] takes something of, int32 [ROWS]."""
+    return tl.max(tl.max(mask.to(tl.int32), 2), 1)
+
+
+@triton.jit
+def note(flag_ptr, row, bad):
+    """Lower a flag to the first of the rows that are bad."""
+    tl.atomic_min(flag_ptr, tl.min(tl.where(bad > 0, row, _NO_ROW), 0))
+
+
+@triton.jit
+def set_aside(
+    rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row,
+    METRIC: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """Note why rows could not be packed, if their input is to blame, and clear their values."""
+    infinite = tl.zeros([ROWS], tl.int32)
+    large = tl.zeros([ROWS], tl.int32)
+    negative = tl.zeros([ROWS], tl.int32)
+    rows = row[:, None, None]
+    for start in range(0, width, T * V):
+        x = load_elements(rows_ptr, rows, start + local, n, d, stride)
+        infinite |= any_of(is_finite(x) == 0)
+        if x.dtype == tl.float64:
+            large |= any_of(is_finite(x) & (tl.abs(x) > 1e150))
+        if METRIC == "chi2":
+            negative |= any_of(x < 0)
+    note(flags_ptr, first_row + row, infinite)
+    note(flags_ptr + 1, first_row + row, large)
+    note(flags_ptr + 2, first_row + row, negative)
+    tl.debug_barrier()  # other threads may have stored what is cleared here
+    for start in range(0, width, T * V):
+        column = start + local
+        cleared = beyond[:, None, None] & (column < width)
+        zeros = tl.zeros([ROWS, T, V], values_ptr.dtype.element_ty)
+        tl.store(values_ptr + rows * width + column, zeros, mask=cleared)
+
+
+@triton.jit(do_not_specialize=["n", "height", "d", "stride", "first_row"])
+def pack_kernel(
+    # inputs
+    rows_ptr,
+    centre_ptr,
+    scale_ptr,
+    # outputs: [height][width] values; of points a `low` each, and e1, e2 per program; of queries three each
+    values_ptr,
+    low_ptr,
+    e1_ptr,
+    e2_ptr,
+    norm_ptr,
+    rest_ptr,
+    shift_ptr,
+    flags_ptr,
+    # shapes
+    n,
+    height,
+    d,
+    stride,
+    width,
+    first_row,  # number of the first row, as flags have it
+    # constants
+    METRIC: tl.constexpr,
+    PRECISION: tl.constexpr,
+    POINTS: tl.constexpr,
+    LIMIT: tl.constexpr,  # largest magnitude of a form element
+    STEP: tl.constexpr,  # divides d and stride, so that loads can be wide
+    ROWS: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+):
+    PRODUCTS: tl.constexpr = PRECISION != "float32"
+    ANGULAR: tl.constexpr = METRIC == "cosine" or METRIC == "correlation"
+    FACTOR: tl.constexpr = 1.0 if POINTS else -2.0  # of the products' values
+    d = d // STEP * STEP
+    stride = stride // STEP * STEP
+    if PRECISION == "float32":
+        width = d
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    rows = row[:, None, None]
+    local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
+    present = row < n
+    scale = tl.load(scale_ptr)
+
+    mean = tl.zeros([ROWS], tl.float64)
+    varies = present
+    lossy = row < 0
+    if METRIC == "correlation":
+        mean, varies = row_means(rows_ptr, row, n, d, stride, ROWS, METRIC)
+    if ANGULAR:
+        factor, lossy = angular_factor(
+            rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC, ROWS, T, V
+        )  # fmt: skip
+    else:
+        factor = tl.where(present, scale, 0.0)  # 0 makes zeros of padding, wherever the centre lies
+
+    sizes = tl.zeros([ROWS, T], tl.float64)
+    differences = tl.zeros([ROWS, T], tl.float64)
+    lost = tl.zeros([ROWS, T], tl.int32)
+    end = width if PRECISION == "float16" else d
+    for start in range(0, end, T * V):
+        column = start + local
+        x, sound = read_elements(rows_ptr, rows, column, n, d, stride, METRIC)
+        if METRIC == "euclidean":
+            x = x - tl.load(centre_ptr + column, mask=column < d, other=0.0)
+        if METRIC == "correlation":
+            x = less_mean(x, column, mean, varies, d)
+        form = x * factor[:, None, None]
+        fits = tl.abs(form) <= LIMIT
+        form = tl.where(fits, form, 0.0)
+        lost += tl.sum(((sound & fits) == 0).to(tl.int32), 2)
+        if PRODUCTS:
+            y = form.to(tl.float32) * FACTOR
+            first = y.to(tl.float16)
+            rest = y - first.to(tl.float32)
+            if PRECISION == "split":
+                second = rest.to(tl.float16)
+                rest = rest - second.to(tl.float32)
+                # Small products first: a sum loses what it does relative to its size.
+                place = values_ptr + rows * width + column
+                inside = (rows < height) & (column < d)
+                tl.store(place, second, mask=inside)
+                tl.store(place + d, first if POINTS else second, mask=inside)
+                tl.store(place + 2 * d, second if POINTS else first, mask=inside)
+                tl.store(place + 3 * d, first, mask=inside)
+            else:
+                tl.store(values_ptr + rows * width + column, first, mask=(rows < height) & (column < width))
+            sizes += tl.sum(form * form, 2)
+            differences += tl.sum(rest * rest, 2).to(tl.float64)
+        else:
+            size = tl.abs(form)
+            y = tl.where(size < _FLUSH, 0.0, form).to(tl.float32)
+            tl.store(values_ptr + rows * width + column, y, mask=(rows < height) & (column < d))
+            sizes = joined(sizes, size, METRIC)
+            differences = joined(differences, tl.abs(form - y.to(tl.float64)), METRIC)
+    if PRECISION == "split":
+        for start in range(4 * d, width, T * V):
+            column = start + local
+            zeros = tl.zeros([ROWS, T, V], tl.float16)
+            tl.store(values_ptr + rows * width + column, zeros, mask=(rows < height) & (column < width))
+
+    beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
+    if tl.max(beyond.to(tl.int32), 0) > 0:
+        set_aside(
+            rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row, METRIC, ROWS, T, V
+        )  # fmt: skip
+
+    size = norm_of(sizes, METRIC)
+    difference = norm_of(differences, METRIC)
+    term = size * 0
+    if METRIC == "euclidean":
+        term = tl.sum(sizes, 1)
+    columns = tl.cast(d, tl.float64)
+    if PRODUCTS:
+        difference = difference * (_ROUNDED if POINTS else _ROUNDED / 2) + size * _RATIO + _LOST
+        additions = 4 * columns
+        if PRECISION == "split":
+            # The large products come last, and are as many as columns; in short rows sums start at `low`.
+            additions = tl.maximum(4.05 * (columns + 64), 16 * tl.minimum(columns, 32))
+    else:
+        difference += size * _DOUBLE_RATIO
+        additions = columns
+        if METRIC == "chi2":
+            difference *= 3  # |d term / d x| <= 3
+    units = tl.minimum((additions + 64) * _UNIT, 0.25)
+    gamma = units / (1 - 2 * units)
+    rounded = size + difference  # no less than |x^|
+    packed = present & (beyond == 0)
+    rounding = (difference + gamma * rounded) * _ROUNDED + _TINY
+
+    if POINTS:
+        if PRODUCTS:
+            own = gamma * term + _TINY
+            e1 = 2 * difference
+            e2 = 2 * rounded + _TINY
+        else:
+            own = rounding * (1 + 2 * gamma)
+            e1 = term + 1
+            e2 = term
+        low = tl.where(packed, round_down(term - own), tl.where(present, -_HUGE, _INFINITY))
+        tl.store(low_ptr + row, low)
+        tl.store(e1_ptr + tl.program_id(0), tl.max(tl.where(packed, round_up(e1), 0.0), 0))
+        tl.store(e2_ptr + tl.program_id(0), tl.max(tl.where(packed, round_up(e2), 0.0), 0))
+    else:
+        if PRODUCTS:
+            norm = size * _ROUNDED + _TINY
+            remainder = rounding
+        else:
+            norm = rounding
+            remainder = term
+        tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
+        tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
+        tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)

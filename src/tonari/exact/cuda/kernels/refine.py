@@ -1,0 +1,173 @@
+"""Exact values of the members of the groups that a screen left, by gathering their rows.
+
+    program        CHUNK candidates of one query, each a row of the points at any place
+    one step       a tile [CHUNK, 16] of their columns: four lanes per thread, so that four threads read one candidate's
+                   64 bytes of float32, and four steps are under way at once
+    query          float64 rows of whole steps (_widen_triton.py), read again by every program
+
+What is ordered afterwards leaves the kernel: keys (_order_triton.py), or float64 values in ascending order of id.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.groups import member_column
+from tonari.exact.cuda.kernels.value import (
+    add_own_terms,
+    add_terms,
+    fold,
+    less_mean,
+    load_lanes,
+    means,
+    value_of,
+    widened,
+)
+from tonari.select.cuda.kernels.order import ascending, make_keys
+
+
+@triton.jit
+def candidates(
+    groups_ptr, own_ptr, row, numbers, width, groups_stride, n,
+    HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr,
+):  # fmt: skip
+    """Points that are candidates `numbers` of a row, and which of them exist."""
+    slots = numbers // GROUP
+    groups = tl.load(groups_ptr + row * groups_stride + slots, mask=slots < width, other=-1)
+    # A mask instead of a remainder: from a remainder of a remainder Triton 3.6 infers that all ids are even, and loads
+    # wider than rows are aligned.
+    ids = member_column(tl.maximum(groups, 0), numbers & (GROUP - 1), GROUP, POINT_TILE)
+    present = (groups >= 0) & (ids >= 0) & (ids < n)  # negative: beyond 2**31 - 1, in the last tile's padding
+    if HAS_OWN:
+        present = present & (ids != tl.load(own_ptr + row))
+    return ids, present
+
+
+@triton.jit
+def add_step(
+    lanes, squares, query_ptr, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
+):  # fmt: skip
+    """Lanes, and for angular metrics those of the points' squares, with columns at ... at + 15."""
+    x = widened(x).to(tl.float64)
+    if METRIC == "correlation":
+        if LAST:
+            x = less_mean(x, mean, at, d)
+        else:
+            x -= mean[:, None]
+    if (METRIC == "cosine") | (METRIC == "correlation"):
+        squares += x * x
+    q = tl.load(query_ptr + at)[None, :]
+    if TERM is None:
+        lanes = add_terms(lanes, q, x, METRIC)
+    else:
+        lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
+    return lanes, squares
+
+
+@triton.jit(do_not_specialize=["width", "groups_stride", "columns", "chunks", "n"])
+def members_kernel(
+    # inputs
+    groups_ptr,
+    own_ptr,
+    # output: int32 [row][columns]
+    ids_ptr,
+    # shapes
+    width,
+    groups_stride,
+    columns,
+    chunks,
+    n,
+    # constants
+    HAS_OWN: tl.constexpr,
+    GROUP: tl.constexpr,
+    POINT_TILE: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Number of every candidate; 2**31 - 1 where there is none."""
+    program = tl.program_id(0)
+    row = (program // chunks).to(tl.int64)
+    numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)
+    ids, present = candidates(groups_ptr, own_ptr, row, numbers, width, groups_stride, n, HAS_OWN, GROUP, POINT_TILE)
+    count = width * GROUP
+    tl.store(ids_ptr + row * columns + numbers, tl.where(present, ids, 0x7FFFFFFF), mask=numbers < count)
+
+
+@triton.jit(do_not_specialize=["d", "units", "width", "groups_stride", "columns", "chunks", "n"])
+def refine_kernel(
+    # inputs
+    queries_ptr,
+    norms_ptr,
+    points_ptr,
+    groups_ptr,
+    own_ptr,
+    ids_ptr,  # [row][columns]
+    # output: float64 [row][columns]
+    out_ptr,
+    # shapes
+    d,
+    query_width,
+    units,
+    width,
+    groups_stride,
+    columns,
+    chunks,
+    n,
+    # constants
+    METRIC: tl.constexpr,
+    TERM: tl.constexpr,
+    LISTED: tl.constexpr,
+    HAS_OWN: tl.constexpr,
+    GROUP: tl.constexpr,
+    POINT_TILE: tl.constexpr,
+    UNIT: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Keys of float32 values; LISTED: float64 values of the points in ids_ptr."""
+    ANGULAR: tl.constexpr = (METRIC == "cosine") | (METRIC == "correlation")
+    program = tl.program_id(0)
+    row = (program // chunks).to(tl.int64)
+    numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)
+    count = width * GROUP
+    if LISTED:
+        ids = tl.load(ids_ptr + row * columns + numbers, mask=numbers < count, other=0x7FFFFFFF)
+        present = ids < 0x7FFFFFFF
+    else:
+        ids, present = candidates(
+            groups_ptr, own_ptr, row, numbers, width, groups_stride, n, HAS_OWN, GROUP, POINT_TILE
+        )
+    rows = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
+    query_ptr = queries_ptr + row * query_width + tl.arange(0, 16)
+    mean = 0.0
+    if METRIC == "correlation":
+        mean, differs = means(rows, d, present, CHUNK, UNIT)
+    lanes = tl.zeros([CHUNK, 16], tl.float64)
+    squares = lanes
+    # Nothing is read where no candidate is there. Four steps are loaded before the first is used; what is left comes a
+    # step at a time.
+    stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
+    batches = stop // 64 * 64
+    for at in tl.range(0, batches, 64):
+        x0 = load_lanes(rows, at, d, present, UNIT, False)
+        x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
+        x2 = load_lanes(rows, at + 32, d, present, UNIT, False)
+        x3 = load_lanes(rows, at + 48, d, present, UNIT, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x0, mean, at, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x1, mean, at + 16, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x2, mean, at + 32, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptr, x3, mean, at + 48, d, METRIC, TERM, False)
+    for at in tl.range(batches, stop, 16):
+        x = load_lanes(rows, at, d, present, UNIT, True)
+        lanes, squares = add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC, TERM, True)
+
+    folded = fold(lanes, CHUNK, METRIC)
+    query_norm = folded
+    point_norm = folded
+    if ANGULAR:
+        query_norm = tl.load(norms_ptr + row)
+        point_norm = tl.sqrt(fold(squares, CHUNK, METRIC))
+        if METRIC == "correlation":
+            point_norm = tl.where(differs, point_norm, 0.0)
+    values = ascending(value_of(folded, query_norm, point_norm, METRIC), METRIC)
+    out = tl.where(present, values, float("inf")) if LISTED else make_keys(values, ids, present)
+    tl.store(out_ptr + row * columns + numbers, out, mask=numbers < count)

@@ -1,0 +1,121 @@
+"""The float64 value of pairs of rows, in kernels: the bits of ``tonari.metrics.reference``.
+
+    lane j  =  0.0 + t[j] + t[j + 16] + ...             a tile [pairs, 16] per step: its columns are the lanes
+    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each a sum of two, so that its order cannot matter
+
+Products are rounded before they are added: kernels that use this must be launched with ``fused=False``. Square root and
+division of float64 are correctly rounded. Zeros behind the end of a row change nothing: a lane is never -0.0.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def widened(x):
+    """Stored elements, bfloat16 as float32: not every card computes in it, and Triton's interpreter does not at all."""
+    if x.dtype == tl.bfloat16:
+        # Not a conversion: the interpreter's is wrong for numbers below the normal range.
+        x = (x.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    return x
+
+
+@triton.jit
+def add_terms(lanes, q, x, METRIC: tl.constexpr):
+    """Lanes with one more term each; of angular metrics, the product."""
+    if METRIC == "linf":
+        return tl.maximum(lanes, tl.abs(q - x))
+    if METRIC == "l1":
+        return lanes + tl.abs(q - x)
+    if METRIC == "chi2":
+        total = q + x
+        difference = q - x
+        # Nothing is negative: where the total is zero, so is the difference.
+        return lanes + difference * difference / tl.where(total == 0, 1.0, total)
+    if (METRIC == "euclidean") | (METRIC == "sqeuclidean"):
+        difference = q - x
+        return lanes + difference * difference
+    return lanes + q * x
+
+
+@triton.jit
+def add_own_terms(lanes, q, x, inside, TERM: tl.constexpr):
+    """Lanes with one more term each by a function that is not made here: behind the end of a row anything may come."""
+    return lanes + tl.where(inside[None, :], TERM(q, x), 0.0)
+
+
+@triton.jit
+def fold(lanes, PAIRS: tl.constexpr, METRIC: tl.constexpr):
+    """Lanes [PAIRS, 16] folded in halves."""
+    halves = tl.reshape(lanes, [PAIRS, 2, 2, 2, 2])
+    if METRIC == "linf":
+        return tl.max(tl.max(tl.max(tl.max(halves, 1), 1), 1), 1)
+    return tl.sum(tl.sum(tl.sum(tl.sum(halves, 1), 1), 1), 1)
+
+
+@triton.jit
+def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
+    """The value from what was folded; norms matter for angular metrics only."""
+    if METRIC == "euclidean":
+        return tl.sqrt(folded)
+    if (METRIC == "cosine") | (METRIC == "correlation"):
+        zero = tl.minimum(query_norm, point_norm) == 0
+        distance = 1.0 - folded / tl.where(zero, 1.0, query_norm * point_norm)
+        return tl.where(zero, 1.0, tl.minimum(tl.maximum(distance, 0.0), 2.0))
+    return folded
+
+
+@triton.jit
+def load_lanes(rows, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
+    """Columns at ... at + 15 of some rows, [rows, 16]; zeros beyond the end if these are the LAST columns.
+
+    `rows` are pointers and d a multiple of UNIT, in which rows are aligned. What is not present has any value. Elements
+    are as they are stored: whoever computes with them widens them.
+    """
+    columns = at + tl.arange(0, 16)
+    if LAST:
+        # Constant within a unit, so that units are still loaded whole.
+        inside = at + tl.arange(0, 16) // UNIT * UNIT < d
+        loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None] & inside[None, :], other=0)
+    else:
+        loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None])
+    return loaded
+
+
+@triton.jit
+def add_to_mean(lanes, spread, x, first, inside):
+    """Lanes with one more element each, and whether any differs from its row's first."""
+    x = widened(x).to(tl.float64)
+    return lanes + x, spread | ((x != first[:, None]) & inside[None, :]).to(tl.int32)
+
+
+@triton.jit
+def means(rows, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
+    """Mean of each row, and whether its elements differ."""
+    columns = tl.arange(0, 16)
+    first = widened(tl.load(rows, mask=present, other=0)).to(tl.float64)
+    lanes = tl.zeros([PAIRS, 16], tl.float64)
+    spread = tl.zeros([PAIRS, 16], tl.int32)
+    batches = d // 64 * 64
+    for at in tl.range(0, batches, 64):
+        x0 = load_lanes(rows, at, d, present, UNIT, False)
+        x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
+        x2 = load_lanes(rows, at + 32, d, present, UNIT, False)
+        x3 = load_lanes(rows, at + 48, d, present, UNIT, False)
+        lanes, spread = add_to_mean(lanes, spread, x0, first, columns >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x1, first, columns >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x2, first, columns >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x3, first, columns >= 0)
+    for at in tl.range(batches, d, 16):
+        x = load_lanes(rows, at, d, present, UNIT, True)
+        lanes, spread = add_to_mean(lanes, spread, x, first, at + columns < d)
+    return fold(lanes, PAIRS, "sum") / d.to(tl.float64), tl.max(spread, 1) > 0
+
+
+@triton.jit
+def less_mean(x, mean, at, d):
+    """Columns at ... at + 15 less their rows' means; zeros beyond the end."""
+    inside = at + tl.arange(0, 16) < d
+    return tl.where(inside[None, :], x - mean[:, None], 0.0)

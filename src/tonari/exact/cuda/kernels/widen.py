@@ -1,0 +1,49 @@
+"""Rows as exact values are computed from them: float64, less their means for correlation, filled up with zeros.
+
+    program   ROWS rows, a tile [ROWS, 16] per step
+    output    whole steps of 16 columns, so that nothing that reads them needs a mask; and the norms sqrt(S(x * x))
+
+For correlation a row of one repeated value becomes zeros. Where every element is a float32 the output may be one.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.exact.cuda.kernels.value import fold, less_mean, load_lanes, means, widened
+
+
+@triton.jit(do_not_specialize=["rows", "d", "units", "steps"])
+def widen_kernel(
+    # input
+    rows_ptr,
+    # outputs: [row][16 * steps]; float64 [row] for angular metrics
+    out_ptr,
+    norms_ptr,
+    # shapes
+    rows,
+    d,
+    units,
+    steps,
+    # constants
+    METRIC: tl.constexpr,
+    UNIT: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    numbers = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    present = numbers < rows
+    places = numbers.to(tl.int64)
+    row_ptrs = rows_ptr + places * (units.to(tl.int64) * UNIT)
+    out_ptrs = out_ptr + (places * (steps.to(tl.int64) * 16))[:, None] + tl.arange(0, 16)[None, :]
+    if METRIC == "correlation":
+        mean, differs = means(row_ptrs, d, present, ROWS, UNIT)
+    squares = tl.zeros([ROWS, 16], tl.float64)
+    for at in tl.range(0, steps * 16, 16):
+        x = widened(load_lanes(row_ptrs, at, d, present, UNIT, True)).to(tl.float64)
+        if METRIC == "correlation":
+            x = tl.where(differs[:, None], less_mean(x, mean, at, d), 0.0)
+        squares += x * x
+        tl.store(out_ptrs + at, x.to(out_ptr.dtype.element_ty), mask=present[:, None])
+    if (METRIC == "cosine") | (METRIC == "correlation"):
+        tl.store(norms_ptr + numbers, tl.sqrt(fold(squares, ROWS, METRIC)), mask=present)

@@ -1,0 +1,65 @@
+"""A part of a search: some of its points, some of its queries, or both, searched by the same code as a whole one.
+
+Every route has a function ``search_part(queries, prepared, plan, place, bar)``, which :mod:`.several` calls for each
+device, and which ``search_x`` of the route calls for the whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Counter, Progress, ProgressLike
+from tonari.exact.cuda.groups import group_count
+from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.report import Report
+
+
+class Place(NamedTuple):
+    """Where a part stands: the numbers of its first point and query in the whole, and whether query i is point i."""
+
+    first_point: int = 0
+    first_query: int = 0
+    self_join: bool = False
+
+    def at(self, point: int, query: int) -> Place:
+        """The place of a part of this part."""
+        return Place(self.first_point + point, self.first_query + query, self.self_join)
+
+    def own(self, rows: int, device: Any) -> Any:
+        """The number that each query has among the part's points, int64; None without a self-join."""
+        if not self.self_join:
+            return None
+        first = self.first_query - self.first_point
+        return torch.arange(first, first + rows, device=device)
+
+
+SearchPart: TypeAlias = Callable[[Any, Any, GpuPlan, Place, Counter], tuple[Neighbors, Report]]
+
+
+def search_whole(
+    search_part: SearchPart, queries: Any, prepared: Any, plan: GpuPlan, self_join: bool, progress: ProgressLike
+) -> tuple[Neighbors, Report]:
+    """A search that is its own and only part, with its progress."""
+    with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
+        return search_part(queries, prepared, plan, Place(self_join=self_join), bar)
+
+
+def plan_for_part(plan: GpuPlan, n: int, m: int, device: str) -> GpuPlan:
+    """The plan of a part of n points and m queries on one of the plan's devices."""
+    # A self-join may leave no more than n - 1 points to some rows: only all points together prove such a list.
+    width = plan.width if plan.k < n else group_count(n, plan.group)
+    return dataclasses.replace(plan, n=n, m=m, k=min(plan.k, n), width=width, devices=(device,))
+
+
+def cut(count: int, size: int) -> list[slice]:
+    """Slices of `size`, the last one shorter.
+
+    >>> cut(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]

@@ -1,0 +1,330 @@
+"""Exact values on a GPU, with the bits of ``tonari.metrics.reference``, and the best of them in order.
+
+    widen     queries become float64 rows of whole steps of 16 columns (_widen_triton.py)
+    values    of the members of some groups, whose rows are gathered (_refine_triton.py), or of a slice of all points
+              (_dense_triton.py)
+    order     by (returned value, id): ``order.py``
+
+Nothing waits for the device. Rows are finite, within 1e150 if float64; others get some answer, without a crash.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.groups import POINT_TILE
+from tonari.metrics import is_own, term_of
+from tonari.select.cuda.dispatch import k_smallest
+from tonari.select.cuda.order import by_value, decode, merge_lists
+
+__all__ = ["merge_lists", "refine_all", "refine_groups"]
+
+STEP = 16  # columns: the lanes of the reference
+# Elements that one load may take: with 16 columns a step, four threads share a row.
+LARGEST_UNIT = 4
+WARPS = 4
+# Candidates per warp: with four lanes per thread two rows each. A division takes the registers of many of them.
+WARP_CANDIDATES = 16
+FEWER_CANDIDATES = {"chi2": 8}
+# Registers per thread of aligned rows: left to itself the assembler saves them and waits for every step's loads, with
+# so many it sends off those of four.
+REGISTERS = 96
+MORE_REGISTERS = {"correlation": 128}
+# Scratch of refine_groups, at least one row's.
+SCRATCH_BYTES = 1 << 28
+# Bytes per candidate: its key, and at most as many again while the best are selected.
+CANDIDATE_BYTES = 16
+# Dense values: points of a program, queries that one program may pass over, lanes per thread.
+DENSE_POINTS, DENSE_ROWS, DENSE_LANES = 64, 32, 2
+NO_MEMBER = 2**31 - 1
+# Points of a slice, at least, before fewer queries are taken at a time.
+LEAST_SLICE = 1 << 14
+
+
+def refine_groups(
+    queries: Any,
+    points: Any,
+    groups: Any,
+    k: int,
+    *,
+    metric: str,
+    group: int,
+    own: Any = None,
+    double: bool,
+) -> tuple[Any, Any]:
+    """Find the k best among the members of some groups of each query.
+
+    Parameters
+    ----------
+    queries : tensor of shape (rows, d)
+    points : tensor of shape (n, d)
+        float32, float16, bfloat16, float64, uint8 or int8, not necessarily the same. Columns are contiguous, rows at
+        any distance.
+    groups : int32 tensor of shape (rows, width)
+        Numbers of groups (``groups.py``), none twice in a row; -1 where there is none. Rows at any distance.
+    k : int
+        May be more than there are members.
+    metric : str
+    group : int
+        Points of a group; 1 where points are listed by number.
+    own : int64 tensor of shape (rows,), optional
+        The point that is left out of each row.
+    double : bool
+        Distances in float64 instead of float32.
+
+    Returns
+    -------
+    distances : float32 or float64 tensor of shape (rows, k)
+        Float64 values rounded once; ascending, for ``inner_product`` descending. inf (-inf) behind the last.
+    indices : int32 tensor of shape (rows, k)
+        Ascending where distances are equal; -1 behind the last.
+
+    Notes
+    -----
+    Queries are taken some at a time, so that scratch stays below ``SCRATCH_BYTES`` (or is that of one query).
+    """
+    import torch
+
+    rows = len(groups)
+    per_row = CANDIDATE_BYTES * (2 if double else 1) * max(groups.shape[1] * group, k) + 8 * _whole(points.shape[1])
+    block = max(1, SCRATCH_BYTES // per_row)
+    parts = [
+        _refine_rows(
+            queries[begin : begin + block],
+            points,
+            groups[begin : begin + block],
+            k,
+            metric,
+            group,
+            None if own is None else own[begin : begin + block],
+            double,
+        )
+        for begin in range(0, max(rows, 1), block)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    distances, indices = zip(*parts, strict=True)
+    return torch.cat(distances), torch.cat(indices)
+
+
+def refine_all(
+    queries: Any, points: Any, k: int, *, metric: str, own: Any = None, double: bool, scratch_bytes: int
+) -> tuple[Any, Any]:
+    """Find the k best among all points, slice by slice: what is left for rows that nothing else could prove.
+
+    Parameters
+    ----------
+    queries, points, k, metric, own, double : as for :func:`refine_groups`
+    scratch_bytes : int
+        What may be held at once beside input and output, as far as one query and k points allow.
+
+    Returns
+    -------
+    distances, indices : as from :func:`refine_groups`
+    """
+    import torch
+
+    rows, n = len(queries), len(points)
+    narrow = points.dtype != torch.float64 and metric != "correlation"
+    block, length = _shape_of_slices(rows, n, k, points.shape[1], 4 if narrow else 8, scratch_bytes)
+    device = points.device
+    distances = torch.empty((rows, k), dtype=torch.float64 if double else torch.float32, device=device)
+    indices = torch.empty((rows, k), dtype=torch.int32, device=device)
+    for top in range(0, rows, block):
+        here = slice(top, min(top + block, rows))
+        widened = _widen(queries[here], metric)
+        left_out = None if own is None else own[here]
+        # The best so far stand before a slice: of equal values theirs are the smaller ids. At first none is there.
+        keys = torch.empty((here.stop - top, k + length), dtype=torch.float64, device=device)
+        keys[:, :k] = float("inf")
+        ids = torch.full((here.stop - top, k), -1, dtype=torch.int32, device=device)
+        for begin in range(0, n, length):
+            end = min(begin + length, n)
+            part = _widen(points[begin:end], metric, torch.float32 if narrow else torch.float64)
+            _dense_values(widened, part, begin, points.shape[1], metric, left_out, double, keys[:, k:])
+            best, columns = k_smallest(keys[:, : k + end - begin], k)
+            keys[:, :k] = best
+            if double:
+                before = ids.gather(1, columns.clamp(max=k - 1).long())
+                ids = torch.where(columns < k, before, columns + (begin - k))
+        if double:
+            distances[here], indices[here] = by_value(keys[:, :k], ids, k, metric)
+        else:
+            distances[here], indices[here] = decode(keys[:, :k].contiguous(), metric)
+    return distances, indices
+
+
+@dataclass(frozen=True)
+class _Widened:
+    """Rows of float64 (or float32) filled up with zeros, and their norms for angular metrics."""
+
+    rows: Any
+    norms: Any
+
+
+def _whole(d: int) -> int:
+    """Columns of whole steps."""
+    return -(-d // STEP) * STEP
+
+
+def _unit(rows: Any) -> int:
+    """The largest power of two, up to LARGEST_UNIT, of elements that rows begin and end with: what one load takes."""
+    return math.gcd(LARGEST_UNIT, rows.shape[1], rows.stride(0))
+
+
+def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
+    import torch
+
+    from tonari.exact.cuda.kernels.widen import widen_kernel
+
+    count, d = rows.shape
+    width = _whole(d)
+    out = torch.empty((count, width), dtype=dtype or torch.float64, device=rows.device)
+    angular = metric in ("cosine", "correlation")
+    norms = torch.empty(count, dtype=torch.float64, device=rows.device) if angular else None
+    unit = _unit(rows)
+    launch(
+        widen_kernel,
+        -(-count // 32),
+        rows,
+        out,
+        norms,
+        count,
+        d,
+        rows.stride(0) // unit,
+        width // STEP,
+        constants={"METRIC": metric if angular else None, "UNIT": unit, "ROWS": 32},
+        warps=4,
+        fused=False,
+    )
+    return _Widened(out, norms)
+
+
+def _refine_rows(
+    queries: Any, points: Any, groups: Any, k: int, metric: str, group: int, own: Any, double: bool
+) -> tuple[Any, Any]:
+    import torch
+
+    from tonari.exact.cuda.kernels.refine import refine_kernel
+
+    rows, width = groups.shape
+    count = width * group
+    columns = max(count, k)
+    chunk, chunks, warps = _chunks(count, FEWER_CANDIDATES.get("chi2" if is_own(metric) else metric, WARP_CANDIDATES))
+    device = points.device
+    keys = torch.empty((rows, columns), dtype=torch.float64, device=device)
+    keys[:, count:] = float("inf")
+    shapes = (width, groups.stride(0), columns, chunks, len(points))
+    constants = {"HAS_OWN": own is not None, "GROUP": group, "POINT_TILE": POINT_TILE, "CHUNK": chunk}
+    ids = list_members(groups, len(points), group, own, columns) if double else None
+    widened = _widen(queries, metric)
+    unit = _unit(points)
+    launch(
+        refine_kernel,
+        rows * chunks,
+        widened.rows,
+        widened.norms,
+        points,
+        groups,
+        own,
+        ids,
+        keys,
+        points.shape[1],
+        widened.rows.shape[1],
+        points.stride(0) // unit,
+        *shapes,
+        constants={"METRIC": metric, "TERM": term_of(metric), "LISTED": double, **constants, "UNIT": unit},
+        warps=warps,
+        registers=MORE_REGISTERS.get(metric, REGISTERS) if unit == LARGEST_UNIT else None,
+        fused=False,
+    )
+    if not double:
+        return decode(k_smallest(keys, k).values, metric)
+    distances, indices = by_value(keys, ids, k, metric)
+    return distances, torch.where(distances.isinf(), -1, indices)
+
+
+def _chunks(count: int, per_warp: int) -> tuple[int, int, int]:
+    """Candidates of a program, programs of a row of `count`, and warps of a program."""
+    warps = WARPS if count > per_warp else 1
+    return warps * per_warp, -(-count // (warps * per_warp)), warps
+
+
+def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any:
+    """The points of each row's groups in ascending order, int32 (rows, columns); NO_MEMBER behind the last."""
+    import torch
+
+    from tonari.exact.cuda.kernels.refine import members_kernel
+
+    rows, width = groups.shape
+    chunk, chunks, warps = _chunks(width * group, WARP_CANDIDATES)
+    ids = torch.full((rows, columns), NO_MEMBER, dtype=torch.int32, device=groups.device)
+    launch(
+        members_kernel,
+        rows * chunks,
+        groups,
+        own,
+        ids,
+        width,
+        groups.stride(0),
+        columns,
+        chunks,
+        n,
+        constants={"HAS_OWN": own is not None, "GROUP": group, "POINT_TILE": POINT_TILE, "CHUNK": chunk},
+        warps=warps,
+    )
+    return ids.sort(dim=1).values
+
+
+def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
+    """Queries and points that are taken at a time."""
+
+    def points_beside(block: int) -> int:
+        room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)
+        return max(1, room // (block * CANDIDATE_BYTES + item * _whole(d) + 8))
+
+    block = max(1, rows)
+    while block > 1 and points_beside(block) < min(n, max(LEAST_SLICE, 4 * k)):
+        block = -(-block // 2)
+    return block, min(n, max(k, points_beside(block)))
+
+
+def _dense_values(
+    queries: _Widened, points: _Widened, first: int, d: int, metric: str, own: Any, double: bool, out: Any
+) -> None:
+    from tonari.exact.cuda.kernels.dense import dense_kernel
+
+    rows, count = len(queries.rows), len(points.rows)
+    parts = -(-rows // DENSE_ROWS)
+    per_part = -(-rows // (4 * parts)) * 4
+    launch(
+        dense_kernel,
+        parts * -(-count // DENSE_POINTS),
+        queries.rows,
+        queries.norms,
+        points.rows,
+        points.norms,
+        own,
+        out,
+        rows,
+        count,
+        first,
+        d,
+        points.rows.shape[1] // DENSE_LANES,
+        out.stride(0),
+        parts,
+        per_part,
+        constants={
+            "METRIC": metric,
+            "TERM": term_of(metric),
+            "DOUBLE": double,
+            "HAS_OWN": own is not None,
+            "POINTS": DENSE_POINTS,
+            "LANES": DENSE_LANES,
+        },
+        warps=4,
+        fused=False,
+    )

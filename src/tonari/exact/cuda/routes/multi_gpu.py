@@ -1,0 +1,124 @@
+"""The route over several devices: each has an equal part of the points, or of the queries, and a thread to feed it.
+
+    points     every query visits every part; lists meet on the first device and are merged there
+    queries    all points on each device; lists are put one below the other
+
+A part is searched by the plan's route as if it were a search of its own (parts.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.workers import Workers
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import to_device
+from tonari.exact.cuda.partition import Place, SearchPart, cut, plan_for_part
+from tonari.exact.cuda.plan import GpuPlan, share
+from tonari.exact.cuda.routes import host_refine as screened
+from tonari.exact.cuda.routes import resident, streamed
+from tonari.exact.report import Report
+from tonari.select.cuda.merge import merge_into, no_lists
+
+
+class _Route(NamedTuple):
+    prepare: Callable[[Any, GpuPlan], Any]
+    search_part: SearchPart
+
+
+_ROUTES = {
+    "resident": _Route(resident.prepare_resident, resident.search_part),
+    "streamed": _Route(streamed.prepare_streamed, streamed.search_part),
+    "screened": _Route(screened.prepare_screened, screened.search_part),
+}
+
+
+class SpreadPoints(NamedTuple):
+    """Points made ready on several devices.
+
+    Attributes
+    ----------
+    bounds : list of slices
+        Of the points, one for each device that has any.
+    parts : list
+        What the plan's route has prepared of them.
+    """
+
+    bounds: list[slice]
+    parts: list[Any]
+
+
+def prepare_on_several(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> SpreadPoints:
+    """Points on the plan's devices, to each its part or all of them."""
+    n = len(points)
+    bounds = [slice(0, n)] * len(plan.devices) if plan.shard == "queries" else cut(n, share(n, len(plan.devices)))
+
+    def prepare(at: int) -> Any:
+        here = bounds[at]
+        part = plan_for_part(plan, here.stop - here.start, plan.m, plan.devices[at])
+        return _ROUTES[plan.route].prepare(points[here], part)
+
+    return SpreadPoints(bounds, side_by_side(a_thread_each(plan.devices), plan.devices, len(bounds), prepare))
+
+
+def search_on_several(
+    queries: Any, prepared: SpreadPoints, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> tuple[Neighbors, Report]:
+    """Answer queries against points on several devices; see :mod:`tonari.exact.cuda.dispatch`."""
+    m, host = len(queries), isinstance(queries, np.ndarray)
+    by_queries = plan.shard == "queries"
+    tops = cut(m, share(m, len(plan.devices))) if by_queries else [slice(0, m)] * len(prepared.bounds)
+
+    def rows_for(at: int) -> Any:
+        if self_join and by_queries:
+            return prepared.parts[at].points[tops[at]]
+        rows = queries[tops[at]]
+        return rows if host else to_device(rows, plan.devices[at])
+
+    # Rows that lie on one device are on their way to the others before it has anything else to do.
+    rows = [rows_for(at) for at in range(len(tops))]
+    workers = a_thread_each(plan.devices)
+    with Progress(progress, total=m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
+        watched = _Watched(bar, workers)
+
+        def search(at: int) -> tuple[Neighbors, Report]:
+            here, top = prepared.bounds[at], tops[at]
+            part = plan_for_part(plan, here.stop - here.start, len(rows[at]), plan.devices[at])
+            place = Place(here.start, top.start, self_join)
+            return _ROUTES[plan.route].search_part(rows[at], prepared.parts[at], part, place, watched)
+
+        answers = side_by_side(workers, plan.devices, len(tops), search)
+    report = Report(rows=m)
+    for _, of_part in answers:
+        report.include(of_part)
+    # NumPy arrays where the CPU has made them
+    lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
+    values = lists[0].distances
+    double = values.dtype == torch.float64
+    if by_queries:
+        where = "cpu" if host else queries.device
+        found = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=where)
+        for top, part in zip(tops, lists, strict=True):
+            found.distances[top], found.indices[top] = part
+        return found, report
+    found = no_lists(m, plan.k, plan.n, plan.metric, double=double, device=values.device)
+    for here, part in zip(prepared.bounds, lists, strict=True):
+        merge_into(found, part, here.start, plan.metric, torch.device(plan.devices[0]))
+    return found, report
+
+
+class _Watched:
+    """The progress of one part among several, which ends where another part has failed or Ctrl-C was pressed."""
+
+    def __init__(self, bar: Progress, workers: Workers) -> None:
+        self._bar, self._workers = bar, workers
+
+    def add(self, amount: int) -> None:
+        self._workers.check()
+        self._bar.add(amount)

@@ -1,0 +1,89 @@
+"""The route on which points pass by: slab by slab, each searched as if it were all, the lists merged.
+
+    for slab of queries:
+        for slab of points, forth and back:      the next one is on its way meanwhile (feeding.py)
+            pack, search                         engine.py
+            merge                                by (value, number): the order of the slabs leaves no trace
+
+Points lie in host memory, in a file that is mapped there, or on the device while their packed copy does not fit there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import torch
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Counter, ProgressLike
+from tonari.cuda.devices import to_device
+from tonari.cuda.prefetch import slabs
+from tonari.exact.cuda.partition import Place, cut, plan_for_part, search_whole
+from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.search import DevicePoints, search_on_device
+from tonari.exact.report import Report
+from tonari.select.cuda.merge import merge_into, no_lists
+
+
+def prepare_streamed(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> Any:
+    """The points themselves: nothing of them is kept on the device between searches."""
+    return points
+
+
+def search_streamed(
+    queries: Any, prepared: Any, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> tuple[Neighbors, Report]:
+    """Answer queries against points that pass by; see :mod:`tonari.exact.cuda.dispatch`."""
+    return search_whole(search_part, queries, prepared, plan, self_join, progress)
+
+
+def search_part(queries: Any, points: Any, plan: GpuPlan, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
+    """See :mod:`tonari.exact.cuda.partition`."""
+    device = torch.device(plan.devices[0])
+    tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
+    passes = [bounds[::-1] if at % 2 else bounds for at in range(len(tops))]
+    visits = [here for order in passes for here in order]
+    # The slab at which points turn round stays where it is.
+    loads = [here for at, here in enumerate(visits) if at == 0 or here != visits[at - 1]]
+    double = "float64" in (inputs.name_of_dtype(queries), inputs.name_of_dtype(points))
+
+    def lists(rows: int, device: Any) -> Neighbors:
+        return no_lists(rows, plan.k, len(points), plan.metric, double=double, device=device)
+
+    report = Report(rows=len(queries))
+    whole = None if len(tops) == 1 else lists(len(queries), "cpu" if isinstance(queries, np.ndarray) else device)
+    with contextlib.closing(slabs(points, loads, device)) as arriving:
+        prepared, held = None, None
+        for rows, order in zip(tops, passes, strict=True):
+            part = to_device(queries[rows], device)
+            best = lists(len(part), device)
+            for here in order:
+                if here != held:
+                    prepared = None  # its packed copies leave room for those of the next
+                    prepared, held = DevicePoints(next(arriving), plan.metric, plan.ladder[0]), here
+                report.include(_visit(part, prepared, plan, place.at(here.start, rows.start), here.start, best, bar))
+            if whole is not None:
+                whole.distances[rows], whole.indices[rows] = best
+                del part, best  # before those of the next slab are made
+    return best if whole is None else whole, report
+
+
+def _visit(
+    queries: Any, prepared: Any, plan: GpuPlan, place: Place, first: int, best: Neighbors, bar: Counter
+) -> Report:
+    """Let a slab of queries meet a slab of points, whose first is number `first`."""
+    m, n, device = len(queries), len(prepared.points), plan.devices[0]
+    found, report = search_on_device(
+        queries,
+        prepared,
+        plan_for_part(plan, n, m, device),
+        own=place.own(m, device),
+        bar=bar,
+        first_point=place.first_point,
+        first_query=place.first_query,
+    )
+    merge_into(best, found, first, plan.metric, device)
+    return report

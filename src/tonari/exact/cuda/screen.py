@@ -1,0 +1,287 @@
+"""The screen: certified minima of groups of points for a slice of the queries, all of them or those below a threshold.
+
+A product at low precision, with the group minima taken in registers: (queries x points) scores never reach memory.
+What leaves is either one float32 per (query, group), or a list per query of the groups that a threshold lets through:
+with a threshold from a sample of the points (matsumoto2015) nearly nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
+
+# Rows of packed values up to this width stay in shared memory; beyond, both operands are streamed.
+RESIDENT_WIDTH = 128
+STEP = 64  # columns of wide rows at a time
+RESIDENT_PROGRAMS = 2  # that a multiprocessor holds at a time
+MOST_ROUNDS = 4  # of programs, one after the other
+LEAST_BLOCKS = 4  # of points per program, so that its pipeline fills
+# On Hopper a kernel of its own lists what a threshold lets through, where it is the faster one: at this packed width.
+# Rows of a program, tiles between two pauses of the matrix units, buffers.
+HOPPER_WIDTH = 128
+HOPPER_ROWS, HOPPER_TILES, HOPPER_STAGES = 256, 4, 4
+UNEVEN = 5.0  # standard deviations by which a segment may exceed its share of a list
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The groups of LISTED points that a threshold let through, for each of some rows.
+
+    Attributes
+    ----------
+    values : float32 (rows, segments * room)
+        Their certified minima; +inf where there is none.
+    entries : int32 (rows, segments * room)
+        16 times a group's number, plus a bit for each of its parts of LEAST_GROUP points that may hold a point at or
+        below the threshold; whatever where there is none.
+    counts : int32 (rows, segments)
+        How many there were in each segment: more than `room` where some are missing.
+    """
+
+    values: Any
+    entries: Any
+    counts: Any
+
+    @property
+    def room(self) -> int:
+        """Entries of a segment."""
+        return int(self.values.shape[1] // self.counts.shape[1])
+
+
+def width_of(d: int) -> int:
+    """Columns of a packed row of d values: what a product's steps divide without a rest.
+
+    >>> [width_of(d) for d in (1, 90, 100, 300, 960)]
+    [16, 96, 128, 320, 960]
+    """
+    for width in (16, 32, 64, 96, 128):
+        if d <= width:
+            return width
+    return -(-d // 64) * 64
+
+
+def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> None:
+    """Write the certified minimum of every group of the points.
+
+    Parameters
+    ----------
+    queries : PackedQueries
+    points : PackedPoints
+    rows : slice of the queries
+    group : int
+        Points per group, of ``groups.GROUP_SIZES``.
+    minima : float32 (rows, group_count(n, group))
+        Written; +inf for groups of padding.
+    """
+    _launch(queries, points, rows, group, minima=minima)
+
+
+def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capacity: int) -> Lists:
+    """List the groups whose certified minimum is at or below the row's threshold.
+
+    Parameters
+    ----------
+    queries, points, rows : as for :func:`screen`
+    thresholds : float32 (rows,)
+    capacity : int
+        Entries that a row is expected to have at most; its list is somewhat longer, as segments fill unevenly.
+
+    Returns
+    -------
+    Lists
+    """
+    import torch
+
+    m, device = len(thresholds), thresholds.device
+    hopper = _is_for_hopper(queries, m)
+    split = _split_for_hopper(points, m, device) if hopper else _split_of(queries, points, m)
+    segments = 4 * split.parts
+    share = capacity / segments
+    room = math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
+    lists = Lists(
+        torch.full((m, segments * room), float("inf"), dtype=torch.float32, device=device),
+        torch.empty((m, segments * room), dtype=torch.int32, device=device),
+        torch.empty((m, segments), dtype=torch.int32, device=device),
+    )
+    if hopper:
+        _launch_on_hopper(queries, points, rows, thresholds, lists, split)
+    else:
+        _launch(queries, points, rows, LEAST_GROUP, thresholds=thresholds, lists=lists)
+    return lists
+
+
+@dataclass(frozen=True)
+class _Split:
+    """How work is shared out: `parts` programs per tile of `rows` queries, each with `each` blocks of points."""
+
+    rows: int
+    columns: int
+    row_tiles: int
+    blocks: int
+    each: int
+    parts: int
+
+
+def _split_of(queries: Any, points: Any, m: int) -> _Split:
+    width = queries.values.shape[1]
+    if width <= RESIDENT_WIDTH:
+        rows, columns = 128 if m > 64 else 64 if m > 16 else 16, POINT_TILE
+    else:
+        rows, columns = (128, 256) if m > 64 else (64, 128)
+    row_tiles, blocks = -(-m // rows), -(-points.n // columns)
+    # As few programs as keep the multiprocessors busy to the end: the last round of them should be a full one.
+    slots = RESIDENT_PROGRAMS * multiprocessors(queries.values.device)
+    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), blocks // LEAST_BLOCKS))
+    parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
+    each = -(-blocks // parts)
+    return _Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
+
+
+def _launch(
+    queries: Any,
+    points: Any,
+    rows: slice,
+    group: int,
+    *,
+    minima: Any = None,
+    thresholds: Any = None,
+    lists: Lists | None = None,
+) -> None:
+    q = queries.values[rows]
+    m, width = q.shape
+    if m == 0:
+        return
+    split = _split_of(queries, points, m)
+    bounds = (points.low, points.e1, points.e2, queries.norm[rows], queries.rest[rows], thresholds)
+    groups = group_count(points.n, group)
+    if lists is None:
+        out, sizes = (minima, None, None, None), (groups, minima.stride(0), 0, 0)
+    else:
+        out, sizes = (None, lists.values, lists.entries, lists.counts), (groups, 0, lists.counts.shape[1], lists.room)
+    constants = {"BM": split.rows, "BN": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
+    if width <= RESIDENT_WIDTH:
+        from tonari.exact.cuda.kernels.screen import screen_kernel
+
+        first = width if width & (width - 1) == 0 else 64
+        more = width - first
+        launch(
+            screen_kernel,
+            split.row_tiles * split.parts,
+            _blocks(q, split.rows, first),
+            _blocks(q, split.rows, more) if more else None,
+            _blocks(points.values, split.columns, first),
+            _blocks(points.values, split.columns, more) if more else None,
+            *bounds,
+            *out,
+            m,
+            split.blocks,
+            *sizes,
+            split.row_tiles,
+            split.each,
+            constants={**constants, "WIDTH": first, "MORE": more, "STAGES": 2 if width > 96 else 3},
+            warps=8 if split.rows == 128 and width > 96 else 4,
+        )
+    else:
+        from tonari.exact.cuda.kernels.screen_wide import screen_wide_kernel
+
+        launch(
+            screen_wide_kernel,
+            split.row_tiles * split.parts,
+            _blocks(q, split.rows, STEP),
+            _blocks(points.values, split.columns, STEP),
+            *bounds,
+            *out,
+            m,
+            points.n,
+            width,
+            *sizes,
+            split.row_tiles,
+            split.blocks,
+            split.each,
+            constants={**constants, "STEP": STEP, "POINT_TILE": POINT_TILE, "STAGES": 4},
+            warps=8 if split.rows == 128 else 4,
+        )
+
+
+def _is_for_hopper(queries: Any, m: int) -> bool:
+    return m > HOPPER_ROWS and queries.values.shape[1] == HOPPER_WIDTH and is_hopper(queries.values.device)
+
+
+def _split_for_hopper(points: Any, m: int, device: Any) -> _Split:
+    row_tiles, tiles = -(-m // HOPPER_ROWS), -(-points.n // POINT_TILE)
+    slots = multiprocessors(device)
+    most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), tiles // (2 * HOPPER_TILES)))
+    rounds = {count: -(-row_tiles * count // slots) * -(-tiles // count) for count in range(1, most + 1)}
+    parts = min(rounds, key=lambda count: (rounds[count], count))
+    each = -(-tiles // (parts * HOPPER_TILES)) * HOPPER_TILES
+    return _Split(HOPPER_ROWS, POINT_TILE, row_tiles, tiles, each, -(-tiles // each))
+
+
+def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, lists: Lists, split: _Split) -> None:
+    from tonari.exact.cuda.kernels.screen_hopper import screen_hopper_kernel
+
+    q = queries.values[rows]
+    m, width = q.shape
+    half = HOPPER_ROWS // 2
+    launch(
+        screen_hopper_kernel,
+        split.row_tiles * split.parts,
+        _swizzled(q, half, width),
+        _swizzled(points.values, POINT_TILE, width),
+        points.low,
+        points.e1,
+        points.e2,
+        queries.norm[rows],
+        queries.rest[rows],
+        thresholds,
+        lists.values,
+        lists.entries,
+        lists.counts,
+        m,
+        split.blocks,
+        lists.counts.shape[1],
+        lists.room,
+        split.row_tiles,
+        split.each,
+        constants={"HALF": half, "BN": POINT_TILE, "WIDTH": width, "STAGES": HOPPER_STAGES, "TILES": HOPPER_TILES},
+        warps=8,
+    )
+
+
+def _swizzled(x: Any, rows: int, columns: int) -> Any:
+    """As :func:`_blocks`, with the layout in shared memory that Gluon wants to know."""
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    layout = gl.NVMMASharedLayout.get_default_for([rows, columns], gl.float16)
+    return TensorDescriptor.from_tensor(x, [rows, columns], layout)
+
+
+@functools.lru_cache(maxsize=64)
+def is_hopper(device: Any) -> bool:
+    """Whether a device has Hopper's matrix units: other vendors number their own architectures 9, too."""
+    import torch
+
+    if device.type != "cuda" or torch.version.hip is not None:
+        return False
+    return bool(torch.cuda.get_device_capability(device)[0] == 9)
+
+
+@functools.lru_cache(maxsize=64)
+def multiprocessors(device: Any) -> int:
+    """Multiprocessors of a device; 1 for Triton's interpreter on the CPU."""
+    import torch
+
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
+
+
+def _blocks(x: Any, rows: int, columns: int) -> Any:
+    """A matrix as the tensor memory accelerator takes blocks of it; beyond its edges there are zeros."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(x, [rows, columns])

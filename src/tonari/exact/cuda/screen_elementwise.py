@@ -1,0 +1,84 @@
+"""The screen of l1, linf and chi2, whose terms are no products: float32 on ordinary lanes.
+
+Of the rows of queries a program takes as many as keep its lanes busy: fewer for a short batch, and fewer for chi2,
+which needs more registers for each score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.groups import POINT_TILE
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Scores of one program: `r` rows and `c` columns for each of `tr` x `tc` threads, tc * c = POINT_TILE."""
+
+    r: int
+    c: int
+    tr: int
+    tc: int
+
+    @property
+    def rows(self) -> int:
+        return self.r * self.tr
+
+
+# Smallest first. Registers per thread on Hopper, l1: 119, 105 and 168, so that 16, 16 and 12 warps share a processor.
+_TILES = (_Tile(4, 8, 4, 16), _Tile(4, 8, 8, 16), _Tile(8, 8, 8, 16))
+_CHI2_TILES = _TILES[:2]
+
+
+def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, group: int, rows: slice) -> None:
+    """Write a certified lower bound of the scores of every group of points, for some of the queries.
+
+    Parameters
+    ----------
+    queries : PackedQueries
+        Packed as "float32".
+    points : PackedPoints
+        Packed as "float32".
+    minima : float32 tensor (rows, group_count(n, group))
+        Written; ``stride(1) == 1``. The minimum of ``low + f(q, x)`` over the group's members, less N e1 + r e2: no
+        member's score is below it. inf where all of a group is padding.
+    metric : str
+        "l1", "linf" or "chi2".
+    group : int
+        Points per group: 8, 16 or 32.
+    rows : slice
+        Which queries.
+    """
+    from tonari.exact.cuda.kernels.screen_elementwise import screen_elementwise_kernel
+
+    values = queries.values[rows]
+    m, width = values.shape
+    tiles = _CHI2_TILES if metric == "chi2" else _TILES
+    tile = next((tile for tile in tiles if m <= tile.rows), tiles[-1])
+    launch(
+        screen_elementwise_kernel,
+        -(-m // tile.rows) * len(points.e1),
+        values,
+        queries.norm[rows],
+        queries.rest[rows],
+        points.values,
+        points.low,
+        points.e1,
+        points.e2,
+        minima,
+        m,
+        width,
+        minima.stride(0),
+        constants={
+            "METRIC": metric,
+            "GROUP": group,
+            "POINT_TILE": POINT_TILE,
+            "R": tile.r,
+            "C": tile.c,
+            "TR": tile.tr,
+            "TC": tile.tc,
+        },
+        warps=tile.tr * tile.tc // 32,
+    )

@@ -1,0 +1,385 @@
+"""The schedule of the exact engine on one GPU: which batch of queries meets the points, at which precision.
+
+for batch of queries:
+    screen    a sample of the points, all minima       -> a threshold per row               (large n only)
+    screen    all points                               -> the groups that it lets through, or all minima
+    select    the `width` lowest minima, and the next
+    refine    exact values of those groups' members    -> the k best
+    certify   the next minimum exceeds what the k-th value allows                           -> proved or not
+
+Nothing waits for the device until all batches are under way; then rows that were not proved are searched again: with
+all minima and more groups, then with products of higher precision, then by exact values of everything.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Protocol
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Counter
+from tonari.cuda.matrix_units import check_matrix_units
+from tonari.cuda.streams import Written
+from tonari.exact.cuda.candidate_groups import choose_groups
+from tonari.exact.cuda.certify import certify
+from tonari.exact.cuda.form import DeviceForm, make_form
+from tonari.exact.cuda.groups import LEAST_GROUP, group_count
+from tonari.exact.cuda.memory import WIDER
+from tonari.exact.cuda.oom_retry import in_batches
+from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries
+from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.refine import refine_all, refine_groups
+from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
+from tonari.exact.cuda.screen import screen, screen_below
+from tonari.exact.cuda.screen_elementwise import screen_elementwise
+from tonari.exact.report import Report
+from tonari.metrics import get_metric
+from tonari.select.cuda.dispatch import k_smallest
+
+# A long search first finds out on some rows how many groups it takes to prove all but a share of them.
+PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED, WIDEST = 8, 1024, 0.01, 8
+IN_FLIGHT = 2  # batches under way at a time, so that Ctrl-C is answered and progress is true
+LEAST_SCRATCH = 1 << 25  # for the rows that are compared with everything, where a batch's minima have less room
+
+
+class Prepared(Protocol):
+    """Points of which packed copies are at hand."""
+
+    points: Any
+    form: DeviceForm
+
+    def read(self) -> None:
+        """Let the current stream read points, form and flags, whichever stream prepared them."""
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """The packed copy of every stride-th point, for the current stream."""
+
+
+class DevicePoints:
+    """Points on one GPU, made ready: their form, and packed copies by precision.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked
+        The original rows; refinement reads them, so they must not change.
+    metric : str
+    precision : str
+        Of the first packed copy; others are made when rows climb.
+
+    Attributes
+    ----------
+    flags : int64 tensor of shape (3,)
+        First row that is not finite, too large or negative; see ``inputs.check_flags``.
+    """
+
+    def __init__(self, points: Any, metric: str, precision: str) -> None:
+        self.points = points
+        self.metric = metric
+        self.form = make_form(points, metric)
+        self.flags = new_flags(points.device)
+        self._packed: dict[tuple[str, int], tuple[PackedPoints, Written]] = {}
+        self.packed(precision)
+        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
+
+    def read(self) -> None:
+        """Let the current stream read points, form and flags, whichever stream prepared them."""
+        self._written.read()
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """The packed copy of every stride-th point, for the current stream."""
+        key = precision, stride
+        if key not in self._packed:
+            flags = self.flags if stride == 1 else new_flags(self.points.device)  # a sample's rows count otherwise
+            made = pack_points(self.points[::stride], self.form, precision, flags)
+            self._packed[key] = made, made.written()
+        packed, written = self._packed[key]
+        written.read()
+        return packed
+
+    def forget(self, precision: str) -> None:
+        """Drop the packed copies of a precision."""
+        self._packed = {key: packed for key, packed in self._packed.items() if key[0] != precision}
+
+
+def search_on_device(
+    queries: Any,
+    prepared: DevicePoints,
+    plan: GpuPlan,
+    *,
+    own: Any = None,
+    bar: Counter | None = None,
+    first_point: int = 0,
+    first_query: int = 0,
+) -> tuple[Neighbors, Report]:
+    """Answer checked queries against prepared points on their device.
+
+    Parameters
+    ----------
+    queries : tensor of shape (m, d)
+    prepared : DevicePoints
+    plan : GpuPlan
+    own : int64 tensor of shape (m,), optional
+        The point that each query is, which it must not find.
+    bar : Counter, optional
+        Counts pairs, m * n in all.
+    first_point, first_query : int
+        Numbers of ``prepared.points[0]`` and ``queries[0]`` among all rows of their names, for messages.
+
+    Returns
+    -------
+    Neighbors of tensors of shape (m, k), and the Report of the run, but for its seconds
+
+    Raises
+    ------
+    ValueError
+        A row, of the points first, has a value that no search accepts.
+    MemoryError
+        The device has no room even for one query at a time.
+    """
+    import torch
+
+    m, n = len(queries), len(prepared.points)
+    device = prepared.points.device
+    answer = _Answer(m)
+    report = Report(rows=m)
+    search = _Search(queries, prepared, plan)
+    if m >= PILOT_BATCHES * plan.query_batch:
+        search.fit_width(queries, own)
+    pending: deque[tuple[Any, int]] = deque()
+
+    def work(rows: slice) -> None:
+        ids = None if own is None else own[rows]
+        answer.put(rows, *search.batch(queries[rows], ids, plan.ladder[0], search.width, search.sample, rows.start))
+        event = torch.cuda.Event() if device.type == "cuda" and m > plan.query_batch else None
+        if event is not None:
+            event.record()
+        pending.append((event, (rows.stop - rows.start) * n))
+        if len(pending) > IN_FLIGHT:
+            _wait(pending, bar)
+
+    in_batches(m, plan.query_batch, work, planned=plan.total_bytes)
+    found, proved = answer.found, answer.proved
+    *flags, certified = search.state(proved).tolist()  # the one place that waits for the device
+    while pending:
+        _wait(pending, bar)
+    inputs.check_flags(flags[:3], prepared.points, "points", first=first_point)
+    if own is None:
+        inputs.check_flags(flags[3:], queries, "queries", first=first_query)
+    report.certify(plan.ladder[0], certified)
+    if certified < m:
+        search.climb(queries, own, found, proved, report)
+    return found, report
+
+
+def attempt(queries: Any, prepared: DevicePoints, plan: GpuPlan, *, own: Any = None) -> tuple[Neighbors, Any]:
+    """Search queries that are a single batch, once; nothing waits for the device or looks at values.
+
+    Parameters are those of :func:`search_on_device`.
+
+    Returns
+    -------
+    Neighbors of tensors of shape (m, k), and int64 tensor of shape (7,)
+        Flags of the points, flags of the queries, and how many rows are proved; the answer counts if all of them are
+        and no flag is below ``inputs.values.NO_ROW``.
+    """
+    search = _Search(queries, prepared, plan)
+    found, proved = search.batch(queries, own, plan.ladder[0], search.width, search.sample)
+    return found, search.state(proved)
+
+
+def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
+    event, pairs = pending.popleft()
+    if event is not None:
+        event.synchronize()
+    if bar is not None:
+        bar.add(pairs)
+
+
+class Chooser:
+    """Screens and selects: which groups of points are worth refining.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    plan : GpuPlan
+        Gives the metric and the size of groups.
+    """
+
+    def __init__(self, prepared: Prepared, plan: GpuPlan) -> None:
+        self.prepared, self.plan = prepared, plan
+        self.elementwise = get_metric(plan.metric).form == "elementwise"
+        if not self.elementwise:
+            check_matrix_units(prepared.form.centre.device)
+
+    def sample(self, width: int) -> Sample | None:
+        """How rows are sampled for a threshold that lets `width` groups through, if they are."""
+        if self.elementwise or min(self.plan.m, self.plan.query_batch) < LEAST_ROWS:
+            return None
+        return sample_for(len(self.prepared.points), width, self.plan.group)
+
+    def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
+        """The groups of each row that are refined, and a lower bound of the scores of all other points.
+
+        Groups are of the plan's size, with a sample of LEAST_GROUP. The bound is None where there are no others.
+        """
+        groups = group_count(len(self.prepared.points), self.plan.group)
+        width = min(width, groups)
+        if sample is not None:
+            return self._sampled(packed, precision, width, sample)
+        minima = self._minima(packed, precision, 1, groups)
+        lowest = k_smallest(minima, min(width + 1, groups))
+        return lowest.indices[:, :width], lowest.values[:, width] if width < groups else None
+
+    def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
+        import torch
+
+        points = self.prepared.packed(precision, stride)
+        minima = torch.empty((len(packed.values), groups), dtype=torch.float32, device=packed.values.device)
+        everything = slice(0, len(packed.values))
+        if self.elementwise:
+            screen_elementwise(packed, points, minima, metric=self.plan.metric, group=self.plan.group, rows=everything)
+        else:
+            screen(packed, points, everything, self.plan.group, minima)
+        return minima
+
+    def _sampled(self, packed: Any, precision: str, width: int, sample: Sample) -> tuple[Any, Any]:
+        """Groups of the lowest minima that a sample's threshold lets through, and a bound on all others."""
+        m = len(packed.values)
+        count = -(-len(self.prepared.points) // sample.stride)
+        minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
+        thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
+        del minima
+        points = self.prepared.packed(precision)
+        lists = screen_below(packed, points, slice(0, m), thresholds, sample.capacity)
+        return choose_groups(lists, thresholds, width, width + max(6, width // 4))
+
+
+class _Answer:
+    """What batches find, put together. What a single batch finds is kept as it is."""
+
+    def __init__(self, m: int) -> None:
+        self.m = m
+        self.found: Any = None
+        self.proved: Any = None
+
+    def put(self, rows: slice, found: Neighbors, proved: Any) -> None:
+        """Keep what was found for some rows."""
+        if rows.stop - rows.start == self.m:
+            self.found, self.proved = found, proved
+            return
+        if self.found is None:
+            self.found = Neighbors(*(part.new_empty((self.m, part.shape[1])) for part in found))
+            self.proved = proved.new_empty(self.m)
+        self.found.distances[rows], self.found.indices[rows] = found
+        self.proved[rows] = proved
+
+
+class _Search:
+    """One run: what stays the same over its batches."""
+
+    def __init__(self, queries: Any, prepared: DevicePoints, plan: GpuPlan) -> None:
+        import torch
+
+        prepared.read()
+        self.prepared, self.plan = prepared, plan
+        self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
+        self.flags = new_flags(prepared.points.device)
+        self.chooser = Chooser(prepared, plan)
+        self.width = plan.width
+
+    @property
+    def sample(self) -> Sample | None:
+        """How rows are sampled at the present width."""
+        return self.chooser.sample(self.width)
+
+    def fit_width(self, queries: Any, own: Any) -> None:
+        """Widen the search until nearly all of some first rows are proved by it.
+
+        How many groups the bounds cannot tell apart depends on the data; rows that are not proved cost a second pass.
+        """
+        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch))
+        ids = None if own is None else own[rows]
+        while True:
+            _, proved = self.batch(queries[rows], ids, self.plan.ladder[0], self.width, self.sample)
+            unproved = int((proved == 0).sum())
+            if unproved <= PILOT_UNPROVED * rows.stop or self.width >= WIDEST * self.plan.width:
+                return
+            self.width *= 2
+
+    def batch(
+        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
+    ) -> tuple[Neighbors, Any]:
+        """Search some rows, of which the first is number `first`, once.
+
+        Returns
+        -------
+        Neighbors, and uint8 tensor of shape (rows,)
+            1 for a row that is proved, else 0.
+        """
+        import torch
+
+        plan, prepared = self.plan, self.prepared
+        packed = pack_queries(queries, prepared.form, precision, self.flags, first=first)
+        chosen, following = self.chooser.choose(packed, precision, width, sample)
+        found = Neighbors(
+            *refine_groups(
+                queries,
+                prepared.points,
+                chosen,
+                plan.k,
+                metric=plan.metric,
+                group=plan.group if sample is None else LEAST_GROUP,
+                own=own,
+                double=self.double,
+            )
+        )
+        make = torch.ones if following is None else torch.empty
+        proved = make(len(queries), dtype=torch.uint8, device=queries.device)
+        if following is not None:
+            certify(prepared.form, packed.shift, found.distances[:, -1], following, proved, double=self.double)
+        return found, proved
+
+    def state(self, proved: Any) -> Any:
+        """int64 tensor of shape (7,): flags of the points, flags of the queries, rows proved."""
+        import torch
+
+        return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
+
+    def climb(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
+        """Search the rows that are not proved again, ever more carefully."""
+        plan, prepared = self.plan, self.prepared
+        steps = [(precision, WIDER * self.width) for precision in plan.ladder[:-1]]
+        for precision, width in steps:
+            rows = (proved == 0).nonzero()[:, 0]
+            if len(rows) == 0:
+                return
+
+            def again(some: slice, rows: Any = rows, precision: str = precision, width: int = width) -> None:
+                these = rows[some]
+                ids = None if own is None else own[these]
+                part, proved[these] = self.batch(queries[these], ids, precision, width, None)
+                found.distances[these], found.indices[these] = part
+
+            in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
+            report.certify(precision, int((proved[rows] != 0).sum()))
+            if precision != plan.ladder[0]:
+                prepared.forget(precision)
+        rows = (proved == 0).nonzero()[:, 0]
+        # What compares with everything works in the room that a batch's minima had.
+        scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(prepared.points), plan.group))
+
+        def compare(some: slice) -> None:
+            these = rows[some]
+            found.distances[these], found.indices[these] = refine_all(
+                queries[these],
+                prepared.points,
+                plan.k,
+                metric=plan.metric,
+                own=None if own is None else own[these],
+                double=self.double,
+                scratch_bytes=scratch,
+            )
+
+        in_batches(len(rows), plan.query_batch, compare, planned=plan.total_bytes)
+        report.certify(plan.ladder[-1], len(rows))

@@ -1,0 +1,201 @@
+"""What a plan costs in memory, and what gives way when a budget is short."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tonari.core.neighbors import index_dtype
+
+MIB = 1 << 20
+SURVIVOR_BYTES = 16
+METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
+STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone
+JOIN_GROWTH = 128 * MIB // SURVIVOR_BYTES  # survivors that active rows may hold beyond their first room, together
+TILE = 32  # the widest tile of queries
+GROUPS_FIT = 96  # points: whole groups of every kernel
+ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
+
+_SMALL_CHANGE = 4 * MIB
+_STATE_BYTES = 128  # of a row in a block: its thresholds and norms, and where its survivors lie
+_SMALL_ROOMS = 2 * 256  # survivors in rooms of up to a page, which a row moves through to the one of its capacity
+_REFINING_BYTES = 64  # of a block, for each survivor of the row that is being refined
+_QUERY_BYTES = 24  # of any query: its own number, how it ended, and its number among the rows that are left to do
+_ROWS_IN_FORM = 64  # in float64, while a group of points is packed
+_THRIFT = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))  # of streams: blocks per thread, parts of a slice
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What gives way when memory is short.
+
+    Attributes
+    ----------
+    query_block : int
+        Queries that share one pass over the points.
+    resident_points : int
+        Of the packed points, those that stay in memory: whole slices of them, or all.
+    active_rows : int
+        Of a self-join.
+    stream_blocks : int
+        Blocks of queries per thread that share points packed on the way.
+    stream_chunk : int
+        Points that a thread packs on the way at once.
+    """
+
+    query_block: int
+    resident_points: int
+    active_rows: int
+    stream_blocks: int
+    stream_chunk: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What memory depends on besides."""
+
+    n: int
+    m: int
+    d: int
+    k: int
+    dtype: np.dtype[Any]
+    ladder: tuple[str, ...]
+    threads: int
+    chunk: int
+    capacity: int
+    splits: int
+
+    def packed_bytes(self, precision: str, points: int) -> int:
+        return points * packed_row_bytes(self.d, precision)
+
+    @property
+    def output_bytes(self) -> int:
+        value = 8 if self.dtype == np.float64 else 4
+        return self.m * self.k * (value + index_dtype(self.n).itemsize)
+
+    def rows_at_once(self, choice: Choice) -> int:
+        """Queries in work while points are packed on the way."""
+        blocks = -(-self.m // choice.query_block)
+        return min(max(1, choice.stream_blocks * self.threads // self.splits), blocks) * choice.query_block
+
+    def passes(self, choice: Choice) -> int:
+        """How often the points that do not stay packed are packed."""
+        return -(-self.m // self.rows_at_once(choice))
+
+    def block_bytes(self, choice: Choice) -> int:
+        """A block of queries, each of which holds as many survivors as it may."""
+        first = 2 * (self.k + 1) + 32
+        rooms = self.capacity + _SMALL_ROOMS if self.capacity > first else 0  # to which a row moves from its first one
+        row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
+        packed = max(choice.query_block, TILE) * padded(self.d, "float32") * 4
+        return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
+
+    def working_bytes(self, choice: Choice) -> int:
+        """The most that is held at a time of blocks of queries, slices packed on the way and active rows of a
+        self-join, which follow each other; and small change.
+        """
+        block = self.block_bytes(choice)
+        held = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
+        retries = len(self.ladder) > 1
+        if retries or choice.resident_points < self.n:
+            rows = self.rows_at_once(choice)
+            finest = "float32" if retries else self.ladder[0]
+            slices = self.threads * self.packed_bytes(finest, min(self.n, choice.stream_chunk))
+            # Rows that are retried are copied, with room for their results.
+            copies = rows * (self.d * 8 + self.k * 16) if retries else 0
+            held = max(held, rows // choice.query_block * self.splits * block + copies + slices)
+        if choice.active_rows:
+            active = min(choice.active_rows, self.n) * (join_row_bytes(self.k) + self.k * SURVIVOR_BYTES)
+            held = max(held, active + JOIN_GROWTH * SURVIVOR_BYTES)
+        forms = self.threads * _ROWS_IN_FORM * self.d * 8
+        return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + held
+
+    def total_bytes(self, choice: Choice) -> int:
+        packed = self.packed_bytes(self.ladder[0], choice.resident_points)
+        return packed + self.working_bytes(choice) + self.output_bytes
+
+    def with_resident(self, choice: Choice, budget: int) -> Choice:
+        """The choice with as many slices of the points packed as the budget leaves room for."""
+        spare = budget - self.total_bytes(replace(choice, resident_points=0))
+        if self.packed_bytes(self.ladder[0], self.n) <= spare:
+            return replace(choice, resident_points=self.n)
+        slices = spare // self.packed_bytes(self.ladder[0], self.chunk)
+        return replace(choice, resident_points=slices * self.chunk)
+
+
+def resident_choices(problem: Problem, wish: Choice, fixed: Collection[str]) -> list[Choice]:
+    """The wish, and what keeps the points as it does in less memory: first with less room for points packed on the
+    way, then without a self-join, then with smaller blocks of queries.
+    """
+    choices = _thrifty([wish], problem)
+    if "active_rows" not in fixed:
+        blocks = [size for size in _halves(wish, fixed) if size >= min(wish.query_block, TILE)]
+        choices += _thrifty([replace(wish, query_block=size, active_rows=0) for size in blocks], problem)
+    return choices
+
+
+def within(budget: int, problem: Problem, wish: Choice, fixed: Collection[str]) -> Choice:
+    """The choice nearest to the wish that keeps the budget: first with all packed points in memory, in less and less
+    besides; then with only some of them.
+    """
+    choices = resident_choices(problem, wish, fixed)
+    for choice in choices:
+        if problem.total_bytes(choice) <= budget:
+            return choice
+    if not {"active_rows", "resident"} & set(fixed):
+        alone = replace(wish, resident_points=0, active_rows=0)
+        streamed = _thrifty([replace(alone, query_block=size) for size in _halves(wish, fixed)], problem)
+        partly = [problem.with_resident(made, budget) for made in streamed if problem.total_bytes(made) <= budget]
+        if partly:
+            whole = min(TILE, partly[0].query_block)  # smaller blocks leave much of a tile empty
+            partly = [made for made in partly if made.query_block >= whole]
+            return min(partly, key=lambda made: problem.passes(made) * (problem.n - made.resident_points))
+        choices += streamed
+    least = min(choices, key=problem.total_bytes)
+    raise ValueError(
+        f"a memory budget of {budget} bytes cannot hold this search: results take {problem.output_bytes} and work "
+        f"{problem.total_bytes(least) - problem.output_bytes}; allow at least {problem.total_bytes(least)}, or search "
+        "the queries in smaller batches"
+    )
+
+
+def _thrifty(choices: list[Choice], problem: Problem) -> list[Choice]:
+    """Each choice with ever less room for points packed on the way."""
+    return [
+        replace(choice, stream_blocks=blocks, stream_chunk=stream_chunk(problem.chunk, parts))
+        for choice in choices
+        for blocks, parts in _THRIFT
+    ]
+
+
+def packed_row_bytes(d: int, precision: str) -> int:
+    """One packed point."""
+    return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
+
+
+def padded(d: int, precision: str) -> int:
+    """Dimensions after packing, at most."""
+    run = {"int8": 4, "bfloat16": 32, "float32": 1}[precision]
+    return -(-d // run) * run
+
+
+def stream_chunk(chunk: int, parts: int) -> int:
+    """One of so many parts of a slice, in whole groups."""
+    return max(1, chunk // GROUPS_FIT // parts) * GROUPS_FIT
+
+
+def _halves(wish: Choice, fixed: Collection[str]) -> list[int]:
+    """The block of queries and its halves, in whole tiles while there are any."""
+    halves = [wish.query_block]
+    while halves[-1] > 1 and "query_block" not in fixed:
+        half = halves[-1] // 2
+        halves.append(max(1, half // TILE * TILE if half > TILE else half))
+    return halves
+
+
+def join_row_bytes(k: int) -> int:
+    """First room of one active row: 2 (k + 1) + 24 survivors, and its state."""
+    return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

@@ -1,0 +1,69 @@
+"""The border: what callers hand in is checked here once, so that nothing inside has to ask again.
+
+    arguments.py     k, threads, memory, output paths
+    bfloat16.py      the dtype that NumPy lacks
+    kinds.py         which library an array belongs to, and where it lies
+    rows.py          points and queries in host memory
+    device_rows.py   points and queries on CUDA, and results on their way back
+    devices.py       the argument `device`: where a search runs
+    values.py        NaN, infinity and what else no row may hold, wherever it was found
+    selected.py      matrices for k-selection
+
+Every message names the argument, says what came and what was expected, and gives the nearest fix.
+"""
+
+from tonari.inputs.arguments import (
+    check_count,
+    check_flag,
+    check_k,
+    check_output_path,
+    check_progress,
+    check_threads,
+    parse_memory,
+)
+from tonari.inputs.bfloat16 import BFLOAT16, as_floats, dtype_of, held
+from tonari.inputs.device_rows import Side, as_device_rows, as_tensor, hand_back, side_of, to_host
+from tonari.inputs.devices import devices_for, parse_device
+from tonari.inputs.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
+from tonari.inputs.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
+from tonari.inputs.selected import SELECTED, as_lengths, as_values
+from tonari.inputs.values import LARGEST_FLOAT64, check_flags, check_nonnegative, check_values
+
+__all__ = [
+    "ACCEPTED",
+    "ACCEPTED_NAMES",
+    "BFLOAT16",
+    "LARGEST_FLOAT64",
+    "SELECTED",
+    "Side",
+    "as_device_rows",
+    "as_floats",
+    "as_lengths",
+    "as_rows",
+    "as_tensor",
+    "as_values",
+    "check_count",
+    "check_flag",
+    "check_flags",
+    "check_k",
+    "check_nonnegative",
+    "check_output_path",
+    "check_progress",
+    "check_threads",
+    "check_values",
+    "devices_for",
+    "dtype_name",
+    "dtype_of",
+    "hand_back",
+    "held",
+    "kind_of",
+    "like",
+    "name_of_dtype",
+    "parse_device",
+    "parse_memory",
+    "place_of",
+    "refuse_masked",
+    "same_width",
+    "side_of",
+    "to_host",
+]

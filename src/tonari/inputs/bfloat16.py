@@ -1,0 +1,64 @@
+"""bfloat16, the upper half of float32, which NumPy lacks: two bytes a value from the border to the kernels.
+
+    held              torch tensors and arrays of ml_dtypes become arrays of BFLOAT16 over the same memory
+    native/binds.hpp  and cuda/devices.py take such arrays for what they are
+    as_floats         for what NumPy computes, some rows at a time
+
+NumPy copies, cuts and indexes an array of BFLOAT16, but does no arithmetic with it: what forgets as_floats fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+NAME = "bfloat16"
+BFLOAT16 = np.dtype([(NAME, "V2")])
+
+
+def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """NumPy's dtype of a name or the like; BFLOAT16 for that of ml_dtypes and for "bfloat16".
+
+    >>> from tonari.inputs import dtype_of
+    >>> dtype_of("float16"), dtype_of("bfloat16").itemsize
+    (dtype('float16'), 2)
+    """
+    if isinstance(dtype, str) and dtype == NAME:  # which NumPy knows only once ml_dtypes is there
+        return BFLOAT16
+    kind = np.dtype(dtype)
+    return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind  # names take 2 µs
+
+
+def held(x: Any) -> npt.NDArray[Any]:
+    """What lies in host memory as an array over the same memory, of BFLOAT16 where it is of bfloat16.
+
+    Parameters
+    ----------
+    x : array, torch tensor or what NumPy makes an array of
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor):
+        tensor = x.detach()
+        bits = str(tensor.dtype) == f"torch.{NAME}"
+        array: npt.NDArray[Any] = tensor.view(torch.int16).numpy().view(BFLOAT16) if bits else tensor.numpy()
+        return array
+    array = np.asarray(x)
+    return array.view(BFLOAT16) if dtype_of(array.dtype) == BFLOAT16 else array
+
+
+def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Values that NumPy computes with: those of an array of BFLOAT16 in float32, others as they are.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import BFLOAT16, as_floats
+    >>> as_floats(np.array([0x3F80, 0xC000, 0x7F7F], np.uint16).view(BFLOAT16))
+    array([ 1.0000000e+00, -2.0000000e+00,  3.3895314e+38], dtype=float32)
+    """
+    if rows.dtype != BFLOAT16:
+        return rows
+    bits = rows.view(np.uint16).astype(np.uint32)
+    bits <<= 16
+    return bits.view(np.float32)

@@ -1,0 +1,117 @@
+"""Points and queries on CUDA, and results on their way back: nothing here passes through host memory unasked.
+
+Arrays of CuPy, JAX and others come in and go back through DLPack, which keeps the order of the streams: whoever reads
+waits, on the device, for what was written before. torch's current stream is the one on which all work here runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, NamedTuple
+
+from tonari.inputs.kinds import Library, check_strided, kind_of, library_of, name_of_dtype, place_of
+from tonari.inputs.rows import ACCEPTED_NAMES, accepted, check_shape
+
+
+class Side(NamedTuple):
+    """As what, and where, the results of a call go back.
+
+    Attributes
+    ----------
+    library : "numpy", "torch", "cupy" or "jax"
+    place : str or None
+        "cuda:0" and so on; None for host memory, where only NumPy and torch count.
+    """
+
+    library: Library
+    place: str | None
+
+
+def side_of(x: Any, name: str) -> Side:
+    """The side that an array is on.
+
+    >>> from tonari.inputs import side_of
+    >>> side_of([[1.0, 2.0]], "queries")
+    Side(library='numpy', place=None)
+    """
+    place = place_of(x, name)
+    return Side(kind_of(x) if place is None else library_of(x), place)
+
+
+def as_device_rows(x: Any, name: str) -> Any:
+    """Check a set of rows on CUDA and give it as the tensor that the kernels read.
+
+    Values are not looked at: the kernels that pack the rows do that (:func:`tonari.inputs.check_flags`).
+
+    Parameters
+    ----------
+    x : array of shape (n, d)
+        float32, float16, bfloat16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array or any other that speaks
+        DLPack.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    torch tensor of shape (n, d), on x's device, detached, with ``stride(1) == 1``
+        Shares memory with x unless columns do not follow each other in memory.
+
+    Raises
+    ------
+    TypeError
+        Another dtype, or a sparse tensor.
+    ValueError
+        Not two-dimensional or empty.
+    """
+    if kind_of(x) == "torch":
+        check_strided(x, name)
+        tensor, cast = x.detach().resolve_neg(), ".to(torch.float32)"
+    else:
+        try:
+            tensor, cast = as_tensor(x), ".astype('float32')"
+        except Exception as error:  # whatever either library raises
+            raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
+    dtype = name_of_dtype(tensor)
+    if dtype not in ACCEPTED_NAMES:
+        raise TypeError(f"{name}: {dtype} is not searched, only {accepted()}; try {cast}")
+    check_shape(tuple(tensor.shape), name)
+    if tensor.stride(1) != 1:  # contiguous() would leave the stride of a single column as it is
+        tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
+    return tensor
+
+
+def as_tensor(x: Any) -> Any:
+    """A torch tensor over the memory of an array on CUDA, after what was written to it on the current stream."""
+    return x.detach() if kind_of(x) == "torch" else sys.modules["torch"].from_dlpack(x)
+
+
+def to_host(x: Any) -> Any:
+    """Copy an array that lies on CUDA to host memory, as a torch tensor; anything else is given back as it is.
+
+    >>> from tonari.inputs import to_host
+    >>> to_host([1.0])
+    [1.0]
+    """
+    return x if place_of(x, "the array") is None else as_tensor(x).cpu()
+
+
+def hand_back(part: Any, side: Side) -> Any:
+    """Give a result, a NumPy array or a tensor anywhere, to the side that the call came from.
+
+    Memory is shared where the result is on that side already.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import Side, hand_back
+    >>> hand_back(np.arange(3), Side("numpy", None))
+    array([0, 1, 2])
+    """
+    if side.library == "numpy":
+        return part.cpu().numpy() if kind_of(part) == "torch" else part
+    tensor = part if kind_of(part) == "torch" else sys.modules["torch"].from_numpy(part)
+    tensor = tensor.to(side.place or "cpu")
+    if side.library == "cupy":
+        return sys.modules["cupy"].from_dlpack(tensor)
+    if side.library == "jax":
+        return importlib.import_module("jax.dlpack").from_dlpack(tensor)
+    return tensor

@@ -1,0 +1,157 @@
+"""Which library an array belongs to, and where it lies. Nothing is imported to find out.
+
+An array of torch, CuPy or JAX cannot exist before its library is imported, so looking at ``sys.modules`` is enough.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.inputs.bfloat16 import BFLOAT16, NAME
+
+Kind: TypeAlias = Literal["numpy", "torch"]
+Library: TypeAlias = Literal["numpy", "torch", "cupy", "jax"]
+
+# Device types of DLPack (dlpack.h); pinned memory counts as the host's.
+_DLPACK_HOST = (1, 3)
+_DLPACK_CUDA = (2, 13)
+
+_BFLOAT16 = str(BFLOAT16)
+
+
+def kind_of(x: Any) -> Kind:
+    """Say whether an array is a torch tensor; all else in host memory counts as NumPy, lists too.
+
+    >>> from tonari.inputs import kind_of
+    >>> kind_of([[1.0, 2.0]])
+    'numpy'
+    """
+    torch = sys.modules.get("torch")
+    return "torch" if torch is not None and isinstance(x, torch.Tensor) else "numpy"
+
+
+def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
+    """Give a result as the kind of array the input was, sharing memory.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import like
+    >>> like("numpy", np.arange(3))
+    array([0, 1, 2])
+    """
+    return sys.modules["torch"].from_numpy(array) if kind == "torch" else array
+
+
+def library_of(x: Any) -> Library:
+    """Say which library an array on CUDA goes back to; one that is not known here gets torch tensors.
+
+    >>> from tonari.inputs.kinds import library_of
+    >>> library_of([[1.0, 2.0]])
+    'numpy'
+    """
+    if kind_of(x) == "torch":
+        return "torch"
+    cupy, jax = sys.modules.get("cupy"), sys.modules.get("jax")
+    if cupy is not None and isinstance(x, cupy.ndarray):
+        return "cupy"
+    if jax is not None and isinstance(x, jax.Array):
+        return "jax"
+    return "numpy" if place_of(x, "the array") is None else "torch"
+
+
+def place_of(x: Any, name: str) -> str | None:
+    """Say where an array lies: None for host memory, else "cuda:0", "cuda:1" and so on.
+
+    Raises
+    ------
+    ValueError
+        It lies on a device of another kind, or its library does not say where.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.inputs import place_of
+    >>> place_of(np.zeros(3), "points") is None
+    True
+    """
+    if kind_of(x) == "torch":
+        if x.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"{name}: is on {x.device}; only host memory and CUDA devices are searched; use .cpu()")
+        return str(x.device) if x.device.type == "cuda" else None
+    if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
+        return None
+    try:
+        kind, number = x.__dlpack_device__()
+    except Exception as error:  # whatever its library raises, say for an array spread over several devices
+        raise ValueError(f"{name}: its library does not say on which device it is: {error}") from error
+    if kind in _DLPACK_CUDA:
+        return f"cuda:{int(number)}"
+    if kind not in _DLPACK_HOST:
+        raise ValueError(
+            f"{name}: is on device {int(number)} of DLPack's type {int(kind)}; only host memory and CUDA devices are "
+            "searched: copy it to one of them"
+        )
+    return None
+
+
+def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
+    """Read what NumPy can read; `shape` says what was expected."""
+    refuse_masked(x, name)
+    if hasattr(x, "tocsr"):
+        raise TypeError(f"{name}: sparse input is not read; use .toarray() if it fits in memory")
+    try:
+        return np.asarray(x)
+    except ValueError as error:  # lists of unequal length
+        raise ValueError(f"{name}: cannot be read as an array of shape {shape}: {error}") from None
+
+
+def refuse_masked(x: Any, name: str) -> None:
+    """Refuse an array some values of which are masked: nothing here would look at the mask.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import refuse_masked
+    >>> refuse_masked(np.ma.masked_array([1.0, 2.0], mask=[False, True]), "points")
+    Traceback (most recent call last):
+    ValueError: points: has masked values; fill them first, with .filled(...)
+    """
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ValueError(f"{name}: has masked values; fill them first, with .filled(...)")
+
+
+def name_of_dtype(x: Any) -> str:
+    """Name the dtype of an array or tensor as NumPy does; that of BFLOAT16 is "bfloat16".
+
+    >>> import numpy as np
+    >>> from tonari.inputs import name_of_dtype
+    >>> name_of_dtype(np.zeros(3, np.float32))
+    'float32'
+    """
+    name = str(x.dtype).removeprefix("torch.")
+    return NAME if name == _BFLOAT16 else name
+
+
+def check_strided(tensor: Any, name: str) -> None:
+    """Refuse torch's sparse tensors."""
+    if str(tensor.layout) != "torch.strided":
+        raise TypeError(f"{name}: sparse input is not read; use .to_dense() if it fits in memory")
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """Name a dtype for people."""
+    if dtype == BFLOAT16:
+        return NAME
+    if dtype.name.startswith("void"):
+        return "a record" if dtype.names else f"raw bytes ({dtype})"
+    return {"O": "object (mixed or unequal rows)", "U": "text", "S": "bytes"}.get(dtype.kind, dtype.name)
+
+
+def rank_fix(shape: tuple[int, ...]) -> str:
+    """Say how an array of another rank becomes a matrix; nothing for a matrix or a number."""
+    if len(shape) == 1:
+        return "; use .reshape(1, -1) for one row, .reshape(-1, 1) for one column"
+    if len(shape) > 2:
+        return f"; use .reshape({shape[0]}, -1) to make each item one row"
+    return ""

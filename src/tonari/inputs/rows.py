@@ -1,0 +1,130 @@
+"""Points and queries in host memory: what passes is not copied, and what does not is told why."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.inputs.bfloat16 import NAME, dtype_of, held
+from tonari.inputs.kinds import (
+    check_strided,
+    dtype_name,
+    from_host,
+    kind_of,
+    library_of,
+    name_of_dtype,
+    place_of,
+    rank_fix,
+)
+from tonari.inputs.values import check_finite
+
+Rows: TypeAlias = npt.NDArray[Any]
+
+ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
+ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
+
+_TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
+
+
+def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
+    """Check a set of rows and give it as the plain array that the engines read.
+
+    Parameters
+    ----------
+    x : array of shape (n, d)
+        float32, float16, bfloat16, float64, uint8 or int8; NumPy (bfloat16 of ml_dtypes), a torch tensor on the CPU, a
+        JAX array on the CPU, a memory map, or lists of floats (float64). Read-only, strided and big-endian arrays are
+        fine.
+    name : str
+        What messages call it.
+    check_values : bool
+        Whether to look for NaN, inf and values beyond 1e150. Without, someone else has to: see :func:`check_flags`.
+
+    Returns
+    -------
+    C-contiguous, aligned array of shape (n, d), of the same dtype in native byte order; of bfloat16 as BFLOAT16
+        Shares memory with x unless layout, alignment or byte order forbids it.
+
+    Raises
+    ------
+    TypeError
+        Another dtype, or a sparse matrix.
+    ValueError
+        Not two-dimensional, empty, masked, on another device, with NaN or inf, or beyond 1e150 in magnitude.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.inputs import as_rows
+    >>> points = np.zeros((5, 3), np.float32)
+    >>> np.shares_memory(as_rows(points, "points"), points)
+    True
+    >>> as_rows(np.arange(6).reshape(3, 2), "points")
+    Traceback (most recent call last):
+    TypeError: points: int64 is not searched, only float32, float16, bfloat16, float64, uint8, int8; try \
+.astype(numpy.float32), exact for whole numbers up to 2**24
+    """
+    place = place_of(x, name)
+    if place is not None:
+        raise ValueError(f"{name}: is on {place}, but has to be in host memory here; use {_TO_HOST[library_of(x)]}")
+    array = _from_torch(x, name) if kind_of(x) == "torch" else from_host(x, name, "(n, d)")
+    dtype = array.dtype.newbyteorder("=")
+    if dtype_of(dtype) not in ACCEPTED:
+        raise TypeError(f"{name}: {dtype_name(dtype)} is not searched, only {accepted()}; {_dtype_fix(dtype)}")
+    check_shape(array.shape, name)
+    rows = held(np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"]))
+    if check_values and dtype.kind not in "iu":
+        check_finite(rows, name)
+    return rows
+
+
+def check_shape(shape: tuple[int, ...], name: str) -> None:
+    """Refuse what is not a matrix with something in it."""
+    if 0 in shape:
+        raise ValueError(f"{name}: shape {shape} has nothing in it; at least one row and one column are needed")
+    if len(shape) != 2:
+        raise ValueError(f"{name}: expected shape (n, d), got {shape}{rank_fix(shape)}")
+
+
+def same_width(queries: Any, points: Any) -> None:
+    """Refuse queries and points that have different numbers of columns.
+
+    >>> import numpy as np
+    >>> from tonari.inputs import same_width
+    >>> same_width(np.zeros((2, 8)), np.zeros((9, 4)))
+    Traceback (most recent call last):
+    ValueError: queries of shape (2, 8) and points of shape (9, 4) must have the same number of columns
+    """
+    ours, theirs = tuple(queries.shape), tuple(points.shape)
+    if ours[1] != theirs[1]:
+        raise ValueError(f"queries of shape {ours} and points of shape {theirs} must have the same number of columns")
+
+
+def accepted() -> str:
+    """The dtypes that are searched, for messages."""
+    return ", ".join(ACCEPTED_NAMES)
+
+
+def _from_torch(x: Any, name: str) -> Rows:
+    check_strided(x, name)
+    dtype = name_of_dtype(x)
+    if dtype not in ACCEPTED_NAMES:  # some have no NumPy dtype
+        raise TypeError(f"{name}: {dtype} is not searched, only {accepted()}; try .to(torch.float32)")
+    return held(x)
+
+
+def _dtype_fix(dtype: np.dtype[Any]) -> str:
+    if dtype.kind == "c":
+        part = np.float32 if dtype == np.complex64 else np.float64
+        return f"try .view(numpy.{part.__name__}), which makes columns of the real and imaginary parts"
+    if dtype.kind == "b":
+        return "try .astype(numpy.uint8)"
+    if dtype.kind in "iu":
+        return "try .astype(numpy.float32), exact for whole numbers up to 2**24"
+    if dtype.kind == "f":
+        return "try .astype(numpy.float64)"
+    if dtype == np.dtype("V2"):  # what numpy.load makes of it
+        return "if it is bfloat16, use .view(ml_dtypes.bfloat16)"
+    return "try .astype(numpy.float32)"

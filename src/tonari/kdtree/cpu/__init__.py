@@ -1,0 +1,7 @@
+"""The k-d tree on the CPU.
+
+tree.py       the record: points in leaf order, a tight box round every leaf and every node
+build.py      points -> Tree: exact medians on every level, in parallel
+search.py     queries in the order of their first leaves -> neighbours, leaves visited nearest first
+prepared.py   points with their tree, as they are held between searches
+"""

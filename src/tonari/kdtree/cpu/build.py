@@ -1,0 +1,145 @@
+"""Points -> Tree on the CPU: exact medians on every level, the same tree for any number of threads.
+
+The first levels are cut by passes over ranges of all rows, level by level; below them every node is a task of its own
+that cuts, copies and boxes its points within the cache (native/kdtree/build.hpp).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import _native
+from tonari.core.neighbors import index_dtype
+from tonari.core.progress import Counter
+from tonari.core.workers import Workers
+from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, level_nodes, room_for
+
+_TASK_POINTS = 16_384  # a node of at most this many is cut within the cache
+_TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and a byte names the node of a row
+_RANGES = 64
+_RANGE_ROWS = 16_384  # at least
+
+
+def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Workers, bar: Counter | None = None) -> Tree:
+    """Arrange points for the search.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), C-contiguous, finite, of an accepted dtype
+        May be read-only or memory-mapped; read about as often as the tree has levels above 16,384 points.
+    height : int
+        Levels of splits; 2**height is at most n.
+    double : bool
+        Hold the points as float64, else as float32, which is exact for all dtypes but float64.
+    workers : Workers
+        Threads. The tree does not depend on their number.
+    bar : Counter, optional
+        Counts points, n in all.
+
+    Returns
+    -------
+    Tree
+        Equal to :func:`tonari.kdtree.reference.build_reference`, array for array.
+
+    Raises
+    ------
+    ValueError
+        float64 points with double=False, or a height that leaves less than a point to a leaf.
+
+    Notes
+    -----
+    Median splits and contiguous leaves: gieseke2014, section 3.1. A node is cut in the dimension of the largest
+    variance among some of its rows. Medians are exact: samples only say where to look for them
+    (Floyd and Rivest 1975).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.kdtree.cpu.build import build
+    >>> from tonari.core.workers import Workers
+    >>> points = np.arange(40, dtype=np.float32).reshape(20, 2)
+    >>> tree = build(points, height=2, double=False, workers=Workers(1))
+    >>> tree.begins.tolist(), tree.rows.shape
+    ([0, 5, 10, 15, 20], (4, 2, 16))
+    """
+    n, d = points.shape
+    check_height(n, height)
+    if points.dtype == np.float64 and not double:
+        raise ValueError("float64 points do not fit a float32 tree: double=True is needed")
+    dtype = np.dtype(np.float64 if double else np.float32)
+    begins = leaf_begins(n, height)
+    leaves, capacity = 1 << height, room_for(begins)
+    ids = np.empty(n, index_dtype(n))
+    rows = np.empty((leaves, d, capacity), dtype)
+    boxes = np.empty((level_nodes(leaves)[0], d, 2, WIDTH), dtype)
+    boxes[:, :, :, leaves:] = np.inf  # of a single node, the children that are absent
+    dimensions = np.empty(leaves - 1, np.int32)
+    values = np.empty(leaves - 1, dtype)
+
+    levels = _cut_top(points, ids, dimensions, values, height, workers)
+
+    def finish(index: int) -> None:
+        workers.check()
+        _native.tree_below(points, levels, index, ids, dimensions, values, rows, boxes, height)
+        if bar is not None:
+            bar.add((index + 1) * n // (1 << levels) - index * n // (1 << levels))
+
+    workers.map(finish, range(1 << levels))
+    return Tree(
+        n=n,
+        d=d,
+        height=height,
+        capacity=capacity,
+        begins=begins,
+        ids=ids,
+        rows=rows,
+        boxes=boxes_above(boxes),
+        split_dimensions=dimensions,
+        split_values=values,
+    )
+
+
+def _cut_top(
+    points: npt.NDArray[Any],
+    ids: npt.NDArray[Any],
+    dimensions: npt.NDArray[np.int32],
+    values: npt.NDArray[Any],
+    height: int,
+    workers: Workers,
+) -> int:
+    """Cuts the first levels and gives each of their nodes its rows, ascending; says how many levels."""
+    n = len(points)
+    levels = 0
+    while levels < min(height, _TOP_LEVELS) and n >> levels > _TASK_POINTS:
+        levels += 1
+    ranges = range(max(1, min(_RANGES, n // _RANGE_ROWS)))
+    top = _native.tree_top(points, levels, len(ranges), dimensions, values)
+
+    def count(at: int) -> None:
+        workers.check()
+        top.count(at)
+
+    def cut(node: int) -> bool:
+        workers.check()
+        return top.cut(node)
+
+    def tally(at: int) -> None:
+        workers.check()
+        top.tally(at)
+
+    def place(at: int) -> None:
+        workers.check()
+        top.place(at, ids)
+
+    for level in range(levels):
+        nodes = list(range(1 << level))
+        while nodes:
+            workers.map(count, ranges)
+            nodes = [node for node, done in zip(nodes, workers.map(cut, nodes), strict=True) if not done]
+        top.descend()
+    workers.map(tally, ranges)
+    workers.map(place, ranges)
+    return levels

@@ -1,0 +1,65 @@
+"""Points with their tree on the CPU, as :mod:`tonari.methods.engines` holds them between searches."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.workers import Workers
+from tonari.costs.model import MeanVisits
+from tonari.kdtree.cpu.build import build
+from tonari.kdtree.cpu.search import search_tree
+from tonari.kdtree.plan import TreePlan
+
+logger = logging.getLogger("tonari")
+
+
+class PreparedTree:
+    """Points and the tree that the plan says.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    plan : TreePlan
+    progress : None or bool
+        As in :func:`tonari.search`, but never the callback, which counts queries.
+    """
+
+    def __init__(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> None:
+        self.points = points
+        shown = None if callable(progress) else progress
+        with Progress(shown, total=len(points), seconds=plan.build_seconds, label="k-d tree", unit="row") as bar:
+            double = plan.held == "float64"
+            self.tree = build(points, height=plan.height, double=double, workers=Workers(plan.threads), bar=bar)
+
+    def search(
+        self,
+        queries: npt.NDArray[Any],
+        plan: TreePlan,
+        *,
+        self_ids: npt.NDArray[np.int64] | None = None,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        """The k nearest points of every query; see :func:`tonari.kdtree.cpu.search.search_tree`."""
+        started = time.perf_counter()
+        seconds = plan.seconds - plan.build_seconds
+        with Progress(progress, total=len(queries), seconds=seconds, label="neighbours", unit="query") as bar:
+            found, visits = search_tree(queries, self.points, self.tree, plan, self_ids=self_ids, bar=bar)
+        m = len(queries)
+        logger.info(
+            "%d rows in %.3g s by a k-d tree of height %d: %.1f leaves and %.1f nodes visited per row",
+            *(m, time.perf_counter() - started, self.tree.height, visits.leaves / m, visits.nodes / m),
+        )
+        return found
+
+    def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
+        """What the search looks at for these queries."""
+        with Progress(False, total=len(queries), seconds=0.0, label="probe") as bar:
+            _, total = search_tree(queries, self.points, self.tree, plan, bar=bar)
+        return MeanVisits(*(count / len(queries) for count in (total.leaves, total.nodes, total.points)))

@@ -1,0 +1,151 @@
+"""Building the tree on a card: all segments of a level are split at once by sorting (segment, value) keys.
+
+gieseke2014 builds its top tree on the host (section 3.3), since it is small beside the queries; here the tree reaches
+down to leaves of 64 points, and the card sorts two million keys in half a millisecond.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari.cuda.launch import launch
+from tonari.cuda.streams import Written
+from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, levels_of
+
+SAMPLED = 1 << 17  # points that are asked, on each level, which dimension their segment is the widest in:
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # of a segment; powers of two, as SAMPLED is
+SPREAD_SEGMENTS = 16  # of a program
+KEY_BLOCK = 1024
+MOST_STEP_BITS = 24  # float32 has no more
+
+
+def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
+    """Arrange points on their device.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked, with finite values
+    leaf : int
+        Points of a leaf, a multiple of 64.
+    double : bool
+        Rows in float64 instead of float32, which holds every narrower type.
+    """
+    n, d = points.shape
+    rows = points.to(torch.float64 if double else torch.float32).contiguous()
+    device = rows.device
+    leaves = -(-n // leaf)
+    rounds = split_bounds(leaves)
+    # All in one copy: each copy would wait for what is under way.
+    places = torch.from_numpy(np.minimum(np.concatenate([*rounds, [0]]) * leaf, n)).to(device)
+    order = torch.arange(n, device=device)
+    for bounds in places.split([*map(len, rounds), 1])[:-1]:
+        order = order[torch.sort(_keys(rows, order, bounds), stable=True).indices]
+
+    room = leaves * leaf
+    ids = torch.full((room,), -1, dtype=torch.int32, device=device)
+    ids[:n] = order
+    placed = torch.full((room, d), float("inf"), dtype=rows.dtype, device=device)
+    placed[:n] = rows[order]
+    blocks = placed.view(room // BLOCK, BLOCK, d).transpose(1, 2).contiguous()
+    boxes, levels = _boxes(blocks, leaf, n)
+    return DeviceTree(n, d, leaf, ids, blocks, boxes, levels, Written(ids, blocks, boxes))
+
+
+def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:
+    """Leaves at which segments begin, and the end of the last, before each round of splits.
+
+    A segment is cut as near its middle as lets the left part be made of whole nodes, so that nodes, which are runs of
+    32, never join what was cut apart above them.
+
+    >>> [bounds.tolist() for bounds in split_bounds(5)]
+    [[0, 5], [0, 3, 5], [0, 2, 3, 4, 5]]
+    >>> split_bounds(70)[0].tolist(), split_bounds(70)[1].tolist()
+    ([0, 70], [0, 64, 70])
+    """
+    bounds = np.array([0, leaves], np.int64)
+    found = []
+    while (sizes := np.diff(bounds)).max() > 1:
+        found.append(bounds)
+        unit = np.ones_like(sizes)
+        while (wider := unit * WIDTH < sizes).any():
+            unit[wider] *= WIDTH
+        units = (sizes + unit - 1) // unit
+        both = np.empty((len(sizes), 2), np.int64)
+        both[:, 0] = bounds[:-1]
+        both[:, 1] = bounds[:-1] + (units + 1) // 2 * unit
+        begins = both[both < bounds[1:, None]]  # a single leaf is not cut
+        bounds = np.append(begins, leaves)
+    return found
+
+
+def _keys(rows: Any, order: Any, bounds: Any) -> Any:
+    """int32 keys that order as (segment, value in the segment's widest dimension) does, for each place of `order`."""
+    from tonari.kdtree.cuda.kernels.split import key_kernel, spread_kernel
+
+    n, d = rows.shape
+    segments = len(bounds) - 1
+    halvings = (segments - 1).bit_length()
+    samples = min(MOST_SAMPLED, max(LEAST_SAMPLED, SAMPLED >> halvings))
+    widest = torch.empty(segments, dtype=torch.int32, device=rows.device)
+    low, high = torch.empty((2, segments), dtype=rows.dtype, device=rows.device)
+    launch(
+        spread_kernel,
+        -(-segments // SPREAD_SEGMENTS),
+        rows,
+        order,
+        bounds,
+        widest,
+        low,
+        high,
+        segments,
+        n - 1,
+        constants={"D": d, "SAMPLES": samples, "SEGMENTS": SPREAD_SEGMENTS},
+        warps=4,
+    )
+    keys = torch.empty(n, dtype=torch.int32, device=rows.device)
+    launch(
+        key_kernel,
+        -(-n // KEY_BLOCK),
+        rows,
+        order,
+        bounds,
+        widest,
+        low,
+        high,
+        keys,
+        n,
+        segments,
+        halvings,
+        min(MOST_STEP_BITS, 31 - halvings),
+        constants={"D": d, "BLOCK": KEY_BLOCK},
+        warps=4,
+    )
+    return keys
+
+
+def _boxes(blocks: Any, leaf: int, n: int) -> tuple[Any, tuple[int, ...]]:
+    """Boxes of all levels behind each other, and where each begins."""
+    d = blocks.shape[1]
+    leaves = -(-n // leaf)
+    counts = levels_of(leaves)
+    boxes = torch.full((sum(counts), d, 2, WIDTH), float("inf"), dtype=blocks.dtype, device=blocks.device)
+    low = blocks.amin(2).view(leaves, -1, d).amin(1)
+    # Behind the last point all is +inf.
+    high = blocks.masked_fill(blocks == float("inf"), -float("inf")).amax(2).view(leaves, -1, d).amax(1)
+    levels = []
+    begin = 0
+    for nodes in counts:
+        levels.append(begin)
+        whole = nodes * WIDTH
+        padded = torch.full((2, whole, d), float("inf"), dtype=blocks.dtype, device=blocks.device)
+        padded[0, : len(low)] = low
+        padded[1, : len(high)] = high
+        boxes[begin : begin + nodes] = padded.view(2, nodes, WIDTH, d).permute(1, 3, 0, 2)
+        padded[1, len(high) :] = -float("inf")
+        low, high = padded[0].view(nodes, WIDTH, d).amin(1), padded[1].view(nodes, WIDTH, d).amax(1)
+        begin += nodes
+    return boxes, tuple(levels)

@@ -1,0 +1,263 @@
+"""From checked arrays to an answer by trees on CUDA: what :mod:`tonari.exact.cuda.dispatch` is for brute force.
+
+Several devices share the queries, and each has the whole tree. Where a tree of all points does not fit, slabs of them
+have a tree each in turn, and lists are merged. Rows that a tree cannot compare, with magnitudes beyond 2**60, are
+answered by brute force; so are all where a point has such values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.workers import Workers
+from tonari.costs.model import MeanVisits
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import on, over, to_device
+from tonari.cuda.self_neighbors import without_own
+from tonari.cuda.streams import synchronize
+from tonari.exact.cuda import dispatch as brute
+from tonari.exact.cuda.partition import cut
+from tonari.exact.cuda.plan import plan_on_gpu
+from tonari.kdtree.cuda.build import build_on_device
+from tonari.kdtree.cuda.search import beyond, order_of, walk
+from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
+from tonari.kdtree.plan import TreePlan
+from tonari.select.cuda.merge import merge_into, no_lists
+
+logger = logging.getLogger("tonari")
+
+# Queries between two looks at Ctrl-C: so many at first, then twice as many for as long as they take less than this.
+FIRST_STEP, STEP_SECONDS = 1 << 12, 0.05
+
+
+@dataclass(frozen=True)
+class PreparedTrees:
+    """Points with a tree on each of the plan's devices.
+
+    Attributes
+    ----------
+    points : array or tensor of shape (n, d)
+        The original rows, where they were given.
+    trees : list of DeviceTree
+        Empty where slabs of the points have a tree in turn. None where a point is beyond what a tree can compare.
+    """
+
+    points: Any
+    trees: list[DeviceTree] | None
+
+
+def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
+    """Build the tree that the plan says, on each of its devices; waits for the values to be looked at."""
+    if plan.point_slab < plan.n:
+        return PreparedTrees(points, [])
+    return _prepare_all(points, plan, 0)
+
+
+def _prepare_all(points: Any, plan: TreePlan, first: int) -> PreparedTrees:
+    """A tree of all these points, the first of which has number `first` in messages."""
+
+    def build(at: int) -> DeviceTree | None:
+        rows = to_device(points, plan.devices[at])
+        if bool(beyond(rows).any()):
+            return None
+        return build_on_device(rows, leaf=leaf_of(plan.n, plan.leaf), double=plan.held == "float64")
+
+    trees = side_by_side(a_thread_each(plan.devices), plan.devices, len(plan.devices), build)
+    if None in trees:
+        inputs.check_values(points, "points", first=first, nonnegative=False)
+        return PreparedTrees(points, None)
+    return PreparedTrees(points, [tree for tree in trees if tree is not None])
+
+
+def search(
+    queries: Any, prepared: PreparedTrees, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> Neighbors:
+    """Answer queries against prepared points.
+
+    Returns
+    -------
+    Neighbors of shape (m, k)
+        Beside the queries: NumPy arrays, or tensors on their device.
+    """
+    return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
+
+
+def search_once(
+    queries: Any, points: Any, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
+) -> Neighbors:
+    """Build the tree and answer queries, as :func:`prepare` and :func:`search` do."""
+    started = time.perf_counter()
+    prepared = prepare(points, plan, progress)
+    return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
+
+
+def _search(
+    queries: Any, prepared: PreparedTrees, plan: TreePlan, started: float, *, self_join: bool, progress: ProgressLike
+) -> Neighbors:
+    """The search itself; what it logs counts from `started` until the devices are done."""
+    m, n = len(queries), plan.n
+    slabs = cut(n, plan.point_slab)
+    with Progress(progress, total=m * len(slabs), seconds=plan.seconds, label="neighbours", unit="query") as bar:
+        if len(slabs) == 1:
+            found = _search_slab(queries, prepared, plan, 0, self_join, bar)
+        else:
+            found = _search_slabs(queries, prepared.points, plan, slabs, self_join, bar)
+    if logger.isEnabledFor(logging.INFO):
+        synchronize(plan.devices)
+        logger.info("%d rows in %.3g s by k-d trees on %s", m, time.perf_counter() - started, ", ".join(plan.devices))
+    return found
+
+
+def _search_slabs(
+    queries: Any, points: Any, plan: TreePlan, slabs: list[slice], self_join: bool, bar: Progress
+) -> Neighbors:
+    host = isinstance(queries, np.ndarray)
+    double = plan.held == "float64"
+    where = "cpu" if host else queries.device
+    best = no_lists(len(queries), plan.k, plan.n, plan.metric, double=double, device=where)
+    for slab in slabs:
+        part = points[slab]
+        size = len(part)
+        made = dataclasses.replace(plan, n=size, k=min(plan.k, size), point_slab=size)
+        lists = _search_slab(queries, _prepare_all(part, made, slab.start), made, slab.start, self_join, bar)
+        tensors = Neighbors(*(torch.as_tensor(array) for array in lists))
+        merge_into(best, tensors, slab.start, plan.metric, torch.device(plan.devices[0]))
+    return Neighbors(*(part.numpy() for part in best)) if host else best
+
+
+def _search_slab(
+    queries: Any, prepared: PreparedTrees, plan: TreePlan, first_point: int, self_join: bool, bar: Progress
+) -> Neighbors:
+    """Neighbours among all points of a plan, of which the first has number `first_point` in a self-join."""
+    trees = prepared.trees
+    m, host = len(queries), isinstance(queries, np.ndarray)
+    own = first_point if self_join else None
+    if trees is None:
+        return _by_brute_force(queries, prepared.points, plan, own if own is None else np.arange(m) - own, bar)
+    found, views = _results(plan, m, None if host else queries.device)
+    bounds = cut(m, -(-m // len(trees)))
+    workers = a_thread_each(plan.devices)
+
+    def answer(at: int) -> list[Any]:
+        top = bounds[at]
+        blocks = [block.start for block in cut(top.stop - top.start, plan.query_block)]
+        ends = [*blocks[1:], top.stop - top.start]
+        here = [slice(top.start + begin, top.start + end) for begin, end in zip(blocks, ends, strict=True)]
+        return [_answer(queries, rows, trees[at], plan, own, views, workers, bar) for rows in here]
+
+    parts = side_by_side(workers, plan.devices, len(bounds), answer)
+    rest = np.concatenate([part for of_device in parts for part in of_device])
+    if len(rest):
+        rows = queries[rest] if host else queries[torch.from_numpy(rest).to(queries.device)]
+        lists = _by_brute_force(rows, prepared.points, plan, own if own is None else rest - own, None)
+        at = torch.from_numpy(rest).to(views.distances.device)
+        for view, values in zip(views, lists, strict=True):
+            view[at] = torch.as_tensor(values)
+    return found
+
+
+def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
+    """What queries look at in the tree, on average; nothing where there is none."""
+    if prepared.trees is None:
+        return MeanVisits(float(plan.n), 0.0, float(plan.n))
+    tree = prepared.trees[0]
+    with on(plan.devices[0]):
+        tree.written.read()
+        rows = to_device(queries, plan.devices[0]).to(tree.rows.dtype).contiguous()
+        found = _lists(plan, len(rows), rows.device)
+        visits = torch.zeros((len(rows), 2), dtype=torch.int32, device=rows.device)
+        order = order_of(rows, tree, plan.metric)
+        walk(rows, tree, order, plan.k, plan.metric, found, visits=visits)
+        leaves, nodes = (total / len(rows) for total in visits.sum(0).tolist())
+    return MeanVisits(leaves, nodes, leaves * tree.leaf)
+
+
+def _answer(
+    queries: Any,
+    here: slice,
+    tree: DeviceTree,
+    plan: TreePlan,
+    own: int | None,
+    views: Neighbors,
+    workers: Workers,
+    bar: Progress,
+) -> Any:
+    """Answer a block of the queries, of which number `own` is the first point; the numbers of those that are left."""
+    tree.written.read()
+    device = tree.rows.device
+    given = to_device(queries[here], device)
+    left = beyond(given)
+    rows = given.to(tree.rows.dtype).contiguous()
+    m = len(rows)
+    left_out = None if own is None else torch.arange(here.start - own, here.stop - own, device=device)
+    order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
+    direct = views.distances.device == device
+    found = Neighbors(*(part[here] for part in views)) if direct else _lists(plan, m, device)
+    begin, step = 0, FIRST_STEP
+    while begin < m:
+        workers.check()
+        at = time.perf_counter()
+        walk(rows, tree, order[begin : begin + step], plan.k, plan.metric, found, own=left_out)
+        if begin + step < m and device.type == "cuda":
+            torch.cuda.synchronize(device)
+        bar.add(min(step, m - begin))
+        begin += step
+        if time.perf_counter() - at < STEP_SECONDS:
+            step *= 2
+    if not direct:
+        views.distances[here], views.indices[here] = found
+    numbers: Any = torch.nonzero(left).view(-1).cpu().numpy() + here.start
+    if len(numbers):
+        inputs.check_values(queries[here], "queries", first=here.start, nonnegative=False)
+    return numbers
+
+
+def _lists(plan: TreePlan, m: int, device: Any) -> Neighbors:
+    double = plan.held == "float64"
+    return Neighbors(
+        torch.empty((m, plan.k), dtype=torch.float64 if double else torch.float32, device=device),
+        torch.empty((m, plan.k), dtype=torch.int32, device=device),
+    )
+
+
+def _results(plan: TreePlan, m: int, device: Any) -> tuple[Neighbors, Neighbors]:
+    """What is handed back, and tensors over it."""
+    if device is not None:
+        found = _lists(plan, m, device)
+        return found, found
+    arrays_ = Neighbors(
+        np.empty((m, plan.k), np.float64 if plan.held == "float64" else np.float32),
+        np.empty((m, plan.k), index_dtype(plan.n)),
+    )
+    return arrays_, Neighbors(*(over(part) for part in arrays_))
+
+
+def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Progress | None) -> Neighbors:
+    """The answer without a tree; `own` numbers the points that queries are, of which they find no more than others."""
+    k = min(plan.k + (own is not None), plan.n)
+    made = plan_on_gpu(
+        plan.n,
+        len(queries),
+        plan.d,
+        k,
+        dtype=inputs.name_of_dtype(points),
+        metric=plan.metric,
+        devices=plan.devices,
+        host_points=isinstance(points, np.ndarray),
+        host_queries=isinstance(queries, np.ndarray),
+        query_dtype=inputs.name_of_dtype(queries),
+    )
+    found = brute.search_once(queries, points, made, progress=False)
+    if bar is not None:
+        bar.add(len(queries))
+    return found if own is None else without_own(found, own, plan.k)

@@ -1,0 +1,43 @@
+"""The leaf at which every query begins: the nearest child of the nearest child, from the root down.
+
+One program takes BLOCK queries one after the other; a lane is a child, as in the search. Queries are then sorted by
+that leaf, so that those which wait for the same points follow each other (gieseke2014's buffers, filled once).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.kdtree.cuda.kernels.bounds import child_keys, load_query
+
+
+@triton.jit(do_not_specialize=["count", "levels_1", "levels_2", "levels_3"])
+def home_kernel(
+    # inputs
+    queries_ptr,
+    boxes_ptr,
+    # output: [query]
+    leaves_ptr,
+    # shapes
+    count,
+    levels_1,
+    levels_2,
+    levels_3,
+    # constants
+    TOP: tl.constexpr,
+    D: tl.constexpr,
+    METRIC: tl.constexpr,
+    WIDTH: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Number of the first leaf of each query."""
+    boxes = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
+    begin = tl.program_id(0).to(tl.int64) * BLOCK
+    for row in tl.range(begin, tl.minimum(begin + BLOCK, count)):
+        query = load_query(queries_ptr, row, D)
+        node = tl.full([], 0, tl.int32)
+        for down in tl.static_range(TOP + 1):
+            nearest = tl.min(child_keys(query, boxes[TOP - down], node, D, METRIC, WIDTH))
+            node = node * WIDTH + (nearest & (WIDTH - 1))
+        tl.store(leaves_ptr + row, node)

@@ -1,0 +1,189 @@
+"""The k nearest points of every query by walking the tree: one warp a query, everything it needs in registers.
+
+    program       a query, one warp; queries are in leaf order, so that neighbours share leaves in the cache
+    node          its 32 children's boxes, a lane each; the nearest that may hold a neighbour is entered first, and all
+                  others are compared again with what is known when their turn comes: gieseke2014's traversal (section
+                  2.1) with 32 ways instead of two, whose stack is one vector of keys per level
+    leaf          blocks of 64 points, two a lane: direct differences in single precision; where one is near enough,
+                  exact float64 values in the order of exact/cuda/kernels/value.py, rounded as they are returned
+    list          the LIST nearest so far, ascending by (value, id), a lane each; a newcomer moves the tail up by a lane
+
+Exact: what is skipped lies farther than the k-th value known (_bounds_triton.py). Launch with ``fused=False``.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.kdtree.cuda.kernels.bounds import add_difference, child_keys, limit_of, load_query
+
+NO_ID = tl.constexpr(0x7FFFFFFF)
+
+
+@triton.jit
+def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
+    """Returned values of some points, tuples of D tensors, as bits that order as the values do."""
+    lanes = ()
+    for j in tl.static_range(min(D, 16)):
+        t = query[j].to(tl.float64) - points[j].to(tl.float64)
+        total = tl.abs(t) if (METRIC == "l1") | (METRIC == "linf") else t * t
+        for i in tl.static_range(j + 16, D, 16):
+            t = query[i].to(tl.float64) - points[i].to(tl.float64)
+            if METRIC == "l1":
+                total = total + tl.abs(t)
+            elif METRIC == "linf":
+                total = tl.maximum(total, tl.abs(t))
+            else:
+                total = total + t * t
+        lanes = lanes + (total,)
+    # Halves are joined: 16, 8, 4, 2, 1; lanes that no dimension reaches are zeros, which change nothing.
+    for half in tl.static_range(4):
+        joined = ()
+        for j in tl.static_range(min(D, 8 >> half)):
+            total = lanes[j]
+            if j + (8 >> half) < min(D, 16 >> half):
+                other = lanes[j + (8 >> half)]
+                total = tl.maximum(total, other) if METRIC == "linf" else total + other
+            joined = joined + (total,)
+        lanes = joined
+    value = lanes[0]
+    if METRIC == "euclidean":
+        value = tl.sqrt(value)
+    if DOUBLE:
+        bits = value.to(tl.int64, bitcast=True)
+    else:
+        bits = value.to(tl.float32).to(tl.int32, bitcast=True)
+    return bits
+
+
+@triton.jit
+def nearest_of(values, ids):
+    """The first of some pairs in order."""
+    value = tl.min(values)
+    return value, tl.min(tl.where(values == value, ids, NO_ID))
+
+
+@triton.jit
+def scan_leaf(
+    query, values, ids, limit, leaf, rows_ptr, ids_ptr, own, k, blocks,
+    D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr, LIST: tl.constexpr,
+    WIDTH: tl.constexpr, NOTHING: tl.constexpr,
+):  # fmt: skip
+    """The list and the limit after a leaf's points."""
+    slot = tl.arange(0, LIST)
+    for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
+        place = block * BLOCK + tl.arange(0, BLOCK)
+        column_ptr = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
+        points = ()
+        total = tl.zeros([BLOCK], rows_ptr.dtype.element_ty)
+        for i in tl.static_range(D):
+            x = tl.load(column_ptr + i * BLOCK)
+            points = points + (x,)
+            total = add_difference(total, query[i] - x, METRIC)
+        near = total.to(tl.float32).to(tl.int32, bitcast=True) <= limit
+        if tl.max(near.to(tl.int32)) > 0:
+            numbers = tl.load(ids_ptr + place)
+            found = exact_values(query, points, D, METRIC, DOUBLE)
+            found = tl.where(near & (numbers != own), found, NOTHING)
+            last = tl.min(tl.where(slot >= k - 1, values, NOTHING))
+            last_id = tl.min(tl.where(slot == k - 1, ids, NO_ID))
+            value, number = nearest_of(found, numbers)
+            while (value < NOTHING) & ((value < last) | ((value == last) & (number < last_id))):
+                before = (values < value) | ((values == value) & (ids < number))
+                left = tl.gather(values, tl.maximum(slot - 1, 0), 0)
+                left_id = tl.gather(ids, tl.maximum(slot - 1, 0), 0)
+                first = (slot == 0) | (left < value) | ((left == value) & (left_id < number))
+                values = tl.where(before, values, tl.where(first, value, left))
+                ids = tl.where(before, ids, tl.where(first, number, left_id))
+                found = tl.where((found == value) & (numbers == number), NOTHING, found)
+                last = tl.min(tl.where(slot >= k - 1, values, NOTHING))
+                last_id = tl.min(tl.where(slot == k - 1, ids, NO_ID))
+                value, number = nearest_of(found, numbers)
+            if last < NOTHING:
+                limit = limit_of(last.to(tl.float64 if DOUBLE else tl.float32, bitcast=True), D, METRIC, WIDTH)
+    return values, ids, limit
+
+
+@triton.jit
+def visit(
+    query, values, ids, limit, visits, node, boxes, rows_ptr, ids_ptr, own, k, blocks,
+    LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
+    LIST: tl.constexpr, WIDTH: tl.constexpr, NOTHING: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
+    """The list and the limit after all that lies below a node of a level; the children of level 0 are leaves."""
+    keys = child_keys(query, boxes[LEVEL], node, D, METRIC, WIDTH)
+    if COUNT:
+        visits += tl.where(tl.arange(0, 2) == 1, 1, 0)
+    nearest = tl.min(keys)
+    while nearest <= limit:
+        child = node * WIDTH + (nearest & (WIDTH - 1))
+        if LEVEL == 0:
+            values, ids, limit = scan_leaf(
+                query, values, ids, limit, child, rows_ptr, ids_ptr, own, k, blocks,
+                D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING,
+            )  # fmt: skip
+            if COUNT:
+                visits += tl.where(tl.arange(0, 2) == 0, 1, 0)
+        else:
+            values, ids, limit, visits = visit(
+                query, values, ids, limit, visits, child, boxes, rows_ptr, ids_ptr, own, k, blocks,
+                LEVEL - 1, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT,
+            )  # fmt: skip
+        keys = tl.where(keys == nearest, 0x7FFFFFFF, keys)
+        nearest = tl.min(keys)
+    return values, ids, limit, visits
+
+
+@triton.jit(do_not_specialize=["k", "levels_1", "levels_2", "levels_3"])
+def search_kernel(
+    # inputs
+    queries_ptr,
+    order_ptr,  # queries as they are taken; a part of them
+    own_ptr,  # the point that each query is, or None
+    rows_ptr,
+    ids_ptr,
+    boxes_ptr,
+    # outputs: [query][k]
+    distances_ptr,
+    indices_ptr,
+    visits_ptr,  # [query][2]: leaves, nodes; or None
+    # shapes
+    k,
+    blocks,  # of a leaf
+    levels_1,  # where the boxes of levels 1, 2, 3 begin
+    levels_2,
+    levels_3,
+    # constants
+    TOP: tl.constexpr,
+    D: tl.constexpr,
+    METRIC: tl.constexpr,
+    DOUBLE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    LIST: tl.constexpr,
+    WIDTH: tl.constexpr,
+    HAS_OWN: tl.constexpr,
+    COUNT: tl.constexpr,
+):
+    """Neighbours of one query."""
+    NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
+    slot = tl.arange(0, LIST)
+    boxes = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
+    row = tl.load(order_ptr + tl.program_id(0))
+    query = load_query(queries_ptr, row, D)
+    own = -1
+    if HAS_OWN:
+        own = tl.load(own_ptr + row).to(tl.int32)
+    values = tl.full([LIST], NOTHING, tl.int64 if DOUBLE else tl.int32)
+    ids = tl.full([LIST], NO_ID, tl.int32)
+    limit = tl.full([], 3.0e38, tl.float32).to(tl.int32, bitcast=True) | (WIDTH - 1)
+    visits = tl.zeros([2], tl.int32)
+    values, ids, limit, visits = visit(
+        query, values, ids, limit, visits, tl.full([], 0, tl.int32), boxes, rows_ptr, ids_ptr, own, k, blocks,
+        TOP, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT,
+    )  # fmt: skip
+    found = values.to(tl.float64 if DOUBLE else tl.float32, bitcast=True)
+    tl.store(distances_ptr + row * k + slot, found, mask=slot < k)
+    tl.store(indices_ptr + row * k + slot, tl.where(ids == NO_ID, -1, ids), mask=slot < k)
+    if COUNT:
+        tl.store(visits_ptr + row * 2 + tl.arange(0, 2), visits)

@@ -1,0 +1,268 @@
+"""The definition of every returned value: plain float64 NumPy, which the compiled kernels reproduce bit for bit.
+
+A sum over the d columns has one fixed order, :data:`LANES` wide, so that it is the same on every machine::
+
+    lane j  =  0.0 + t[j] + t[j + 16] + t[j + 32] + ...      one lane per column number modulo 16, left to right
+    sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
+
+Products are rounded before they are added (no fused multiply-add). With S for that sum and q, x the rows in float64:
+
+    sqeuclidean    S((q - x) * (q - x))
+    euclidean      sqrt of that
+    inner_product  S(q * x)
+    cosine         1 - S(q * x) / (sqrt(S(q * q)) * sqrt(S(x * x))), held within 0 and 2; 1 where either row is zero
+    correlation    cosine of the rows less their means S(q) / d; a row of one repeated value becomes zeros
+    l1             S(abs(q - x))
+    linf           max(abs(q - x))
+    chi2           S((q - x) * (q - x) / (q + x)), a term with q + x == 0 being 0
+
+Squares must not overflow: float64 input stays within 1e150 in magnitude, other dtypes always do.
+Nothing here is fast. Temporaries stay below about 200 MB beside the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.inputs import as_floats, held
+from tonari.metrics import get_metric
+
+LANES = 16
+
+Float64: TypeAlias = npt.NDArray[np.float64]
+
+# Pairs worked on at once: 16 lanes of 2**16 float64 are 8 MB, and so stay near the processor.
+_PAIRS = 1 << 16
+
+
+def brute(
+    queries: npt.ArrayLike,
+    points: npt.ArrayLike,
+    k: int,
+    metric: str = "euclidean",
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+) -> Neighbors:
+    """Find the k nearest points of every query by computing and sorting all distances.
+
+    Parameters
+    ----------
+    queries : array of shape (m, d)
+    points : array of shape (n, d)
+    k : int
+        From 1 to n, or to n - 1 with ``self_ids``.
+    metric : str
+        A name in ``tonari.metrics.METRICS``.
+    self_ids : int64 array of shape (m,), optional
+        The point that each query is; it is left out by its number, not by its distance.
+
+    Returns
+    -------
+    Neighbors of shape (m, k)
+        float64 where queries or points are float64, else float32. Ordered by the returned distance (descending for
+        ``inner_product``), equal ones by index.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, a value is NaN or infinite, k is out of range, or the metric is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.metrics.reference import brute
+    >>> points = np.array([[0.0], [3.0], [1.0], [3.0]], np.float32)
+    >>> brute(points[:1], points, 2, self_ids=np.array([0]))
+    Neighbors(distances=array([[1., 3.]], dtype=float32), indices=array([[2, 1]], dtype=int32))
+    """
+    q, x = _rows(queries, points)
+    m, n = len(q), len(x)
+    largest = n if self_ids is None else n - 1
+    if not 1 <= k <= largest:
+        raise ValueError(f"k={k}: the largest k is {largest}, the smallest is 1")
+    if self_ids is not None and (self_ids.shape != (m,) or self_ids.min() < 0 or self_ids.max() >= n):
+        raise ValueError(f"self_ids must be {m} point numbers from 0 to {n - 1}")
+    descending = get_metric(metric).descending
+
+    ids = np.arange(n)
+    distances = np.empty((m, k), np.float64 if "float64" in (q.dtype.name, x.dtype.name) else np.float32)
+    indices = np.empty((m, k), index_dtype(n))
+    step = max(1, _PAIRS // n)
+    for start in range(0, m, step):
+        here = slice(start, start + step)
+        values = returned(pairwise(q[here], x, metric), distances.dtype)
+        is_self = np.zeros(values.shape, bool) if self_ids is None else ids == self_ids[here, None]
+        by_value = -values if descending else values
+        order = np.lexsort((np.broadcast_to(ids, values.shape), by_value, is_self))[:, :k]
+        distances[here] = np.take_along_axis(values, order, axis=1)
+        indices[here] = order
+    return Neighbors(distances, indices)
+
+
+def pairwise(queries: npt.ArrayLike, points: npt.ArrayLike, metric: str = "euclidean") -> Float64:
+    """Compute the value of every (query, point) pair in float64, before it is rounded to the returned dtype.
+
+    Parameters
+    ----------
+    queries : array of shape (m, d)
+    points : array of shape (n, d)
+    metric : str
+        A name in ``tonari.metrics.METRICS``.
+
+    Returns
+    -------
+    float64 of shape (m, n)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.metrics.reference import pairwise
+    >>> pairwise(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 2.0]]), "euclidean")
+    array([[5., 2.]])
+    """
+    q, x = _rows(queries, points)
+    get_metric(metric)
+    values = np.empty((len(q), len(x)))
+    wide = min(len(x), 1 << 12)
+    tall = max(1, _PAIRS // wide)
+    for top in range(0, len(q), tall):
+        for left in range(0, len(x), wide):
+            rows = _columns_first(q[top : top + tall])[:, :, None]
+            columns = _columns_first(x[left : left + wide])[:, None, :]
+            values[top : top + tall, left : left + wide] = _values(rows, columns, metric)
+    return values
+
+
+def values_at(
+    queries: npt.ArrayLike, points: npt.ArrayLike, indices: npt.NDArray[Any], metric: str = "euclidean"
+) -> Float64:
+    """Compute the float64 value of each query and the points listed for it.
+
+    Parameters
+    ----------
+    queries : array of shape (m, d)
+    points : array of shape (n, d)
+    indices : integers of shape (m, k)
+        Row numbers of points, or -1 for a missing entry.
+    metric : str
+        A name in ``tonari.metrics.METRICS``.
+
+    Returns
+    -------
+    float64 of shape (m, k)
+        The entries of :func:`pairwise` at those indices; inf (-inf for ``inner_product``) where missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.metrics.reference import values_at
+    >>> values_at(np.array([[1.0]]), np.array([[1.0], [4.0]]), np.array([[1, -1]]))
+    array([[ 3., inf]])
+    """
+    q, x = _rows(queries, points)
+    descending = get_metric(metric).descending
+    if indices.ndim != 2 or len(indices) != len(q):
+        raise ValueError(f"indices of shape {indices.shape} must be ({len(q)}, k): one row per query")
+    if indices.size and (indices.min() < -1 or indices.max() >= len(x)):
+        raise ValueError(f"indices must be from -1 to {len(x) - 1}")
+    values = np.empty(indices.shape)
+    tall = max(1, 64 * _PAIRS // max(1, indices.shape[1] * (x.shape[1] + LANES)))
+    for top in range(0, len(q), tall):
+        ids = indices[top : top + tall]
+        rows = _columns_first(q[top : top + tall])[:, :, None]
+        listed = _columns_first(x[ids])
+        values[top : top + tall] = _values(rows, listed, metric)
+    values[indices < 0] = -np.inf if descending else np.inf
+    return values
+
+
+def returned(values: Float64, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Round values once, to nearest, to the dtype a search returns; -0.0 becomes 0.0, float32 overflows to inf.
+
+    >>> import numpy as np
+    >>> from tonari.metrics.reference import returned
+    >>> returned(np.array([0.1, -0.0, 1e60]), np.float32)
+    array([0.1, 0. , inf], dtype=float32)
+    """
+    with np.errstate(over="ignore"):
+        return values.astype(dtype) + np.zeros((), dtype)
+
+
+def _rows(queries: npt.ArrayLike, points: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    q, x = held(queries), held(points)
+    if q.ndim != 2 or x.ndim != 2 or q.shape[1] != x.shape[1] or 0 in q.shape or 0 in x.shape:
+        raise ValueError(f"queries {q.shape} and points {x.shape} must be (m, d) and (n, d), neither empty")
+    if not (_is_finite(q) and _is_finite(x)):
+        raise ValueError("queries and points must be finite")
+    return q, x
+
+
+def _is_finite(rows: npt.NDArray[Any]) -> bool:
+    step = max(1, 64 * _PAIRS // rows.shape[1])
+    return all(np.isfinite(as_floats(rows[begin : begin + step])).all() for begin in range(0, len(rows), step))
+
+
+def _columns_first(rows: npt.NDArray[Any]) -> Float64:
+    return np.ascontiguousarray(np.moveaxis(as_floats(rows), -1, 0), dtype=np.float64)
+
+
+def _values(q: Float64, x: Float64, metric: str) -> Float64:
+    """Value of each pair; q of shape (d, m, 1), x of shape (d, 1, n) or (d, m, n): columns first."""
+    if metric == "sqeuclidean":
+        return _lanesum(lambda i: np.square(q[i] - x[i]), len(q))
+    if metric == "euclidean":
+        return np.sqrt(_values(q, x, "sqeuclidean"))
+    if metric == "inner_product":
+        return _lanesum(lambda i: q[i] * x[i], len(q))
+    if metric == "cosine":
+        return _cosine(q, x)
+    if metric == "correlation":
+        return _cosine(_less_mean(q), _less_mean(x))
+    if metric == "l1":
+        return _lanesum(lambda i: np.abs(q[i] - x[i]), len(q))
+    if metric == "linf":
+        largest: Float64 = np.abs(q[0] - x[0])
+        for i in range(1, len(q)):
+            largest = np.maximum(largest, np.abs(q[i] - x[i]))
+        return largest
+    if metric == "chi2":
+        return _lanesum(lambda i: _chi2_term(q[i], x[i]), len(q))
+    raise ValueError(f"metric {metric!r} has no definition here")
+
+
+def _lanesum(term: Callable[[int], Float64], d: int) -> Float64:
+    """Sum term(0) ... term(d - 1) in the fixed order of this module."""
+    lanes = np.zeros((LANES, *term(0).shape))
+    for i in range(d):
+        lanes[i % LANES] += term(i)
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = lanes[:half] + lanes[half:]
+    return np.asarray(lanes[0])
+
+
+def _cosine(q: Float64, x: Float64) -> Float64:
+    dot = _lanesum(lambda i: q[i] * x[i], len(q))
+    qq = _lanesum(lambda i: q[i] * q[i], len(q))
+    xx = _lanesum(lambda i: x[i] * x[i], len(x))
+    zero = (qq == 0) | (xx == 0)
+    norms = np.where(zero, 1.0, np.sqrt(qq) * np.sqrt(xx))
+    return np.where(zero, 1.0, np.minimum(np.maximum(1.0 - dot / norms, 0.0), 2.0))
+
+
+def _less_mean(x: Float64) -> Float64:
+    # Rounding would leave a constant row a little off zero, and a direction made of rounding errors.
+    constant = x.min(axis=0) == x.max(axis=0)
+    mean = _lanesum(lambda i: x[i], len(x)) / len(x)
+    return np.where(constant, 0.0, x - mean)
+
+
+def _chi2_term(q: Float64, x: Float64) -> Float64:
+    total = q + x
+    difference = q - x
+    return np.where(total == 0, 0.0, difference * difference / np.where(total == 0, 1.0, total))

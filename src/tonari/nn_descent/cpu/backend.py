@@ -1,0 +1,97 @@
+"""The steps of NN-Descent on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import exact
+from tonari.core.neighbors import Neighbors
+from tonari.core.workers import Workers
+from tonari.nn_descent.backend import Round
+from tonari.nn_descent.cpu.init import best_of_clusters
+from tonari.nn_descent.cpu.rounds import point_terms, run_round
+from tonari.nn_descent.entries import MISSING, NEW, random_entries
+from tonari.nn_descent.plan import DescentPlan
+
+Entries = npt.NDArray[np.int32]
+
+
+class CpuSteps:
+    """:class:`tonari.nn_descent.backend.Steps` for points in host memory.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    plan : DescentPlan
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.nn_descent.plan import plan_descent
+    >>> points = np.arange(6, dtype=np.float32)[:, None] ** 2
+    >>> plan = plan_descent(6, 1, 2, dtype="float32", metric="euclidean", recall=0.9, seed=0)
+    >>> steps = CpuSteps(points, plan)
+    >>> steps.round(steps.start("clusters")).found.indices.tolist()
+    [[1, 2], [0, 2], [1, 0], [2, 4], [3, 5], [4, 3]]
+    """
+
+    def __init__(self, points: npt.NDArray[Any], plan: DescentPlan) -> None:
+        self.points, self.plan = points, plan
+        self._terms = point_terms(points, plan.metric, self._workers)
+        self._order: npt.NDArray[np.int32] | None = None
+
+    @property
+    def _workers(self) -> Workers:
+        """New ones for every step: those that Ctrl-C stopped work no more."""
+        return Workers(self.plan.threads)
+
+    def start(self, kind: str) -> Entries:
+        """Entries to begin with, all new: "clusters" or "random"."""
+        if kind == "random":
+            return random_entries(self.plan.n, self.plan.list_size, self.plan.seed)
+        entries, self._order = best_of_clusters(self.points, self.plan, self.plan.list_size, self._workers)
+        return entries
+
+    def seeds(self, boundary: int, size: int) -> Entries:
+        """New entries, int32 (n, size), of points across the boundary alone: ids below it are one side."""
+        entries, self._order = best_of_clusters(self.points, self.plan, size, self._workers, boundary=boundary)
+        return entries
+
+    def entries_of(self, indices: npt.NDArray[Any], *, new: bool) -> Entries:
+        """Entries of lists of neighbours, int32 (n, any), -1 where one is missing."""
+        ids = indices.astype(np.int32)
+        return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
+
+    def beside(self, first: Entries, second: Entries) -> Entries:
+        """Two blocks of entries of the same rows in one, filled up or cut to the list's size."""
+        size = self.plan.list_size
+        both = np.full((len(first), size), MISSING, np.int32)
+        width = min(first.shape[1], size)
+        both[:, :width] = first[:, :width]
+        both[:, width : width + second.shape[1]] = second[:, : size - width]
+        return both
+
+    def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
+        """One round: every point meets the neighbours of its neighbours; beyond a boundary only, if there is one."""
+        return run_round(
+            self.points,
+            entries,
+            self.plan.light if light else self.plan,
+            self._workers,
+            terms=self._terms,
+            order=self._order,
+            boundary=boundary,
+        )
+
+    def exact(self, rows: npt.NDArray[np.int64], k: int) -> Neighbors:
+        """The true neighbours of some points; never themselves."""
+        return exact.neighbors(
+            self.points[rows], self.points, k, metric=self.plan.metric, self_ids=rows, threads=self.plan.threads
+        )
+
+    def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
+        """Those rows of an answer."""
+        return Neighbors(found.distances[rows], found.indices[rows])

@@ -1,0 +1,90 @@
+"""The first lists: points that lie in one cluster are compared by scores with the members of all clusters near them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.workers import Workers
+from tonari.nn_descent.cpu.cluster_blocks import Pieces, pieces_of, search_clusters
+from tonari.nn_descent.cpu.clusters import Form, Nearest, find_centres
+from tonari.nn_descent.cpu.scores import Scores
+from tonari.nn_descent.entries import MISSING, NEW
+from tonari.nn_descent.plan import DescentPlan
+
+_NAMED = 8  # clusters that each point names
+_BLOCK = 32  # points that meet others together
+_LARGEST = 4  # clusters larger than this many average ones are cut
+_CANDIDATES = 2  # points that a block meets, at most, in units of those of `probes` average clusters
+_LOOKS, _LOOK_QUERIES, _LOOK_POINTS = 4, 64, 2048  # clusters that tell whether coarse scores are enough
+
+
+def best_of_clusters(
+    points: npt.NDArray[Any], plan: DescentPlan, size: int, workers: Workers, *, boundary: int | None = None
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """For each point, its nearest among the members of clusters near it.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    plan : DescentPlan
+    size : int
+        Neighbours wanted.
+    workers : Workers
+    boundary : int, optional
+        Only points on different sides of this number meet.
+
+    Returns
+    -------
+    int32 of shape (n, size)
+        New entries, the nearest first, none missing but where a side has fewer than `size` points. Nearest by scores,
+        which round: see ``scores.py``.
+    int32 of shape (n,)
+        The points, those that met the same clusters together.
+    """
+    n = len(points)
+    form = Form(points, plan.metric)
+    nearest = Nearest(find_centres(points, form, plan, workers), plan, workers)
+    near = nearest.of_all(points, min(_NAMED, plan.clusters), form, as_queries=True)
+    homes = near if form.queries_are_points else nearest.of_all(points, min(2, plan.clusters), form, as_queries=False)
+    members = pieces_of(homes, plan.clusters, max(1, _LARGEST * n // plan.clusters), boundary)
+    seekers = pieces_of(near, plan.clusters, _BLOCK, boundary)
+    scores = Scores(points, plan.metric, plan)
+    kernel = _kernel(points, plan, size, workers, near, members, scores)
+    entries = np.full((n, size), MISSING, np.int32)
+    search_clusters(
+        kernel,
+        scores.form,
+        points,
+        near,
+        seekers,
+        members,
+        members.pack(lambda rows: scores.pack(kernel, points[rows]), workers),
+        entries,
+        workers,
+        probes=plan.probes,
+        most=_CANDIDATES * plan.probes * max(1, n // plan.clusters),
+        places=members.places() if boundary is None else None,
+        boundary=boundary,
+        mark=NEW,
+    )
+    return entries, seekers.order
+
+
+def _kernel(
+    points: npt.NDArray[Any],
+    plan: DescentPlan,
+    size: int,
+    workers: Workers,
+    near: npt.NDArray[np.int32],
+    members: Pieces,
+    scores: Scores,
+) -> str:
+    """The fastest kernel whose scores tell near points apart, where they lie densest: within clusters."""
+    for point in members.order[:: -(-len(points) // _LOOKS)]:
+        around = members.of_clusters(near[point])[:_LOOK_POINTS]
+        if not scores.coarse_is_enough(points[around[:_LOOK_QUERIES]], points[around], plan.k, size, workers):
+            return scores.fine
+    return scores.coarse

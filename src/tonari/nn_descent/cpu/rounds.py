@@ -1,0 +1,121 @@
+"""A round on the CPU: who has whom as a hub, then every row on its own, block by block on all threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import _native
+from tonari.core.neighbors import Neighbors
+from tonari.core.workers import Workers
+from tonari.nn_descent.backend import Round
+from tonari.nn_descent.plan import DescentPlan
+
+_TERM_ROWS = 1 << 14  # of one task
+
+
+def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
+    """What rounds need to know of the points, float32 (n, 2), to compare them in float32; None for some metrics."""
+    if not _native.has_point_terms(metric, points):
+        return None
+    n = len(points)
+    terms = np.empty((n, 2), np.float32)
+
+    def work(begin: int) -> None:
+        workers.check()
+        _native.point_terms(metric, points, begin, min(begin + _TERM_ROWS, n), terms)
+
+    workers.map(work, range(0, n, _TERM_ROWS))
+    return terms
+
+
+def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers: Workers) -> npt.NDArray[np.int32]:
+    """For each point the rows that have it among their first entries.
+
+    Parameters
+    ----------
+    entries : int32 of shape (n, list_size)
+    hubs : int
+        Columns that are looked at.
+    most : int
+        Rows that are kept of a point: the first by (column, row).
+    workers : Workers
+
+    Returns
+    -------
+    int32 of shape (n, most)
+        Rows, new where the entry is new; missing ones at the end.
+    """
+    n = len(entries)
+    counts, behind = np.zeros(n, np.int32), np.empty((n, most), np.int32)
+    bounds = np.linspace(0, n, min(workers.threads, n) + 1).astype(int).tolist()
+
+    def work(part: int) -> None:
+        begin, end = bounds[part : part + 2]
+        for column in range(hubs if most else 0):
+            workers.check()
+            _native.add_reverse(entries, column, begin, end, counts, behind)
+        _native.end_reverse(entries, begin, end, counts, behind)
+
+    workers.map(work, range(len(bounds) - 1))
+    return behind
+
+
+def run_round(
+    points: npt.NDArray[Any],
+    entries: npt.NDArray[np.int32],
+    plan: DescentPlan,
+    workers: Workers,
+    *,
+    terms: npt.NDArray[np.float32] | None,
+    order: npt.NDArray[np.int32] | None,
+    boundary: int | None,
+) -> Round:
+    """One round as :mod:`tonari.nn_descent.reference` defines it, bit for bit.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    entries : int32 of shape (n, list_size)
+    plan : DescentPlan
+    workers : Workers
+    terms : float32 of shape (n, 2)
+        Of :func:`point_terms`.
+    order : int32 of shape (n,), optional
+        The rows in the order of their work: those that come together should meet the same points, which are then still
+        in the cache. Nothing else depends on it.
+    boundary : int, optional
+        Only points on different sides of this number meet.
+    """
+    n, size = entries.shape
+    hubs = min(plan.hubs, size)
+    behind = reverse_lists(entries, hubs, plan.reverse, workers)
+    kept, sums = np.empty_like(entries), np.empty(n)
+    double = points.dtype == np.float64
+    found = Neighbors(np.empty((n, plan.k), np.float64 if double else np.float32), np.empty((n, plan.k), np.int32))
+    native = _native.DescentRound(
+        plan.isa,
+        plan.metric,
+        points,
+        terms,
+        entries,
+        behind,
+        hubs,
+        min(plan.breadth, size),
+        plan.width,
+        -1 if boundary is None else boundary,
+        order,
+        kept,
+        found.distances,
+        found.indices,
+        sums,
+    )
+
+    def work(begin: int) -> int:
+        workers.check()
+        return native.run(begin, min(begin + plan.block, n))
+
+    changed = sum(workers.map(work, range(0, n, plan.block)))
+    return Round(kept, found, changed, float(sums.sum()))

@@ -1,0 +1,66 @@
+"""Which centres are near a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.cuda.launch import launch
+from tonari.nn_descent.cuda.form import SHORT, Form, step_of
+from tonari.nn_descent.memory import cluster_bytes
+from tonari.nn_descent.plan import MOST_NEAR_ON_CUDA
+
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # of a tile: two centres of each column stay
+_STEP = 64  # columns at a time of longer rows, whatever their number
+_WARPS = 4
+
+
+def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
+    """The nearest centres of each row, nearly exactly.
+
+    Parameters
+    ----------
+    form : Form of n points
+    centres : Form
+        By the same metric; its member terms count.
+    count : int
+        At most MOST_NEAR_ON_CUDA, and no more than there are centres.
+    order : int64 tensor, optional
+        Numbers of the rows that are asked for; default: all.
+
+    Returns
+    -------
+    int16 or int32 tensor of shape (rows, count)
+        Numbers of centres, none twice in a row, the nearest first.
+    """
+    from tonari.nn_descent.cuda.kernels.near import near_kernel
+
+    rows, d = form.rows.shape
+    asked = rows if order is None else len(order)
+    clusters = len(centres.rows)
+    number = getattr(torch, f"int{8 * cluster_bytes(clusters)}")
+    near = torch.empty((asked, count), dtype=number, device=form.rows.device)
+    launch(
+        near_kernel,
+        -(-asked // QUERIES),
+        form.rows,
+        order,
+        form.query_terms,
+        centres.rows,
+        centres.member_terms,
+        near,
+        asked,
+        clusters,
+        (-(-clusters // CENTRES)).bit_length(),
+        constants={
+            "D": d,
+            "STEP": step_of(d) if d <= SHORT else _STEP,
+            "ORDERED": order is not None,
+            "QUERIES": QUERIES,
+            "CENTRES": CENTRES,
+            "BEST": count,
+        },
+        warps=_WARPS,
+    )
+    return near

@@ -1,0 +1,59 @@
+"""Reverse neighbours: for each point some of those that list it, those that rank it best first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.cuda.launch import launch
+from tonari.nn_descent.entries import ID, MISSING, NEW
+from tonari.nn_descent.memory import SORTED_ON_CUDA
+
+_BLOCK = 1024
+
+
+def reverse_of(entries: Any, hubs: int, room: int) -> Any:
+    """Up to `room` points that have each point among their first `hubs` entries.
+
+    Parameters
+    ----------
+    entries : int32 tensor of shape (n, size)
+    hubs, room : int
+
+    Returns
+    -------
+    int32 tensor of shape (n, room)
+        Entries, NEW where theirs are, by (column, row) in which they list the point; missing behind the last.
+    """
+    from tonari.nn_descent.cuda.kernels.reverse import reverse_kernel
+
+    n, size = entries.shape
+    device = entries.device
+    found = torch.full((n, room), MISSING, dtype=torch.int32, device=device)
+    counts = torch.zeros(n, dtype=torch.int64, device=device)
+    points = torch.arange(n + 1, dtype=torch.int32, device=device)
+    step = max(1, min(hubs, SORTED_ON_CUDA // n))
+    for column in range(0, min(hubs, size), step):
+        some = entries[:, column : min(column + step, hubs, size)].T
+        listed = torch.sort(torch.where(some < 0, n, some & ID).reshape(-1), stable=True)
+        firsts = torch.searchsorted(listed.values, points)
+        launch(
+            reverse_kernel,
+            -(-some.numel() // _BLOCK),
+            listed.values,
+            listed.indices,
+            firsts,
+            counts,
+            entries,
+            found,
+            some.numel(),
+            n,
+            room,
+            size,
+            column,
+            constants={"BLOCK": _BLOCK, "NEW": NEW},
+            warps=4,
+        )
+        counts += firsts.diff()
+    return found

@@ -1,0 +1,132 @@
+"""One round: every point meets the neighbours of its neighbours, and keeps the best in its own row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.refine import refine_groups
+from tonari.nn_descent.backend import Round
+from tonari.nn_descent.cuda.reverse import reverse_of
+from tonari.nn_descent.entries import ID, MISSING, NEW
+from tonari.nn_descent.memory import candidate_slots
+from tonari.nn_descent.plan import DescentPlan
+
+
+def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary: int | None = None) -> Round:
+    """One round over all points, in an order in which near points follow each other, so that caches serve them.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d)
+    entries : int32 tensor of shape (n, list_size)
+    order : int64 tensor of shape (n,)
+        A permutation. It changes no result.
+    plan : DescentPlan
+    boundary : int, optional
+    """
+    n, size = entries.shape
+    double = points.dtype == torch.float64
+    reverse = reverse_of(entries, plan.hubs, plan.reverse)
+    renewed = torch.empty_like(entries)
+    found = Neighbors(
+        torch.empty((n, plan.k), dtype=torch.float64 if double else torch.float32, device=points.device),
+        torch.empty((n, plan.k), dtype=torch.int32, device=points.device),
+    )
+    changed = torch.empty(n, dtype=torch.int32, device=points.device)
+    sums = torch.empty(n, dtype=torch.float64, device=points.device)
+    for begin in range(0, n, plan.block):
+        rows = order[begin : begin + plan.block]
+        met = _candidates(entries, reverse, order, begin, len(rows), plan, boundary)
+        best = refine_groups(points[rows], points, met, size, metric=plan.metric, group=1, double=double)
+        _mark(order, begin, entries, Neighbors(*best), renewed, found, changed, sums, plan.hubs)
+    return Round(renewed, found, int(changed.sum()), float(sums.sum()))
+
+
+def _candidates(
+    entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
+) -> Any:
+    """Ids whose values some points need, int32 (rows, list_size + width), -1 behind the last of each."""
+    from tonari.nn_descent.cuda.kernels.candidates import candidates_kernel
+
+    size, slots = entries.shape[1], candidate_slots(plan)
+    device = entries.device
+    met = torch.full((rows, size + plan.width), MISSING, dtype=torch.int32, device=device)
+    tile = _rows_of_a_program(device)
+    launch(
+        candidates_kernel,
+        -(-rows // tile),
+        order,
+        entries,
+        reverse,
+        torch.empty((rows, slots), dtype=torch.int32, device=device),
+        met,
+        begin,
+        rows,
+        0 if boundary is None else boundary,
+        constants={
+            "SIZE": size,
+            "HUBS": min(plan.hubs, size),
+            "ROOM": plan.reverse,
+            "BREADTH": min(plan.breadth, size),
+            "WIDTH": plan.width,
+            "SLOTS": slots,
+            "ROWS": tile,
+            "ACROSS": boundary is not None,
+            "NEW": NEW,
+            "ID": ID,
+        },
+        warps=1,
+    )
+    return met
+
+
+def _mark(
+    order: Any,
+    begin: int,
+    entries: Any,
+    best: Neighbors,
+    renewed: Any,
+    found: Neighbors,
+    changed: Any,
+    sums: Any,
+    hubs: int,
+) -> None:
+    """Write what some points keep of their best."""
+    from tonari.nn_descent.cuda.kernels.mark import mark_kernel
+
+    size = entries.shape[1]
+    tile = _rows_of_a_program(entries.device)
+    launch(
+        mark_kernel,
+        -(-len(best.indices) // tile),
+        order,
+        entries,
+        best.indices,
+        best.distances,
+        renewed,
+        found.indices,
+        found.distances,
+        changed,
+        sums,
+        begin,
+        len(best.indices),
+        found.indices.shape[1],
+        constants={
+            "SIZE": size,
+            "HUBS": min(hubs, size),
+            "PADDED": 1 << (size - 1).bit_length(),
+            "ROWS": tile,
+            "NEW": NEW,
+            "ID": ID,
+        },
+        warps=1,
+    )
+
+
+def _rows_of_a_program(device: Any) -> int:
+    """One on a card, whose registers it fills; more where Triton's interpreter takes its time for each program."""
+    return 1 if device.type == "cuda" else 64

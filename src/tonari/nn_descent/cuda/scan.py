@@ -1,0 +1,106 @@
+"""The start: each point against the members of the clusters near it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.cuda.launch import launch
+from tonari.nn_descent.cuda.clusters import Clusters
+from tonari.nn_descent.cuda.form import Form, step_of
+from tonari.nn_descent.entries import MISSING, NEW
+from tonari.nn_descent.memory import SCORES_OF_A_PAIR
+from tonari.select.cuda.dispatch import k_smallest
+
+QUERIES, MEMBERS = 64, 64  # of a tile
+MOST_COMPARED = 1 << 11  # members of a cluster: _scan_triton.py has bits for so many
+_WARPS = 4  # which share no row: its least is found without a wait
+LARGE = 4  # times the mean: of larger clusters only so many members are compared
+
+
+def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
+    """New entries for every point, the nearest first, of members of its clusters.
+
+    Parameters
+    ----------
+    form : Form of n points
+    clusters : Clusters
+    size : int
+        Columns wanted.
+    block : int
+        Points at once.
+    boundary : int, optional
+        Only across it: ids below it are one side.
+
+    Returns
+    -------
+    int32 tensor of shape (n, size)
+    """
+    n, probes = clusters.near.shape
+    count = len(clusters.bounds) - 1
+    best = SCORES_OF_A_PAIR
+    while best * probes < size:
+        best *= 2
+    limit = min(MOST_COMPARED, max(2 * MEMBERS, LARGE * -(-n // count)))
+    entries = torch.empty((n, size), dtype=torch.int32, device=clusters.near.device)
+    for begin in range(0, n, block):
+        rows = clusters.order[begin : begin + block]
+        scores, ids = _scan_block(form, clusters, begin, len(rows), best, limit, boundary)
+        kept = k_smallest(scores, min(size, scores.shape[1])).indices
+        members = ids.gather(1, kept.long())
+        entries[rows, : members.shape[1]] = torch.where(members >= 0, members | NEW, MISSING)
+        if members.shape[1] < size:
+            entries[rows, members.shape[1] :] = MISSING
+    return entries
+
+
+def _scan_block(
+    form: Form, clusters: Clusters, begin: int, rows: int, best: int, limit: int, boundary: int | None
+) -> tuple[Any, Any]:
+    """Scores and ids, (rows, probes * best), of points from place `begin` on in the order of clusters."""
+    from tonari.nn_descent.cuda.kernels.scan import scan_kernel
+
+    near, order, bounds = clusters
+    probes, count = near.shape[1], len(bounds) - 1
+    device = near.device
+    pairs = torch.sort(near[order[begin : begin + rows]].view(-1), stable=True)
+    numbers = torch.arange(count + 1, dtype=near.dtype, device=device)
+    pair_bounds = torch.searchsorted(pairs.values, numbers)
+    tiles = torch.zeros(count + 1, dtype=torch.int64, device=device)
+    tiles[1:] = ((pair_bounds.diff() + QUERIES - 1) // QUERIES).cumsum(0)
+    programs = rows * probes // QUERIES + min(count, rows * probes)
+    tile_clusters = torch.searchsorted(tiles, torch.arange(programs, device=device), right=True) - 1
+    scores = torch.empty((rows, probes * best), dtype=torch.float32, device=device)
+    ids = torch.empty((rows, probes * best), dtype=torch.int32, device=device)
+    width = form.rows.shape[1]
+    launch(
+        scan_kernel,
+        programs,
+        form.rows,
+        form.query_terms,
+        form.member_terms,
+        order,
+        bounds,
+        pairs.indices,
+        pair_bounds,
+        tiles,
+        tile_clusters,
+        scores,
+        ids,
+        count,
+        probes,
+        begin,
+        limit,
+        0 if boundary is None else boundary,
+        constants={
+            "D": width,
+            "STEP": step_of(width),
+            "QUERIES": QUERIES,
+            "MEMBERS": MEMBERS,
+            "BEST": best,
+            "ACROSS": boundary is not None,
+        },
+        warps=_WARPS,
+    )
+    return scores, ids

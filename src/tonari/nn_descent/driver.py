@@ -1,0 +1,187 @@
+"""The run: rounds until a sample of the rows says that the recall is there, or that more rounds are of no use."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tonari.core.callers import callers_level
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Progress, ProgressLike
+from tonari.graph.recall import Recall, neighbors_recall
+from tonari.nn_descent.report import DescentReport, RoundReport
+
+if TYPE_CHECKING:
+    from tonari.nn_descent.backend import Round, Steps
+    from tonari.nn_descent.plan import DescentPlan
+
+logger = logging.getLogger("tonari")
+
+_STILL = 1e-3  # of all neighbours changed (of the smaller side, where two are merged) is standstill,
+_STILL_ROUNDS = 2  # if so many rounds in a row changed no more
+
+
+def build(
+    steps: Steps,
+    plan: DescentPlan,
+    progress: ProgressLike = None,
+    entries: Any = None,
+    boundary: int | None = None,
+    patience: float | None = None,
+) -> tuple[Neighbors, DescentReport]:
+    """A graph by rounds of NN-Descent.
+
+    Parameters
+    ----------
+    steps : Steps
+        Of a device, for the points.
+    plan : DescentPlan
+        What the steps were made with.
+    progress : None, bool or callable(done, total)
+        Counts rows, in the start and in every round; the total is that of all rounds that the plan allows, and what was
+        not needed counts as done at the end.
+    entries : int32 of shape (n, list_size), optional
+        Where to begin; default: where the plan says.
+    boundary : int, optional
+        Only points on different sides of this row number meet: to merge two graphs. Recall is that of the worse side.
+    patience : float, optional
+        Seconds, where another method takes over if the recall is not reached: after so many, or as soon as rounds are
+        seen to lead nowhere near, the run is given up. Nothing is filled in then, and nobody warned.
+
+    Returns
+    -------
+    Neighbors of shape (n, k), DescentReport
+        Beside the points; no entry is missing. Distances are those of exact search.
+
+    Warns
+    -----
+    UserWarning
+        The recall that the plan asks for was not reached.
+    """
+    started = time.perf_counter()
+    measure = Measure(steps, plan, boundary)
+    recalls: list[float] = []
+    least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
+    done: list[RoundReport] = []
+    starts = entries is None
+    with Progress(
+        progress, total=plan.n * (plan.rounds + starts), seconds=plan.seconds, label="neighbours", unit="row"
+    ) as shown:
+        if starts:
+            entries = steps.start(plan.start)
+            shown.add(plan.n)
+        while True:
+            made = steps.round(entries, boundary, light=len(done) < plan.light_rounds)
+            estimate = measure(made.found)
+            done.append(RoundReport(made.phi, made.changed))
+            shown.add(plan.n)
+            recalls.append(estimate.by_distance)
+            _log(made, estimate, len(done))
+            if estimate.low >= plan.recall or _stands_still(done, least) or len(done) >= plan.rounds:
+                break
+            if patience is not None and (time.perf_counter() - started > patience or _limit(recalls) < plan.recall):
+                break
+            entries = made.entries
+            del made  # so that its lists are not held during the next round
+        given_up = patience is not None and estimate.low < plan.recall
+        if not given_up and _fill(made.found, steps, plan.k):
+            estimate = measure(made.found)
+        shown.add(shown.total - shown.done)
+    report = report_of(plan, estimate, done, time.perf_counter() - started, warned=not given_up)
+    return made.found, report
+
+
+class Measure:
+    """The recall of an answer, always on the same rows, whose true neighbours are searched once.
+
+    Parameters
+    ----------
+    steps : Steps
+    plan : DescentPlan
+    boundary : int, optional
+        Rows on either side of it are measured apart, and the worse side is what counts: of a small side all rows could
+        be wrong, and the whole would hardly show it.
+    """
+
+    def __init__(self, steps: Steps, plan: DescentPlan, boundary: int | None = None) -> None:
+        self._steps, self._plan = steps, plan
+        rng = np.random.default_rng(plan.seed)
+        ends = [0, plan.n] if boundary is None else [0, boundary, plan.n]
+        self._sides = [
+            (end - begin, begin + np.sort(rng.choice(end - begin, min(plan.sample, end - begin), replace=False)))
+            for begin, end in itertools.pairwise(ends)
+        ]
+        self.rows = np.concatenate([rows for _, rows in self._sides]).astype(np.int64)
+        self._truth = steps.of_rows(steps.exact(self.rows, plan.k), np.arange(len(self.rows)))
+        _check_complete(self._truth, self.rows)
+
+    def __call__(self, found: Neighbors) -> Recall:
+        listed, begin, measured = self._steps.of_rows(found, self.rows), 0, []
+        for size, rows in self._sides:
+            here = slice(begin, begin + len(rows))
+            pair = (Neighbors(*(part[here] for part in both)) for both in (listed, self._truth))
+            measured.append(neighbors_recall(*pair, metric=self._plan.metric, population=size))
+            begin += len(rows)
+        return min(measured, key=lambda recall: recall.low)
+
+
+def report_of(
+    plan: DescentPlan, estimate: Recall, done: list[RoundReport], seconds: float, *, warned: bool = True
+) -> DescentReport:
+    """The report of a run; a warning where it did not reach what the plan asks for, unless somebody knows."""
+    report = DescentReport(plan.recall, estimate, estimate.low >= plan.recall, plan.start, tuple(done), seconds)
+    if warned and not report.reached:
+        warnings.warn(
+            f"{report}; for more: more probes (now {plan.probes}), hubs (now {plan.hubs}) or, to be surer, sample (now "
+            f"{plan.sample}), through tonari.plan(..., method='nn-descent'), or method='exact'",
+            stacklevel=callers_level(),
+        )
+    return report
+
+
+def _stands_still(done: list[RoundReport], least: float) -> bool:
+    last = done[-_STILL_ROUNDS:]
+    return len(last) == _STILL_ROUNDS and all(made.changed < least for made in last)
+
+
+def _limit(recalls: list[float]) -> float:
+    """Where recalls lead that grow by less from round to round, as if by a constant factor; 1 where that is not seen.
+
+    A. C. Aitken, On Bernoulli's numerical solution of algebraic equations, Proc. R. Soc. Edinburgh 46, 1926.
+    """
+    if len(recalls) < 3:
+        return 1.0
+    before, last = recalls[-2] - recalls[-3], recalls[-1] - recalls[-2]
+    return recalls[-1] + last * last / (before - last) if before > last else 1.0
+
+
+def _fill(found: Neighbors, steps: Steps, k: int) -> int:
+    """Rows that miss a neighbour are searched by brute force; how many there were."""
+    short = found.indices[:, -1] < 0
+    if not short.any():
+        return 0
+    rows = np.flatnonzero(short if isinstance(short, np.ndarray) else short.cpu().numpy())
+    true = steps.exact(rows, k)
+    found.distances[rows], found.indices[rows] = true.distances, true.indices
+    _check_complete(true, rows)
+    return len(rows)
+
+
+def _check_complete(true: Neighbors, rows: Any) -> None:
+    """Refuse what only a metric that is a function can bring about."""
+    short = true.indices[:, -1] < 0
+    if short.any():
+        row = rows[int(short.nonzero()[0][0])]
+        raise ValueError(f"row {row}: distances to all but a few points are NaN; the metric must give numbers")
+
+
+def _log(made: Round, estimate: Recall, number: int) -> None:
+    logger.info(
+        "round %d: %d neighbours changed, phi %.8g, recall %.5g (%.5g to %.5g)",
+        *(number, made.changed, made.phi, estimate.by_distance, estimate.low, estimate.high),
+    )

@@ -1,0 +1,340 @@
+"""The plan of a graph by NN-Descent, on the CPU or on CUDA: one frozen record of every choice.
+
+A pure function of the problem and the machine. What the plan cannot know is how many rounds the data need: the run
+measures that itself (:mod:`tonari.nn_descent.driver`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.workers import default_threads
+from tonari.costs.model import descent_seconds
+from tonari.exact.plan import (
+    check_isa,
+    check_no_threads,
+    check_overrides,
+    check_problem,
+    check_whole,
+    chosen_isa,
+    table,
+)
+from tonari.nn_descent.entries import MOST_POINTS
+from tonari.nn_descent.memory import packed_bytes, working_bytes
+
+RECALL, SEED = 0.99, 0  # where nobody says
+MOST_NEAR_ON_CUDA = 256  # clusters of a point
+STARTS = ("clusters", "random", "graph")
+
+_CLUSTER, _CLUSTER_ON_CPU = 256, 128  # points of a cluster, on average
+_MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with the centres of all
+_MET_ON_CPU = 8192  # members of clusters
+_SAMPLE = 10.0  # rows without a neighbour in a sample of just the recall: fewer than three would tell nothing
+_ROW_SECONDS = 4e-5  # of one thread for each row, in graphs of a few hundred: more threads than that is worth only cost
+_LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows of a task on CUDA: fewer leave it waiting, more are no faster
+_BLOCKS = 80  # in between so many tasks, which keeps what they hold small beside the lists
+
+
+@dataclass(frozen=True)
+class DescentPlan:
+    """Every choice of one graph by NN-Descent.
+
+    Attributes
+    ----------
+    n, m, d, k : int
+        Points, the same again, dimensions, neighbours.
+    dtype, metric, method : str
+        method: "nn-descent".
+    device : str
+        "cpu" or "cuda".
+    devices : tuple of str
+        "cuda:0"; none on the CPU.
+    isa : str
+        Instruction set; "" on CUDA.
+    recall : float
+        Share of the true neighbours to be reached, with confidence, before the run stops.
+    seed : int
+        Of all that is drawn.
+    list_size : int
+        Neighbours that a point holds while lists grow: k or more.
+    start : str
+        "clusters": the nearest members of near clusters. "random". "graph": the neighbours in a graph that is given.
+    clusters, probes, training, sweeps : int
+        Clusters, those whose members a point is compared with, points per cluster that the clusters are made of, and
+        iterations of k-means.
+    hubs, reverse, breadth, width : int
+        In a round a point asks its first `hubs` neighbours, and at most `reverse` points that have it among theirs, for
+        their first `breadth` neighbours; of those that it does not have it meets at most `width`.
+    light_rounds, rounds : int
+        First rounds, in which hubs, reverse and breadth are half of these numbers, which is enough for most lists; and
+        rounds in all, at most.
+    sample : int
+        Rows whose recall is measured after each round.
+    block : int
+        Rows of one task.
+    threads : int
+        0 on CUDA.
+    packed_bytes, copied_bytes, working_bytes, output_bytes : int
+        Memory beyond the input: a copy of the points for products; points copied from host memory; lists and all that
+        is temporary; the graph.
+    seconds : float
+        Rough expectation.
+    """
+
+    n: int
+    m: int
+    d: int
+    k: int
+    dtype: str
+    metric: str
+    method: str
+    device: str
+    devices: tuple[str, ...]
+    isa: str
+    recall: float
+    seed: int
+    list_size: int
+    start: str
+    clusters: int
+    probes: int
+    training: int
+    sweeps: int
+    hubs: int
+    reverse: int
+    breadth: int
+    width: int
+    light_rounds: int
+    rounds: int
+    sample: int
+    block: int
+    threads: int
+    packed_bytes: int
+    copied_bytes: int
+    working_bytes: int
+    output_bytes: int
+    seconds: float
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory beyond the input."""
+        return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
+
+    @property
+    def light(self) -> DescentPlan:
+        """The same with the numbers of light rounds."""
+        hubs, reverse, breadth = (-(-number // 2) for number in (self.hubs, self.reverse, self.breadth))
+        return dataclasses.replace(self, hubs=hubs, reverse=reverse, breadth=breadth)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as plain values, for JSON."""
+        return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
+
+    def __str__(self) -> str:
+        return table(self.as_dict())
+
+
+def plan_descent(
+    n: int,
+    d: int,
+    k: int,
+    *,
+    dtype: npt.DTypeLike,
+    metric: str,
+    recall: float | None = None,
+    seed: int | None = None,
+    devices: tuple[str, ...] = (),
+    threads: int | None = None,
+    memory: int | str | None = None,
+    host_points: bool = True,
+    free_bytes: int | None = None,
+    **overrides: Any,
+) -> DescentPlan:
+    """:func:`tonari.plan` for method="nn-descent".
+
+    Parameters
+    ----------
+    n, d, k, dtype, metric, threads, memory
+        As for :func:`tonari.plan`.
+    recall : float, optional
+        Between 0 and 1, both excluded. Default: 0.99.
+    seed : int, optional
+        Default: 0.
+    devices : tuple of str
+        One of CUDA; none for the CPU.
+    host_points : bool
+        On CUDA, whether the points lie in host memory, from where they have to be copied.
+    free_bytes : int, optional
+        On CUDA, memory that can be had. Default: what is free there.
+    **overrides
+        list_size, start, clusters, probes, training, sweeps, hubs, reverse, breadth, width, light_rounds, rounds,
+        sample, block; on the CPU isa.
+
+    Raises
+    ------
+    ValueError
+        For an impossible problem, override or budget, with the reason.
+
+    Examples
+    --------
+    >>> made = plan_descent(10**6, 128, 10, dtype="float32", metric="euclidean", threads=2)
+    >>> made.list_size, made.start, made.clusters, made.recall
+    (32, 'clusters', 7812, 0.99)
+    """
+    kind, k = check_problem(n, n, d, k, dtype=dtype, metric=metric, self_join=True, own=bool(devices))
+    if n > MOST_POINTS:
+        raise ValueError(f"n={n}: method='nn-descent' takes up to {MOST_POINTS} points; use method='exact'")
+    check_overrides(overrides, _OVERRIDES_ON_CUDA if devices else _OVERRIDES)
+    if devices:
+        check_no_threads(threads, devices)
+        check_one_device(devices)
+    target = check_recall(RECALL if recall is None else recall)
+    drawn = check_seed(SEED if seed is None else seed)
+    count = 0 if devices else inputs.check_threads(threads) or default_threads(_ROW_SECONDS * n)
+    isa = "" if devices else overrides.get("isa") or chosen_isa()
+    if isa:
+        check_isa(isa)
+    start = overrides.get("start", "clusters")
+    if start not in STARTS:
+        raise ValueError(f"start={start!r}: expected one of {', '.join(map(repr, STARTS))}")
+    chosen = _numbers(n, k, target, start, overrides, on_cuda=bool(devices))
+    made = DescentPlan(
+        n=n,
+        m=n,
+        d=d,
+        k=k,
+        dtype=inputs.dtype_name(kind),
+        metric=metric,
+        method="nn-descent",
+        device="cuda" if devices else "cpu",
+        devices=devices,
+        isa=isa,
+        recall=target,
+        seed=drawn,
+        start=start,
+        threads=count,
+        packed_bytes=0,
+        copied_bytes=n * d * kind.itemsize if devices and host_points else 0,
+        working_bytes=0,
+        output_bytes=n * k * (4 + (8 if kind == np.float64 else 4)),
+        seconds=0.0,
+        **chosen,
+    )
+    made = dataclasses.replace(
+        made, packed_bytes=packed_bytes(made), working_bytes=working_bytes(made), seconds=descent_seconds(made)
+    )
+    _check_budget(made, inputs.parse_memory(memory), free_bytes)
+    return made
+
+
+# Whole numbers that can be overridden, each with its least value.
+_NUMBERS = {
+    "list_size": 1,
+    "clusters": 1,
+    "probes": 1,
+    "training": 1,
+    "sweeps": 0,
+    "hubs": 1,
+    "reverse": 0,
+    "breadth": 1,
+    "width": 1,
+    "light_rounds": 0,
+    "rounds": 1,
+    "sample": 1,
+    "block": 1,
+}
+_OVERRIDES_ON_CUDA = {*_NUMBERS, "start"}
+_OVERRIDES = _OVERRIDES_ON_CUDA | {"isa"}
+
+
+def check_recall(recall: Any) -> float:
+    """Refuse what no approximate graph can be asked for."""
+    if isinstance(recall, bool) or not isinstance(recall, float | int | np.floating) or not 0 < recall < 1:
+        raise ValueError(
+            f"recall={recall!r}: expected a number between 0 and 1, both excluded; for all neighbours use "
+            "method='exact'"
+        )
+    return float(recall)
+
+
+def check_seed(seed: Any) -> int:
+    """Refuse a seed that is no whole number of 32 bits."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise ValueError(f"seed={seed!r}: expected a whole number from 0 to {2**32 - 1}")
+    return int(seed)
+
+
+def check_one_device(devices: tuple[str, ...]) -> None:
+    """Refuse several devices: every round reads lists from all over."""
+    if len(devices) > 1:
+        raise ValueError(
+            f"method='nn-descent' runs on one device, got {', '.join(devices)}: its rounds read lists of all points; "
+            f"use device={devices[0]!r}"
+        )
+
+
+def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *, on_cuda: bool) -> dict[str, int]:
+    """All whole numbers of a plan: what is asked for, checked, and what is usual for the rest."""
+    for name, least in _NUMBERS.items():
+        if name in given:
+            check_whole(name, given[name], least=least)
+    size = int(given.get("list_size", min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16)))
+    if not k <= size <= n - 1:
+        raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
+    usual_clusters = max(1, n // _CLUSTER) if on_cuda else min(max(1, n // _CLUSTER_ON_CPU), _MOST_CLUSTERS_ON_CPU)
+    clusters = int(given.get("clusters", usual_clusters))
+    joined = on_cuda and start == "graph"  # its lists are good: few right seeds are enough for a round to find the rest
+    if joined:
+        usual_probes = 4
+    elif on_cuda:  # each point has clusters of its own
+        usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
+    else:  # those of a block of points, who meet about so many
+        usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.9 else 1) * clusters // n))
+    few = on_cuda and k <= 10  # which fewer answers lead to
+    usual = {
+        "list_size": size,
+        "clusters": clusters,
+        "probes": min(clusters, usual_probes),
+        "training": 48 if on_cuda and not joined else 16,
+        "sweeps": 4 if on_cuda and not joined else 1,
+        "hubs": min(size, 16),
+        "reverse": 16,
+        # With 16 + 16 that are asked these make just less than 512 or 1024 answers, which a card sorts at once.
+        "breadth": min(size, 15 if few else 31),
+        "width": 192 if few else 384,
+        "light_rounds": 0 if on_cuda else 1,
+        "rounds": 24 if start == "random" else 12,
+        "sample": min(n, max((2000 if joined else 4000) if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
+        "block": min(_MOST_BLOCK, max(_LEAST_BLOCK, n // _BLOCKS // 1024 * 1024)) if on_cuda else 256,
+    }
+    chosen = usual | {name: int(value) for name, value in given.items() if name in _NUMBERS}
+    for name, most, why in (
+        ("clusters", n, "there are no more points"),
+        ("probes", clusters, "there are no more clusters"),
+        ("hubs", size, "a list has no more neighbours"),
+        ("breadth", size, "a list has no more neighbours"),
+        ("sample", n, "there are no more rows"),
+        *([("probes", MOST_NEAR_ON_CUDA, "a row is told no more clusters on CUDA")] if on_cuda else []),
+    ):
+        if chosen[name] > most:
+            raise ValueError(f"{name}={chosen[name]}: at most {most}, since {why}")
+    return chosen
+
+
+def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None) -> None:
+    """Refuse a plan that does not keep a budget, or on CUDA what is free."""
+    if plan.devices:
+        from tonari.exact.cuda.plan import RESERVE, free_memory
+
+        free = max(0, (free_memory(plan.devices) if free_bytes is None else free_bytes) - RESERVE)
+        budget = free if budget is None else min(budget, free)
+    if budget is not None and plan.total_bytes > budget:
+        raise ValueError(
+            f"a memory budget of {budget} bytes cannot hold a graph by NN-Descent: allow at least {plan.total_bytes}, "
+            "or use method='exact' or a smaller list_size"
+        )

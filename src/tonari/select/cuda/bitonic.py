@@ -1,0 +1,135 @@
+"""Truncated bitonic sort: the baseline of the papers' k-selections.
+
+Sismanis, Pitsianis and Sun 2012, "Parallel Search of k-Nearest Neighbors with Synchronous Operations" (HPEC). A row is
+sorted in runs of K >= k values that are merged in pairs; of every pair of runs only the smaller half goes on. Work is
+n log²(K) / 2 exchanges whatever the values are.
+
+On a GPU, K is a power of two from 32 to 4096. A larger k sorts the whole row with torch's segmented sort: a network
+that spans a row has log²(n) / 2 steps, where a radix sort has four.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonari.cuda.launch import launch
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.survivors import (
+    LARGEST_NETWORK,
+    Survivors,
+    answer_from_survivors,
+    empty_answer,
+    network_size,
+    power_of_two,
+    warps_for,
+)
+from tonari.select.request import Answer, Request
+
+# Pairs that are sorted at a time: some 16 per thread of a warp.
+TILE = 512
+# Programs that keep a GPU busy: fewer rows are cut into parts of at least PART_TILES tiles.
+PROGRAMS = 2048
+PART_TILES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """None."""
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    if request.k > LARGEST_NETWORK:
+        return answer_by_sort(request)
+    import torch
+
+    from tonari.select.cuda.kernels.bitonic import bitonic_kernel, merge_runs_kernel
+
+    form = FORMATS[request.dtype]
+    bits = as_bits(request.values, request.dtype)
+    rows, n = bits.shape
+    answer = empty_answer(request)
+    out_values = as_bits(answer.values, request.dtype)
+    size = network_size(request.k)
+    tile = max(size, min(TILE, power_of_two(n)))
+    tiles = -(-n // tile)
+    parts = max(1, min(PROGRAMS // rows, tiles // PART_TILES))
+    chunk = -(-tiles // parts) * tile
+    parts = -(-n // chunk)
+    run_keys = run_ids = None
+    if parts > 1:
+        runs = (rows * parts, size)
+        run_keys = torch.empty(runs, dtype=torch.int64 if form.wide else torch.int32, device=bits.device)
+        run_ids = torch.empty(runs, dtype=torch.int32, device=bits.device)
+    launch(
+        bitonic_kernel,
+        rows * parts,
+        bits,
+        request.lengths,
+        out_values,
+        answer.indices,
+        run_keys,
+        run_ids,
+        answer.nan_row,
+        bits.stride(0),
+        n,
+        request.k,
+        parts,
+        chunk,
+        constants={
+            "HAS_LENGTHS": request.lengths is not None,
+            "CHECK_NAN": request.check_nan and form.infinite > 0,
+            "INFINITE": form.infinite,
+            "LARGEST": request.largest,
+            "WIDE": form.wide,
+            "MISSING": form.missing(request.largest),
+            "SPLIT": parts > 1,
+            "TILE": tile,
+            "K": size,
+        },
+        warps=warps_for(tile, form.wide),
+    )
+    if parts > 1:
+        launch(
+            merge_runs_kernel,
+            rows,
+            bits,
+            run_keys,
+            run_ids,
+            out_values,
+            answer.indices,
+            bits.stride(0),
+            request.k,
+            parts,
+            constants={
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "MISSING": form.missing(request.largest),
+                "K": size,
+            },
+            warps=warps_for(size, form.wide),
+        )
+    return answer
+
+
+def answer_by_sort(request: Request) -> Answer:
+    """Answer a request by sorting whole rows."""
+    import torch
+
+    bits = as_bits(request.values, request.dtype)
+    n = bits.shape[1]
+    columns = torch.arange(n, dtype=torch.int32, device=bits.device)
+
+    def narrow(survivors: Survivors) -> None:
+        rows = survivors.rows
+        survivors.bits.copy_(bits[rows])
+        survivors.ids.copy_(columns.expand_as(survivors.ids))
+        survivors.counts.copy_(torch.tensor(n) if request.lengths is None else request.lengths[rows])
+        if survivors.nan_row is not None:
+            real = columns < survivors.counts[:, None]
+            strange = (real & (request.values[rows] != request.values[rows])).any(dim=1)
+            numbers = torch.arange(rows.start, rows.stop, dtype=torch.int32, device=bits.device)
+            first = torch.where(strange, numbers, 2**31 - 1).min()
+            torch.minimum(survivors.nan_row, first, out=survivors.nan_row)
+
+    return answer_from_survivors(request, n, narrow)

@@ -1,0 +1,198 @@
+"""Hierarchical Partition without a queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-E and algorithm 4.
+
+Minima of groups of G values, minima of groups of G minima, and so on until at most k are left; then, from the top
+down, the k best entries of a list name the groups that the next k are looked for in. Values are read once to build the
+lists, and at most k G of every list once more. In front of a queue it is the queues' option ``group``.
+
+Groups of 32 instead of the paper's 4: lists of n / 31 entries in all instead of n / 3, and a group is what a warp
+reads at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.select.cuda.bitonic import answer_by_sort
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.survivors import (
+    LARGEST_NETWORK,
+    Survivors,
+    answer_from_survivors,
+    part_of,
+    power_of_two,
+    warps_for,
+)
+from tonari.select.request import Answer, Request
+
+# Entries that a program takes the minima of, and members of one group that it reads at a time.
+BUILD_TILE = 4096
+BUILD_WIDTH = 1024
+# Least number of pairs that a row has slots for.
+LEAST_SLOTS = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of ``method="hierarchical"``.
+
+    Attributes
+    ----------
+    group : int
+        G: entries of a list that share an entry of the next.
+    levels : int, optional
+        Lists above the values. Default: as many as leave at most k entries; more are never built.
+    """
+
+    group: int = 32
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.group < 2:
+            raise ValueError(f"group={self.group}: a group has at least 2 values")
+        if self.levels is not None and self.levels < 1:
+            raise ValueError(f"levels={self.levels}: there is at least 1 list above the values")
+
+
+def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
+    """Entries of every list, the values first.
+
+    >>> list_sizes(100, 4, 5, None)
+    [100, 20, 4]
+    """
+    sizes = [n]
+    while sizes[-1] > k and (levels is None or len(sizes) <= levels):
+        sizes.append(-(-sizes[-1] // group))
+    return sizes
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values; k beyond a sorting network sorts the rows."""
+    if request.k > LARGEST_NETWORK:
+        return answer_by_sort(request)
+    import torch
+
+    from tonari.select.cuda.kernels.hierarchical import top_down_kernel
+
+    form = FORMATS[request.dtype]
+    bits = as_bits(request.values, request.dtype)
+    n = bits.shape[1]
+    group = min(request.options.group, n + 1)
+    sizes = list_sizes(n, request.k, group, request.options.levels)
+    # Of a top list of at most k all groups are taken, so it is counted but never built.
+    whole_top = len(sizes) > 1 and sizes[-1] <= request.k
+    if whole_top:
+        sizes.pop()
+    lists = len(sizes) - 1
+    slots = max(LEAST_SLOTS, 4 * power_of_two(request.k))
+    warps = min(16, 2 * warps_for(slots, form.wide))
+    run = 2 if form.wide else 4
+    key_dtype = torch.int64 if form.wide else torch.int32
+    counters = request.counters
+    examined: Any = None if counters is None else torch.zeros(1, dtype=torch.int64, device=bits.device)
+
+    def narrow(survivors: Survivors) -> None:
+        rows = survivors.rows
+        count = rows.stop - rows.start
+        entries = torch.empty((count, sum(sizes[1:])), dtype=key_dtype, device=bits.device)
+        build_lists(request, rows, group, sizes, entries, survivors.nan_row)
+        shape = (count if lists else 0, slots)
+        launch(
+            top_down_kernel,
+            count,
+            part_of(bits, rows),
+            part_of(request.lengths, rows),
+            entries,
+            torch.empty(shape, dtype=key_dtype, device=bits.device),
+            torch.empty(shape, dtype=torch.int32, device=bits.device),
+            torch.empty(shape, dtype=torch.int32, device=bits.device),
+            survivors.bits,
+            survivors.ids,
+            survivors.counts,
+            examined,
+            survivors.nan_row,
+            rows.start,
+            bits.stride(0),
+            entries.stride(0),
+            n,
+            request.k,
+            lists,
+            sum(sizes[1:-1]),
+            group**lists,
+            int(whole_top),
+            constants={
+                "HAS_LENGTHS": request.lengths is not None,
+                "COUNT": counters is not None,
+                "CHECK_NAN": lists == 0 and request.check_nan and (form.infinite > 0),
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "WIDE": form.wide,
+                "G": group,
+                "A": slots // (2 * 32 * warps * run),
+                "T": 32 * warps,
+                "V": run,
+            },
+            warps=warps,
+        )
+
+    answer = answer_from_survivors(request, slots, narrow)
+    if counters is not None:
+        counters.examined = int(examined.item())
+    return answer
+
+
+def build_lists(request: Request, rows: slice, group: int, sizes: list[int], entries: Any, nan_row: Any) -> None:
+    """Fill `entries`, which holds the lists above the values one after the other, two at a time where that is possible.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Entries of every list, the values first.
+    entries : tensor of shape (rows, sum(sizes[1:]))
+    """
+    from tonari.select.cuda.kernels.hierarchical import minima_kernel
+
+    form = FORMATS[request.dtype]
+    width = min(BUILD_WIDTH, power_of_two(group))
+    groups = BUILD_TILE // width
+    level = start = 0  # of the list that is read
+    while level + 1 < len(sizes):
+        below = part_of(as_bits(request.values, request.dtype), rows) if level == 0 else entries[:, start:]
+        above = start + sizes[level] if level > 0 else 0
+        two = level + 2 < len(sizes) and group == width and groups % group == 0
+        tiles = -(-sizes[level + 1] // groups)
+        launch(
+            minima_kernel,
+            len(entries) * tiles,
+            below,
+            part_of(request.lengths, rows),
+            entries[:, above:],
+            entries[:, above + sizes[level + 1] :],
+            nan_row,
+            rows.start,
+            below.stride(0),
+            entries.stride(0),
+            request.values.shape[1],
+            group**level,
+            tiles,
+            constants={
+                "HAS_LENGTHS": request.lengths is not None,
+                "CHECK_NAN": level == 0 and request.check_nan and (form.infinite > 0),
+                "VALUES": level == 0,
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "WIDE": form.wide,
+                "G": group,
+                "GROUPS": groups,
+                "WIDTH": width,
+                "TWO": two,
+            },
+            warps=8 if form.wide else 4,
+        )
+        if two:
+            start = above + sizes[level + 1]
+            level += 2
+        else:
+            start = above
+            level += 1

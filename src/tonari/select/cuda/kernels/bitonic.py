@@ -1,0 +1,135 @@
+"""Truncated bitonic sort (Sismanis, Pitsianis and Sun 2012) on the GPU.
+
+    tile of TILE pairs    runs of K are sorted, merged in pairs, the larger halves dropped: one descending run is left
+    best K so far         ascending; place-by-place minimum with the tile's run, then a bitonic merge
+    parts                 a row that is cut up leaves one run of K per part; runs are merged in the same way
+
+What is done does not depend on the values.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.keys import last_key, load_keys, store_values
+from tonari.select.cuda.kernels.network import keep_smaller, smallest_pairs
+from tonari.select.cuda.kernels.tiles import row_length
+
+
+@triton.jit
+def write_best(
+    out_values_ptr,
+    out_ids_ptr,
+    row_ptr,
+    keys,
+    ids,
+    places,
+    k,
+    MISSING: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+):
+    """Write the first k of K sorted pairs; a place without one has the largest index there is."""
+    held = ids < 0x7FFFFFFF
+    keys = tl.where(held, keys, tl.full((), MISSING, keys.dtype))
+    store_values(out_values_ptr + places, row_ptr, keys, ids, places < k, held, INFINITE, LARGEST)
+    tl.store(out_ids_ptr + places, tl.where(held, ids, -1), mask=places < k)
+
+
+@triton.jit(do_not_specialize=["n", "k"])
+def bitonic_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # outputs: [row][k], or runs [row][part][K] of a row in parts
+    out_values_ptr,
+    out_ids_ptr,
+    run_keys_ptr,
+    run_ids_ptr,
+    nan_row_ptr,
+    # shapes
+    stride,
+    n,
+    k,
+    parts,
+    chunk,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    MISSING: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+    K: tl.constexpr,
+):
+    """Chunk values of a row; SPLIT when a row has several chunks."""
+    program = tl.program_id(0)
+    row = (program // parts).to(tl.int64)
+    begin = (program % parts) * chunk
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    end = tl.minimum(begin + chunk, length)
+    row_ptr = values_ptr + row * stride
+    best_keys = tl.zeros([K], tl.int64 if WIDE else tl.int32) + last_key(WIDE)
+    best_ids = tl.full([K], 0x7FFFFFFF, tl.int32)
+    strange = tl.zeros((), tl.int32)
+    for start in range(begin, end, TILE):
+        ids = start + tl.arange(0, TILE)
+        present = ids < end
+        keys = load_keys(row_ptr + ids, present, INFINITE, LARGEST, WIDE)
+        if CHECK_NAN:
+            strange += tl.sum((present & (keys == last_key(WIDE))).to(tl.int32))
+        keys, ids = smallest_pairs(keys, tl.where(present, ids, 0x7FFFFFFF), TILE, K, DESCENDING=1)
+        best_keys, best_ids = keep_smaller(best_keys, best_ids, keys, ids, K)
+    places = tl.arange(0, K)
+    if SPLIT:
+        program = program.to(tl.int64)
+        tl.store(run_keys_ptr + program * K + places, best_keys)
+        tl.store(run_ids_ptr + program * K + places, best_ids)
+    else:
+        write_best(
+            out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, best_keys, best_ids, places, k,
+            MISSING, INFINITE, LARGEST,
+        )  # fmt: skip
+    if CHECK_NAN:
+        if strange > 0:
+            tl.atomic_min(nan_row_ptr, row.to(tl.int32))
+
+
+@triton.jit(do_not_specialize=["k", "parts"])
+def merge_runs_kernel(
+    # inputs
+    values_ptr,
+    run_keys_ptr,
+    run_ids_ptr,
+    # outputs
+    out_values_ptr,
+    out_ids_ptr,
+    # shapes
+    stride,
+    k,
+    parts,
+    # constants
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    MISSING: tl.constexpr,
+    K: tl.constexpr,
+):
+    """The answer of a row from the runs of its parts."""
+    row = tl.program_id(0).to(tl.int64)
+    places = tl.arange(0, K)
+    run_keys_ptr += row * parts * K
+    run_ids_ptr += row * parts * K
+    best_keys = tl.load(run_keys_ptr + places)
+    best_ids = tl.load(run_ids_ptr + places)
+    for part in range(1, parts):
+        backward = part * K + (K - 1 - places)  # descending, for keep_smaller
+        keys = tl.load(run_keys_ptr + backward)
+        ids = tl.load(run_ids_ptr + backward)
+        best_keys, best_ids = keep_smaller(best_keys, best_ids, keys, ids, K)
+    write_best(
+        out_values_ptr + row * k, out_ids_ptr + row * k, values_ptr + row * stride, best_keys, best_ids, places, k,
+        MISSING, INFINITE, LARGEST,
+    )  # fmt: skip

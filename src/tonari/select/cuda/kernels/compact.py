@@ -1,0 +1,96 @@
+"""Compaction: what is at or below a row's threshold is appended to its survivors, in one read of the row.
+
+A tile [T, A, V] at a time: one sum per tile, one atomic addition per tile that has any. The threshold is a
+(key, index) pair. A comparison costs an xor per value (comparable_bits) and lets some through that only seem to come
+before the pair; an EXACT one makes keys.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.halving import at_or_below
+from tonari.select.cuda.kernels.keys import comparable_bits, to_keys
+from tonari.select.cuda.kernels.tiles import per_thread, places, row_length, tile_offsets
+
+
+@triton.jit
+def passes(
+    bits, ids, key, last, EXACT: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
+):
+    """Which values are at or below the threshold (key, last)."""
+    if EXACT:
+        return at_or_below(to_keys(bits, INFINITE, LARGEST, WIDE), ids, key, last)
+    flip, limit = comparable_bits(key, INFINITE, LARGEST, WIDE, bits.dtype.primitive_bitwidth)
+    return (bits.to(limit.dtype) ^ flip) <= limit - (ids > last).to(limit.dtype)
+
+
+@triton.jit
+def magnitudes(bits, WIDE: tl.constexpr):
+    """The greatest magnitude that each thread sees, which tells of NaN; int32 or int64 [T]."""
+    MAGNITUDE: tl.constexpr = (1 << (bits.dtype.primitive_bitwidth - 1)) - 1
+    return tl.max(tl.max(bits & MAGNITUDE, 2), 1).to(tl.int64 if WIDE else tl.int32)
+
+
+@triton.jit(do_not_specialize=["first_row", "n"])
+def compact_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    threshold_keys_ptr,
+    threshold_ids_ptr,
+    # outputs: [row][capacity] pairs, one count per row
+    bits_ptr,
+    ids_ptr,
+    counts_ptr,
+    nan_row_ptr,
+    # shapes
+    first_row,
+    stride,
+    n,
+    capacity,
+    parts,
+    chunk,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    EXACT: tl.constexpr,
+    T: tl.constexpr,
+    A: tl.constexpr,
+    V: tl.constexpr,
+):
+    """Append what is at or below the threshold in `chunk` values of a row; beyond the capacity it is only counted."""
+    program = tl.program_id(0)
+    row = (program // parts).to(tl.int64)
+    row_ptr = values_ptr + row * stride
+    bits_ptr += row * capacity
+    ids_ptr += row * capacity
+    begin = (program % parts) * chunk
+    end = tl.minimum(begin + chunk, row_length(lengths_ptr, row, n, HAS_LENGTHS))
+    key = tl.load(threshold_keys_ptr + row)
+    last = tl.load(threshold_ids_ptr + row)
+    magnitude = tl.zeros([T], key.dtype)
+    for start in range(begin, end, T * A * V):
+        ids = start + tile_offsets(A, T, V)
+        if start + A * T * V <= end:  # wide loads need no mask
+            bits = tl.load(row_ptr + ids)
+            taken = passes(bits, ids, key, last, EXACT, INFINITE, LARGEST, WIDE)
+        else:
+            present = ids < end
+            bits = tl.load(row_ptr + ids, mask=present, other=0)
+            taken = present & passes(bits, ids, key, last, EXACT, INFINITE, LARGEST, WIDE)
+        if CHECK_NAN:
+            magnitude = tl.maximum(magnitude, magnitudes(bits, WIDE))
+        found = tl.sum(per_thread(taken.to(tl.int32)), 0)
+        if found > 0:
+            at = tl.atomic_add(counts_ptr + row, found, sem="relaxed") + places(taken)
+            taken = taken & (at < capacity)
+            tl.store(bits_ptr + at, bits, mask=taken)
+            tl.store(ids_ptr + at, ids, mask=taken)
+    if CHECK_NAN:
+        if tl.max(magnitude, 0) > INFINITE:
+            tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))

@@ -1,0 +1,133 @@
+"""From the pairs that are left of each row to its answer: the k smallest of at most CAPACITY, in order.
+
+    kth_pair by halving   k to SIZE pairs, packed to the front, when more are left
+    sorting network       over SIZE >= k pairs, a power of two
+    values                from the keys; the row itself is read only for zeros and NaN
+
+One program per row: CAPACITY pairs in registers as [T, A, V], then SIZE.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
+from tonari.select.cuda.kernels.keys import last_key, store_values, to_keys
+from tonari.select.cuda.kernels.network import sort_pairs
+from tonari.select.cuda.kernels.tiles import places, tile_offsets, total
+
+
+@triton.jit
+def keep_smallest(
+    bits, ids, mask, k, most, bits_ptr, ids_ptr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
+):
+    """Write the k to `most` smallest of the pairs under `mask` to memory, in no order.
+
+    How many, and a pair that they do not exceed.
+    """
+    keys = to_keys(bits, INFINITE, LARGEST, WIDE)
+    key, last = kth_pair(keys, ids, mask, k, most)
+    kept = mask & at_or_below(keys, ids, key, last)
+    at = places(kept)
+    tl.store(bits_ptr + at, bits, mask=kept)
+    tl.store(ids_ptr + at, ids, mask=kept)
+    return total(kept), key, last
+
+
+@triton.jit
+def write_row(
+    out_values_ptr,
+    out_ids_ptr,
+    row_ptr,
+    bits_ptr,
+    ids_ptr,
+    count,
+    k,
+    SIZE: tl.constexpr,
+    SORTED: tl.constexpr,
+    MISSING: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    """Answer one row from `count` <= SIZE pairs in memory, at most k if they are not SORTED."""
+    at = tl.arange(0, SIZE)
+    held = at < count
+    keys = to_keys(tl.load(bits_ptr + at, mask=held, other=0), INFINITE, LARGEST, WIDE)
+    keys = tl.where(held, keys, last_key(WIDE))
+    ids = tl.load(ids_ptr + at, mask=held, other=0x7FFFFFFF)
+    if SORTED:
+        keys, ids = sort_pairs(keys, ids, SIZE)
+    keys = tl.where(held, keys, tl.full((), MISSING, keys.dtype))
+    store_values(out_values_ptr + at, row_ptr, keys, ids, at < k, held, INFINITE, LARGEST)
+    tl.store(out_ids_ptr + at, tl.where(held, ids, -1), mask=at < k)
+
+
+@triton.jit
+def finish_row(
+    out_values_ptr,
+    out_ids_ptr,
+    row_ptr,
+    bits_ptr,
+    ids_ptr,
+    count,
+    k,
+    T: tl.constexpr,
+    A: tl.constexpr,
+    V: tl.constexpr,
+    SIZE: tl.constexpr,
+    SORTED: tl.constexpr,
+    MISSING: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    """Answer one row from its `count` <= T * A * V pairs in memory, which are overwritten."""
+    most = k
+    if SORTED:
+        most = SIZE
+    if count > most:
+        slots = tile_offsets(A, T, V)
+        mask = slots < count
+        bits = tl.load(bits_ptr + slots, mask=mask, other=0)
+        ids = tl.load(ids_ptr + slots, mask=mask, other=0)
+        count, _, _ = keep_smallest(bits, ids, mask, k, most, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE)
+        tl.debug_barrier()  # what the other threads stored is loaded next
+    write_row(
+        out_values_ptr, out_ids_ptr, row_ptr, bits_ptr, ids_ptr, count, k,
+        SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
+    )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["k"])
+def finish_kernel(
+    # inputs, [row][capacity] and one count per row
+    values_ptr,
+    bits_ptr,
+    ids_ptr,
+    counts_ptr,
+    # outputs, [row][k]
+    out_values_ptr,
+    out_ids_ptr,
+    # shapes
+    stride,
+    k,
+    capacity,
+    # constants
+    T: tl.constexpr,
+    A: tl.constexpr,
+    V: tl.constexpr,
+    SIZE: tl.constexpr,
+    SORTED: tl.constexpr,
+    MISSING: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    finish_row(
+        out_values_ptr + row * k, out_ids_ptr + row * k, values_ptr + row * stride,
+        bits_ptr + row * capacity, ids_ptr + row * capacity, tl.load(counts_ptr + row), k,
+        T, A, V, SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
+    )  # fmt: skip

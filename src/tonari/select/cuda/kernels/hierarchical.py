@@ -1,0 +1,307 @@
+"""Hierarchical Partition (tang2015 III-E, algorithm 4) on the GPU, alone.
+
+    list 0        the values' keys
+    list i + 1    minima of every G consecutive entries of list i; an entry's index is the number of its group
+    bottom up     one streaming pass; a second list comes with the first where G is a power of two
+    top down      one program per row: the k best entries of a list name the groups whose members are offered next
+
+The worst of the k groups bounds the k-th of its members from above: k groups have a minimum at or below (key, group),
+so k entries are at or below (key, last member of the group). Little more than k of the k G members pass on random
+data. What passes is appended to SLOTS pairs; when they are full the k smallest stay, found by halving, and the bound
+falls. A tile takes groups from all over the list, so that the bound falls soon on sorted data as well.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
+from tonari.select.cuda.kernels.keys import last_key, load_keys, to_keys
+from tonari.select.cuda.kernels.tiles import places, row_length, tile_offsets, total
+
+
+@triton.jit
+def load_entries(
+    pointers, mask, WHOLE: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+):  # fmt: skip
+    """Keys of a list, of the values themselves if VALUES; `mask` does not matter if WHOLE."""
+    FORMAT: tl.constexpr = INFINITE if VALUES else 0
+    if WHOLE:
+        return to_keys(tl.load(pointers), FORMAT, LARGEST and VALUES, WIDE)
+    return load_keys(pointers, mask, FORMAT, LARGEST and VALUES, WIDE)
+
+
+@triton.jit
+def list_size(length, power):
+    """Entries of the list whose entries stand for `power` values each; nothing overflows."""
+    return tl.where(length > 0, (length - 1) // power + 1, 0)
+
+
+@triton.jit(do_not_specialize=["first_row", "n", "power"])
+def minima_kernel(
+    # inputs: a list, [row][entry]
+    list_ptr,
+    lengths_ptr,
+    # outputs: the next list and the one after it, [row][entry]
+    next_ptr,
+    after_ptr,
+    nan_row_ptr,
+    # shapes
+    first_row,
+    stride,
+    out_stride,
+    n,
+    power,
+    tiles,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    VALUES: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    G: tl.constexpr,
+    GROUPS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    TWO: tl.constexpr,
+):
+    """Minima of GROUPS groups, read WIDTH members at a time, and if TWO of every G of these."""
+    program = tl.program_id(0)
+    row = (program // tiles).to(tl.int64)
+    tile = program % tiles
+    size = list_size(row_length(lengths_ptr, row, n, HAS_LENGTHS), power)
+    groups = tile * GROUPS + tl.arange(0, GROUPS)
+    count = list_size(size, G)
+    members = tl.arange(0, WIDTH)[None, :]
+    row_ptr = list_ptr + row * stride + tile.to(tl.int64) * (GROUPS * G)
+    local = tl.arange(0, GROUPS)[:, None] * G + members
+    strange = tl.zeros((), tl.int32)
+    if (G == WIDTH) & ((tile + 1) * GROUPS <= size // G):
+        keys = load_entries(row_ptr + local, True, True, VALUES, INFINITE, LARGEST, WIDE)
+        if CHECK_NAN:
+            strange = tl.max((keys == last_key(WIDE)).to(tl.int32))
+        minima = tl.min(keys, axis=1)
+    else:
+        left = tl.where(groups < count, size - groups * G, 0)[:, None]
+        least = tl.zeros([GROUPS, WIDTH], tl.int64 if WIDE else tl.int32) + last_key(WIDE)
+        for first in range(0, G, WIDTH):
+            present = (first + members < G) & (first + members < left)
+            keys = load_entries(row_ptr + first + local, present, False, VALUES, INFINITE, LARGEST, WIDE)
+            if CHECK_NAN:
+                strange = tl.maximum(strange, tl.max((present & (keys == last_key(WIDE))).to(tl.int32)))
+            least = tl.minimum(least, keys)
+        minima = tl.min(least, axis=1)
+    tl.store(next_ptr + row * out_stride + groups, minima, mask=groups < count)
+    if TWO:
+        pairs = tile * (GROUPS // G) + tl.arange(0, GROUPS // G)
+        minima = tl.min(tl.reshape(minima, [GROUPS // G, G]), axis=1)
+        tl.store(after_ptr + row * out_stride + pairs, minima, mask=pairs < list_size(count, G))
+    if CHECK_NAN:
+        if strange > 0:
+            tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
+
+
+@triton.jit
+def keep_best(
+    slot_bits_ptr,
+    slot_ids_ptr,
+    held,
+    k,
+    most,
+    out_ids_ptr,
+    VALUES: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    A: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+):
+    """Leave from k to `most` of the pairs held, the smallest, with their indices at `out_ids_ptr`.
+
+    Returns how many there are and the bound that they are at or below. At least k >= 0 pairs are held.
+    """
+    tl.debug_barrier()  # what the other threads stored is loaded next
+    slots = tile_offsets(A, T, V)
+    mask = slots < held
+    bits = tl.load(slot_bits_ptr + slots, mask=mask, other=0)
+    ids = tl.load(slot_ids_ptr + slots, mask=mask, other=0)
+    tl.debug_barrier()  # all have loaded before the first is overwritten
+    keys = to_keys(bits, INFINITE if VALUES else 0, LARGEST and VALUES, WIDE)
+    key, last = kth_pair(keys, ids, mask, k, most)
+    kept = mask & at_or_below(keys, ids, key, last)
+    at = places(kept)
+    tl.store(slot_bits_ptr + at, bits, mask=kept)
+    tl.store(out_ids_ptr + at, ids, mask=kept)
+    tl.debug_barrier()
+    return total(kept), key, last
+
+
+@triton.jit
+def offer_members(
+    list_ptr,
+    size,
+    groups_ptr,
+    groups,
+    all_groups,
+    key,
+    last,
+    slot_bits_ptr,
+    slot_ids_ptr,
+    k,
+    COUNT: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    VALUES: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    G: tl.constexpr,
+    A: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+):
+    """Put the members of some groups of a list (or of `all_groups`) into the slots, unless they are above (key, last).
+
+    Returns how many pairs the slots hold, the k smallest among them; how many members there are (if COUNT); and how
+    many were NaN (if CHECK_NAN).
+    """
+    TILE: tl.constexpr = A * T * V
+    FORMAT: tl.constexpr = INFINITE if VALUES else 0
+    PART: tl.constexpr = min((G + V - 1) // V * V, TILE)  # places of a tile for a group: whole runs
+    SHARE: tl.constexpr = TILE // PART  # groups that a tile takes from
+    SPAN: tl.constexpr = (G + PART - 1) // PART  # tiles that a group takes
+    tiles = (groups + SHARE - 1) // SHARE
+    runs = tile_offsets(A, T, 1) * V
+    within = runs // PART
+    v = tl.arange(0, V)[None, None, :]
+    held = tl.zeros((), tl.int32)
+    offered = tl.zeros((), tl.int64)
+    strange = tl.zeros((), tl.int32)
+    for step in range(tiles * SPAN):
+        tile = step // SPAN
+        place = within * tiles + tile
+        member = runs - within * PART + (step - tile * SPAN) * PART
+        present = (within < SHARE) & (place < groups)
+        group = place
+        if all_groups == 0:
+            group = tl.load(groups_ptr + place, mask=present, other=0)
+        first = group * G
+        present = present & (member + v < tl.minimum(G, size - first))
+        ids = first + member + v
+        bits = tl.load(list_ptr + ids, mask=present, other=0)
+        keys = to_keys(bits, FORMAT, LARGEST and VALUES, WIDE)
+        taken = present & at_or_below(keys, ids, key, last)
+        found = total(taken)
+        if COUNT:
+            offered += total(present)
+        if CHECK_NAN:
+            strange += total(present & (keys == last_key(WIDE)))
+        if found > 0:
+            at = held + places(taken)
+            tl.store(slot_bits_ptr + at, bits, mask=taken)
+            tl.store(slot_ids_ptr + at, ids, mask=taken)
+            held += found
+            if held > TILE:  # no room for another tile
+                held, key, last = keep_best(
+                    slot_bits_ptr, slot_ids_ptr, held, k, k + k // 4, slot_ids_ptr,
+                    VALUES, INFINITE, LARGEST, WIDE, 2 * A, T, V,
+                )  # fmt: skip
+    return held, offered, strange
+
+
+@triton.jit(do_not_specialize=["first_row", "n", "k", "lists", "top", "power", "counted_top"])
+def top_down_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    lists_ptr,
+    # scratch, [row][slot]: entries of a list, and the groups that were found
+    entries_ptr,
+    entry_ids_ptr,
+    groups_ptr,
+    # outputs, [row][slot] and one per row
+    slot_bits_ptr,
+    slot_ids_ptr,
+    counts_ptr,
+    examined_ptr,
+    nan_row_ptr,
+    # shapes
+    first_row,
+    stride,
+    lists_stride,
+    n,
+    k,
+    lists,
+    top,
+    power,
+    counted_top,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    COUNT: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    G: tl.constexpr,
+    A: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+):
+    """From list number `lists`, which starts at entry `top` and whose entries stand for `power` values, to the values.
+
+    All groups of the first list are taken: its own minima, if they are counted, would be no more than k. There are
+    2 A T V slots; they are left with the k smallest pairs of the row and perhaps some more. CHECK_NAN only
+    where there is no list: what lists are made of is checked then.
+    """
+    SLOTS: tl.constexpr = 2 * A * T * V
+    row = tl.program_id(0).to(tl.int64)
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    lists_ptr += row * lists_stride
+    entries_ptr += row * SLOTS
+    entry_ids_ptr += row * SLOTS
+    groups_ptr += row * SLOTS
+    start = tl.zeros((), tl.int64) + top
+    span = tl.zeros((), tl.int32) + power
+    key = last_key(WIDE)
+    last = tl.full((), 0x7FFFFFFF, tl.int32)
+    level = tl.zeros((), tl.int32) + lists
+    groups = list_size(list_size(length, span), G)
+    top_entries = groups * counted_top
+    while (level > 0) & (list_size(length, span) <= k):  # a short row has fewer lists than n values have
+        groups = list_size(length, span)
+        top_entries = groups
+        span = span // G
+        start -= list_size(n, span)
+        level -= 1
+    examined = tl.where(length > k, top_entries, 0).to(tl.int64)
+    all_groups = tl.full((), 1, tl.int32)
+    for _list in range(level):
+        held, offered, _ = offer_members(
+            lists_ptr + start, list_size(length, span), groups_ptr, groups, all_groups, key, last,
+            entries_ptr, entry_ids_ptr, k, COUNT, False, False, INFINITE, LARGEST, WIDE, G, A, T, V,
+        )  # fmt: skip
+        examined += offered
+        # The groups of the next list, and the bound on their members.
+        wanted = tl.minimum(held, k)
+        groups, key, last = keep_best(
+            entries_ptr, entry_ids_ptr, held, wanted, wanted, groups_ptr,
+            False, INFINITE, LARGEST, WIDE, 2 * A, T, V,
+        )  # fmt: skip
+        key = tl.where(groups < k, last_key(WIDE), key)
+        last = tl.where(groups < k, 0x7FFFFFFF, tl.minimum((last.to(tl.int64) + 1) * G - 1, 0x7FFFFFFF)).to(tl.int32)
+        all_groups = tl.zeros((), tl.int32)
+        span = span // G
+        start -= list_size(n, span)
+    held, offered, strange = offer_members(
+        values_ptr + row * stride, list_size(length, span), groups_ptr, groups, all_groups, key, last,
+        slot_bits_ptr + row * SLOTS, slot_ids_ptr + row * SLOTS, k,
+        COUNT, CHECK_NAN, True, INFINITE, LARGEST, WIDE, G, A, T, V,
+    )  # fmt: skip
+    tl.store(counts_ptr + row, held)
+    if COUNT:
+        tl.atomic_add(examined_ptr, examined + offered)
+    if CHECK_NAN:
+        if strange > 0:
+            tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))

@@ -1,0 +1,403 @@
+"""Radix selection: the k-th smallest key digit by digit, most significant first, then one pass that collects.
+
+Alabi et al. 2012 (radix select), with the early stop of AIR Top-k (Zhang et al., SC 2023): once all that share the
+prefix are wanted, the lower digits do not matter.
+
+    pass p:   histogram[d] = values with the prefix found so far whose next digit is d        one read of the row
+              digit = the d at which the running sum reaches what is still wanted
+    equal keys are told apart by their index: the place of the last one that is wanted
+    collect:  pairs at or below the k-th                                                      one more read
+
+With many rows a program does all of this for a row of its own (radix_kernel), and collects in order of index. With few
+rows `parts` programs share a row, `chunk` values each, and a pass is a launch of its own (digit_kernel): what the
+programs have counted is added up in memory, and every program of the next pass draws the same conclusion from it.
+
+    (prefix, wanted, share)   the digits so far; how many of those that share them are wanted; how many there are
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.halving import at_or_below
+from tonari.select.cuda.kernels.keys import last_key, load_keys, to_keys
+from tonari.select.cuda.kernels.tiles import row_length
+
+
+@triton.jit
+def flip_sign(keys, WIDE: tl.constexpr):
+    """Keys as numbers whose digits order them, and back."""
+    return keys ^ (-last_key(WIDE) - 1)
+
+
+@triton.jit
+def digit_histogram(
+    row_ptr,
+    begin,
+    end,
+    prefix,
+    above,
+    shift,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """How many of the values in [begin, end) have which digit in bits [shift, above).
+
+    Only those whose bits from `above` on are the prefix; an `above` of all bits stands for no prefix.
+    """
+    NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
+    width = above - shift
+    histogram = tl.zeros([1 << BITS], tl.int32)
+    for start in range(begin, end, TILE):
+        ids = start + tl.arange(0, TILE)
+        present = ids < end
+        if start + TILE <= end:  # wide loads need no mask
+            keys = to_keys(tl.load(row_ptr + ids), INFINITE, LARGEST, WIDE)
+        else:
+            keys = load_keys(row_ptr + ids, present, INFINITE, LARGEST, WIDE)
+        numbers = flip_sign(keys, WIDE)
+        present = present & ((above == NUMBER_BITS) | (((numbers >> shift) >> width) == prefix))
+        digits = ((numbers >> shift) & ((1 << width) - 1)).to(tl.int32)
+        histogram += tl.histogram(digits, 1 << BITS, mask=present)
+    return histogram
+
+
+@triton.jit
+def narrow(prefix, wanted, share, histogram, above, shift, WIDE: tl.constexpr, BITS: tl.constexpr):
+    """(prefix, wanted, share) with the digit in bits [shift, above); the greatest digit if all were wanted already."""
+    NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
+    width = above - shift
+    bins = tl.arange(0, 1 << BITS)
+    digit = tl.sum((tl.cumsum(histogram, 0) < wanted).to(tl.int32), 0)
+    below = tl.sum(tl.where(bins < digit, histogram, 0), 0)
+    count = tl.sum(tl.where(bins == digit, histogram, 0), 0)
+    every = share == wanted
+    digit = tl.where(every, (1 << width) - 1, digit)
+    first = tl.where((digit >> (width - 1)) == 1, -1, 0)  # shifts are arithmetic: so is the prefix
+    prefix = (tl.where(above == NUMBER_BITS, first, prefix) << width) | digit
+    return prefix, tl.where(every, wanted, wanted - below), tl.where(every, share, count)
+
+
+@triton.jit
+def place_of_equal(
+    row_ptr,
+    begin,
+    end,
+    key,
+    nth,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """The index of the nth value in [begin, end) that has the key; there are as many."""
+    start = begin + tl.zeros((), tl.int32)
+    ids = start + tl.arange(0, TILE)
+    equal = (load_keys(row_ptr + ids, ids < end, INFINITE, LARGEST, WIDE) == key) & (ids < end)
+    found = tl.sum(equal.to(tl.int32), 0)
+    while found < nth:
+        nth -= found
+        start += TILE
+        ids = start + tl.arange(0, TILE)
+        equal = (load_keys(row_ptr + ids, ids < end, INFINITE, LARGEST, WIDE) == key) & (ids < end)
+        found = tl.sum(equal.to(tl.int32), 0)
+    return tl.sum(tl.where(equal & (tl.cumsum(equal.to(tl.int32), 0) == nth), ids, 0), 0)
+
+
+@triton.jit
+def kth_pair_streamed(
+    row_ptr,
+    length,
+    k,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """A pair that exactly k of the row's do not exceed; 1 <= k <= length."""
+    above = tl.full((), 64 if WIDE else 32, tl.int32)
+    prefix = last_key(WIDE) * 0
+    wanted = k + tl.zeros((), tl.int32)
+    share = wanted + 1
+    while (above > 0) & (share != wanted):
+        shift = tl.maximum(above - BITS, 0)
+        histogram = digit_histogram(row_ptr, 0, length, prefix, above, shift, INFINITE, LARGEST, WIDE, BITS, TILE)
+        prefix, wanted, share = narrow(prefix, wanted, share, histogram, above, shift, WIDE, BITS)
+        above = shift
+    rest = ((prefix * 0 + 1) << above) - 1
+    key = flip_sign((prefix << above) | rest, WIDE)
+    last = tl.full((), 0x7FFFFFFF, tl.int32)
+    if share > wanted:  # equal keys remain: their indices decide
+        last = place_of_equal(row_ptr, 0, length, key, wanted, INFINITE, LARGEST, WIDE, TILE)
+    return key, last
+
+
+@triton.jit
+def collect(
+    row_ptr,
+    length,
+    key,
+    last,
+    out_bits_ptr,
+    out_ids_ptr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Write the pairs at or below (key, last) in order of index; how many keys were LAST, as those of NaN are."""
+    base = tl.zeros((), tl.int32)
+    strange = tl.zeros((), tl.int32)
+    for start in range(0, length, TILE):
+        ids = start + tl.arange(0, TILE)
+        present = ids < length
+        bits = tl.load(row_ptr + ids, mask=present, other=0)
+        keys = to_keys(bits, INFINITE, LARGEST, WIDE)
+        taken = present & at_or_below(keys, ids, key, last)
+        at = base + tl.cumsum(taken.to(tl.int32), 0) - 1
+        tl.store(out_bits_ptr + at, bits, mask=taken)
+        tl.store(out_ids_ptr + at, ids, mask=taken)
+        base += tl.sum(taken.to(tl.int32))
+        strange += tl.sum((present & (keys == last_key(WIDE))).to(tl.int32))
+    return strange
+
+
+@triton.jit(do_not_specialize=["first_row", "n", "k"])
+def radix_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # outputs, [row][capacity] and one per row
+    bits_ptr,
+    ids_ptr,
+    counts_ptr,
+    nan_row_ptr,
+    # shapes
+    first_row,
+    stride,
+    n,
+    k,
+    capacity,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """A row by one program."""
+    row = tl.program_id(0).to(tl.int64)
+    row_ptr = values_ptr + row * stride
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    wanted = tl.minimum(k, length)
+    key = last_key(WIDE)
+    last = tl.full((), 0x7FFFFFFF, tl.int32)
+    if wanted < length:
+        if wanted > 0:
+            key, last = kth_pair_streamed(row_ptr, length, wanted, INFINITE, LARGEST, WIDE, BITS, TILE)
+    strange = collect(
+        row_ptr, length, key, last, bits_ptr + row * capacity, ids_ptr + row * capacity, INFINITE, LARGEST, WIDE, TILE
+    )
+    tl.store(counts_ptr + row, wanted)
+    if CHECK_NAN:
+        if strange > 0:
+            tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
+
+
+@triton.jit
+def state_before(
+    prefixes_ptr,
+    shares_ptr,
+    histograms_ptr,
+    row,
+    rows,
+    length,
+    k,
+    digit,
+    WIDE: tl.constexpr,
+    BITS: tl.constexpr,
+):
+    """(prefix, wanted, share) of a row before digit number `digit`, from what the launch of the digit before left.
+
+    States are [digit][row], two counts each; histograms [digit][row][bin]. Where all values are wanted from the start
+    the prefix is all ones, at or below which everything is.
+    """
+    NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
+    prefix = last_key(WIDE) * 0
+    wanted = tl.minimum(k, length) + tl.zeros((), tl.int32)
+    share = tl.where(wanted < length, wanted + 1, wanted)
+    if digit > 0:
+        at = (digit - 1) * rows + row
+        histogram = tl.load(histograms_ptr + at * (1 << BITS) + tl.arange(0, 1 << BITS))
+        above = NUMBER_BITS - (digit - 1) * BITS
+        prefix, wanted, share = narrow(
+            tl.load(prefixes_ptr + at),
+            tl.load(shares_ptr + 2 * at),
+            tl.load(shares_ptr + 2 * at + 1),
+            histogram,
+            above,
+            tl.maximum(above - BITS, 0),
+            WIDE,
+            BITS,
+        )
+    return prefix, wanted, share
+
+
+@triton.jit(do_not_specialize=["n", "k", "rows", "digit"])
+def digit_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # states and histograms of all digits, see state_before; the histograms start at 0
+    prefixes_ptr,
+    shares_ptr,
+    histograms_ptr,
+    # shapes
+    stride,
+    n,
+    k,
+    rows,
+    parts,
+    chunk,
+    digit,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Add `chunk` values of a row to the histogram of one digit."""
+    program = tl.program_id(0)
+    row = (program // parts).to(tl.int64)
+    part = program % parts
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    prefix, wanted, share = state_before(
+        prefixes_ptr, shares_ptr, histograms_ptr, row, rows, length, k, digit, WIDE, BITS
+    )
+    at = digit * rows + row
+    if part == 0:
+        tl.store(prefixes_ptr + at, prefix)
+        tl.store(shares_ptr + 2 * at, wanted)
+        tl.store(shares_ptr + 2 * at + 1, share)
+    if share != wanted:
+        above = (64 if WIDE else 32) - digit * BITS
+        begin = part * chunk
+        histogram = digit_histogram(
+            values_ptr + row * stride, begin, tl.minimum(begin + chunk, length), prefix,
+            above, tl.maximum(above - BITS, 0), INFINITE, LARGEST, WIDE, BITS, TILE,
+        )  # fmt: skip
+        bins = tl.arange(0, 1 << BITS)
+        tl.atomic_add(histograms_ptr + at * (1 << BITS) + bins, histogram, mask=histogram > 0, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["n", "k", "rows", "digits"])
+def equals_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # states and histograms of all digits
+    prefixes_ptr,
+    shares_ptr,
+    histograms_ptr,
+    # outputs: [row][part]
+    equals_ptr,
+    # shapes
+    stride,
+    n,
+    k,
+    rows,
+    parts,
+    chunk,
+    digits,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Where some of the values equal to the k-th are wanted and others are not: how many of them a chunk has."""
+    program = tl.program_id(0)
+    row = (program // parts).to(tl.int64)
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    prefix, wanted, share = state_before(
+        prefixes_ptr, shares_ptr, histograms_ptr, row, rows, length, k, digits, WIDE, BITS
+    )
+    if share != wanted:
+        key = flip_sign(prefix, WIDE)
+        begin = (program % parts) * chunk
+        end = tl.minimum(begin + chunk, length)
+        row_ptr = values_ptr + row * stride
+        count = tl.zeros([TILE], tl.int32)
+        for start in range(begin, end, TILE):
+            ids = start + tl.arange(0, TILE)
+            if start + TILE <= end:
+                count += (to_keys(tl.load(row_ptr + ids), INFINITE, LARGEST, WIDE) == key).to(tl.int32)
+            else:
+                keys = load_keys(row_ptr + ids, ids < end, INFINITE, LARGEST, WIDE)
+                count += ((keys == key) & (ids < end)).to(tl.int32)
+        tl.store(equals_ptr + program, tl.sum(count, 0))
+
+
+@triton.jit(do_not_specialize=["n", "k", "rows", "digits"])
+def settle_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    prefixes_ptr,
+    shares_ptr,
+    histograms_ptr,
+    equals_ptr,
+    # outputs: a pair per row, and a count that starts at 0
+    keys_ptr,
+    ids_ptr,
+    counts_ptr,
+    # shapes
+    stride,
+    n,
+    k,
+    rows,
+    parts,
+    chunk,
+    digits,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+    PARTS: tl.constexpr,
+):
+    """A pair that just the k smallest of a row do not exceed; PARTS is a power of two, at least `parts`."""
+    row = tl.program_id(0).to(tl.int64)
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    prefix, wanted, share = state_before(
+        prefixes_ptr, shares_ptr, histograms_ptr, row, rows, length, k, digits, WIDE, BITS
+    )
+    key = flip_sign(prefix, WIDE)
+    last = tl.full((), 0x7FFFFFFF, tl.int32)
+    if share != wanted:
+        numbers = tl.arange(0, PARTS)
+        counts = tl.load(equals_ptr + row * parts + numbers, mask=numbers < parts, other=0)
+        upto = tl.cumsum(counts, 0)
+        part = tl.sum((upto < wanted).to(tl.int32), 0)
+        before = tl.sum(tl.where(numbers < part, counts, 0), 0)
+        begin = part * chunk
+        last = place_of_equal(
+            values_ptr + row * stride, begin, tl.minimum(begin + chunk, length), key, wanted - before,
+            INFINITE, LARGEST, WIDE, TILE,
+        )  # fmt: skip
+    tl.store(keys_ptr + row, key)
+    tl.store(ids_ptr + row, last)
+    tl.store(counts_ptr + row, 0)

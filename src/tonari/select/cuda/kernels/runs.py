@@ -1,0 +1,131 @@
+"""Pairs of a row in order, when they are too many for one network: sorted runs, then merges of two runs each.
+
+    sort_runs   RUN pairs at a time, by a network in registers
+    merge       two runs of SPAN pairs become one, TILE places of it by each program
+
+Which pairs come to a program's places is told by the merge path (Odeh, Green, Mwassi, Shmueli and Birk 2012): of the
+first `place` pairs of both runs together `first` come from the one and the rest from the other, found by halving. Of
+the TILE next pairs of either run the TILE smaller ones are merged by a network. No two pairs are equal.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.keys import last_key, store_values, to_keys
+from tonari.select.cuda.kernels.network import keep_smaller, sort_pairs
+
+
+@triton.jit
+def sort_runs_kernel(
+    # inputs: [row][capacity] pairs, one count per row
+    bits_ptr,
+    ids_ptr,
+    counts_ptr,
+    # outputs: [row][capacity] pairs
+    keys_ptr,
+    out_ids_ptr,
+    # shapes
+    capacity,
+    runs,
+    # constants
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    RUN: tl.constexpr,
+):
+    """Sort run number `program % runs` of a row."""
+    program = tl.program_id(0)
+    row = (program // runs).to(tl.int64)
+    count = tl.load(counts_ptr + row)
+    begin = (program % runs) * RUN
+    if begin < count:
+        at = begin + tl.arange(0, RUN)
+        held = at < count
+        keys = to_keys(tl.load(bits_ptr + row * capacity + at, mask=held, other=0), INFINITE, LARGEST, WIDE)
+        keys = tl.where(held, keys, last_key(WIDE))
+        ids = tl.load(ids_ptr + row * capacity + at, mask=held, other=0x7FFFFFFF)
+        keys, ids = sort_pairs(keys, ids, RUN)
+        tl.store(keys_ptr + row * capacity + at, keys, mask=held)
+        tl.store(out_ids_ptr + row * capacity + at, ids, mask=held)
+
+
+@triton.jit
+def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, place):
+    """How many of the first `place` pairs of two ascending runs together come from run a."""
+    low = tl.maximum(0, place - size_b)
+    high = tl.minimum(place, size_a)
+    while low < high:
+        middle = (low + high) // 2
+        other = place - 1 - middle
+        key_a, key_b = tl.load(keys_a_ptr + middle), tl.load(keys_b_ptr + other)
+        id_a, id_b = tl.load(ids_a_ptr + middle), tl.load(ids_b_ptr + other)
+        before = (key_a < key_b) | ((key_a == key_b) & (id_a < id_b))
+        low = tl.where(before, middle + 1, low)
+        high = tl.where(before, high, middle)
+    return low
+
+
+@triton.jit
+def load_run(keys_ptr, ids_ptr, at, size, WIDE: tl.constexpr):
+    """Pairs of a run; those beyond its end come after all others."""
+    held = at < size
+    keys = tl.load(keys_ptr + at, mask=held, other=0)
+    return tl.where(held, keys, last_key(WIDE)), tl.load(ids_ptr + at, mask=held, other=0x7FFFFFFF)
+
+
+@triton.jit(do_not_specialize=["k", "span"])
+def merge_kernel(
+    # inputs: [row][capacity] pairs in runs of `span`, one count per row
+    values_ptr,
+    counts_ptr,
+    keys_ptr,
+    ids_ptr,
+    # outputs: [row][capacity] pairs in runs of twice that; if FINAL [row][k] values and indices
+    out_keys_ptr,
+    out_ids_ptr,
+    # shapes
+    stride,
+    k,
+    capacity,
+    span,
+    tiles,
+    # constants
+    FINAL: tl.constexpr,
+    MISSING: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Fill tile number `program % tiles` of a row."""
+    program = tl.program_id(0)
+    row = (program // tiles).to(tl.int64)
+    count = tl.load(counts_ptr + row)
+    begin = (program % tiles) * TILE
+    start = begin * 0
+    if not FINAL:
+        start = begin // (2 * span) * (2 * span)
+    keys_ptr += row * capacity + start
+    ids_ptr += row * capacity + start
+    size_a = tl.minimum(tl.maximum(count - start, 0), span)
+    size_b = tl.minimum(tl.maximum(count - start - span, 0), span)
+    place = tl.minimum(begin - start, size_a + size_b)
+    first = merge_path(keys_ptr, ids_ptr, size_a, keys_ptr + span, ids_ptr + span, size_b, place)
+    slots = tl.arange(0, TILE)
+    keys_a, ids_a = load_run(keys_ptr, ids_ptr, first + slots, size_a, WIDE)
+    keys_b, ids_b = load_run(
+        keys_ptr + span, ids_ptr + span, place - first + TILE - 1 - slots, size_b, WIDE
+    )  # backwards
+    keys, ids = keep_smaller(keys_a, ids_a, keys_b, ids_b, TILE)
+    at = begin + slots
+    held = at < count
+    if FINAL:
+        keys = tl.where(held, keys, tl.full((), MISSING, keys.dtype))
+        row_ptr = values_ptr + row * stride
+        store_values(out_keys_ptr + row * k + at, row_ptr, keys, ids, at < k, held, INFINITE, LARGEST)
+        tl.store(out_ids_ptr + row * k + at, tl.where(held, ids, -1), mask=at < k)
+    else:
+        tl.store(out_keys_ptr + row * capacity + at, keys, mask=held)
+        tl.store(out_ids_ptr + row * capacity + at, ids, mask=held)

@@ -1,0 +1,259 @@
+"""Sampled thresholds and compaction (matsumoto2015, sections III and V-A), on the GPU.
+
+    sample    runs of RUN neighbouring values, one at a random place in every stratum of the row; a (key, index) pair
+              that `rank` or a few more of them do not exceed is the row's threshold. Being a pair, it cuts through
+              equal values as well, and a sample spread over the row serves sorted rows as well as random ones
+    compact   the row is streamed once; pairs at or below the threshold are the row's survivors (_compact_triton.py)
+    answer    the k smallest survivors, in order (_finish_triton.py); a row that has fewer than k, or more than there is
+              room for, is first narrowed down by radix selection
+
+Rows that fit in registers need no sample: they are read once, and their k-th pair is found by halving.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.finish import finish_row, keep_smallest, write_row
+from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
+from tonari.select.cuda.kernels.keys import last_key, to_keys
+from tonari.select.cuda.kernels.radix import collect, kth_pair_streamed
+from tonari.select.cuda.kernels.tiles import greatest, per_thread, places, row_length, tile_offsets
+
+
+@triton.jit(do_not_specialize=["first_row", "n", "k"])
+def resident_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # scratch: [row][SIZE] pairs
+    bits_ptr,
+    ids_ptr,
+    # outputs
+    out_values_ptr,
+    out_ids_ptr,
+    nan_row_ptr,
+    # shapes
+    first_row,
+    stride,
+    n,
+    k,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    MISSING: tl.constexpr,
+    SORTED: tl.constexpr,
+    T: tl.constexpr,
+    A: tl.constexpr,
+    V: tl.constexpr,
+    SIZE: tl.constexpr,
+):
+    """A row of at most A * T * V values, held in registers."""
+    row = tl.program_id(0).to(tl.int64)
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    row_ptr = values_ptr + row * stride
+    bits_ptr += row * SIZE
+    ids_ptr += row * SIZE
+    ids = tile_offsets(A, T, V)
+    present = ids < length
+    bits = tl.load(row_ptr + ids, mask=present, other=0)
+    if CHECK_NAN:
+        strange = to_keys(bits, INFINITE, LARGEST, WIDE) == last_key(WIDE)
+        if tl.sum(per_thread((present & strange).to(tl.int32)), 0) > 0:
+            tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
+    count = length
+    most = k
+    if SORTED:
+        most = SIZE
+    if length > most:
+        count, _, _ = keep_smallest(bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE)
+    else:
+        tl.store(bits_ptr + ids, bits, mask=present)
+        tl.store(ids_ptr + ids, ids, mask=present)
+    tl.debug_barrier()  # what the other threads stored is loaded next
+    write_row(
+        out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
+        SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
+    )  # fmt: skip
+
+
+@triton.jit
+def sample_pairs(
+    row_ptr,
+    row,
+    length,
+    part,
+    parts,
+    A: tl.constexpr,
+    T: tl.constexpr,
+    RUN: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    """A * T runs, each at a random place within its stratum: keys and ids [T, A, RUN], and which exist."""
+    strata = part * (A * T) + tile_offsets(A, T, 1)
+    width = length // (parts * (A * T))
+    # A multiplicative hash is random enough: no input was made with knowledge of it.
+    mixed = strata.to(tl.uint32) * 0x9E3779B1 + row.to(tl.uint32) * 0x85EBCA6B
+    mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6D
+    mixed = mixed ^ (mixed >> 13)
+    jitter = tl.umulhi(mixed, (tl.maximum(width - RUN, 0) + 1 + strata * 0).to(tl.uint32)).to(tl.int32)
+    first = strata * width + jitter
+    if RUN > 1:
+        first = first // 4 * 4  # 16 bytes at a time
+    ids = first + tl.arange(0, RUN)[None, None, :]
+    present = ids < length
+    keys = to_keys(tl.load(row_ptr + ids, mask=present, other=0), INFINITE, LARGEST, WIDE)
+    return keys, ids, present
+
+
+@triton.jit
+def pair_of(keys, ids, kept):
+    """The greatest pair under `kept`."""
+    LOWEST: tl.constexpr = -0x8000000000000000 if keys.dtype == tl.int64 else -0x80000000
+    key = greatest(tl.where(kept, keys, LOWEST))
+    last = greatest(tl.where(kept & (keys == key), ids, -1))
+    return key, last
+
+
+@triton.jit
+def store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, everything, WIDE: tl.constexpr):
+    """Set a row's threshold, and its survivors' count to 0; `everything` passes if it fits."""
+    tl.store(keys_ptr + row, tl.where(everything, last_key(WIDE), key))
+    tl.store(ids_ptr + row, tl.where(everything, 0x7FFFFFFF, last))
+    tl.store(counts_ptr + row, 0)
+
+
+@triton.jit(do_not_specialize=["n", "rank", "most"])
+def sample_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # outputs: [row][part][rank] pairs, or the row's threshold if there is one part; the survivors' count starts at 0
+    keys_ptr,
+    ids_ptr,
+    counts_ptr,
+    # shapes
+    stride,
+    n,
+    capacity,
+    parts,
+    rank,
+    most,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    SINGLE: tl.constexpr,
+    T: tl.constexpr,
+    A: tl.constexpr,
+    RUN: tl.constexpr,
+):
+    """The `rank` smallest pairs of one part of a row's sample."""
+    program = tl.program_id(0)
+    row = (program // parts).to(tl.int64)
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    keys, ids, present = sample_pairs(
+        values_ptr + row * stride, row, length, program % parts, parts, A, T, RUN, INFINITE, LARGEST, WIDE
+    )
+    # Samples that do not exist, of rows too short to need a threshold, come last.
+    keys = tl.where(present, keys, last_key(WIDE))
+    ids = tl.where(present, ids, 0x7FFFFFFF)
+    key, last = kth_pair(keys, ids, ids >= 0, rank, most)
+    kept = at_or_below(keys, ids, key, last)
+    if SINGLE:
+        key, last = pair_of(keys, ids, kept)
+        store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, length <= capacity, WIDE)
+    else:
+        at = places(kept)
+        kept = kept & (at < rank)
+        tl.store(keys_ptr + program * rank + at, keys, mask=kept)
+        tl.store(ids_ptr + program * rank + at, ids, mask=kept)
+
+
+@triton.jit(do_not_specialize=["n", "count", "rank"])
+def merge_samples_kernel(
+    # inputs: [row][count] pairs
+    sample_keys_ptr,
+    sample_ids_ptr,
+    lengths_ptr,
+    # outputs: one pair per row; its survivors' count starts at 0
+    keys_ptr,
+    ids_ptr,
+    counts_ptr,
+    # shapes
+    n,
+    capacity,
+    count,
+    rank,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    WIDE: tl.constexpr,
+    T: tl.constexpr,
+    A: tl.constexpr,
+    V: tl.constexpr,
+):
+    """The rank-th smallest pair of all parts of a row's sample is its threshold."""
+    row = tl.program_id(0).to(tl.int64)
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    slots = tile_offsets(A, T, V)
+    present = slots < count
+    keys = tl.load(sample_keys_ptr + row * count + slots, mask=present, other=0)
+    ids = tl.load(sample_ids_ptr + row * count + slots, mask=present, other=0)
+    key, last = kth_pair(keys, ids, present, rank, rank)
+    key, last = pair_of(keys, ids, present & at_or_below(keys, ids, key, last))
+    store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, length <= capacity, WIDE)
+
+
+@triton.jit(do_not_specialize=["n", "k"])
+def answer_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # inputs that are overwritten: [row][capacity] pairs, one count per row
+    bits_ptr,
+    ids_ptr,
+    counts_ptr,
+    # outputs: [row][k]
+    out_values_ptr,
+    out_ids_ptr,
+    # shapes
+    stride,
+    n,
+    k,
+    capacity,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    MISSING: tl.constexpr,
+    SORTED: tl.constexpr,
+    T: tl.constexpr,
+    A: tl.constexpr,
+    V: tl.constexpr,
+    SIZE: tl.constexpr,
+):
+    """Answer a row from its survivors."""
+    row = tl.program_id(0).to(tl.int64)
+    row_ptr = values_ptr + row * stride
+    bits_ptr += row * capacity
+    ids_ptr += row * capacity
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    wanted = tl.minimum(k, length)
+    count = tl.load(counts_ptr + row)
+    if (count < wanted) | (count > capacity):
+        key, last = kth_pair_streamed(row_ptr, length, wanted, INFINITE, LARGEST, WIDE, 8, 512)
+        collect(row_ptr, length, key, last, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE, 512)
+        count = wanted
+        tl.debug_barrier()  # what the other threads stored is loaded next
+    finish_row(
+        out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
+        T, A, V, SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+"""Neighbour lists found over parts of the points become one, on the device that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.cuda.devices import on
+from tonari.exact.cuda.memory import MERGE_BYTES
+from tonari.exact.cuda.refine import merge_lists
+from tonari.metrics import get_metric
+
+ENTRY_BYTES = 100  # of scratch for an entry of a list while it is merged, at most: float64 values and int64 indices
+
+
+def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, metric: str) -> Neighbors:
+    """:func:`tonari.merge_neighbors` for checked lists of one device.
+
+    One number is waited for, the largest index, since it decides how wide indices are.
+
+    Returns
+    -------
+    Neighbors of shape (m, k), arrays of the library that the first part's distances are of
+    """
+    side = inputs.side_of(parts[0].distances, "part 0")
+    lists = [tuple(inputs.as_tensor(array) for array in part) for part in parts]
+    with on(lists[0][0].device):
+        dtype = _index_dtype([ids for _, ids in lists], shifts)
+        least = -float("inf") if get_metric(metric).descending else float("inf")
+        shifted = [
+            (values.masked_fill(ids < 0, least), (ids.to(dtype) + shift).masked_fill(ids < 0, -1))
+            for (values, ids), shift in zip(lists, shifts, strict=True)
+        ]
+        merged, columns = shifted[0], shifted[0][1].shape[1]
+        for other in shifted[1:]:
+            columns += other[1].shape[1]
+            merged = merge_lists(merged, other, min(k, columns), metric=metric)
+        return Neighbors(*(inputs.hand_back(array[:, :k].contiguous(), side) for array in merged))
+
+
+def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: Any) -> Neighbors:
+    """Lists of k missing entries, to merge those of parts of n points into: tensors of shape (rows, k)."""
+    least = -float("inf") if get_metric(metric).descending else float("inf")
+    ids = torch.int64 if index_dtype(n).itemsize == 8 else torch.int32
+    return Neighbors(
+        torch.full((rows, k), least, dtype=torch.float64 if double else torch.float32, device=device),
+        torch.full((rows, k), -1, dtype=ids, device=device),
+    )
+
+
+def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device: Any) -> None:
+    """Merge lists over a part of the points, the first of which has number `first`, into the best so far.
+
+    Both are tensors and may lie anywhere; they are merged on `device`, as many rows at a time as MERGE_BYTES allow.
+    Nothing waits for the device unless lists lie in host memory.
+    """
+    k = best.indices.shape[1]
+    block = max(1, MERGE_BYTES // (ENTRY_BYTES * (k + part.indices.shape[1])))
+    for begin in range(0, len(best.indices), block):
+        rows = slice(begin, begin + block)
+        distances, ids = part.distances[rows].to(device), part.indices[rows].to(device, best.indices.dtype)
+        ids = torch.where(ids < 0, ids, ids + first)
+        so_far = best.distances[rows].to(device), best.indices[rows].to(device)
+        best.distances[rows], best.indices[rows] = merge_lists(so_far, (distances, ids), k, metric=metric)
+
+
+def _index_dtype(indices: Sequence[Any], shifts: Sequence[int]) -> Any:
+    """int64 where a part has it or a shifted index needs it."""
+    wide = any(ids.dtype == torch.int64 for ids in indices)
+    if not wide:
+        ends = [ids.max().long() + 1 + shift for ids, shift in zip(indices, shifts, strict=True) if ids.numel()]
+        wide = bool(ends) and index_dtype(int(torch.stack(ends).max())).itemsize == 8
+    return torch.int64 if wide else torch.int32

@@ -1,0 +1,113 @@
+"""The order of answers on a GPU: (returned value, id) pairs, and how two lists of them become one.
+
+float32 values and int32 ids make one float64 key per pair (``_order_triton.py``), so that any k-selection orders them.
+Wider pairs are put in order of id first: a selection prefers the smaller column among equal values. Values of
+``inner_product`` are negated on the way. Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.metrics import get_metric
+from tonari.select.cuda.dispatch import k_smallest
+
+BLOCK = 1024
+WARPS = 4
+
+
+def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
+    """Write the keys of float32 distances and int32 indices (-1 where there is none), all of one shape (rows, k)."""
+    from tonari.select.cuda.kernels.order import encode_kernel
+
+    entries = distances.numel()
+    launch(
+        encode_kernel,
+        -(-entries // BLOCK),
+        distances,
+        indices,
+        keys,
+        entries,
+        distances.shape[1],
+        distances.stride(0),
+        indices.stride(0),
+        keys.stride(0),
+        constants={"METRIC": metric, "BLOCK": BLOCK},
+        warps=WARPS,
+    )
+
+
+def decode(keys: Any, metric: str) -> tuple[Any, Any]:
+    """Distances in float32 and indices in int32 of contiguous keys."""
+    import torch
+
+    from tonari.select.cuda.kernels.order import decode_kernel
+
+    distances = torch.empty(keys.shape, dtype=torch.float32, device=keys.device)
+    indices = torch.empty(keys.shape, dtype=torch.int32, device=keys.device)
+    entries = keys.numel()
+    launch(
+        decode_kernel,
+        -(-entries // BLOCK),
+        keys,
+        distances,
+        indices,
+        entries,
+        constants={"METRIC": metric, "BLOCK": BLOCK},
+        warps=WARPS,
+    )
+    return distances, indices
+
+
+def by_value(values: Any, ids: Any, k: int, metric: str) -> tuple[Any, Any]:
+    """The k best of float64 or float32 `values`, which ascend with what is farther, of columns in order of id.
+
+    A negative id is a missing entry; its value must be inf. Returns distances of the values' dtype, and ids.
+    """
+    best, columns = k_smallest(values, k)
+    return -best + 0.0 if get_metric(metric).descending else best, ids.gather(1, columns.long())
+
+
+def merge_lists(a: tuple[Any, Any], b: tuple[Any, Any], k: int, *, metric: str) -> tuple[Any, Any]:
+    """Join two lists of neighbours of the same queries.
+
+    Parameters
+    ----------
+    a, b : (distances, indices), tensors of shapes (rows, k_a) and (rows, k_b)
+        Distances float32 or float64, the same in both; indices int32 or int64, no number twice in a row of both
+        together, -1 where there is none. Columns are contiguous, rows at any distance.
+    k : int
+        Columns of the result; may be more than there are entries.
+    metric : str
+
+    Returns
+    -------
+    (distances, indices) of shape (rows, k)
+        The k best by (distance, index), the distance descending for ``inner_product``; -1 and inf (-inf) behind the
+        last. Indices are int64 if either list's are.
+    """
+    import torch
+
+    rows, left = a[1].shape
+    entries = left + b[1].shape[1]
+    columns = max(entries, k)
+    device = a[0].device
+    if a[0].dtype == torch.float32 and a[1].dtype == b[1].dtype == torch.int32:
+        keys = torch.empty((rows, columns), dtype=torch.float64, device=device)
+        keys[:, entries:] = float("inf")
+        encode(*a, metric, keys)
+        encode(*b, metric, keys[:, left:])
+        return decode(k_smallest(keys, k).values, metric)
+    missing = torch.iinfo(torch.int64).max
+    ids = torch.full((rows, columns), missing, dtype=torch.int64, device=device)
+    values = torch.full((rows, columns), float("inf"), dtype=a[0].dtype, device=device)
+    sign = -1 if get_metric(metric).descending else 1
+    for begin, (distances, indices) in ((0, a), (left, b)):
+        here = slice(begin, begin + indices.shape[1])
+        ids[:, here] = torch.where(indices < 0, missing, indices.long())
+        values[:, here] = torch.where(indices < 0, float("inf"), sign * distances)
+    ids, order = ids.sort(dim=1)
+    distances, indices = by_value(values.gather(1, order), ids, k, metric)
+    indices = torch.where(indices == missing, -1, indices)
+    return distances, indices if torch.int64 in (a[1].dtype, b[1].dtype) else indices.int()

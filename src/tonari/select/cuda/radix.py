@@ -1,0 +1,187 @@
+"""Radix selection: the k-th smallest key digit by digit, most significant first.
+
+Alabi, Blanchard, Gordon and Steinbach 2012, "Fast k-selection algorithms for graphics processing units"; the early stop
+is that of AIR Top-k (Zhang et al., SC 2023). A row is read once per digit and once to collect, whatever k is: it is
+the method that has no cliff, and the one that answers rows on which a sampled threshold fails. Where there are too few
+rows to keep a GPU busy with a program each, many programs share a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.select.cuda.bitonic import answer_by_sort
+from tonari.select.cuda.compaction import compact
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.survivors import (
+    LARGEST_NETWORK,
+    LARGEST_TILE,
+    Survivors,
+    answer_from_survivors,
+    answer_in_place,
+    part_of,
+    power_of_two,
+)
+from tonari.select.request import Answer, Request
+
+TILE = 2048
+WARPS = 4
+# Programs that keep a GPU busy: fewer rows are shared by as many, PART_TILES tiles each at least. A row of less than
+# SHARED_TILES tiles takes a program no longer than the launches take that sharing it needs.
+PROGRAMS = 16384
+PART_TILES = 2
+SHARED_TILES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of ``method="radix"``.
+
+    Attributes
+    ----------
+    bits : int from 1 to 11
+        Width of a digit: 2**bits counters and ceil(32 / bits) reads of a row, twice as many for float64.
+    """
+
+    bits: int = 8
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= 11:
+            raise ValueError(f"bits={self.bits}: a digit has from 1 to 11 bits")
+
+
+def with_defaults(request: Request) -> Request:
+    """The same request for this method."""
+    return replace(request, options=Options())
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    n, k = request.values.shape[1], request.k
+
+    def narrow(survivors: Survivors) -> None:
+        parts = min(-(-PROGRAMS // len(survivors.counts)), n // (PART_TILES * TILE))
+        if parts > 1 and n >= SHARED_TILES * TILE:
+            _narrow_together(request, survivors, parts)
+        else:
+            _narrow_alone(request, survivors)
+
+    if not request.sorted:
+        return answer_in_place(request, narrow)
+    if k > LARGEST_NETWORK and 4 * k > 3 * n:  # there is little to leave out
+        return answer_by_sort(request)
+    return answer_from_survivors(request, power_of_two(k) if k <= LARGEST_TILE else k, narrow)
+
+
+def _constants(request: Request) -> dict[str, Any]:
+    """What every kernel is compiled for."""
+    form = FORMATS[request.dtype]
+    return {
+        "HAS_LENGTHS": request.lengths is not None,
+        "INFINITE": form.infinite,
+        "LARGEST": request.largest,
+        "WIDE": form.wide,
+        "BITS": request.options.bits,
+        "TILE": TILE,
+    }
+
+
+def _narrow_alone(request: Request, survivors: Survivors) -> None:
+    """A program a row."""
+    from tonari.select.cuda.kernels.radix import radix_kernel
+
+    rows = survivors.rows
+    bits = part_of(as_bits(request.values, request.dtype), rows)
+    form = FORMATS[request.dtype]
+    launch(
+        radix_kernel,
+        len(bits),
+        bits,
+        part_of(request.lengths, rows),
+        survivors.bits,
+        survivors.ids,
+        survivors.counts,
+        survivors.nan_row,
+        rows.start,
+        bits.stride(0),
+        bits.shape[1],
+        request.k,
+        survivors.bits.shape[1],
+        constants={"CHECK_NAN": request.check_nan and form.infinite > 0, **_constants(request)},
+        warps=WARPS,
+    )
+
+
+def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None:
+    """`parts` programs a row, or nearly: a launch for each digit, and each draws its conclusions from the one before.
+
+    For digits d, rows r and parts p there are histograms [d][r][2**bits], states [d][r] and counts of values equal to
+    the k-th [r][p].
+    """
+    import torch
+
+    from tonari.select.cuda.kernels.radix import digit_kernel, equals_kernel, settle_kernel
+
+    rows = survivors.rows
+    bits = part_of(as_bits(request.values, request.dtype), rows)
+    lengths = part_of(request.lengths, rows)
+    count, n = bits.shape
+    wide = FORMATS[request.dtype].wide
+    digits = -(-(64 if wide else 32) // request.options.bits)
+    chunk = -(-n // (parts * TILE)) * TILE
+    parts = -(-n // chunk)
+    key_dtype = torch.int64 if wide else torch.int32
+    whole = {"dtype": torch.int32, "device": bits.device}
+    states = (
+        torch.empty((digits, count), dtype=key_dtype, device=bits.device),
+        torch.empty((digits, count, 2), **whole),
+        torch.zeros((digits, count, 1 << request.options.bits), **whole),
+    )
+    equals = torch.empty((count, parts), **whole)
+    key, last = torch.empty(count, dtype=key_dtype, device=bits.device), torch.empty(count, **whole)
+    shapes = bits.stride(0), n, request.k, count, parts, chunk
+    constants = _constants(request)
+    for digit in range(digits):
+        launch(digit_kernel, count * parts, bits, lengths, *states, *shapes, digit, constants=constants, warps=WARPS)
+    launch(
+        equals_kernel,
+        count * parts,
+        bits,
+        lengths,
+        *states,
+        equals,
+        *shapes,
+        digits,
+        constants=constants,
+        warps=WARPS,
+    )
+    launch(
+        settle_kernel,
+        count,
+        bits,
+        lengths,
+        *states,
+        equals,
+        key,
+        last,
+        survivors.counts,
+        *shapes,
+        digits,
+        constants=constants | {"PARTS": power_of_two(parts)},
+        warps=WARPS,
+    )
+    compact(
+        request,
+        bits,
+        lengths,
+        key,
+        last,
+        survivors.bits,
+        survivors.ids,
+        survivors.counts,
+        survivors.nan_row,
+        rows.start,
+        exact=True,
+    )

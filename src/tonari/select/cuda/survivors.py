@@ -1,0 +1,229 @@
+"""The pairs that are left of each row on a GPU, and how they become the answer.
+
+A method narrows every row down to at most `capacity` pairs, at least the k smallest among them; here they are ordered
+and written: by a sorting network in registers while they fit, else in runs that are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tonari.cuda.launch import launch
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.request import Answer, Request
+
+# Pairs that one program sorts, and that it holds in registers; beyond, runs are sorted and merged.
+LARGEST_NETWORK = 4096
+LARGEST_TILE = 16384
+# Pairs of a run that is sorted by itself, and places that a program fills of two merged ones.
+RUN = 2048
+MERGE_TILE = 512
+# Scratch of one pass over some of the rows.
+SCRATCH_BYTES = 1 << 30
+
+
+class Survivors(NamedTuple):
+    """What is left of some rows.
+
+    Attributes
+    ----------
+    rows : slice of the request's rows
+    bits, ids : tensors of shape (rows, capacity)
+        Values' bits and columns; the first counts[i] of row i are real.
+    counts : int32 tensor of shape (rows,)
+    nan_row : int32 tensor of one element, for the first row of the request that holds NaN
+    """
+
+    rows: slice
+    bits: Any
+    ids: Any
+    counts: Any
+    nan_row: Any
+
+
+def power_of_two(number: int) -> int:
+    """The least power of two that is not below `number`."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+def network_size(k: int) -> int:
+    """Entries of the sorting network that orders k pairs; some more for few, so that finding them ends sooner."""
+    size = max(32, power_of_two(k))
+    return 2 * size if 32 <= size <= 128 and 4 * k > 3 * size else size
+
+
+def warps_for(tile: int, wide: bool) -> int:
+    """Warps for a tile of pairs in registers: 16 to 32 of them per thread, half as many with 64-bit keys; measured."""
+    tile *= 2 if wide else 1
+    return min(16, max(1, min(tile // 512, 4), tile // 1024))
+
+
+def tile_of(size: int, warps: int) -> dict[str, int]:
+    """The shape [T, A, V] of a tile of at least `size` elements, powers of two all."""
+    threads = 32 * warps
+    size = max(threads, power_of_two(size))
+    run = min(4, size // threads)
+    return {"A": size // (threads * run), "T": threads, "V": run}
+
+
+def part_of(tensor: Any, rows: slice) -> Any:
+    """Some rows of a tensor; the tensor itself where they are all, as a view takes longer than some kernels."""
+    return tensor if tensor is None or tensor.shape[0] == rows.stop - rows.start else tensor[rows]
+
+
+def row_blocks(request: Request, capacity: int) -> list[slice]:
+    """Rows that are answered together, so that scratch stays bounded."""
+    rows = request.values.shape[0]
+    block = max(32, SCRATCH_BYTES // (capacity * 16) // 32 * 32)  # whole warps of rows
+    return [slice(begin, min(begin + block, rows)) for begin in range(0, rows, block)]
+
+
+def empty_answer(request: Request) -> Answer:
+    """An answer not yet written; nan_row only where somebody asks."""
+    import torch
+
+    device = request.values.device
+    shape = (request.values.shape[0], request.k)
+    values = torch.empty(shape, dtype=request.values.dtype, device=device)
+    indices = torch.empty(shape, dtype=torch.int32, device=device)
+    if not request.check_nan or not FORMATS[request.dtype].infinite:
+        return Answer(values, indices)
+    return Answer(values, indices, torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device))
+
+
+def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Survivors], None]) -> Answer:
+    """Answer a request some rows at a time: `narrow` fills the survivors' bits, ids and counts."""
+    import torch
+
+    answer = empty_answer(request)
+    device = request.values.device
+    bits = as_bits(request.values, request.dtype)
+    for rows in row_blocks(request, capacity):
+        shape = (rows.stop - rows.start, capacity)
+        survivors = Survivors(
+            rows,
+            torch.empty(shape, dtype=bits.dtype, device=device),
+            torch.empty(shape, dtype=torch.int32, device=device),
+            torch.empty(shape[:1], dtype=torch.int32, device=device),
+            answer.nan_row,
+        )
+        narrow(survivors)
+        # A network of several runs takes longer than they and their merges, unless most pairs are left out first.
+        if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or RUN < capacity < 2 * request.k:
+            _finish_by_merging(request, survivors, answer)
+        else:
+            _finish_by_network(request, survivors, answer)
+    return answer
+
+
+def answer_in_place(request: Request, narrow: Callable[[Survivors], None]) -> Answer:
+    """Answer a request whose rows may be in any order: `narrow` leaves the k smallest and no more in the answer."""
+    import torch
+
+    answer = empty_answer(request)
+    if request.lengths is not None:  # rows may have fewer
+        answer.values.fill_(_missing_value(request))
+        answer.indices.fill_(-1)
+    rows = len(request.values)
+    counts = torch.empty(rows, dtype=torch.int32, device=answer.values.device)
+    bits = as_bits(answer.values, request.dtype)
+    narrow(Survivors(slice(0, rows), bits, answer.indices, counts, answer.nan_row))
+    return answer
+
+
+def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -> None:
+    from tonari.select.cuda.kernels.finish import finish_kernel
+
+    form = FORMATS[request.dtype]
+    rows = survivors.rows
+    capacity = survivors.bits.shape[1]
+    size = network_size(request.k)
+    warps = warps_for(max(power_of_two(capacity), size), form.wide)
+    launch(
+        finish_kernel,
+        len(survivors.bits),
+        part_of(as_bits(request.values, request.dtype), rows),
+        survivors.bits,
+        survivors.ids,
+        survivors.counts,
+        part_of(as_bits(answer.values, request.dtype), rows),
+        part_of(answer.indices, rows),
+        request.values.stride(0),
+        request.k,
+        capacity,
+        constants={
+            **tile_of(capacity, warps),
+            "SIZE": size,
+            "SORTED": request.sorted,
+            "MISSING": form.missing(request.largest),
+            "INFINITE": form.infinite,
+            "LARGEST": request.largest,
+            "WIDE": form.wide,
+        },
+        warps=warps,
+    )
+
+
+def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -> None:
+    """Runs in order, then merged two by two until one is left of each row."""
+    import torch
+
+    from tonari.select.cuda.kernels.runs import merge_kernel, sort_runs_kernel
+
+    form = FORMATS[request.dtype]
+    rows, bits, ids, counts, _ = survivors
+    count, capacity = bits.shape
+    key_dtype = torch.int64 if form.wide else torch.int32
+    pairs = torch.empty_like(bits, dtype=key_dtype), torch.empty_like(ids)
+    merged = torch.empty_like(pairs[0]), torch.empty_like(pairs[1])
+    runs = -(-capacity // RUN)
+    constants = {"INFINITE": form.infinite, "LARGEST": request.largest, "WIDE": form.wide}
+    launch(
+        sort_runs_kernel,
+        count * runs,
+        bits,
+        ids,
+        counts,
+        *pairs,
+        capacity,
+        runs,
+        constants=constants | {"RUN": RUN},
+        warps=warps_for(RUN, form.wide),
+    )
+    values = part_of(as_bits(request.values, request.dtype), rows)
+    found = part_of(as_bits(answer.values, request.dtype), rows), part_of(answer.indices, rows)
+    span = RUN
+    final = False
+    while not final:
+        final = 2 * span >= capacity
+        out = found if final else merged
+        tiles = -(-(request.k if final else capacity) // MERGE_TILE)
+        launch(
+            merge_kernel,
+            count * tiles,
+            values,
+            counts,
+            *pairs,
+            *out,
+            request.values.stride(0),
+            request.k,
+            capacity,
+            span,
+            tiles,
+            constants={"FINAL": final, "MISSING": form.missing(request.largest), **constants, "TILE": MERGE_TILE},
+            warps=warps_for(MERGE_TILE, form.wide),
+        )
+        pairs, merged = merged, pairs
+        span *= 2
+
+
+def _missing_value(request: Request) -> float:
+    """What stands for a value that a row does not have."""
+    import torch
+
+    dtype = request.values.dtype
+    if dtype.is_floating_point:
+        return float("-inf") if request.largest else float("inf")
+    limits = torch.iinfo(dtype)
+    return float(limits.min if request.largest else limits.max)

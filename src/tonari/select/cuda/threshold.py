@@ -1,0 +1,347 @@
+"""Sampled thresholds: Matsumoto and Yiu 2015, "Accelerating Exact Similarity Search on CPU-GPU Systems" (TH-heap).
+
+A sample of n_S values of a row gives a threshold that at least k of the row do not exceed; the row is streamed once and
+only what is at or below the threshold is kept (section V-A, compression about n_S / k); the k smallest of that come
+from a partial sort (V-C: a min-max heap of fixed size). The paper samples on the GPU and sorts on the CPU; here each
+device does both.
+
+On a GPU the paper's threshold, the k-th smallest of 8k samples, would let n / 8 values through: traffic and sorting
+that a modern card notices. Its rank is chosen instead such that k and `capacity` lie DEVIATIONS standard deviations
+below and above the expected number of survivors:
+
+    rank - z sqrt(rank) >= k n_S / n,      capacity = (most + z sqrt(most)) n / n_S        z = DEVIATIONS
+
+(any threshold that `rank` to `most` of the samples do not exceed will do, which saves steps of the search for it). A
+row outside that range, about one in 10^5, is answered by radix selection within the same kernels: the result is exact
+for every input, and nothing waits for the host.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.select.cuda import radix
+from tonari.select.cuda.compaction import compact
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.survivors import (
+    LARGEST_NETWORK,
+    LARGEST_TILE,
+    empty_answer,
+    network_size,
+    part_of,
+    power_of_two,
+    row_blocks,
+    tile_of,
+    warps_for,
+)
+from tonari.select.request import Answer, Request
+
+DEVIATIONS = 4.5
+RUN = 8  # neighbouring values of a sample: one 32-byte sector of float32
+LARGEST_SAMPLE = 4096  # of one program
+SAMPLE_WARPS = 2
+LARGEST_RESIDENT = 4096
+# Rows so few that a GPU would wait for one program if it had to answer one of them by radix selection: samples are
+# single values then and comparisons exact, so that neither runs of like values nor zeros of both signs mislead.
+FEW_ROWS = 64
+LONG_ROW = 1 << 20
+REGISTERS = 80  # per thread of the answer: what it waits for is hidden by other warps only
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of ``method="threshold"``.
+
+    Attributes
+    ----------
+    samples : int, optional
+        n_S. Default on the CPU: 8k, as the paper has it, with finish="heap"; with "halving" at least 512 and at most a
+        16th of the row. On a GPU: by the rule above.
+    batch : int, optional
+        CPU: rows that are compacted into buffers of one size (size_qbatch). Default 16.
+    finish : "heap" or "halving", optional
+        CPU: how the k smallest of the survivors are found. Default "halving".
+    """
+
+    samples: int | None = None
+    batch: int | None = None
+    finish: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.samples is not None and self.samples < 1:
+            raise ValueError(f"samples={self.samples}: at least 1 is needed")
+        if self.batch is not None and self.batch < 1:
+            raise ValueError(f"batch={self.batch}: at least 1 row is needed")
+        if self.finish not in (None, "heap", "halving"):
+            raise ValueError(f'finish={self.finish!r}: expected "heap" or "halving"')
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How rows are sampled, and how much may be left of them."""
+
+    samples: int  # of one program
+    parts: int  # programs that sample one row
+    rank: int
+    most: int
+    capacity: int  # a power of two
+
+
+def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
+    """The rule above for a sample of a given size, a power of two; None when it would leave half of a row."""
+    expected = k * samples / n
+    root = (DEVIATIONS + math.sqrt(DEVIATIONS**2 + 4 * expected)) / 2
+    rank = math.ceil(root * root)
+    parts = max(1, samples // LARGEST_SAMPLE)
+    most = rank + rank // 5 if parts == 1 else rank
+    capacity = power_of_two(max(k, math.ceil((most + DEVIATIONS * math.sqrt(most) + 1) * n / samples)))
+    if 2 * most > samples // parts or rank * parts > LARGEST_TILE or capacity > min(n // 2, LARGEST_TILE):
+        return None
+    return Shape(samples // parts, parts, rank, most, capacity)
+
+
+@functools.lru_cache(maxsize=1024)
+def shape_for(rows: int, n: int, k: int) -> Shape | None:
+    """Choose the sample; None when none leaves less than half of a row.
+
+    Costs are bytes of traffic, or the time of as many, from timings: 20 per sample (its own, and the search for the
+    rank), 16 per survivor (written and read), 12 per slot of the buffer, which the last step passes over in registers.
+    """
+    best: tuple[float, Shape] | None = None
+    for bits in range(9, 21):
+        samples = 1 << bits
+        shape = shape_for_sample(n, k, samples)
+        if shape is None or 8 * samples > n:
+            continue
+        if bits > 17 and best is not None:  # samples of this size are for rows that no smaller one serves
+            break
+        busy = min(shape.parts, max(1, 128 // rows))
+        cost = 20 * samples / busy + 16 * shape.most * n / samples + 12 * shape.capacity
+        if best is None or cost < best[0]:
+            best = cost, shape
+    return None if best is None else best[1]
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    for name in ("batch", "finish"):
+        if getattr(request.options, name) is not None:
+            raise ValueError(f"{name}={getattr(request.options, name)!r}: an option of the CPU; leave it out on a GPU")
+    rows, n = request.values.shape
+    samples = request.options.samples
+    if n <= LARGEST_RESIDENT and samples is None:
+        return _select_resident(request)
+    shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))
+    # A threshold's rank is right for whole rows; one that is too low for a shorter row costs most where rows are few.
+    ragged = request.lengths is not None and rows <= FEW_ROWS and n >= LONG_ROW
+    if shape is None or ragged or request.k > LARGEST_NETWORK:  # digits find a threshold of any rank
+        return radix.select_on_gpu(radix.with_defaults(request))
+    return _select_streamed(request, shape)
+
+
+def _constants(request: Request) -> dict[str, Any]:
+    """What every kernel is compiled for."""
+    form = FORMATS[request.dtype]
+    return {
+        "HAS_LENGTHS": request.lengths is not None,
+        "INFINITE": form.infinite,
+        "LARGEST": request.largest,
+        "WIDE": form.wide,
+    }
+
+
+def _check_nan(request: Request) -> bool:
+    return request.check_nan and FORMATS[request.dtype].infinite > 0
+
+
+def _select_streamed(request: Request, shape: Shape) -> Answer:
+    """Sample, compact, answer: each a kernel of its own, so that streaming keeps its registers to itself."""
+    import torch
+
+    from tonari.select.cuda.kernels.threshold import answer_kernel
+
+    form = FORMATS[request.dtype]
+    answer = empty_answer(request)
+    all_bits, out_bits = as_bits(request.values, request.dtype), as_bits(answer.values, request.dtype)
+    device = all_bits.device
+    size = network_size(request.k)
+    warps = warps_for(max(shape.capacity, size), form.wide)
+    exact = len(request.values) <= FEW_ROWS
+    tally = _Tally(request)
+    for rows in row_blocks(request, shape.capacity):
+        bits = part_of(all_bits, rows)
+        count, n = bits.shape
+        lengths = part_of(request.lengths, rows)
+        counts = torch.empty(count, dtype=torch.int32, device=device)
+        left_bits = torch.empty((count, shape.capacity), dtype=bits.dtype, device=device)
+        left_ids = torch.empty((count, shape.capacity), dtype=torch.int32, device=device)
+        key, last = _thresholds(request, shape, bits, lengths, counts)
+        compact(request, bits, lengths, key, last, left_bits, left_ids, counts, answer.nan_row, rows.start, exact=exact)
+        tally.add(counts, last)
+        launch(
+            answer_kernel,
+            count,
+            bits,
+            lengths,
+            left_bits,
+            left_ids,
+            counts,
+            part_of(out_bits, rows),
+            part_of(answer.indices, rows),
+            bits.stride(0),
+            n,
+            request.k,
+            shape.capacity,
+            constants={
+                **_constants(request),
+                "MISSING": form.missing(request.largest),
+                "SORTED": request.sorted,
+                **tile_of(shape.capacity, warps),
+                "SIZE": size,
+            },
+            warps=warps,
+            registers=None if form.wide else REGISTERS,
+        )
+    tally.fill(answer)
+    return answer
+
+
+def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts: Any) -> tuple[Any, Any]:
+    """One (key, index) pair per row; the counts of survivors are set to 0."""
+    import torch
+
+    from tonari.select.cuda.kernels.threshold import merge_samples_kernel, sample_kernel
+
+    wide = FORMATS[request.dtype].wide
+    count, n = bits.shape
+    single = shape.parts == 1
+    size = 1 if single else shape.parts * shape.rank
+    key_dtype = torch.int64 if wide else torch.int32
+    keys = torch.empty((count, size), dtype=key_dtype, device=bits.device)
+    ids = torch.empty((count, size), dtype=torch.int32, device=bits.device)
+    warps = SAMPLE_WARPS if single else 2 * SAMPLE_WARPS
+    few = not single and len(request.values) <= FEW_ROWS
+    run = 1 if few else min(RUN, shape.samples // (32 * warps))
+    launch(
+        sample_kernel,
+        count * shape.parts,
+        bits,
+        lengths,
+        keys,
+        ids,
+        counts,
+        bits.stride(0),
+        n,
+        shape.capacity,
+        shape.parts,
+        shape.rank,
+        shape.most,
+        constants={
+            **_constants(request),
+            "SINGLE": single,
+            "T": 32 * warps,
+            "A": shape.samples // (32 * warps * run),
+            "RUN": run,
+        },
+        warps=warps,
+    )
+    if single:
+        return keys, ids
+    key = torch.empty(count, dtype=key_dtype, device=bits.device)
+    last = torch.empty(count, dtype=torch.int32, device=bits.device)
+    warps = warps_for(power_of_two(size), wide)
+    launch(
+        merge_samples_kernel,
+        count,
+        keys,
+        ids,
+        lengths,
+        key,
+        last,
+        counts,
+        n,
+        shape.capacity,
+        size,
+        shape.rank,
+        constants={"HAS_LENGTHS": lengths is not None, "WIDE": wide, **tile_of(size, warps)},
+        warps=warps,
+    )
+    return key, last
+
+
+def _select_resident(request: Request) -> Answer:
+    """Rows that fit in registers: the sample is the row."""
+    import torch
+
+    from tonari.select.cuda.kernels.threshold import resident_kernel
+
+    form = FORMATS[request.dtype]
+    answer = empty_answer(request)
+    bits = as_bits(request.values, request.dtype)
+    out_bits = as_bits(answer.values, request.dtype)
+    size = network_size(request.k)
+    warps = warps_for(max(power_of_two(bits.shape[1]), size), form.wide)
+    for rows in row_blocks(request, size):
+        count = rows.stop - rows.start
+        launch(
+            resident_kernel,
+            count,
+            part_of(bits, rows),
+            part_of(request.lengths, rows),
+            torch.empty((count, size), dtype=bits.dtype, device=bits.device),
+            torch.empty((count, size), dtype=torch.int32, device=bits.device),
+            part_of(out_bits, rows),
+            part_of(answer.indices, rows),
+            answer.nan_row,
+            rows.start,
+            bits.stride(0),
+            bits.shape[1],
+            request.k,
+            constants={
+                **_constants(request),
+                "CHECK_NAN": _check_nan(request),
+                "MISSING": form.missing(request.largest),
+                "SORTED": request.sorted,
+                **tile_of(max(bits.shape[1], size), warps),
+                "SIZE": size,
+            },
+            warps=warps,
+        )
+    if request.counters is not None:
+        request.counters.examined = bits.numel()
+        request.counters.compression_ratio = bits.shape[1] / request.k
+        request.counters.threshold_ratio = 1.0
+    return answer
+
+
+class _Tally:
+    """Equations 3 and 4 of the paper; nothing when nobody counts."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.ratios: list[float] = []
+        self.thresholds: list[Any] = []
+
+    def add(self, counts: Any, last: Any) -> None:
+        """Remember how many values were left of some rows, and the columns of their thresholds."""
+        if self.request.counters is not None:
+            self.ratios.append(self.request.values.shape[1] / int(counts.max()))
+            self.thresholds.append(last.reshape(-1))
+
+    def fill(self, answer: Answer) -> None:
+        """Write the counters."""
+        import torch
+
+        counters = self.request.counters
+        if counters is None:
+            return
+        values = self.request.values
+        counters.examined = values.numel()
+        counters.compression_ratio = sum(self.ratios) / len(self.ratios)
+        last = torch.cat(self.thresholds).clamp(max=values.shape[1] - 1).long()
+        at_threshold = values.gather(1, last[:, None])[:, 0].double()
+        counters.threshold_ratio = float((answer.values[:, -1].double() / at_threshold).mean())

@@ -1,0 +1,23 @@
+"""Heap queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-B.
+
+The k smallest so far as a binary heap with the largest at the root. A value below the root takes its place and sinks:
+O(log k) writes for each of about k ln(n / k) insertions of random data. The fewest writes of the queues, but rows of a
+warp sink along paths of their own, so that loads are scattered; good for large k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonari.select.papers.queues import QueueOptions, select_with_queue
+from tonari.select.request import Answer, Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(QueueOptions):
+    """Options of ``method="heap"``: those of every queue."""
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    return select_with_queue(request, "heap", request.k)

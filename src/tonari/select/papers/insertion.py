@@ -1,0 +1,24 @@
+"""Insertion queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-B (after Garcia, Nielsen and Barlaud 2010).
+
+The k smallest so far in descending order. A value below the head pushes it out and every larger entry one place on:
+O(k) writes for each of about k ln(n / k) insertions of random data. The walk is the same for all rows of a warp; good
+for small k, and the queue that gains most from a buffer. Figure 5 of the paper has its writes: the place of the j-th
+smallest is written with probability min(1, j / i) at the i-th value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonari.select.papers.queues import QueueOptions, select_with_queue
+from tonari.select.request import Answer, Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(QueueOptions):
+    """Options of ``method="insertion"``: those of every queue."""
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    return select_with_queue(request, "insertion", request.k)

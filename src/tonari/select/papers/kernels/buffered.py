@@ -1,0 +1,168 @@
+"""Buffered Search (tang2015 III-D) around any queue of 32 lanes: entries below the head wait in a buffer per lane.
+
+    none      an entry goes in at once, and lanes without one wait
+    own       a lane whose buffer is full empties it; the others wait
+    full      the first full buffer makes all lanes empty theirs: entry 0 of all lanes, entry 1, ...
+    sorted    the same after sorting each buffer, so that the smallest go in first and rule out others
+
+Every entry is compared with the head again when its turn comes. Lanes with full buffers at the same column empty them
+in the same steps, each as if it were alone: their queues never merge together.
+
+    queue    (keys, indices, size, lanes that have a row, counters)
+    buffer   (keys, indices, size)
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.papers.kernels.heap import insert_into_heap
+from tonari.select.papers.kernels.insertion import insert_sorted
+from tonari.select.papers.kernels.lanes import (
+    EXAMINED,
+    FLUSHES,
+    LANES,
+    any_lane,
+    before,
+    count,
+    descend,
+    load_entry,
+    store_entry,
+)
+from tonari.select.papers.kernels.merge_queue import insert_and_merge
+
+INSERTION = tl.constexpr(0)
+HEAP = tl.constexpr(1)
+MERGE_QUEUE = tl.constexpr(2)
+
+NONE = tl.constexpr(0)
+OWN = tl.constexpr(1)
+FULL = tl.constexpr(2)
+SORTED = tl.constexpr(3)
+
+
+@triton.jit
+def insert_smaller(
+    queue,
+    key,
+    index,
+    lanes,
+    head_key,
+    head_index,
+    QUEUE: tl.constexpr,
+    M: tl.constexpr,
+    ALIGNED: tl.constexpr,
+    COUNT: tl.constexpr,
+):
+    """Insert the entries of `lanes` that are below their heads; the heads afterwards."""
+    keys, indices, size, together, counts = queue
+    smaller = lanes & before(key, index, head_key, head_index)
+    if any_lane(smaller):
+        if QUEUE == INSERTION:
+            insert_sorted(keys, indices, size, key, index, smaller, counts, COUNT)
+        elif QUEUE == HEAP:
+            insert_into_heap(keys, indices, size, key, index, smaller, counts, COUNT)
+        else:
+            tl.static_assert(QUEUE == MERGE_QUEUE)
+            insert_and_merge(keys, indices, size, key, index, smaller, together, counts, M, ALIGNED, COUNT)
+        head_key, head_index = load_entry(keys, indices, 0, together)
+    return head_key, head_index
+
+
+@triton.jit
+def sort_buffers(keys, indices, held, lanes):
+    """Sort the first held[lane] entries of each lane, smallest first: odd-even transposition, in `held` rounds."""
+    rounds = tl.max(held, axis=0)
+    for step in range(rounds):
+        for position in range(step % 2, rounds - 1, 2):
+            descend(keys, indices, position + 1, position, lanes & (position + 1 < held), keys, False)
+
+
+@triton.jit
+def empty_buffers(
+    queue,
+    buffer,
+    held,
+    lanes,
+    head_key,
+    head_index,
+    QUEUE: tl.constexpr,
+    BUFFER: tl.constexpr,
+    M: tl.constexpr,
+    ALIGNED: tl.constexpr,
+    COUNT: tl.constexpr,
+):
+    """Insert what the buffers of `lanes` hold, in order; the heads afterwards."""
+    keys, indices, _ = buffer
+    counts = queue[4]
+    ALONE: tl.constexpr = BUFFER == OWN
+    if COUNT:
+        count(counts, FLUSHES, lanes if ALONE else tl.arange(0, LANES) == 0)
+    if BUFFER == SORTED:
+        sort_buffers(keys, indices, held, lanes)
+    for j in range(tl.max(tl.where(lanes, held, 0), axis=0)):
+        taken = lanes & (j < held)
+        key, index = load_entry(keys, indices, j, taken)
+        head_key, head_index = insert_smaller(
+            queue, key, index, taken, head_key, head_index, QUEUE, M, ALIGNED and not ALONE, COUNT
+        )
+    return head_key, head_index
+
+
+@triton.jit
+def offer(
+    queue,
+    buffer,
+    held,
+    key,
+    index,
+    present,
+    head_key,
+    head_index,
+    QUEUE: tl.constexpr,
+    BUFFER: tl.constexpr,
+    M: tl.constexpr,
+    ALIGNED: tl.constexpr,
+    COUNT: tl.constexpr,
+):
+    """Show an entry to the queue of each lane in `present`; how many entries each buffer holds then, and the heads."""
+    if COUNT:
+        count(queue[4], EXAMINED, present)
+    if BUFFER == NONE:
+        head_key, head_index = insert_smaller(
+            queue, key, index, present, head_key, head_index, QUEUE, M, ALIGNED, COUNT
+        )
+    else:
+        keys, indices, size = buffer
+        candidate = present & before(key, index, head_key, head_index)
+        store_entry(keys, indices, held, key, index, candidate)
+        held += candidate.to(tl.int32)
+        full = held == size
+        if any_lane(full):
+            emptied = full if BUFFER == OWN else queue[3]
+            head_key, head_index = empty_buffers(
+                queue, buffer, held, emptied, head_key, head_index, QUEUE, BUFFER, M, ALIGNED, COUNT
+            )
+            held = tl.where(emptied, 0, held)
+    return held, head_key, head_index
+
+
+@triton.jit
+def drain(
+    queue,
+    buffer,
+    held,
+    head_key,
+    head_index,
+    QUEUE: tl.constexpr,
+    BUFFER: tl.constexpr,
+    M: tl.constexpr,
+    ALIGNED: tl.constexpr,
+    COUNT: tl.constexpr,
+):
+    """Empty what is left in the buffers."""
+    if BUFFER != NONE:
+        if any_lane(held > 0):
+            emptied = held > 0 if BUFFER == OWN else queue[3]
+            empty_buffers(queue, buffer, held, emptied, head_key, head_index, QUEUE, BUFFER, M, ALIGNED, COUNT)

@@ -1,0 +1,35 @@
+"""Heap queue (tang2015 III-B) of 32 lanes: a max-heap, children of position p at 2p + 1 and 2p + 2.
+
+The root, which is the largest, drops out; its hole sinks along the larger children as long as they are above the new
+entry. Lanes take paths of their own, so that their loads are scattered.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before, count, load_entry, store_entry
+
+
+@triton.jit
+def insert_into_heap(keys, indices, size, key, index, lanes, counts, COUNT: tl.constexpr):
+    """Insert entries below their roots."""
+    hole = tl.zeros([LANES], tl.int32)
+    moving = lanes
+    while any_lane(moving):
+        left = 2 * hole + 1
+        has_left = moving & (left < size)
+        has_right = moving & (left + 1 < size)
+        left_key, left_index = load_entry(keys, indices, left, has_left)
+        right_key, right_index = load_entry(keys, indices, left + 1, has_right)
+        goes_right = has_right & before(left_key, left_index, right_key, right_index)
+        child_key = tl.where(goes_right, right_key, left_key)
+        child_index = tl.where(goes_right, right_index, left_index)
+        sinks = has_left & before(key, index, child_key, child_index)
+        moved_key, moved_index = tl.where(sinks, child_key, key), tl.where(sinks, child_index, index)
+        store_entry(keys, indices, hole, moved_key, moved_index, moving)
+        if COUNT:
+            count(counts, hole + UPDATES, moving)
+        hole = tl.where(goes_right, left + 1, left)
+        moving = sinks

@@ -1,0 +1,32 @@
+"""Insertion queue (tang2015 III-B) of 32 lanes: descending, the head, which is the largest, at position 0.
+
+    before          7 6 5 4 2 1
+    3 inserted      6 5 4 3 2 1    every entry above 3 moves one place toward the head, which drops out
+
+All lanes walk the positions together from the head on; a lane that has placed its entry waits for the others.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before, count, load_entry, store_entry
+
+
+@triton.jit
+def insert_sorted(keys, indices, size, key, index, lanes, counts, COUNT: tl.constexpr):
+    """Insert entries below their heads into the first `size` positions."""
+    position = tl.full((), 0, tl.int32)
+    sizes = tl.zeros([LANES], tl.int32) + size
+    moving = lanes
+    while any_lane(moving):
+        inside = moving & (position + 1 < sizes)
+        next_key, next_index = load_entry(keys, indices, position + 1, inside)
+        larger = inside & before(key, index, next_key, next_index)
+        moved_key, moved_index = tl.where(larger, next_key, key), tl.where(larger, next_index, index)
+        store_entry(keys, indices, position, moved_key, moved_index, moving)
+        if COUNT:
+            count(counts, position + UPDATES, moving)
+        moving = larger
+        position += 1

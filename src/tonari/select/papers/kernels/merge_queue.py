@@ -1,0 +1,70 @@
+"""Merge queue (tang2015 III-C, algorithm 2) of 32 lanes: levels [0, m) [m, 2m) [2m, 4m) ..., each in descending order.
+
+The heads of the levels descend too, so that position 0 is the largest. An entry is inserted into the first level; only
+when the level's head gets smaller than the next level's are both merged, and so on downward (lazy update). Line 5 of
+our copy of algorithm 2 tests the opposite; the text around it says what is done here.
+
+    Reverse Bitonic Merge (Figure 2b) of two descending halves of s entries each, in place:
+    position i with 2s - 1 - i, then distances s/2, s/4, ..., 1; the larger entry goes to the smaller position
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.papers.kernels.insertion import insert_sorted
+from tonari.select.papers.kernels.lanes import LANES, MERGES, any_lane, before, count, descend, load_entry
+
+
+@triton.jit
+def merge_halves(keys, indices, half, lanes, counts, COUNT: tl.constexpr):
+    """Merge the first `half` positions, a power of two, with as many behind them."""
+    for i in range(half):
+        descend(keys, indices, i, 2 * half - 1 - i, lanes, counts, COUNT)
+    distance = half // 2
+    while distance > 0:
+        for i in range(half):
+            upper = i + (i & -distance)  # the i-th position that does not have the bit `distance`
+            descend(keys, indices, upper, upper + distance, lanes, counts, COUNT)
+        distance = distance // 2
+
+
+@triton.jit
+def must_merge(keys, indices, level, below, size, lanes, ALIGNED: tl.constexpr):
+    """Those of `lanes` that merge level `below` with what is above it: all that are there if ALIGNED and any must."""
+    inside = lanes & (below < tl.zeros([LANES], tl.int32) + size)
+    key, index = load_entry(keys, indices, level, inside)
+    below_key, below_index = load_entry(keys, indices, below, inside)
+    broken = inside & before(key, index, below_key, below_index)
+    if ALIGNED:
+        broken = tl.where(lanes, tl.max(broken.to(tl.int32), axis=0), 0) > 0
+    return broken
+
+
+@triton.jit
+def insert_and_merge(
+    keys,
+    indices,
+    size,
+    key,
+    index,
+    lanes,
+    together,
+    counts,
+    M: tl.constexpr,
+    ALIGNED: tl.constexpr,
+    COUNT: tl.constexpr,
+):
+    """Insert entries below their heads in `lanes`; `together` are the lanes that merge if ALIGNED."""
+    insert_sorted(keys, indices, M, key, index, lanes, counts, COUNT)
+    level = tl.full((), 0, tl.int32)
+    below = tl.full((), M, tl.int32)
+    merging = must_merge(keys, indices, level, below, size, together if ALIGNED else lanes, ALIGNED)
+    while any_lane(merging):
+        merge_halves(keys, indices, below, merging, counts, COUNT)
+        if COUNT:
+            count(counts, MERGES, merging)
+        level = below
+        below = below * 2
+        merging = must_merge(keys, indices, level, below, size, merging, ALIGNED)

@@ -1,0 +1,242 @@
+"""Quick multi-select (komarov2014) on the GPU: one program, a warp or a block, per row.
+
+    pivot       a (key, index) pair of low rank in a sample of the range, such that little more than is wanted lies at
+                or below it; of a range that fits in a tile, exactly the pair that is wanted
+    partition   the range is read once, a tile at a time; running sums over the threads (the paper's ballot and popc)
+                tell every pair its place: those at or below the pivot from the left end of the other array, the
+                others from its right end
+    left part   too many: it is the next range. Else it stays where it is, its end and array go on the stack, and the
+                right part is the next range
+    end         what the stack refers to is exactly what is wanted
+
+    round 0     values    -> array 0        round r    array (r - 1) % 2 -> array r % 2        the same places in both
+
+A round that leaves more than three quarters of its range is followed by one that halves the keys that may still occur
+(equal keys: the indices), so that no data take more than 2 (32 + 32) such rounds; with 64-bit keys 2 (64 + 32).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
+from tonari.select.cuda.kernels.keys import last_key, to_keys
+from tonari.select.cuda.kernels.tiles import row_length, tile_offsets, total
+
+# Entries of a row's stack: one per round at most.
+DEPTH: tl.constexpr = tl.constexpr(256)
+
+
+@triton.jit
+def load_range(bits_ptr, ids_ptr, at, present, VALUES: tl.constexpr):
+    """Bits and indices of a range; of the values themselves if VALUES."""
+    bits = tl.load(bits_ptr + at, mask=present, other=0)
+    ids = at
+    if not VALUES:
+        ids = tl.load(ids_ptr + at, mask=present, other=0)
+    return bits, ids
+
+
+@triton.jit
+def sampled_pivot(
+    bits_ptr,
+    ids_ptr,
+    begin,
+    end,
+    wanted,
+    VALUES: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    A: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+):
+    """A pivot for [begin, end), of which 1 <= wanted < end - begin are wanted."""
+    TILE: tl.constexpr = A * T * V
+    size = end - begin
+    offsets = tile_offsets(A, T, V)
+    rank = wanted
+    slack = wanted * 0
+    if size > TILE:  # runs of V neighbours from all over the range
+        offsets = offsets // V * (size // (A * T)) + offsets % V
+        share = wanted.to(tl.float32) / size.to(tl.float32)
+        deviation = tl.sqrt(share * (1 - share) * TILE)
+        aim = share * TILE + tl.where(share > 0.5, -3 * deviation - 2, 3 * deviation + 2)
+        rank = tl.minimum(tl.maximum(aim, 1), TILE - 1).to(tl.int32)
+        slack = (deviation * 0.5).to(tl.int32)
+    bits, ids = load_range(bits_ptr, ids_ptr, begin + offsets, offsets < size, VALUES)
+    return kth_pair(to_keys(bits, INFINITE, LARGEST, WIDE), ids, offsets < size, rank, rank + slack)
+
+
+@triton.jit
+def split_places(low, high):
+    """Places among those of a tile that `low` takes and that `high` takes, and how many each takes (below 2^15)."""
+    ones = low.to(tl.int32) + (high.to(tl.int32) << 16)
+    runs = tl.sum(ones, 2)
+    threads = tl.sum(runs, 1)
+    before_thread = tl.cumsum(threads, 0) - threads
+    before_run = tl.cumsum(runs, 1) - runs + before_thread[:, None]
+    before = tl.cumsum(ones, 2) - ones + before_run[:, :, None]
+    counts = tl.sum(threads, 0)
+    return before & 0xFFFF, before >> 16, counts & 0xFFFF, counts >> 16
+
+
+@triton.jit
+def scatter_tile(
+    bits, ids, present, key, last, left, right, out_bits_ptr, out_ids_ptr,
+    INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Write a tile's pairs to both ends of what is free of the other array, [left, right); what is free then."""
+    keys = to_keys(bits, INFINITE, LARGEST, WIDE)
+    low = present & at_or_below(keys, ids, key, last)
+    from_left, from_right, lows, highs = split_places(low, present & ~low)
+    at = tl.where(low, left + from_left, right - 1 - from_right)
+    tl.store(out_bits_ptr + at, bits, mask=present)
+    tl.store(out_ids_ptr + at, ids, mask=present)
+    return left + lows, right - highs, total(present & (keys == last_key(WIDE)))
+
+
+@triton.jit
+def middle_pivot(low_key, low_id, high_key, high_id):
+    """Halves the pairs from (low_key, low_id) to (high_key, high_id)."""
+    split = low_key < high_key
+    key = (low_key & high_key) + ((low_key ^ high_key) >> 1)  # the mean, rounded down, without overflow
+    last = (low_id & high_id) + ((low_id ^ high_id) >> 1)
+    return key, tl.where(split, 0x7FFFFFFF, last)
+
+
+@triton.jit(do_not_specialize=["first_row", "n", "k", "capacity"])
+def quick_kernel(
+    # inputs
+    values_ptr,
+    lengths_ptr,
+    # scratch: [row][2][n] pairs, [row][DEPTH][2]
+    bits_ptr,
+    ids_ptr,
+    stack_ptr,
+    # outputs: [row][capacity] and one per row
+    out_bits_ptr,
+    out_ids_ptr,
+    counts_ptr,
+    examined_ptr,
+    nan_row_ptr,
+    # shapes
+    first_row,
+    stride,
+    n,
+    k,
+    capacity,
+    # constants
+    HAS_LENGTHS: tl.constexpr,
+    COUNT: tl.constexpr,
+    CHECK_NAN: tl.constexpr,
+    INFINITE: tl.constexpr,
+    LARGEST: tl.constexpr,
+    WIDE: tl.constexpr,
+    A: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+):
+    TILE: tl.constexpr = A * T * V
+    row = tl.program_id(0).to(tl.int64)
+    plane = tl.zeros((), tl.int64) + n
+    row_ptr = values_ptr + row * stride
+    bits_ptr += 2 * row * plane
+    ids_ptr += 2 * row * plane
+    stack_ptr += row * (2 * DEPTH)
+    length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
+    lanes = tile_offsets(A, T, V)
+
+    begin = tl.zeros((), tl.int32)
+    end = begin + length
+    wanted = tl.minimum(begin + k, end)
+    kept = wanted
+    examined = end.to(tl.int64)
+    depth = tl.zeros((), tl.int32)
+    low_key = -last_key(WIDE) - 1
+    low_id = tl.zeros((), tl.int32)
+    high_key = last_key(WIDE)
+    high_id = tl.full((), 0x7FFFFFFF, tl.int32)
+
+    # Round 0: from the values, and their NaN. All of them are wanted, or there is a pivot.
+    key = high_key
+    last = high_id
+    if (wanted > 0) & (wanted < end):
+        key, last = sampled_pivot(row_ptr, row_ptr, begin, end, wanted, True, INFINITE, LARGEST, WIDE, A, T, V)
+    left = begin
+    right = end
+    strange = tl.zeros((), tl.int32)
+    whole = length // TILE * TILE
+    for start in range(0, whole, TILE):
+        bits = tl.load(row_ptr + start + lanes)
+        left, right, nans = scatter_tile(
+            bits, start + lanes, lanes >= 0, key, last, left, right, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE
+        )
+        strange += nans
+    if whole < length:
+        present = whole + lanes < length
+        bits = tl.load(row_ptr + whole + lanes, mask=present, other=0)
+        left, right, nans = scatter_tile(
+            bits, whole + lanes, present, key, last, left, right, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE
+        )
+        strange += nans
+    array = tl.zeros((), tl.int32)  # that the last round wrote
+    middle = tl.zeros((), tl.int32)  # whether the last pivot was one
+
+    while wanted > 0:
+        tl.debug_barrier()  # what the other threads stored is loaded next
+        size = end - begin
+        if left - begin <= wanted:  # the left part stays
+            wanted -= left - begin
+            begin = left
+            tl.store(stack_ptr + 2 * depth, left)
+            tl.store(stack_ptr + 2 * depth + 1, array)
+            depth += 1
+            low_key = tl.where(last == 0x7FFFFFFF, key + 1, key)
+            low_id = tl.where(last == 0x7FFFFFFF, 0, last + 1)
+        else:
+            end = left
+            high_key = key
+            high_id = last
+        if wanted > 0:
+            if (end - begin > size - size // 4) & (middle == 0):
+                key, last = middle_pivot(low_key, low_id, high_key, high_id)
+                middle = tl.full((), 1, tl.int32)
+            else:
+                key, last = sampled_pivot(
+                    bits_ptr + array * plane, ids_ptr + array * plane, begin, end, wanted,
+                    False, INFINITE, LARGEST, WIDE, A, T, V,
+                )  # fmt: skip
+                middle = tl.zeros((), tl.int32)
+            left = begin
+            right = end
+            for start in range(begin, end, TILE):
+                present = start + lanes < end
+                bits, ids = load_range(bits_ptr + array * plane, ids_ptr + array * plane, start + lanes, present, False)
+                left, right, _ = scatter_tile(
+                    bits, ids, present, key, last, left, right,
+                    bits_ptr + (1 - array) * plane, ids_ptr + (1 - array) * plane, INFINITE, LARGEST, WIDE,
+                )  # fmt: skip
+            examined += end - begin
+            array = 1 - array
+
+    # What the stack refers to lies at the places [0, kept), now in one array, now in the other.
+    tl.debug_barrier()
+    begin = tl.zeros((), tl.int32)
+    for entry in range(depth):
+        end = tl.load(stack_ptr + 2 * entry)
+        array = tl.load(stack_ptr + 2 * entry + 1)
+        for start in range(begin, end, TILE):
+            present = start + lanes < end
+            bits, ids = load_range(bits_ptr + array * plane, ids_ptr + array * plane, start + lanes, present, False)
+            tl.store(out_bits_ptr + row * capacity + start + lanes, bits, mask=present)
+            tl.store(out_ids_ptr + row * capacity + start + lanes, ids, mask=present)
+        begin = end
+    tl.store(counts_ptr + row, kept)
+    if COUNT:
+        tl.atomic_add(examined_ptr, examined)
+    if CHECK_NAN:
+        if strange > 0:
+            tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))

@@ -1,0 +1,45 @@
+"""Merge queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-C and algorithm 2.
+
+Descending levels of m, m, 2m, 4m, ... entries whose heads descend as well, so that the first entry is the largest. A
+value is inserted into the first level, and levels are merged only when a head has become smaller than the next one
+(lazy update): O(log² k) writes per insertion on average, all at places that do not depend on the row. Aligned, all rows
+of a warp merge when one must, so that merges of different rows fall together and later ones are saved; good for large k
+on a GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonari.select.papers.queues import QueueOptions, select_with_queue
+from tonari.select.request import Answer, Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(QueueOptions):
+    """Options of ``method="merge_queue"``: those of every queue, and two.
+
+    Attributes
+    ----------
+    m : int
+        Size of the first two levels, a power of two. The queue has the fewest levels that hold k.
+    aligned : bool
+        Whether all rows that go together merge when one must.
+    """
+
+    m: int = 8
+    aligned: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.m < 1 or self.m & (self.m - 1):
+            raise ValueError(f"m={self.m}: a level's size is a power of two")
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    m: int = request.options.m
+    size = m
+    while size < request.k:
+        size *= 2
+    return select_with_queue(request, "merge_queue", size, m, request.options.aligned)

@@ -1,0 +1,168 @@
+"""What the queues of tang2015 share on a GPU: their options, and the launch of one row per lane.
+
+Tang, Huang, Eyers, Mills and Guo 2015, "Efficient Selection Algorithm for Fast k-NN Search on GPUs" (IPDPS). A queue
+holds the k smallest values seen so far; its head is the largest of them, and only a value below it is inserted. One
+thread has one row, as in the paper: 32 rows per warp and program, queues in global memory. What it costs is the
+divergence: a warp takes an insertion when any of its rows does. Buffered Search (III-D) gathers insertions, and
+Hierarchical Partition (III-E) leaves most values out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.select.cuda.hierarchical import build_lists, list_sizes
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.survivors import Survivors, answer_from_survivors
+from tonari.select.request import Answer, Counters, Request
+
+# In the order of their numbers in _buffered_triton.py.
+BUFFERS = ("none", "own", "full", "sorted")
+QUEUES = ("insertion", "heap", "merge_queue")
+
+LANES = 32
+# Lists, queues, buffers and counters of one launch: more rows than fit are searched in several.
+SCRATCH_BYTES = 4 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueOptions:
+    """Options of every queue.
+
+    Attributes
+    ----------
+    buffer : "none", "own", "full" or "sorted"
+        Buffered Search: a value below the head is inserted at once ("none"); when the row's buffer is full ("own");
+        when the buffer of any of the rows that go together is full, from all buffers in step ("full"), each of them
+        sorted first ("sorted").
+    buffer_size : int
+        Values that a row's buffer holds.
+    group : int, optional
+        Hierarchical Partition in front of the queue: values per group. Default: no partition.
+    levels : int, optional
+        Lists of minima above the values. Default: as many as leave at most k groups; more are never built.
+    """
+
+    buffer: str = "none"
+    buffer_size: int = 16
+    group: int | None = None
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.buffer not in BUFFERS:
+            raise ValueError(f"buffer={self.buffer!r}: expected one of {', '.join(BUFFERS)}")
+        if self.buffer_size < 1:
+            raise ValueError(f"buffer_size={self.buffer_size}: a buffer holds at least 1 value")
+        if self.group is not None and self.group < 2:
+            raise ValueError(f"group={self.group}: a group has at least 2 values")
+        if self.levels is not None and self.group is None:
+            raise ValueError(f"levels={self.levels}: only with a group")
+        if self.levels is not None and self.levels < 1:
+            raise ValueError(f"levels={self.levels}: there is at least 1 list above the values")
+
+
+def select_with_queue(request: Request, queue: str, size: int, m: int = 1, aligned: bool = False) -> Answer:
+    """Answer a request with a queue of `size` >= k places on the device of its values.
+
+    Parameters
+    ----------
+    m, aligned
+        Of a merge queue.
+    """
+    import torch
+
+    from tonari.select.papers.kernels.lanes import UPDATES
+    from tonari.select.papers.kernels.partition import queue_kernel
+
+    options: QueueOptions = request.options
+    form = FORMATS[request.dtype]
+    bits = as_bits(request.values, request.dtype)
+    n = bits.shape[1]
+    group = min(options.group or n + 1, n + 1)
+    sizes = [n] if options.group is None else list_sizes(n, request.k, group, options.levels)
+    buffer_size = 0 if options.buffer == "none" else min(options.buffer_size, n + 1)
+    slots = 0 if request.counters is None else UPDATES.value + size
+    counted = torch.zeros(slots, dtype=torch.int64, device=bits.device)
+    key_dtype = torch.int64 if form.wide else torch.int32
+
+    def scratch(*shape: int, dtype: Any = torch.int32) -> Any:
+        return torch.empty(shape, dtype=dtype, device=bits.device)
+
+    def search(survivors: Survivors) -> None:
+        rows = survivors.rows
+        count = rows.stop - rows.start
+        warps = -(-count // LANES)
+        lists = scratch(count, sum(sizes[1:]), dtype=key_dtype)
+        build_lists(request, rows, group, sizes, lists, survivors.nan_row)
+        counts = torch.zeros((warps, slots, LANES), dtype=torch.int64, device=bits.device)
+        launch(
+            queue_kernel,
+            warps,
+            bits[rows],
+            None if request.lengths is None else request.lengths[rows],
+            lists,
+            scratch(warps, size, LANES, dtype=key_dtype),
+            scratch(warps, size, LANES),
+            scratch(warps, size if len(sizes) > 1 else 0, LANES),
+            scratch(warps, buffer_size, LANES, dtype=key_dtype),
+            scratch(warps, buffer_size, LANES),
+            survivors.bits,
+            survivors.ids,
+            survivors.counts,
+            survivors.nan_row,
+            counts,
+            rows.start,
+            count,
+            n,
+            bits.stride(0),
+            lists.stride(0),
+            sum(sizes[1:-1]),
+            group,
+            size,
+            buffer_size,
+            constants={
+                "QUEUE": QUEUES.index(queue),
+                "M": m,
+                "ALIGNED": aligned,
+                "BUFFER": BUFFERS.index(options.buffer),
+                "LISTS": len(sizes) - 1,
+                "HAS_LENGTHS": request.lengths is not None,
+                "CHECK_NAN": len(sizes) == 1 and request.check_nan and (form.infinite > 0),
+                "COUNT": request.counters is not None,
+                "INFINITE": form.infinite,
+                "LARGEST": request.largest,
+                "WIDE": form.wide,
+            },
+            warps=1,
+        )
+        counted.add_(counts.sum(dim=(0, 2)))
+
+    key_bytes = 8 if form.wide else 4
+    row_bytes = key_bytes * sum(sizes[1:]) + (key_bytes + 4) * (2 * size + buffer_size) + 8 * slots
+    step = max(1, SCRATCH_BYTES // (row_bytes * LANES)) * LANES
+
+    def narrow(survivors: Survivors) -> None:
+        whole = survivors.rows
+        for begin in range(whole.start, whole.stop, step):
+            rows = slice(begin, min(begin + step, whole.stop))
+            part = slice(rows.start - whole.start, rows.stop - whole.start)
+            bits, ids, counts = survivors.bits[part], survivors.ids[part], survivors.counts[part]
+            search(Survivors(rows, bits, ids, counts, survivors.nan_row))
+
+    answer = answer_from_survivors(request, size, narrow)
+    if request.counters is not None:
+        _fill(request.counters, counted.cpu().numpy(), queue)
+    return answer
+
+
+def _fill(counters: Counters, counted: Any, queue: str) -> None:
+    """Tell what the slots of the kernel's counters hold."""
+    from tonari.select.papers.kernels.lanes import EXAMINED, FLUSHES, MERGES, UPDATES
+
+    counters.updates = counted[UPDATES.value :]
+    counters.merges = int(counted[MERGES.value]) if queue == "merge_queue" else None
+    counters.flushes = int(counted[FLUSHES.value])
+    counters.examined = int(counted[EXAMINED.value])
+    counters.lanes = LANES

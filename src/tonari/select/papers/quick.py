@@ -1,0 +1,99 @@
+"""Quick multi-select: Komarov, Dashti and D'Souza 2014, "Fast k-NNG Construction with GPU-Based Quick Multi-Select".
+
+Quick select on all rows at once ("Methods and Materials", algorithm 1): a range is partitioned by a pivot in one read;
+if more than is wanted lies below the pivot, that part is the next range, else it is kept where it lies, by a reference
+on a stack, and the other part is the next range. The result is in no order until the end.
+
+Equal values end as others do, since pivots are (value, index) pairs; and a bad pivot is followed by one from the
+middle of the values that may still occur, so that no row takes more than some hundred rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonari.cuda.launch import launch
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.survivors import Survivors, answer_from_survivors, network_size
+from tonari.select.request import Answer, Request
+
+UNITS = ("warp", "block")
+# Values of a tile and warps of a program, by unit.
+TILES = {"warp": (512, 1), "block": (4096, 8)}
+# Two arrays per row and a stack; more rows than fit are answered in several launches.
+SCRATCH_BYTES = 2 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of ``method="quick"``.
+
+    Attributes
+    ----------
+    unit : "warp" or "block"
+        GPU: what works on a row. A block per row is the paper's answer to few rows, or long ones.
+    """
+
+    unit: str = "block"
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"unit={self.unit!r}: expected one of {', '.join(UNITS)}")
+
+
+def select_on_gpu(request: Request) -> Answer:
+    """Answer a request on the device of its values."""
+    import torch
+
+    from tonari.select.papers.kernels.quick import DEPTH, quick_kernel
+
+    form = FORMATS[request.dtype]
+    bits = as_bits(request.values, request.dtype)
+    n = bits.shape[1]
+    capacity = network_size(request.k)
+    tile, warps = TILES[request.options.unit]
+    threads, run = 32 * warps, 2 if form.wide else 4
+    examined = torch.zeros(1, dtype=torch.int64, device=bits.device)
+
+    def narrow(survivors: Survivors) -> None:
+        step = max(1, SCRATCH_BYTES // (2 * n * (bits.element_size() + 4)))
+        for begin in range(survivors.rows.start, survivors.rows.stop, step):
+            rows = slice(begin, min(begin + step, survivors.rows.stop))
+            here = slice(begin - survivors.rows.start, rows.stop - survivors.rows.start)
+            count = rows.stop - rows.start
+            launch(
+                quick_kernel,
+                count,
+                bits[rows],
+                None if request.lengths is None else request.lengths[rows],
+                torch.empty((count, 2, n), dtype=bits.dtype, device=bits.device),
+                torch.empty((count, 2, n), dtype=torch.int32, device=bits.device),
+                torch.empty((count, DEPTH.value, 2), dtype=torch.int32, device=bits.device),
+                survivors.bits[here],
+                survivors.ids[here],
+                survivors.counts[here],
+                examined,
+                survivors.nan_row,
+                begin,
+                bits.stride(0),
+                n,
+                request.k,
+                capacity,
+                constants={
+                    "HAS_LENGTHS": request.lengths is not None,
+                    "COUNT": request.counters is not None,
+                    "CHECK_NAN": request.check_nan and form.infinite > 0,
+                    "INFINITE": form.infinite,
+                    "LARGEST": request.largest,
+                    "WIDE": form.wide,
+                    "A": tile // (threads * run),
+                    "T": threads,
+                    "V": run,
+                },
+                warps=warps,
+            )
+
+    answer = answer_from_survivors(request, capacity, narrow)
+    if request.counters is not None:
+        request.counters.examined = int(examined.item())
+    return answer

@@ -1,0 +1,137 @@
+"""Threads in a row, each a step ahead of the next, that end together."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+from tonari._native import DefaultFloats
+from tonari.core.leaving import Helper, hold, was_stopped_at_exit
+
+T = TypeVar("T")
+
+_PATIENCE_SECONDS = 0.5  # with code of the caller's; a thread that is still in it is then left to itself
+
+
+class Ended(Exception):
+    """Raised in a thread of a flow that is to end."""
+
+
+class Flow:
+    """Steps of a pipeline; a context that ends their threads.
+
+    Examples
+    --------
+    >>> with Flow() as flow:
+    ...     words = flow.ahead(iter(["a", "b"]), "read")
+    ...     print(list(flow.ahead((word.upper() for word in words), "work")))
+    ['A', 'B']
+    """
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.stopped = False
+        self.context = _place_of_caller()
+        self._steps: list[Ahead[Any]] = []
+
+    def ahead(self, items: Iterable[T], name: str, *, foreign: bool = False) -> Ahead[T]:
+        """The same items, made on a thread of their own while the one before is used.
+
+        `foreign`: the items come from code of the caller's, which may be stuck where nobody can end it; once the flow
+        stops they are not waited for.
+        """
+        step = Ahead(items, self, name, foreign=foreign)
+        self._steps.append(step)
+        return step
+
+    def check(self) -> None:
+        """Raise Ended if the work is to end."""
+        if self.stopped:
+            raise Ended
+
+    def __enter__(self) -> Flow:
+        return self
+
+    def stop(self) -> None:
+        """Have all threads end."""
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        for step in reversed(self._steps):
+            step.thread.join(_PATIENCE_SECONDS if step.foreign else None)
+
+
+class Ahead(Generic[T]):
+    """An iterator whose next item is made while the last one is used; no more than one waits.
+
+    When the flow stops, steps go on until their makers ask :meth:`Flow.check` or have nothing left, so that what one
+    has finished still reaches the next.
+    """
+
+    def __init__(self, items: Iterable[T], flow: Flow, name: str, *, foreign: bool) -> None:
+        self.foreign = foreign
+        self._flow = flow
+        self._ready: deque[T] = deque()
+        self._ended = False
+        self._error: BaseException | None = None
+        self.thread = Helper(lambda: self._run(items), flow.stop, name=f"tonari-{name}", daemon=True)
+        self.thread.start()
+
+    def _run(self, items: Iterable[T]) -> None:
+        changed = self._flow.changed
+        try:
+            with self._flow.context(), DefaultFloats():
+                source = iter(items)
+                while True:
+                    with changed:
+                        while self._ready and not self._flow.stopped:
+                            changed.wait()
+                    item = next(source)
+                    with changed:
+                        self._ready.append(item)
+                        changed.notify_all()
+                    del item  # or it would be held while the next one is made
+        except (StopIteration, Ended):
+            pass
+        except BaseException as error:
+            self._error = error
+        finally:
+            with changed:
+                self._ended = True
+                changed.notify_all()
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        with self._flow.changed:
+            while not self._ready and not self._ended:
+                if self.foreign:
+                    self._flow.check()
+                self._flow.changed.wait()
+            if self._ready:
+                item = self._ready.popleft()
+                self._flow.changed.notify_all()
+                return item
+        error, self._error = self._error, None
+        if self._flow.stopped and was_stopped_at_exit():
+            hold()
+            error = error or Ended("the interpreter exits")  # and not as if that were all
+        raise StopIteration if error is None else error
+
+
+def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
+    """A context for other threads: torch's current device and stream are those of each thread."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return contextlib.nullcontext
+    stream = torch.cuda.current_stream()
+    return lambda: torch.cuda.stream(stream)  # type: ignore[no-any-return, unused-ignore]
