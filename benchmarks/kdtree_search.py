@@ -2,8 +2,8 @@
 
 A search is timed on a prepared index, as the paper times its query phase; the build is a case of its own. What is
 proved: the bits of tonari.metrics.reference on a sample of rows, the order of all rows, the bits of brute force on the
-slice that it is given, and that what the clock stopped at is what was proved. A contestant that would take too long is given
-the first queries only; its seconds are scaled and ``rows_timed`` says so. Peers have a process of their own.
+slice that it is given, and that what the clock stopped at is what was proved. A contestant that would take too long is
+given the first queries only; its seconds are scaled and ``rows_timed`` says so. Peers have a process of their own.
 """
 
 from __future__ import annotations

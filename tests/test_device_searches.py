@@ -24,11 +24,12 @@ from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 
 import tonari
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.core.neighbors import Neighbors
 from tonari.graph import merge as merging
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
+from tonari.select.merge import merge_neighbors
 
 pytestmark = needs_torch
 if HAS_TORCH:

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 import tonari
 from tonari import _native
-from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.core.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
+from tonari.select.merge import merge_neighbors
 
 Array = npt.NDArray[Any]
 Search = Callable[..., Neighbors]

@@ -15,7 +15,7 @@ import pytest
 from checks import assert_same_neighbors
 
 import tonari
-from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints, Report, search_prepared
@@ -23,6 +23,7 @@ from tonari.exact import plan as planning
 from tonari.exact.cpu import search as engine
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
+from tonari.select.merge import merge_neighbors
 
 Array = npt.NDArray[Any]
 Search = Callable[..., Neighbors]

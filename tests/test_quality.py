@@ -11,7 +11,8 @@ import pytest
 
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
-from tonari.graph.recall import SLACK, Recall, _interval, graph_recall, neighbors_recall
+from tonari.graph.recall import graph_recall
+from tonari.metrics.recall import SLACK, Recall, _interval, neighbors_recall
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 

@@ -9,9 +9,10 @@ import checks
 import numpy as np
 import pytest
 
-from tonari.core.neighbors import Neighbors, first_repeated_row, index_dtype, merge_neighbors
+from tonari.core.neighbors import Neighbors, first_repeated_row, index_dtype
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
+from tonari.select.merge import merge_neighbors
 
 
 def _lists(distances: Any, indices: Any, dtype: Any = np.float32) -> Neighbors:

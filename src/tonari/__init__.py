@@ -32,11 +32,12 @@ Rooms import downwards only:
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
 from tonari.api import Index, knn_graph, search
-from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.core.neighbors import Neighbors
 from tonari.exact.plan import Plan, plan
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.merge import merge
 from tonari.select import Selection, select_k
+from tonari.select.merge import merge_neighbors
 from tonari.streams.writing import search_to_file
 
 __version__ = "0.1.0"

@@ -14,6 +14,7 @@ from tonari import io
 from tonari.cli import _common
 from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as quality
+from tonari.metrics.recall import neighbors_recall
 from tonari.graph.knn_graph import KNNGraph
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import METRICS, get_metric
@@ -146,7 +147,7 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
             f"{true_k} of each, as {truth_in} holds"
         )
     _check_order(truth_in, truth.distances, metric)
-    measured = quality.neighbors_recall(found, truth, metric=metric)
+    measured = neighbors_recall(found, truth, metric=metric)
     facts: dict[str, Any] = dataclasses.asdict(measured) | {"metric": metric}
     by_distance = f"{measured.by_distance:.8g}, 95 % interval {measured.low:.8g} to {measured.high:.8g}"
     strange = _disagreement(found, truth)

@@ -15,25 +15,10 @@ import numpy as np
 import torch
 from torch.nn import functional as nn
 
-from tonari import inputs
 from tonari.core.neighbors import Neighbors
-from tonari.cuda.devices import on
-from tonari.exact.cuda.plan import RUNGS
-from tonari.exact.cuda.search import DevicePoints
-from tonari.metrics import get_metric
 from tonari.metrics.reference import LANES
 
 _BLOCK = 1 << 20  # rows at once: 16 lanes of float64 and one product of them are 256 MB
-
-
-def no_others(points: Any, metric: str) -> Neighbors:
-    """Lists of no neighbours at all, for points whose values nothing else has looked at."""
-    with on(points.device):
-        flags = DevicePoints(points, metric, RUNGS[get_metric(metric).form][0]).flags
-    inputs.check_flags(flags, points, "points")
-    value = torch.float64 if points.dtype == torch.float64 else torch.float32
-    shape = (len(points), 0)
-    return Neighbors(points.new_empty(shape, dtype=value), points.new_empty(shape, dtype=torch.int32))
 
 
 def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:

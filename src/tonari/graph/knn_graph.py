@@ -17,7 +17,8 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.core.progress import ProgressLike
-from tonari.graph.recall import Recall, graph_recall
+from tonari.graph.recall import graph_recall
+from tonari.metrics.recall import Recall
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, expansion, reason
 from tonari.io.npz import Archive

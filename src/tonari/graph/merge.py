@@ -16,7 +16,7 @@ import numpy as np
 from tonari import inputs
 from tonari._native import exact_values
 from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors, merge_neighbors
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import brute_seconds
 from tonari.graph.approximate import beside_rows
@@ -27,6 +27,7 @@ from tonari.metrics.reference import returned
 from tonari.nn_descent.driver import Measure, build, report_of
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
 from tonari.nn_descent.report import DescentReport
+from tonari.select.merge import merge_neighbors
 
 if TYPE_CHECKING:
     from tonari.exact.cuda.plan import GpuPlan

@@ -1,61 +1,22 @@
-"""Recall: how many of the true neighbours a list has, with an interval that says how sure that is.
-
-The interval is about rows, since rows are what is drawn; the neighbours of one row stand or fall together (a lost
-cluster loses whole rows), so counting rows x k trials would claim too much. See :func:`_interval`.
-"""
+"""Recall of a graph: a random sample of its rows against the exact answer."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari import exact
 from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric
+from tonari.metrics.recall import Recall, recall_of
 from tonari.metrics.reference import returned, values_at
 
 if TYPE_CHECKING:
     from tonari.graph.knn_graph import KNNGraph
-
-# A returned point counts as a neighbour up to this share beyond the true k-th distance: 8 float32 roundings, so that
-# a tie is not lost to the last bits of another program's arithmetic, and relative, so that units do not matter.
-SLACK = 1e-6
-
-_Z95 = 1.959963984540054
-
-
-@dataclass(frozen=True)
-class Recall:
-    """Share of the true neighbours that were found, self never counted.
-
-    Attributes
-    ----------
-    by_index : float
-        Share of the true lists' ids that were returned. Among tied points it asks for the smaller index.
-    by_distance : float
-        Share of returned points no farther than the true k-th neighbour (within a relative 1e-6): any of several
-        tied points will do, so this is at least ``by_index`` wherever distances are right.
-    low, high : float
-        95 % confidence interval of ``by_distance`` over all rows; both equal it where every row was measured.
-    rows : int
-        Rows measured.
-    k : int
-        Neighbours asked of each row.
-    """
-
-    by_index: float
-    by_distance: float
-    low: float
-    high: float
-    rows: int
-    k: int
 
 
 @in_default_floats
@@ -127,96 +88,4 @@ def graph_recall(
         queries, x, k, metric=graph.metric, self_ids=rows.astype(np.int64), threads=threads, progress=progress
     )
     values = returned(values_at(queries, x, listed, graph.metric), truth.distances.dtype)
-    return _recall(Neighbors(values, listed), truth, graph.metric, rows, graph.n)
-
-
-@in_default_floats
-def neighbors_recall(
-    found: Neighbors, truth: Neighbors, *, metric: str = "euclidean", population: int | None = None
-) -> Recall:
-    """Measure the answer to some queries against the true one.
-
-    The queries count as a random sample of all there could be: the interval is for queries of the same kind.
-
-    Parameters
-    ----------
-    found : Neighbors of shape (m, k)
-        Its distances are taken at their word: use it for those that were computed from the points.
-    truth : Neighbors of shape (m, k) or wider
-        Further columns are not used.
-    metric : str
-        Says which way rows are ordered.
-    population : int, optional
-        Queries of which these were drawn, without putting back; default: infinitely many.
-
-    Raises
-    ------
-    ValueError
-        The number of rows differs, truth has fewer columns than found, a row of found names a point twice, or the
-        population is smaller than the sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tonari.graph.recall import neighbors_recall
-    >>> from tonari.core.neighbors import Neighbors
-    >>> truth = Neighbors(np.array([[1.0, 2.0]]), np.array([[4, 5]]))
-    >>> tied = Neighbors(np.array([[1.0, 2.0]]), np.array([[4, 6]]))
-    >>> result = neighbors_recall(tied, truth)
-    >>> result.by_index, result.by_distance
-    (0.5, 1.0)
-    """
-    m, k = found.indices.shape
-    if len(truth.indices) != m or truth.indices.shape[1] < k:
-        raise ValueError(f"found of shape {(m, k)} cannot be measured against a truth of {truth.indices.shape}")
-    if m == 0 or k == 0:
-        raise ValueError(f"found of shape {(m, k)} has nothing to measure")
-    if population is not None and population < m:
-        raise ValueError(f"population={population}: {m} rows cannot be drawn of so few")
-    exact_k = Neighbors(truth.distances[:, :k], truth.indices[:, :k])
-    return _recall(found, exact_k, metric, np.arange(m), population)
-
-
-def _recall(found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[Any], population: int | None) -> Recall:
-    repeated = first_repeated_row(found.indices)
-    if repeated >= 0:
-        raise ValueError(f"row {rows[repeated]} names a point twice: such a list has no recall")
-    m, k = found.indices.shape
-    present = found.indices >= 0
-
-    span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
-    row_start = np.arange(m)[:, None] * span
-    true = np.sort(truth.indices, axis=1)
-    true = np.append((row_start + true)[true >= 0], m * span)  # ascends from row to row, and ends behind all ids
-    listed = row_start + found.indices
-    shared = (true[np.searchsorted(true, listed)] == listed) & present
-
-    last = truth.distances[:, -1:].astype(np.float64)
-    slack = SLACK * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
-    near = found.distances >= last - slack if get_metric(metric).descending else found.distances <= last + slack
-    by_row = (near & present).mean(axis=1)
-    low, high = _interval(by_row, population)
-    return Recall(float(shared.mean()), float(by_row.mean()), low, high, m, k)
-
-
-def _interval(by_row: npt.NDArray[np.float64], population: int | None) -> tuple[float, float]:
-    """95 % interval for the mean over all rows, from the recall of sampled ones."""
-    # Rows are clusters of k answers, so the variance is that between rows, with Cochran's finite-population correction
-    # (Sampling Techniques, 1977, chapters 2 and 9). Turned into an effective number of yes/no trials it goes into
-    # Wilson's score interval, which holds up near 0 and 1 where mean +- 1.96 s does not (Franco, Little, Louis and
-    # Slud, Journal of Survey Statistics and Methodology 7, 2019). Before the variance is taken one perfect and one
-    # empty row are added (after Agresti and Coull, 1998): a sample without a fault, or without the rare row that lost
-    # everything, then counts as no more than about one trial per row, and its interval is close to the rule of three.
-    rows = len(by_row)
-    mean = float(by_row.mean())
-    padded = np.append(by_row, (0.0, 1.0))
-    unseen = 1.0 if population is None else 1.0 - rows / population
-    variance = unseen * float(padded.var()) / rows
-    if variance == 0.0:
-        return mean, mean
-    centre = float(padded.mean())
-    trials = centre * (1.0 - centre) / variance
-    z2 = _Z95 * _Z95 / trials
-    middle = (mean + z2 / 2) / (1 + z2)
-    reach = _Z95 / (1 + z2) * math.sqrt(mean * (1 - mean) / trials + z2 / (4 * trials))
-    return max(0.0, min(mean, middle - reach)), min(1.0, max(mean, middle + reach))
+    return recall_of(Neighbors(values, listed), truth, graph.metric, rows, graph.n)

@@ -16,6 +16,7 @@ from tonari.cuda.devices import to_device
 from tonari.exact.cuda import dispatch as run
 from tonari.exact.cuda.cuda_graph_cache import Call
 from tonari.exact.cuda.plan import RESERVE, GpuPlan, free_memory, plan_on_gpu
+from tonari.exact.cuda.search import no_others
 from tonari.exact.plan import Plan, check_no_threads
 from tonari.kdtree.plan import TreePlan, plan_tree
 from tonari.methods.engines import CpuEngine
@@ -168,7 +169,7 @@ class GpuEngine:
         if isinstance(rows, np.ndarray):
             on_cpu = CpuEngine()
             return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
-        return own.no_others(rows, metric)
+        return no_others(rows, metric)
 
     def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
         if isinstance(rows, np.ndarray):

@@ -13,7 +13,7 @@ import numpy as np
 from tonari.core.callers import callers_level
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
-from tonari.graph.recall import Recall, neighbors_recall
+from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent.report import DescentReport, RoundReport
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tonari.graph.recall import Recall
+from tonari.metrics.recall import Recall
 
 
 class RoundReport(NamedTuple):
@@ -34,7 +34,7 @@ class DescentReport:
     ----------
     target : float
         The recall that was asked for.
-    estimate : tonari.graph.recall.Recall
+    estimate : tonari.metrics.recall.Recall
         Recall of a random sample of rows against the exact answer, with its interval. Of a merged graph, that of the
         side where it is less.
     reached : bool

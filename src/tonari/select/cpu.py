@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import _native
+from tonari.core.isa import chosen_isa
 from tonari.core.workers import Workers, default_threads
-from tonari.exact.plan import chosen_isa
 from tonari.select.request import Counters, Request, Selection
 
 _GROUP = 16  # rows in the lanes of a vector

@@ -121,7 +121,7 @@ def not_a_journal(path: Path) -> ValueError:
 def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
     """What tells a search of an Index from others."""
     points = Sample(index.n)
-    points.add(0, index._points)
+    points.add(0, index.points)
     return {
         "queries": queries,
         "dimensions": index.d,

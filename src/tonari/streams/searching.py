@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,12 +15,36 @@ from tonari.metrics import get_metric
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
 from tonari.streams.pipeline import Flow
 
-if TYPE_CHECKING:
-    from tonari.api import Index
+
+class Searcher(Protocol):
+    """What a stream of queries is searched in: a :class:`tonari.Index`.
+
+    Attributes
+    ----------
+    n, d : int
+        Points and dimensions.
+    metric : str
+    points : array or tensor of shape (n, d)
+        Checked rows.
+    devices : tuple of str
+        None on the CPU.
+    memory : int or None
+        Budget in bytes.
+    """
+
+    n: int
+    d: int
+    metric: str
+    points: Any
+    devices: tuple[str, ...]
+    memory: int | None
+
+    def search(self, queries: Any, k: int, *, progress: ProgressLike = None) -> Neighbors:
+        """The k nearest points of every query."""
 
 
 def search_chunks(
-    index: Index,
+    index: Searcher,
     queries: Any,
     k: int,
     *,
@@ -34,7 +58,7 @@ def search_chunks(
     return _search_chunks(index, source, k, progress)
 
 
-def _search_chunks(index: Index, source: Source, k: int, progress: ProgressLike) -> Iterator[Neighbors]:
+def _search_chunks(index: Searcher, source: Source, k: int, progress: ProgressLike) -> Iterator[Neighbors]:
     pace = pace_of(index, source, k)
     with Flow() as flow, progress_of(progress, source.rows) as bar:
         chunks = flow.ahead(source.chunks(index.d, pace, flow), "read", foreign=True)
@@ -62,14 +86,13 @@ class Answer(NamedTuple):
     sample: str
 
 
-def pace_of(index: Index, source: Source, k: int) -> Pace:
+def pace_of(index: Searcher, source: Source, k: int) -> Pace:
     """How an array of queries is cut for an index."""
     if source.chunk_rows is not None:
         return Pace(source.chunk_rows, fixed=True)
     if source.array is None:  # an iterable has chunks of its own
         return Pace(1, fixed=True)
-    on_device = getattr(index._engine, "devices", ())
-    return Pace(planned_rows(source.row_bytes, k, None if on_device else index._memory), fixed=False)
+    return Pace(planned_rows(source.row_bytes, k, None if index.devices else index.memory), fixed=False)
 
 
 def progress_of(wanted: ProgressLike, rows: int | None, done: int = 0) -> Progress:
@@ -77,7 +100,7 @@ def progress_of(wanted: ProgressLike, rows: int | None, done: int = 0) -> Progre
     return Progress(wanted, total=rows or 0, seconds=None, label="neighbours", unit="query", done=done)
 
 
-def answers(index: Index, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flow, bar: Progress) -> Iterator[Answer]:
+def answers(index: Searcher, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flow, bar: Progress) -> Iterator[Answer]:
     """The answer to each chunk, in order."""
     for chunk in chunks:
         flow.check()
@@ -89,7 +112,7 @@ def answers(index: Index, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flo
         del answer
 
 
-def _answer(index: Index, chunk: Chunk, k: int, flow: Flow, bar: Progress) -> Neighbors:
+def _answer(index: Searcher, chunk: Chunk, k: int, flow: Flow, bar: Progress) -> Neighbors:
     if len(chunk.rows) == 0:
         found = _nothing(index, chunk, k)
     else:
@@ -105,8 +128,8 @@ def _answer(index: Index, chunk: Chunk, k: int, flow: Flow, bar: Progress) -> Ne
     return Neighbors(*(inputs.hand_back(part, chunk.side) for part in found))
 
 
-def _nothing(index: Index, chunk: Chunk, k: int) -> Neighbors:
-    wide = "float64" in (inputs.name_of_dtype(chunk.rows), inputs.name_of_dtype(index._points))
+def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
+    wide = "float64" in (inputs.name_of_dtype(chunk.rows), inputs.name_of_dtype(index.points))
     return Neighbors(np.empty((0, k), np.float64 if wide else np.float32), np.empty((0, k), index_dtype(index.n)))
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tonari.core.neighbors import index_dtype
+from tonari.core.units import MIB
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import packed_width
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
 from tonari.exact.cuda.sampling import sample_for
-from tonari.exact.memory import MIB
+from tonari.select.cuda.order import MERGE_BYTES
 
 MINIMA_BYTES = 2048 * MIB  # of one batch of queries at most: a longer one is no faster
 SMALL_CHANGE = 64 * MIB  # flags, sums, what the allocator rounds up to
 LEAST_BATCH = 128  # rows of a screen's tile: fewer leave the matrix units idle
-MERGE_BYTES = 64 * MIB  # of scratch while lists are merged, some rows at a time
 MEMBER_BYTES = 32  # of a member's number while it is put in order for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once: there they are numbered in int32
 WIDER = 4  # times as many groups are refined for rows that were not proved at first

@@ -18,9 +18,7 @@ from tonari.cuda.launch import launch
 from tonari.exact.cuda.groups import POINT_TILE
 from tonari.metrics import is_own, term_of
 from tonari.select.cuda.dispatch import k_smallest
-from tonari.select.cuda.order import by_value, decode, merge_lists
-
-__all__ = ["merge_lists", "refine_all", "refine_groups"]
+from tonari.select.cuda.order import by_value, decode
 
 STEP = 16  # columns: the lanes of the reference
 # Elements that one load may take: with 16 columns a step, four threads share a row.

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
+from tonari.cuda.devices import on
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.candidate_groups import choose_groups
@@ -28,7 +29,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDER
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries
-from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.plan import RUNGS, GpuPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
 from tonari.exact.cuda.screen import screen, screen_below
@@ -383,3 +384,15 @@ class _Search:
 
         in_batches(len(rows), plan.query_batch, compare, planned=plan.total_bytes)
         report.certify(plan.ladder[-1], len(rows))
+
+
+def no_others(points: Any, metric: str) -> Neighbors:
+    """Lists of no neighbours at all, for points whose values nothing else has looked at."""
+    with on(points.device):
+        flags = DevicePoints(points, metric, RUNGS[get_metric(metric).form][0]).flags
+    inputs.check_flags(flags, points, "points")
+    import torch
+
+    value = torch.float64 if points.dtype == torch.float64 else torch.float32
+    shape = (len(points), 0)
+    return Neighbors(points.new_empty(shape, dtype=value), points.new_empty(shape, dtype=torch.int32))

@@ -10,9 +10,8 @@ import torch
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.cuda.devices import on
-from tonari.exact.cuda.memory import MERGE_BYTES
-from tonari.exact.cuda.refine import merge_lists
 from tonari.metrics import get_metric
+from tonari.select.cuda.order import MERGE_BYTES, merge_lists
 
 ENTRY_BYTES = 100  # of scratch for an entry of a list while it is merged, at most: float64 values and int64 indices
 

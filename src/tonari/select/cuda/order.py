@@ -17,6 +17,9 @@ BLOCK = 1024
 WARPS = 4
 
 
+MERGE_BYTES = 64 << 20  # of scratch while lists are merged, some rows at a time
+
+
 def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
     """Write the keys of float32 distances and int32 indices (-1 where there is none), all of one shape (rows, k)."""
     from tonari.select.cuda.kernels.order import encode_kernel

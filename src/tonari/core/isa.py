@@ -1,0 +1,23 @@
+"""The instruction set of the CPU's kernels: the strongest that the machine has, or the one that TONARI_ISA names."""
+
+from __future__ import annotations
+
+import os
+
+from tonari import _native
+
+
+def chosen_isa() -> str:
+    """The instruction set to use: TONARI_ISA if set, else the strongest that this machine has."""
+    asked = os.environ.get("TONARI_ISA")
+    if asked is None:
+        return _native.supported_isas()[-1]
+    check_isa(asked)
+    return asked
+
+
+def check_isa(isa: str) -> None:
+    """Refuse an instruction set that this machine does not have."""
+    supported = _native.supported_isas()
+    if isa not in supported:
+        raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")

@@ -1,0 +1,82 @@
+"""What the plans of all methods have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.core.units import MIB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Every choice of one search or graph, made before it runs; each method adds fields of its own.
+
+    Attributes
+    ----------
+    n, m, d, k : int
+        Points, queries, dimensions, neighbours.
+    dtype, metric, method : str
+    device : str
+        "cpu" or "cuda".
+    devices : tuple of str
+        "cuda:0" and so on; none on the CPU.
+    threads : int
+        On the CPU; 0 on CUDA.
+    packed_bytes, copied_bytes, working_bytes, output_bytes : int
+        Memory beyond the input, on CUDA that of each device: points as the method holds them; rows copied from host
+        memory; everything temporary; results.
+    seconds : float
+        Expected, by the cost model of the method.
+    """
+
+    n: int
+    m: int
+    d: int
+    k: int
+    dtype: str
+    metric: str
+    method: str
+    device: str
+    devices: tuple[str, ...]
+    threads: int
+    packed_bytes: int
+    copied_bytes: int
+    working_bytes: int
+    output_bytes: int
+    seconds: float
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory beyond the input; on CUDA that of each device."""
+        return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
+
+    @property
+    def workers(self) -> int:
+        """Threads, or devices."""
+        return self.threads or len(self.devices)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as plain values, for JSON."""
+        return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
+
+    def __str__(self) -> str:
+        return table(self.as_dict())
+
+
+def table(fields: dict[str, Any]) -> str:
+    """The fields of a plan for people, one a line."""
+    return "\n".join(f"{name:>14}  {_shown(name, value)}" for name, value in fields.items())
+
+
+def _shown(name: str, value: Any) -> str:
+    if value in ((), ""):
+        return "-"
+    if name.endswith("_bytes"):
+        return f"{value / MIB:,.1f} MiB"
+    if name == "seconds":
+        return f"{value:.3g}"
+    if isinstance(value, tuple):
+        return " > ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
