@@ -1,6 +1,6 @@
 # make demo   builds tonari in .venv and makes the exact k-NN graph of 10,000 real descriptors
 # make test   builds tonari in .venv and passes the tests
-# make lint   ruff and mypy
+# make lint   ruff, mypy and the rooms' contract of imports
 # make bench  the speed tables of README, against faiss, scikit-learn, pykdtree, pynndescent, NumPy and PyTorch
 # Each sets up what it needs: python3 (3.10 or later), a C++20 compiler and a package index are enough.
 
@@ -22,6 +22,7 @@ lint: $(VENV)/.installed $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports
 
 bench: $(VENV)/.installed $(VENV)/.bench
 	$(BIN)/python -m benchmarks run

@@ -23,7 +23,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda import dispatch as run
-    from tonari.exact.cuda.plan import GpuPlan, plan_on_gpu
+    from tonari.exact.cuda.plan import CudaPlan, plan_on_gpu
     from tonari.exact.report import Report
 
 GB = 10**9
@@ -52,7 +52,7 @@ def plan_of(
     self_join: bool = False,
     memory: int | None = None,
     **overrides: Any,
-) -> GpuPlan:
+) -> CudaPlan:
     """A plan for arrays in host memory or tensors."""
     return plan_on_gpu(
         len(points),

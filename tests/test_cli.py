@@ -22,9 +22,11 @@ from click.testing import CliRunner, Result
 import tonari
 from tonari import api, io
 from tonari.cli import main
-from tonari.exact import plan as planning
+from tonari.exact import plan as exact_plan
+from tonari.methods import plan as planning
 from tonari.exact.cuda import plan as planning_gpu
 from tonari.graph import recall as quality
+from tonari.metrics.recall import neighbors_recall
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics.reference import brute
 
@@ -236,7 +238,7 @@ def test_recall_of_found_neighbours(folder: Path, suffixes: tuple[str, str], met
         len(set(a) & set(b)) / K for a, b in zip(found.indices.tolist(), truth.indices[:, :K].tolist(), strict=True)
     ]
     assert facts["by_index"] == pytest.approx(np.mean(shared)) == pytest.approx(1 - 7 / (M * K))
-    expected = quality.neighbors_recall(found, truth, metric=metric)
+    expected = neighbors_recall(found, truth, metric=metric)
     assert (facts["by_distance"], facts["low"], facts["high"]) == (expected.by_distance, expected.low, expected.high)
     assert (facts["rows"], facts["k"], facts["metric"]) == (M, K, metric)
     result = _run("recall", f"found{suffixes[0]}", f"truth{suffixes[1]}", *given)
@@ -287,7 +289,7 @@ def test_recall_of_distances_that_are_not_of_one_kind(folder: Path) -> None:
     io.write_ground_truth("found.ibin", found._replace(distances=found.distances**2))
     result = _run("recall", "found.ibin", "truth.ibin", "--json")
     facts = json.loads(result.stdout)
-    assert facts["by_index"] == quality.neighbors_recall(found, truth).by_index
+    assert facts["by_index"] == neighbors_recall(found, truth).by_index
     assert [facts[name] for name in ("by_distance", "low", "high")] == [None] * 3
     assert result.stderr.startswith(
         f"tonari: warning: found.ibin and truth.ibin: the distance to point {truth.indices[0, 0]} of row 0 is "
@@ -393,7 +395,7 @@ def test_plan_takes_overrides(folder: Path) -> None:
 def test_every_override_is_an_option() -> None:
     assert isinstance(main, click.Group)
     options = {option.name for option in main.commands["plan"].params}
-    assert options >= planning._OVERRIDES | planning_gpu._OVERRIDES
+    assert options >= exact_plan._OVERRIDES | planning_gpu._OVERRIDES
 
 
 def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:

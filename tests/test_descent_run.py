@@ -14,8 +14,8 @@ from checks import assert_same_neighbors, assert_valid_neighbors
 
 from tonari.core.neighbors import Neighbors
 from tonari.graph.approximate import beside_rows
-from tonari.metrics.recall import neighbors_recall
 from tonari.metrics import reference
+from tonari.metrics.recall import neighbors_recall
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.entries import ID, MISSING

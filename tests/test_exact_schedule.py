@@ -185,7 +185,7 @@ def test_rows_that_int8_cannot_certify_climb(isa: str) -> None:
 
 @pytest.mark.parametrize("active", [0, 288 * 20])
 def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning.Plan, "prefers_finer", lambda *_: False)
+    monkeypatch.setattr(planning.ExactPlan, "prefers_finer", lambda *_: False)
     isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari._native.kernel_names()), None)
     if isa is None:
         pytest.skip("no int8 kernel here")

@@ -14,12 +14,12 @@ from gpu_checks import numpy_of, tensor_of
 from select_checks import HAS_TORCH, needs_torch, on_device, on_gpu
 
 from tonari.core.neighbors import Neighbors
-from tonari.select.merge import merge_neighbors
 from tonari.exact.cuda import refine
 from tonari.exact.cuda.groups import GROUP_SIZES, group_count, members
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.metrics import METRICS, reference
 from tonari.select.cuda.order import merge_lists
+from tonari.select.merge import merge_neighbors
 
 if HAS_TORCH:
     import torch

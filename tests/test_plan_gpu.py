@@ -15,11 +15,11 @@ import pytest
 from select_checks import HAS_TORCH, on_device
 
 import tonari
+from tonari.core.units import MIB
 from tonari.exact.cuda import plan as planning_gpu
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count
 from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES
-from tonari.exact.cuda.plan import RUNGS, GpuPlan, plan_on_gpu
-from tonari.exact.memory import MIB
+from tonari.exact.cuda.plan import RUNGS, CudaPlan, plan_on_gpu
 from tonari.metrics import METRICS, get_metric
 
 if HAS_TORCH:
@@ -30,7 +30,7 @@ GPU = ("cuda:0",)
 BIG = {"n": 10**6, "m": 10**4, "d": 128, "k": 10}
 
 
-def made(n: int = 1000, m: int = 100, d: int = 16, k: int = 5, **choices: Any) -> GpuPlan:
+def made(n: int = 1000, m: int = 100, d: int = 16, k: int = 5, **choices: Any) -> CudaPlan:
     """A plan for host memory and a device of 80 GB, unless told otherwise."""
     given = {
         "dtype": "float32",

@@ -12,8 +12,8 @@ import pytest
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.recall import graph_recall
-from tonari.metrics.recall import SLACK, Recall, _interval, neighbors_recall
 from tonari.metrics import METRICS
+from tonari.metrics.recall import SLACK, Recall, _interval, neighbors_recall
 from tonari.metrics.reference import brute
 
 N, K = 40, 4

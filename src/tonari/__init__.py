@@ -31,14 +31,14 @@ Rooms import downwards only:
 """
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
-from tonari.api import Index, knn_graph, search
+from tonari.api import Index, knn_graph, search, search_to_file
 from tonari.core.neighbors import Neighbors
-from tonari.exact.plan import Plan, plan
+from tonari.core.plan import Plan
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.merge import merge
+from tonari.methods.plan import plan
 from tonari.select import Selection, select_k
 from tonari.select.merge import merge_neighbors
-from tonari.streams.writing import search_to_file
 
 __version__ = "0.1.0"
 

@@ -9,7 +9,7 @@ import click
 
 from tonari import io
 from tonari.cli import _common
-from tonari.exact import plan as planning
+from tonari.methods import plan as planning
 
 
 def _precisions(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:

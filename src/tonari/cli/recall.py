@@ -14,10 +14,10 @@ from tonari import io
 from tonari.cli import _common
 from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as quality
-from tonari.metrics.recall import neighbors_recall
 from tonari.graph.knn_graph import KNNGraph
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import METRICS, get_metric
+from tonari.metrics.recall import neighbors_recall
 
 # Distances of one pair of points, computed in two ways, differ by less; those and their squares by more.
 _ALIKE = 1e-3

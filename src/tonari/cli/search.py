@@ -10,11 +10,11 @@ import click
 import numpy as np
 
 from tonari import api, io
+from tonari.api import search_to_file
 from tonari.cli import _common
 from tonari.io._atomic import atomic
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.streams.output import kept
-from tonari.streams.writing import search_to_file
 
 
 @click.command()

@@ -22,6 +22,8 @@ class Plan:
         "cpu" or "cuda".
     devices : tuple of str
         "cuda:0" and so on; none on the CPU.
+    isa : str
+        On the CPU the instruction set: generic, avx2, avx512 or amx; "" on CUDA.
     threads : int
         On the CPU; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
@@ -40,6 +42,7 @@ class Plan:
     method: str
     device: str
     devices: tuple[str, ...]
+    isa: str
     threads: int
     packed_bytes: int
     copied_bytes: int
@@ -56,6 +59,11 @@ class Plan:
     def workers(self) -> int:
         """Threads, or devices."""
         return self.threads or len(self.devices)
+
+    @property
+    def packs_anew(self) -> str:
+        """What each search has to do again for want of memory, and how much would do; "" where nothing."""
+        return ""
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, for JSON."""

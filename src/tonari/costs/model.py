@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-from tonari.exact.memory import MIB
-from tonari.exact.plan import Plan
+from tonari.core.plan import Plan
+from tonari.core.units import MIB
 from tonari.metrics import get_metric
-
-if TYPE_CHECKING:
-    from tonari.exact.cuda.plan import GpuPlan
-    from tonari.kdtree.plan import TreePlan
-    from tonari.nn_descent.plan import DescentPlan
 
 
 class MeanVisits(NamedTuple):
@@ -252,13 +247,11 @@ _DESCENT = {"cpu": DescentCosts(2e-2, 3.6e-8, 1.1e-10), "cuda": DescentCosts(5e-
 _TREE["amx"] = _TREE["avx512"]  # a tree has no use for AMX
 
 
-def brute_seconds(plan: Plan | GpuPlan, m: int) -> float:
+def brute_seconds(plan: Plan, m: int) -> float:
     """Brute force for m queries, otherwise as planned; with the packing of the points."""
     form = get_metric(plan.metric).form
-    if not isinstance(plan, Plan):
-        return _BRUTE["cuda", form].seconds(plan.n, m, plan.d, plan.k, len(plan.devices))
-    seconds = _BRUTE[plan.isa, form].seconds(plan.n, m, plan.d, plan.k, plan.threads)
-    return seconds * _SHARED if plan.active_rows else seconds
+    seconds = _BRUTE[plan.isa or "cuda", form].seconds(plan.n, m, plan.d, plan.k, plan.workers)
+    return seconds * _SHARED if getattr(plan, "active_rows", 0) else seconds
 
 
 def brute_work(isa: str, metric: str, n: int, m: int, d: int, k: int, *, read_bytes: int, prepared: bool) -> float:
@@ -285,12 +278,12 @@ def tree_work(isa: str, n: int, m: int, d: int, k: int, height: int, held_bytes:
     return searching if prepared else searching + costs.build(n, d, height, 1)
 
 
-def build_seconds(plan: TreePlan) -> float:
+def build_seconds(plan: Any) -> float:
     """The build of a tree."""
     return _tree(plan).build(plan.n, plan.d, plan.height, max(1, plan.threads))
 
 
-def tree_seconds(plan: TreePlan, m: int, seen: MeanVisits) -> float:
+def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
     """The search of m queries that look at so much, in a tree that stands."""
     workers, double = plan.threads or len(plan.devices), plan.held == "float64"
     return _tree(plan).search(m, plan.d, plan.k, seen, workers, double=double, tree_bytes=plan.packed_bytes)
@@ -310,15 +303,15 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
     return MeanVisits(touched, touched / 4 + height / 4, touched * size)
 
 
-def _tree(plan: TreePlan) -> TreeCosts:
+def _tree(plan: Plan) -> TreeCosts:
     return _TREE[plan.isa or "cuda"]
 
 
-def least_build_seconds(plan: Plan | GpuPlan) -> float:
+def least_build_seconds(plan: Plan) -> float:
     """What the build of any tree takes, where brute force is planned."""
-    return _TREE[plan.isa if isinstance(plan, Plan) else "cuda"].start
+    return _tree(plan).start
 
 
-def descent_seconds(plan: DescentPlan) -> float:
+def descent_seconds(plan: Any) -> float:
     """The whole graph by NN-Descent."""
     return _DESCENT[plan.device].seconds(plan.n, plan.d, plan.list_size, max(1, plan.threads))

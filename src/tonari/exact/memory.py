@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tonari.core.neighbors import index_dtype
+from tonari.core.units import MIB
 
-MIB = 1 << 20
 SURVIVOR_BYTES = 16
 METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
 STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone

@@ -6,10 +6,7 @@ cannot work is refused with the reason.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import os
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import _native, inputs
-from tonari.core.floats import in_default_floats
+from tonari.core.isa import check_isa, chosen_isa
+from tonari.core.plan import Plan
+from tonari.core.units import MIB
 from tonari.core.workers import default_threads
+from tonari.costs.model import brute_work
 from tonari.exact.memory import (
     ELEMENT_BYTES,
     GROUPS_FIT,
-    MIB,
     STREAM_BLOCKS,
     SURVIVOR_BYTES,
     TILE,
@@ -33,14 +32,12 @@ from tonari.exact.memory import (
     resident_choices,
     within,
 )
-from tonari.metrics import TritonFunction, get_metric, is_own
+from tonari.inputs.arguments import check_overrides, check_whole
+from tonari.metrics import get_metric
+from tonari.metrics.problem import check_problem
 
 if TYPE_CHECKING:
-    from tonari.exact.cuda.plan import GpuPlan
-    from tonari.kdtree.plan import TreePlan
-    from tonari.nn_descent.plan import DescentPlan
-
-METHODS = ("auto", "exact", "kdtree", "nn-descent")
+    pass
 
 # Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
 # and Ctrl-C answers; a multiple of every kernel's group of points.
@@ -72,8 +69,8 @@ _PACK_SECONDS, _PACK_SECONDS_PER_VALUE = 1e-7, 9e-9
 _LOOK_SECONDS_PER_BYTE = 2.5e-10
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class ExactPlan(Plan):
     """Every choice of one exact search.
 
     Attributes
@@ -120,17 +117,7 @@ class Plan:
         Rough expectation of the whole search, with that. An :class:`tonari.Index` has it behind itself.
     """
 
-    n: int
-    m: int
-    d: int
-    k: int
-    dtype: str
-    metric: str
-    method: str
-    device: str
-    isa: str
     ladder: tuple[str, ...]
-    threads: int
     query_block: int
     point_chunk: int
     capacity: int
@@ -143,16 +130,7 @@ class Plan:
     finer_resident: bool
     stream_blocks: int
     stream_chunk: int
-    packed_bytes: int
-    working_bytes: int
-    output_bytes: int
     prepare_seconds: float
-    seconds: float
-
-    @property
-    def total_bytes(self) -> int:
-        """Memory beyond the input, at most."""
-        return self.packed_bytes + self.working_bytes + self.output_bytes
 
     @property
     def resident(self) -> bool:
@@ -169,11 +147,21 @@ class Plan:
         """Least memory= with which all packed points stay in memory, where nothing is overridden."""
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
         problem = Problem(
-            *(self.n, self.m, self.d, self.k, np.dtype(self.dtype), self.ladder, self.threads, chunk),
+            *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.ladder, self.threads, chunk),
             *(self.capacity, self.point_splits),
         )
         wish = Choice(block, self.n, 0, STREAM_BLOCKS, chunk)
         return min(map(problem.total_bytes, resident_choices(problem, wish, ())))
+
+    @property
+    def packs_anew(self) -> str:
+        """How many points do not stay packed, and the memory= for all; "" where all do."""
+        if self.resident:
+            return ""
+        return (
+            f"{self.resident_points} of {self.n} packed points beside a search of {self.m} queries with k={self.k}: "
+            f"every such search packs the others anew; from memory={self.resident_memory} on all stay packed"
+        )
 
     def prefers_finer(self, rung: int, survivors: float) -> bool:
         """Whether rows would be answered sooner one rung up, given the survivors per row seen at this one."""
@@ -193,130 +181,7 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, for JSON."""
-        return dataclasses.asdict(self) | {"resident": self.resident, "total_bytes": self.total_bytes}
-
-    def __str__(self) -> str:
-        return table(self.as_dict())
-
-
-@in_default_floats
-def plan(
-    n: int,
-    m: int,
-    d: int,
-    k: int,
-    *,
-    dtype: npt.DTypeLike = "float32",
-    metric: str | TritonFunction = "euclidean",
-    method: str = "auto",
-    device: Any = "auto",
-    threads: int | None = None,
-    memory: int | str | None = None,
-    self_join: bool = False,
-    recall: float | None = None,
-    seed: int | None = None,
-    **overrides: Any,
-) -> Plan | GpuPlan | TreePlan | DescentPlan:
-    """Plan the search of the k nearest of n points for m queries in d dimensions.
-
-    A pure function of its arguments and the machine: its instruction sets, TONARI_ISA, TONARI_NUM_THREADS, and the
-    free memory of its CUDA devices.
-
-    Parameters
-    ----------
-    n, m, d, k : int
-    dtype : dtype of the points, or its name, such as "bfloat16"
-    metric : str, or a Triton function as for :func:`tonari.knn_graph`
-    method : "auto", "exact", "kdtree" or "nn-descent"
-        "auto" plans brute force, as "exact" does: whether a k-d tree takes less time is known only from the data, at
-        which a search with method="auto" looks. "nn-descent" plans an approximate graph, so that m is n.
-    device : str or list of str
-        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are taken to
-        lie in host memory, from where they are copied.
-    threads : int, optional
-        On the CPU. Default: TONARI_NUM_THREADS, else the processors this process may use, but no more than the work is
-        worth: a search of a millisecond or two has one.
-    memory : int or str, optional
-        Bytes beyond the input that may be used, such as "2GB"; on CUDA, bytes of each device.
-    self_join : bool
-        The queries are the points themselves, as in :func:`tonari.knn_graph`; then m is n and k at most n - 1.
-    recall, seed : float and int, optional
-        For "nn-descent", as in :func:`tonari.knn_graph`.
-    **overrides
-        On the CPU isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, active_rows,
-        point_splits, adaptive or resident. On CUDA route, ladder, group, width, query_batch, query_slab or point_slab.
-        For "kdtree" height or leaf, sort, query_block, and on the CPU isa. For "nn-descent" list_size, start,
-        clusters, probes, training, sweeps, hubs, reverse, breadth, width, rounds, sample, block, and on the CPU isa.
-
-    Returns
-    -------
-    Plan, or on CUDA a :class:`tonari.exact.cuda.plan.GpuPlan`; for "kdtree" a :class:`tonari.kdtree.plan.TreePlan`, for
-    "nn-descent" a :class:`tonari.nn_descent.plan.DescentPlan`
-
-    Raises
-    ------
-    TypeError
-        A number that is not whole, or a flag that is neither True nor False.
-    ValueError
-        For an impossible problem, override or budget, with the reason.
-    ImportError
-        For CUDA without torch or Triton.
-
-    Examples
-    --------
-    >>> plan(1000, 10, 16, 5, threads=1).method
-    'exact'
-    """
-    check_method(method)
-    name = get_metric(metric).name
-    n, m, d = (inputs.check_count(size, called) for called, size in (("n", n), ("m", m), ("d", d)))
-    self_join = inputs.check_flag(self_join, "self_join")
-    devices = inputs.devices_for(device)
-    if method == "nn-descent":
-        from tonari.nn_descent.plan import plan_descent
-
-        if m != n:
-            raise ValueError(f"method='nn-descent' builds a graph, which has as many queries as points: m={m}, n={n}")
-        asked: dict[str, Any] = {"recall": recall, "seed": seed, "threads": threads, "memory": memory}
-        return plan_descent(n, d, k, dtype=dtype, metric=name, devices=devices, **asked, **overrides)
-    check_exact(method, recall=recall, seed=seed)
-    if method == "kdtree":
-        from tonari.kdtree.plan import plan_tree
-
-        return plan_tree(
-            n,
-            m,
-            d,
-            k,
-            dtype=dtype,
-            metric=name,
-            devices=devices,
-            threads=threads,
-            memory=memory,
-            self_join=self_join,
-            **overrides,
-        )
-    if devices:
-        from tonari.exact.cuda.plan import plan_on_gpu
-
-        check_no_threads(threads, devices)
-        return plan_on_gpu(
-            n,
-            m,
-            d,
-            k,
-            dtype=dtype,
-            metric=name,
-            devices=devices,
-            memory=memory,
-            self_join=self_join,
-            host_points=True,
-            host_queries=True,
-            **overrides,
-        )
-    return plan_on_cpu(
-        n, m, d, k, dtype=dtype, metric=name, threads=threads, memory=memory, self_join=self_join, **overrides
-    )
+        return super().as_dict() | {"resident": self.resident}
 
 
 def plan_on_cpu(
@@ -332,10 +197,8 @@ def plan_on_cpu(
     self_join: bool = False,
     prepared: bool = False,
     **overrides: Any,
-) -> Plan:
+) -> ExactPlan:
     """:func:`plan` for the CPU; whether the points are packed already tells how many threads the rest is worth."""
-    from tonari.costs.model import brute_work  # which knows plans
-
     kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
     check_overrides(overrides, _OVERRIDES)
     budget = inputs.parse_memory(memory)
@@ -396,7 +259,7 @@ def plan_on_cpu(
     pack = (_PACK_SECONDS + _PACK_SECONDS_PER_VALUE * d) / count
     prepare = _LOOK_SECONDS_PER_BYTE * n * d * kind.itemsize + choice.resident_points * pack
     on_the_way = 0.0 if all_held else problem.passes(choice) * (n - choice.resident_points) * pack
-    return Plan(
+    return ExactPlan(
         n=n,
         m=m,
         d=d,
@@ -405,6 +268,7 @@ def plan_on_cpu(
         metric=metric,
         method="exact",
         device="cpu",
+        devices=(),
         isa=isa,
         ladder=ladder,
         threads=count,
@@ -421,6 +285,7 @@ def plan_on_cpu(
         stream_blocks=choice.stream_blocks,
         stream_chunk=choice.stream_chunk,
         packed_bytes=packed,
+        copied_bytes=0,
         working_bytes=working,
         output_bytes=problem.output_bytes,
         prepare_seconds=prepare,
@@ -444,80 +309,10 @@ _OVERRIDES = {
 _INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, stay below 2**31
 
 
-def check_method(method: str) -> None:
-    """Refuse a method that this version does not have."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
-
-
-def check_search_method(method: str) -> None:
-    """Refuse a method that does not answer queries."""
-    check_method(method)
-    if method == "nn-descent":
-        raise ValueError(
-            "method='nn-descent' builds graphs: use tonari.knn_graph; a search is done by 'auto', 'exact' or 'kdtree'"
-        )
-
-
-def check_exact(method: str, **given: Any) -> None:
-    """Refuse what only an approximate graph can be asked for."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is for method='nn-descent', got method={method!r}: change that or leave {name} out"
-            )
-
-
-def check_problem(
-    n: int, m: int, d: int, k: int, *, dtype: npt.DTypeLike, metric: str, self_join: bool, own: bool = False
-) -> tuple[np.dtype[Any], int]:
-    """Refuse a search that no device can do; the dtype and k that are left. By a Triton function only if `own`."""
-    if is_own(get_metric(metric).name) and not own:
-        raise ValueError(f"metric {metric!r}: a Triton function serves method='nn-descent' on CUDA alone")
-    for name, value in (("n", n), ("m", m), ("d", d)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    if self_join and m != n:
-        raise ValueError(f"a self-join has as many queries as points, got m={m} and n={n}")
-    k = inputs.check_k(k, n - self_join, without_self=self_join)
-    kind = inputs.dtype_of(dtype)
-    if kind not in inputs.ACCEPTED:
-        raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(inputs.ACCEPTED_NAMES)}")
-    return kind, k
-
-
-def check_overrides(overrides: Collection[str], known: Collection[str]) -> None:
-    """Refuse what is no field that can be overridden."""
-    unknown = sorted(set(overrides) - set(known))
-    if unknown:
-        raise ValueError(f"cannot override {', '.join(unknown)}; these can be: {', '.join(sorted(known))}")
-
-
-def check_no_threads(threads: Any, devices: tuple[str, ...]) -> None:
-    """Refuse a number of threads for a search on CUDA."""
-    if inputs.check_threads(threads) is not None:
-        raise ValueError(f"threads={threads}: the search runs on {', '.join(devices)}; leave threads out")
-
-
-def chosen_isa() -> str:
-    """The instruction set to use: TONARI_ISA if set, else the strongest that this machine has."""
-    asked = os.environ.get("TONARI_ISA")
-    if asked is None:
-        return _native.supported_isas()[-1]
-    check_isa(asked)
-    return asked
-
-
 def kernel_name(metric: str, precision: str, isa: str) -> str:
     """Name of the kernel for a metric; AMX has no float32, so its last rung is AVX-512's."""
     operation = "inner" if get_metric(metric).form == "gemm" else metric
     return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
-
-
-def check_whole(name: str, value: Any, *, least: int) -> None:
-    """Refuse an override that is not a whole number, or too small a one."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
 
 def _checked_ladder(ladder: Any) -> tuple[str, ...]:
@@ -526,13 +321,6 @@ def _checked_ladder(ladder: Any) -> tuple[str, ...]:
         known = ", ".join(ELEMENT_BYTES)
         raise ValueError(f"ladder={ladder!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')")
     return rungs
-
-
-def check_isa(isa: str) -> None:
-    """Refuse an instruction set that this machine does not have."""
-    supported = _native.supported_isas()
-    if isa not in supported:
-        raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")
 
 
 @functools.cache
@@ -605,20 +393,3 @@ def _sample(n: int, k: int) -> tuple[int, int]:
         return 0, 0
     expected = k / stride
     return stride, int(expected + 3.0 * expected**0.5 + 3.0)
-
-
-def table(fields: dict[str, Any]) -> str:
-    """The fields of a plan for people, one a line."""
-    return "\n".join(f"{name:>14}  {_shown(name, value)}" for name, value in fields.items())
-
-
-def _shown(name: str, value: Any) -> str:
-    if value in ((), ""):
-        return "-"
-    if name.endswith("_bytes"):
-        return f"{value / MIB:,.1f} MiB"
-    if name.endswith("seconds"):
-        return f"{value:.3g}"
-    if isinstance(value, tuple):
-        return " > ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

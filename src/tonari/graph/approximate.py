@@ -10,9 +10,9 @@ import numpy as np
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
-from tonari.exact.plan import check_exact
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.auto import Choice, choose_graph
+from tonari.methods.plan import check_exact
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
 from tonari.nn_descent.report import DescentReport

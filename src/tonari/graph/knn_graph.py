@@ -18,11 +18,11 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.core.progress import ProgressLike
 from tonari.graph.recall import graph_recall
-from tonari.metrics.recall import Recall
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, expansion, reason
 from tonari.io.npz import Archive
 from tonari.metrics import get_metric
+from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 
 if TYPE_CHECKING:

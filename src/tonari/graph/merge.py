@@ -20,6 +20,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import brute_seconds
 from tonari.graph.approximate import beside_rows
+from tonari.graph.build import knn_graph
 from tonari.graph.knn_graph import KNNGraph, check_lists
 from tonari.methods.engines import Engine, engine_for
 from tonari.metrics import get_metric, is_own
@@ -30,8 +31,8 @@ from tonari.nn_descent.report import DescentReport
 from tonari.select.merge import merge_neighbors
 
 if TYPE_CHECKING:
-    from tonari.exact.cuda.plan import GpuPlan
-    from tonari.exact.plan import Plan
+    from tonari.core.plan import Plan
+    from tonari.exact.cuda.plan import CudaPlan
 
 _SHARE = 0.5  # of the seconds of a whole graph, for one that is merged
 _EXACT = ("exact", "kdtree")
@@ -130,8 +131,6 @@ def add(
     progress: ProgressLike,
 ) -> KNNGraph:
     """:meth:`tonari.KNNGraph.add`."""
-    from tonari.api import knn_graph  # which knows graphs, which know this
-
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
     sides = _Sides(graph, points, new_points, device, _OF_ADD)
@@ -299,9 +298,9 @@ class _Crossing:
         self._sides = sides
         given: dict[str, Any] = {"method": "exact", "threads": threads, "memory": memory}
 
-        def plan(queries: Any, points: Any) -> Plan | GpuPlan:
+        def plan(queries: Any, points: Any) -> Plan | CudaPlan:
             k = min(sides.k, len(points))
-            made: Plan | GpuPlan = sides.engine.plan(points, queries, k, sides.metric, **given)
+            made: Plan | CudaPlan = sides.engine.plan(points, queries, k, sides.metric, **given)
             return made
 
         self._plans = plan(sides.a, sides.b), plan(sides.b, sides.a)

@@ -219,3 +219,22 @@ def _whole_number(value: Any, name: str, expected: str = "a whole number") -> in
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name}={value!r}: expected {expected}, got {type(value).__name__}") from None
+
+
+def check_overrides(overrides: Collection[str], known: Collection[str]) -> None:
+    """Refuse what is no field that can be overridden."""
+    unknown = sorted(set(overrides) - set(known))
+    if unknown:
+        raise ValueError(f"cannot override {', '.join(unknown)}; these can be: {', '.join(sorted(known))}")
+
+
+def check_no_threads(threads: Any, devices: tuple[str, ...]) -> None:
+    """Refuse a number of threads for a search on CUDA."""
+    if check_threads(threads) is not None:
+        raise ValueError(f"threads={threads}: the search runs on {', '.join(devices)}; leave threads out")
+
+
+def check_whole(name: str, value: Any, *, least: int) -> None:
+    """Refuse an override that is not a whole number, or too small a one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tonari.core.neighbors import index_dtype
-from tonari.exact.memory import MIB
+from tonari.core.units import MIB
 from tonari.kdtree.cpu.tree import BLOCK, WIDTH, level_nodes
 from tonari.kdtree.cuda.tree import device_tree_bytes, leaf_of
 

@@ -14,21 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.neighbors import index_dtype
+from tonari.core.plan import Plan
 from tonari.core.workers import default_threads
 from tonari.costs.model import build_seconds, expected_visits, tree_seconds, tree_work
-from tonari.exact.plan import (
-    check_isa,
-    check_no_threads,
-    check_overrides,
-    check_problem,
-    check_whole,
-    chosen_isa,
-    table,
-)
+from tonari.inputs.arguments import check_no_threads, check_overrides, check_whole
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeNeeds, on_cpu
 from tonari.metrics import get_metric
+from tonari.metrics.problem import check_problem
 
 # Those whose value cannot be less than that of a box around the point.
 TREE_METRICS = ("euclidean", "sqeuclidean", "l1", "linf")
@@ -42,8 +37,8 @@ _LEAF_ON_CUDA = 64
 MOST_K_ON_CUDA, MOST_DIMENSIONS_ON_CUDA = 64, 32
 
 
-@dataclass(frozen=True)
-class TreePlan:
+@dataclass(frozen=True, kw_only=True)
+class TreePlan(Plan):
     """Every choice of one exact search by a k-d tree.
 
     Attributes
@@ -81,45 +76,17 @@ class TreePlan:
         Rough expectation, with the build, for points that fill their space evenly; most data take less.
     """
 
-    n: int
-    m: int
-    d: int
-    k: int
-    dtype: str
-    metric: str
-    method: str
     held: str
-    device: str
-    devices: tuple[str, ...]
-    isa: str
     height: int
     leaf: int
     point_slab: int
     sort: bool
     query_block: int
-    threads: int
-    packed_bytes: int
-    copied_bytes: int
-    working_bytes: int
-    output_bytes: int
-    seconds: float
-
-    @property
-    def total_bytes(self) -> int:
-        """Memory beyond the input; on CUDA of each device."""
-        return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
 
     @property
     def build_seconds(self) -> float:
         """Rough expectation of what the build takes."""
         return build_seconds(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, for JSON."""
-        return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
-
-    def __str__(self) -> str:
-        return table(self.as_dict())
 
 
 def plan_tree(

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import MeanVisits, brute_seconds, build_seconds, least_build_seconds, tree_seconds
-from tonari.exact.plan import Plan
 from tonari.kdtree.plan import TreePlan, refusal
 from tonari.nn_descent.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
 
 if TYPE_CHECKING:
-    from tonari.exact.cuda.plan import GpuPlan
     from tonari.methods.engines import Engine
 
 logger = logging.getLogger("tonari")
@@ -192,9 +191,9 @@ def _hardness(engine: Engine, points: Any, metric: str, **given: Any) -> float:
     return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), metric)
 
 
-def _serves(plan: Plan | GpuPlan) -> bool:
+def _serves(plan: Plan) -> bool:
     """Whether a tree serves the problem of a plan, with any hope of being faster."""
-    on_cuda = not isinstance(plan, Plan)
+    on_cuda = plan.device == "cuda"
     if plan.n < LEAST_POINTS or plan.d > MOST_DIMENSIONS:
         return False
     return refusal(plan.n, plan.d, plan.k, plan.metric, on_cuda=on_cuda) is None

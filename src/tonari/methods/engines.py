@@ -13,10 +13,11 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari._native import exact_values
 from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.core.workers import default_threads
 from tonari.exact import PreparedPoints, search_prepared
-from tonari.exact.plan import Plan, plan_on_cpu
+from tonari.exact.plan import plan_on_cpu
 from tonari.kdtree.plan import TreePlan, plan_tree
 from tonari.metrics import get_metric
 from tonari.nn_descent.plan import DescentPlan, plan_descent
@@ -24,7 +25,6 @@ from tonari.nn_descent.plan import DescentPlan, plan_descent
 if TYPE_CHECKING:
     from tonari.costs.model import MeanVisits
     from tonari.exact.cuda.cuda_graph_cache import Call
-    from tonari.exact.cuda.plan import GpuPlan
     from tonari.kdtree.cpu.prepared import PreparedTree
     from tonari.nn_descent.backend import Steps
 
@@ -34,7 +34,14 @@ class Engine(Protocol):
 
     Rows are checked arrays: NumPy in host memory, tensors on CUDA. Of the methods, :meth:`plan` makes a plan of the one
     that it is told, and everything else does what its plan says.
+
+    Attributes
+    ----------
+    devices : tuple of str
+        "cuda:0" and so on; none on the CPU.
     """
+
+    devices: tuple[str, ...]
 
     def rows(self, x: Any, name: str, metric: str) -> Any:
         """Rows that the engine and the metric accept."""
@@ -63,7 +70,7 @@ class Engine(Protocol):
     def plan_descent(self, points: Any, k: int, metric: str, **asked: Any) -> DescentPlan:
         """A plan for a graph by NN-Descent; see :func:`tonari.nn_descent.plan.plan_descent`."""
 
-    def check_plan(self, plan: Plan | GpuPlan | TreePlan | DescentPlan, points: Any) -> None:
+    def check_plan(self, plan: Plan, points: Any) -> None:
         """Refuse a plan that was made for another place."""
 
     def prepare(self, points: Any, plan: Any, progress: ProgressLike) -> Any:
@@ -128,6 +135,8 @@ def engine_for(device: Any, **given: Any) -> Engine:
 class CpuEngine:
     """Searches on the CPU."""
 
+    devices: tuple[str, ...] = ()
+
     def rows(self, x: Any, name: str, metric: str) -> npt.NDArray[Any]:
         rows = inputs.as_rows(x, name)
         if get_metric(metric).nonnegative:
@@ -145,8 +154,8 @@ class CpuEngine:
         threads: int | None,
         memory: int | str | None,
         self_join: bool = False,
-        prepared_by: Plan | TreePlan | None = None,
-    ) -> Plan | TreePlan:
+        prepared_by: Plan | None = None,
+    ) -> Plan:
         n, d = points.shape
         given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join, "metric": metric}
         given["prepared"] = prepared_by is not None
@@ -161,16 +170,13 @@ class CpuEngine:
         n, d = points.shape
         return plan_descent(n, d, k, dtype=points.dtype, metric=metric, **asked)
 
-    def check_plan(self, plan: Plan | GpuPlan | TreePlan | DescentPlan, points: Any) -> None:
-        devices = () if isinstance(plan, Plan) else plan.devices
-        if devices:
-            device = devices[0] if len(devices) == 1 else list(devices)
-            raise ValueError(f"the plan was made for {', '.join(devices)}: pass device={device!r} with it")
+    def check_plan(self, plan: Plan, points: Any) -> None:
+        if plan.devices:
+            device = plan.devices[0] if len(plan.devices) == 1 else list(plan.devices)
+            raise ValueError(f"the plan was made for {', '.join(plan.devices)}: pass device={device!r} with it")
 
-    def prepare(
-        self, points: npt.NDArray[Any], plan: Plan | TreePlan, progress: ProgressLike
-    ) -> PreparedPoints | PreparedTree:
-        if not isinstance(plan, TreePlan):
+    def prepare(self, points: npt.NDArray[Any], plan: Any, progress: ProgressLike) -> PreparedPoints | PreparedTree:
+        if plan.method != "kdtree":
             return PreparedPoints(points, plan, progress)
         from tonari.kdtree.cpu.prepared import PreparedTree
 
@@ -183,14 +189,14 @@ class CpuEngine:
         self,
         queries: npt.NDArray[Any],
         prepared: Any,
-        plan: Plan | TreePlan,
+        plan: Any,
         *,
         self_join: bool = False,
         progress: ProgressLike = None,
         call: Call | None = None,
     ) -> Neighbors:
         own = np.arange(len(queries), dtype=np.int64) if self_join else None
-        if isinstance(plan, TreePlan):
+        if plan.method == "kdtree":
             found: Neighbors = prepared.search(queries, plan, self_ids=own, progress=progress)
             return found
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
@@ -199,7 +205,7 @@ class CpuEngine:
         self,
         queries: npt.NDArray[Any],
         points: npt.NDArray[Any],
-        plan: Plan | TreePlan,
+        plan: Any,
         *,
         self_join: bool = False,
         progress: ProgressLike = None,

@@ -15,9 +15,9 @@ from tonari.cuda import self_neighbors as own
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda import dispatch as run
 from tonari.exact.cuda.cuda_graph_cache import Call
-from tonari.exact.cuda.plan import RESERVE, GpuPlan, free_memory, plan_on_gpu
+from tonari.exact.cuda.plan import RESERVE, CudaPlan, free_memory, plan_on_gpu
 from tonari.exact.cuda.search import no_others
-from tonari.exact.plan import Plan, check_no_threads
+from tonari.inputs.arguments import check_no_threads
 from tonari.kdtree.plan import TreePlan, plan_tree
 from tonari.methods.engines import CpuEngine
 from tonari.metrics import get_metric
@@ -32,7 +32,7 @@ _SPARE_BYTES = 1 << 30
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan_within_spare(n: int, m: int, d: int, k: int, **given: Any) -> GpuPlan | None:
+def _plan_within_spare(n: int, m: int, d: int, k: int, **given: Any) -> CudaPlan | None:
     """The plan of a search that stays on the device and whose memory nobody has to look for; else None."""
     try:
         plan = plan_on_gpu(n, m, d, k, free_bytes=_SPARE_BYTES + RESERVE, **given)
@@ -70,8 +70,8 @@ class GpuEngine:
         threads: int | None,
         memory: int | str | None,
         self_join: bool = False,
-        prepared_by: GpuPlan | TreePlan | None = None,
-    ) -> GpuPlan | TreePlan:
+        prepared_by: Any = None,
+    ) -> CudaPlan | TreePlan:
         check_no_threads(threads, self.devices)
         n, d = points.shape
         given: dict[str, Any] = {
@@ -86,7 +86,7 @@ class GpuEngine:
         }
         if method == "kdtree":
             return plan_tree(n, len(queries), d, k, free_bytes=self._free(prepared_by), **given)
-        if isinstance(prepared_by, GpuPlan):
+        if prepared_by is not None:
             given |= {name: getattr(prepared_by, name) for name in ("route", "shard", "point_slab")}
         if memory is None:
             small = _plan_within_spare(n, len(queries), d, k, **given)
@@ -108,26 +108,26 @@ class GpuEngine:
         }
         return plan_descent(n, d, k, metric=metric, **given, **asked)
 
-    def _free(self, prepared_by: GpuPlan | TreePlan | None) -> int:
+    def _free(self, prepared_by: Any) -> int:
         """Memory that can be had on each device, where what is held already can be had again."""
         free = free_memory(self.devices)
-        if prepared_by is None or (isinstance(prepared_by, GpuPlan) and prepared_by.route == "streamed"):
+        if prepared_by is None or getattr(prepared_by, "route", "") == "streamed":
             return free
-        return free + prepared_by.packed_bytes + prepared_by.copied_bytes
+        return int(free + prepared_by.packed_bytes + prepared_by.copied_bytes)
 
-    def check_plan(self, plan: Plan | GpuPlan | TreePlan | DescentPlan, points: Any) -> None:
-        made_for = (() if isinstance(plan, Plan) else plan.devices) or ("cpu",)
+    def check_plan(self, plan: Any, points: Any) -> None:
+        made_for = plan.devices or ("cpu",)
         if made_for != self.devices:
             raise ValueError(
                 f"the plan was made for {', '.join(made_for)}, but this search runs on {', '.join(self.devices)}"
             )
-        if isinstance(plan, GpuPlan) and plan.route == "screened" and not isinstance(points, np.ndarray):
+        if getattr(plan, "route", "") == "screened" and not isinstance(points, np.ndarray):
             raise ValueError(
                 "the plan's route is 'screened', which refines from host memory: the points are on a device"
             )
 
-    def prepare(self, points: Any, plan: GpuPlan | TreePlan, progress: ProgressLike) -> Any:
-        if isinstance(plan, TreePlan):
+    def prepare(self, points: Any, plan: Any, progress: ProgressLike) -> Any:
+        if plan.method == "kdtree":
             return _tree().prepare(points, plan, progress)
         return run.prepare(points, plan, progress)
 
@@ -139,13 +139,13 @@ class GpuEngine:
         self,
         queries: Any,
         prepared: Any,
-        plan: GpuPlan | TreePlan,
+        plan: Any,
         *,
         self_join: bool = False,
         progress: ProgressLike = None,
         call: Call | None = None,
     ) -> Neighbors:
-        if isinstance(plan, TreePlan):
+        if plan.method == "kdtree":
             found: Neighbors = _tree().search(queries, prepared, plan, self_join=self_join, progress=progress)
             return found
         return run.search(queries, prepared, plan, self_join=self_join, progress=progress, call=call)
@@ -154,13 +154,13 @@ class GpuEngine:
         self,
         queries: Any,
         points: Any,
-        plan: GpuPlan | TreePlan,
+        plan: Any,
         *,
         self_join: bool = False,
         progress: ProgressLike = None,
         call: Call | None = None,
     ) -> Neighbors:
-        if isinstance(plan, TreePlan):
+        if plan.method == "kdtree":
             found: Neighbors = _tree().search_once(queries, points, plan, self_join=self_join, progress=progress)
             return found
         return run.search_once(queries, points, plan, self_join=self_join, progress=progress, call=call)

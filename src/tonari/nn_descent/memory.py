@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonari.exact.memory import MIB, packed_row_bytes
+from tonari.core.units import MIB
+from tonari.exact.memory import packed_row_bytes
 from tonari.metrics import get_metric
 
 if TYPE_CHECKING:

@@ -14,17 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.isa import check_isa, chosen_isa
+from tonari.core.plan import Plan
 from tonari.core.workers import default_threads
 from tonari.costs.model import descent_seconds
-from tonari.exact.plan import (
-    check_isa,
-    check_no_threads,
-    check_overrides,
-    check_problem,
-    check_whole,
-    chosen_isa,
-    table,
-)
+from tonari.inputs.arguments import check_no_threads, check_overrides, check_whole
+from tonari.metrics.problem import check_problem
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.nn_descent.memory import packed_bytes, working_bytes
 
@@ -41,8 +36,8 @@ _LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows of a task on CUDA: fewer le
 _BLOCKS = 80  # in between so many tasks, which keeps what they hold small beside the lists
 
 
-@dataclass(frozen=True)
-class DescentPlan:
+@dataclass(frozen=True, kw_only=True)
+class DescentPlan(Plan):
     """Every choice of one graph by NN-Descent.
 
     Attributes
@@ -87,16 +82,6 @@ class DescentPlan:
         Rough expectation.
     """
 
-    n: int
-    m: int
-    d: int
-    k: int
-    dtype: str
-    metric: str
-    method: str
-    device: str
-    devices: tuple[str, ...]
-    isa: str
     recall: float
     seed: int
     list_size: int
@@ -113,30 +98,12 @@ class DescentPlan:
     rounds: int
     sample: int
     block: int
-    threads: int
-    packed_bytes: int
-    copied_bytes: int
-    working_bytes: int
-    output_bytes: int
-    seconds: float
-
-    @property
-    def total_bytes(self) -> int:
-        """Memory beyond the input."""
-        return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
 
     @property
     def light(self) -> DescentPlan:
         """The same with the numbers of light rounds."""
         hubs, reverse, breadth = (-(-number // 2) for number in (self.hubs, self.reverse, self.breadth))
         return dataclasses.replace(self, hubs=hubs, reverse=reverse, breadth=breadth)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, for JSON."""
-        return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
-
-    def __str__(self) -> str:
-        return table(self.as_dict())
 
 
 def plan_descent(

@@ -1,6 +1,9 @@
 """Which methods there are and which options each has.
 
-    name  ->  module tonari.select.<name>, imported when first asked for  ->  Options, select_on_gpu
+    name  ->  module tonari.select.cuda.<name>, or tonari.select.papers.<name> for what auto never takes on CUDA
+          ->  Options, select_on_gpu
+
+A module is imported when it is first asked for.
 
 Options is a frozen dataclass that refuses values it cannot work with.
 """
@@ -16,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
+_PAPERS = ("insertion", "heap", "merge_queue", "quick")
 
 # Options without a meaning on a device.
 _HIDDEN = {"cpu": {"quick": {"unit"}}, "cuda": {"threshold": {"batch", "finish"}}}
@@ -40,7 +44,7 @@ bitonic, threshold, radix. Did you mean 'heap'?
 @functools.cache
 def method_module(name: str) -> ModuleType:
     """The module of a method; imports neither torch nor Triton."""
-    return importlib.import_module(f"tonari.select.{name}")
+    return importlib.import_module(f"tonari.select.{'papers' if name in _PAPERS else 'cuda'}.{name}")
 
 
 def option_names(name: str, device: str) -> tuple[str, ...]:

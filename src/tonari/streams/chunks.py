@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs, io
-from tonari.exact.plan import check_whole
+from tonari.inputs.arguments import check_whole
 from tonari.inputs.rows import check_shape
 from tonari.streams.pipeline import Flow
 

@@ -17,27 +17,23 @@ from tonari.streams.pipeline import Flow
 
 
 class Searcher(Protocol):
-    """What a stream of queries is searched in: a :class:`tonari.Index`.
-
-    Attributes
-    ----------
-    n, d : int
-        Points and dimensions.
-    metric : str
-    points : array or tensor of shape (n, d)
-        Checked rows.
-    devices : tuple of str
-        None on the CPU.
-    memory : int or None
-        Budget in bytes.
-    """
+    """What a stream of queries is searched in: a :class:`tonari.Index`."""
 
     n: int
     d: int
     metric: str
-    points: Any
-    devices: tuple[str, ...]
-    memory: int | None
+
+    @property
+    def points(self) -> Any:
+        """Checked rows."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """None on the CPU."""
+
+    @property
+    def memory(self) -> int | None:
+        """Budget in bytes."""
 
     def search(self, queries: Any, k: int, *, progress: ProgressLike = None) -> Neighbors:
         """The k nearest points of every query."""
@@ -100,7 +96,9 @@ def progress_of(wanted: ProgressLike, rows: int | None, done: int = 0) -> Progre
     return Progress(wanted, total=rows or 0, seconds=None, label="neighbours", unit="query", done=done)
 
 
-def answers(index: Searcher, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flow, bar: Progress) -> Iterator[Answer]:
+def answers(
+    index: Searcher, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flow, bar: Progress
+) -> Iterator[Answer]:
     """The answer to each chunk, in order."""
     for chunk in chunks:
         flow.check()

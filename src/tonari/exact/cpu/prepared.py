@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tonari import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
-from tonari.exact.plan import Plan
+from tonari.exact.plan import ExactPlan
 
 # Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
 _SAMPLE_ROWS = 8_192
@@ -23,13 +23,13 @@ class PreparedPoints:
     Parameters
     ----------
     points : array of shape (n, d), checked
-    plan : Plan
+    plan : ExactPlan
         Names the kernel, the slices and how many points stay packed.
     progress : None or bool
         As in :func:`tonari.search`, but never the callback, which counts pairs.
     """
 
-    def __init__(self, points: npt.NDArray[Any], plan: Plan, progress: ProgressLike = None) -> None:
+    def __init__(self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None) -> None:
         self.points = points
         self.form = _form(points, plan.metric)
         self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
@@ -65,7 +65,7 @@ class PreparedPoints:
 
         return workers.map(work, slices)
 
-    def first_rung(self, plan: Plan) -> int:
+    def first_rung(self, plan: ExactPlan) -> int:
         """The rung of the plan's ladder at which to begin: that of the packed copy, if it may stay."""
         kernels = [plan.kernel(precision) for precision in plan.ladder]
         kernel = self._held[0]

@@ -25,7 +25,7 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.memory import JOIN_GROWTH
-from tonari.exact.plan import JOIN_BLOCK, Plan
+from tonari.exact.plan import JOIN_BLOCK, ExactPlan
 from tonari.exact.report import Report
 
 Bounds: TypeAlias = tuple[int, int]  # queries [begin, end)
@@ -42,7 +42,7 @@ _FEW = 8  # rows whose survivors are judged by exact values sooner than all poin
 def search_prepared(
     queries: npt.NDArray[Any],
     prepared: PreparedPoints,
-    plan: Plan,
+    plan: ExactPlan,
     *,
     self_ids: npt.NDArray[np.int64] | None = None,
     progress: ProgressLike = None,
@@ -108,7 +108,7 @@ class _Search:
     """One run: what stays the same over its passes."""
 
     prepared: PreparedPoints
-    plan: Plan
+    plan: ExactPlan
     workers: Workers
     bar: Progress
     report: Report

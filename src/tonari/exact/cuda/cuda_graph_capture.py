@@ -26,7 +26,7 @@ from tonari.core.progress import Progress, ProgressLike
 from tonari.cuda.devices import on
 from tonari.exact.cuda.cuda_graph_cache import GRAPHS, Call
 from tonari.exact.cuda.groups import group_count
-from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import DevicePoints, attempt
 from tonari.exact.report import Report
 from tonari.inputs.values import NO_ROW
@@ -43,7 +43,7 @@ def capture_if_due(
     call: Call | None,
     queries: Any,
     points: Any,
-    plan: GpuPlan,
+    plan: CudaPlan,
     *,
     self_join: bool = False,
     progress: ProgressLike = None,
@@ -57,7 +57,7 @@ def capture_if_due(
     call : Call or None
     queries : tensor of shape (m, d)
     points : tensor of shape (n, d), or DevicePoints
-    plan : GpuPlan
+    plan : CudaPlan
     self_join : bool
         The queries are the points, and no row finds itself.
     progress : None, bool or callable(done, total)
@@ -84,12 +84,12 @@ def capture_if_due(
     return graph.answer(given, progress)
 
 
-def _is_simple(plan: GpuPlan) -> bool:
+def _is_simple(plan: CudaPlan) -> bool:
     """Whether a search is one batch on one device that holds everything."""
     return len(plan.devices) == 1 and plan.route == "resident" and plan.query_batch >= plan.m
 
 
-def _held_bytes(plan: GpuPlan, given: tuple[Any, ...], prepared: bool) -> int:
+def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     """What the graph of a first attempt keeps, roughly.
 
     That is its input, packed points, minima and what selects from them, members of the groups and their keys. What an
@@ -110,7 +110,7 @@ class CapturedSearch:
     given : tensors
         What changes from call to call: queries and points; only the points of a self-join, only the queries where
         points are prepared.
-    plan : GpuPlan
+    plan : CudaPlan
     prepared : DevicePoints, optional
         Has to live as long as the graph is used, which does not keep it alive.
     self_join : bool
@@ -124,7 +124,7 @@ class CapturedSearch:
     """
 
     def __init__(
-        self, given: tuple[Any, ...], plan: GpuPlan, prepared: DevicePoints | None, *, self_join: bool, nbytes: int
+        self, given: tuple[Any, ...], plan: CudaPlan, prepared: DevicePoints | None, *, self_join: bool, nbytes: int
     ) -> None:
         self.plan, self.nbytes = plan, nbytes
         self._lock = threading.Lock()

@@ -28,7 +28,7 @@ from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.cuda_graph_cache import Call
 from tonari.exact.cuda.cuda_graph_capture import capture_if_due
-from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.host_refine import prepare_screened, search_screened
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
@@ -41,7 +41,7 @@ logger = logging.getLogger("tonari")
 class Route(NamedTuple):
     """The two functions of a route."""
 
-    prepare: Callable[[Any, GpuPlan, ProgressLike], Any]
+    prepare: Callable[[Any, CudaPlan, ProgressLike], Any]
     search: Callable[..., tuple[Neighbors, Report]]
 
 
@@ -54,7 +54,7 @@ ROUTES: dict[str, Route] = {
 }
 
 
-def prepare(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> Any:
+def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
     """Make points ready for searches as the plan says."""
     with on(plan.devices[0]):
         return _route(plan).prepare(points, plan, progress)
@@ -63,7 +63,7 @@ def prepare(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> Any:
 def search(
     queries: Any,
     prepared: Any,
-    plan: GpuPlan,
+    plan: CudaPlan,
     *,
     self_join: bool = False,
     progress: ProgressLike = None,
@@ -87,7 +87,7 @@ def search(
 def search_once(
     queries: Any,
     points: Any,
-    plan: GpuPlan,
+    plan: CudaPlan,
     *,
     self_join: bool = False,
     progress: ProgressLike = None,
@@ -103,7 +103,7 @@ def search_once(
 
 
 def _search(
-    queries: Any, prepared: Any, plan: GpuPlan, started: float, *, self_join: bool, progress: ProgressLike
+    queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
     """The search itself; what it logs counts from `started` until the devices are done."""
     with on(plan.devices[0]):
@@ -117,5 +117,5 @@ def _search(
     return Neighbors(*(inputs.hand_back(part, side) for part in found))
 
 
-def _route(plan: GpuPlan) -> Route:
+def _route(plan: CudaPlan) -> Route:
     return ROUTES["several" if len(plan.devices) > 1 else plan.route]

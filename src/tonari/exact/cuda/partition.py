@@ -15,7 +15,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.exact.cuda.groups import group_count
-from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.report import Report
 
 
@@ -38,18 +38,18 @@ class Place(NamedTuple):
         return torch.arange(first, first + rows, device=device)
 
 
-SearchPart: TypeAlias = Callable[[Any, Any, GpuPlan, Place, Counter], tuple[Neighbors, Report]]
+SearchPart: TypeAlias = Callable[[Any, Any, CudaPlan, Place, Counter], tuple[Neighbors, Report]]
 
 
 def search_whole(
-    search_part: SearchPart, queries: Any, prepared: Any, plan: GpuPlan, self_join: bool, progress: ProgressLike
+    search_part: SearchPart, queries: Any, prepared: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike
 ) -> tuple[Neighbors, Report]:
     """A search that is its own and only part, with its progress."""
     with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
         return search_part(queries, prepared, plan, Place(self_join=self_join), bar)
 
 
-def plan_for_part(plan: GpuPlan, n: int, m: int, device: str) -> GpuPlan:
+def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     """The plan of a part of n points and m queries on one of the plan's devices."""
     # A self-join may leave no more than n - 1 points to some rows: only all points together prove such a list.
     width = plan.width if plan.k < n else group_count(n, plan.group)

@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.plan import Plan
+from tonari.core.units import MIB
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, GpuProblem, Slabs
-from tonari.exact.memory import MIB
-from tonari.exact.plan import check_overrides, check_problem, check_whole, table
+from tonari.inputs.arguments import check_overrides, check_whole
 from tonari.metrics import get_metric
+from tonari.metrics.problem import check_problem
 
 ROUTES = ("resident", "screened", "streamed")  # in the order in which they are tried
 # Rungs of the ladder by form; the last one settles whatever is left by exact values.
@@ -31,8 +33,8 @@ RESERVE = 512 * MIB  # of free memory, left alone: kernels' code, and what the a
 _PACKED_AT_ONCE = 256 * MIB  # original rows that pass by while the copy of "screened" is made
 
 
-@dataclass(frozen=True)
-class GpuPlan:
+@dataclass(frozen=True, kw_only=True)
+class CudaPlan(Plan):
     """Every choice of one exact search on CUDA.
 
     Attributes
@@ -69,14 +71,6 @@ class GpuPlan:
         Rough expectation.
     """
 
-    n: int
-    m: int
-    d: int
-    k: int
-    dtype: str
-    metric: str
-    method: str
-    devices: tuple[str, ...]
     route: str
     shard: str
     ladder: tuple[str, ...]
@@ -85,23 +79,6 @@ class GpuPlan:
     query_batch: int
     query_slab: int
     point_slab: int
-    packed_bytes: int
-    copied_bytes: int
-    working_bytes: int
-    output_bytes: int
-    seconds: float
-
-    @property
-    def total_bytes(self) -> int:
-        """Memory of one device beyond what lies there already."""
-        return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, for JSON."""
-        return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
-
-    def __str__(self) -> str:
-        return table(self.as_dict())
 
 
 def plan_on_gpu(
@@ -120,7 +97,7 @@ def plan_on_gpu(
     query_dtype: npt.DTypeLike | None = None,
     free_bytes: int | None = None,
     **overrides: Any,
-) -> GpuPlan:
+) -> CudaPlan:
     """:func:`tonari.plan` for CUDA.
 
     Everything stays on the device ("resident") if it fits. If it does not, points come from host memory slab by slab
@@ -203,7 +180,7 @@ def plan_on_gpu(
             f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
         )
         raise ValueError(f"a memory budget {where} cannot hold this search; allow at least {least}")
-    return GpuPlan(
+    return CudaPlan(
         n=n,
         m=m,
         d=d,
@@ -211,7 +188,10 @@ def plan_on_gpu(
         dtype=inputs.dtype_name(kind),
         metric=metric,
         method="exact",
+        device="cuda",
         devices=devices,
+        isa="",
+        threads=0,
         route=slabs.route,
         shard=shard,
         ladder=problem.ladder,

@@ -1,8 +1,8 @@
 """Exact values on a GPU, with the bits of ``tonari.metrics.reference``, and the best of them in order.
 
-    widen     queries become float64 rows of whole steps of 16 columns (_widen_triton.py)
-    values    of the members of some groups, whose rows are gathered (_refine_triton.py), or of a slice of all points
-              (_dense_triton.py)
+    widen     queries become float64 rows of whole steps of 16 columns (kernels/widen.py)
+    values    of the members of some groups, whose rows are gathered (kernels/refine.py), or of a slice of all points
+              (kernels/dense.py)
     order     by (returned value, id): ``order.py``
 
 Nothing waits for the device. Rows are finite, within 1e150 if float64; others get some answer, without a crash.

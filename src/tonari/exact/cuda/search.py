@@ -29,7 +29,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDER
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries
-from tonari.exact.cuda.plan import RUNGS, GpuPlan
+from tonari.exact.cuda.plan import RUNGS, CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
 from tonari.exact.cuda.screen import screen, screen_below
@@ -106,7 +106,7 @@ class DevicePoints:
 def search_on_device(
     queries: Any,
     prepared: DevicePoints,
-    plan: GpuPlan,
+    plan: CudaPlan,
     *,
     own: Any = None,
     bar: Counter | None = None,
@@ -119,7 +119,7 @@ def search_on_device(
     ----------
     queries : tensor of shape (m, d)
     prepared : DevicePoints
-    plan : GpuPlan
+    plan : CudaPlan
     own : int64 tensor of shape (m,), optional
         The point that each query is, which it must not find.
     bar : Counter, optional
@@ -173,7 +173,7 @@ def search_on_device(
     return found, report
 
 
-def attempt(queries: Any, prepared: DevicePoints, plan: GpuPlan, *, own: Any = None) -> tuple[Neighbors, Any]:
+def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = None) -> tuple[Neighbors, Any]:
     """Search queries that are a single batch, once; nothing waits for the device or looks at values.
 
     Parameters are those of :func:`search_on_device`.
@@ -203,11 +203,11 @@ class Chooser:
     Parameters
     ----------
     prepared : Prepared
-    plan : GpuPlan
+    plan : CudaPlan
         Gives the metric and the size of groups.
     """
 
-    def __init__(self, prepared: Prepared, plan: GpuPlan) -> None:
+    def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
         self.prepared, self.plan = prepared, plan
         self.elementwise = get_metric(plan.metric).form == "elementwise"
         if not self.elementwise:
@@ -279,7 +279,7 @@ class _Answer:
 class _Search:
     """One run: what stays the same over its batches."""
 
-    def __init__(self, queries: Any, prepared: DevicePoints, plan: GpuPlan) -> None:
+    def __init__(self, queries: Any, prepared: DevicePoints, plan: CudaPlan) -> None:
         import torch
 
         prepared.read()

@@ -10,7 +10,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cuda import dispatch as run
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
-from tonari.exact.cuda.plan import GpuPlan, plan_on_gpu
+from tonari.exact.cuda.plan import CudaPlan, plan_on_gpu
 from tonari.exact.cuda.refine import refine_all
 from tonari.metrics import is_own
 
@@ -32,7 +32,7 @@ def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neig
     return run.search_once(queries, points, plan_nearest(n, len(queries), d, k, memory, **given), progress=False)
 
 
-def plan_nearest(n: int, m: int, d: int, k: int, memory: int, **given: Any) -> GpuPlan:
+def plan_nearest(n: int, m: int, d: int, k: int, memory: int, **given: Any) -> CudaPlan:
     """The plan for some thousands of queries within so many bytes.
 
     What takes the room is a minimum for each query and group of points. Slabs of the points, each packed in its turn,
@@ -47,7 +47,7 @@ def plan_nearest(n: int, m: int, d: int, k: int, memory: int, **given: Any) -> G
     """
     given |= {"group": GROUP_SIZES[-1], "host_points": False, "host_queries": False}
 
-    def visits(plan: GpuPlan) -> int:
+    def visits(plan: CudaPlan) -> int:
         return -(-n // plan.point_slab) * -(-m // plan.query_batch)
 
     plans = [plan_on_gpu(n, m, d, k, memory=memory, **given)]

@@ -14,7 +14,7 @@ from tonari.nn_descent.memory import SCORES_OF_A_PAIR
 from tonari.select.cuda.dispatch import k_smallest
 
 QUERIES, MEMBERS = 64, 64  # of a tile
-MOST_COMPARED = 1 << 11  # members of a cluster: _scan_triton.py has bits for so many
+MOST_COMPARED = 1 << 11  # members of a cluster: kernels/scan.py has bits for so many
 _WARPS = 4  # which share no row: its least is found without a wait
 LARGE = 4  # times the mean: of larger clusters only so many members are compared
 

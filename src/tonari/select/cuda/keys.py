@@ -1,4 +1,4 @@
-"""Values as integers of the same order: the host's side of ``_keys_triton.py``."""
+"""Values as integers of the same order: the host's side of ``kernels/keys.py``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_bits(values: Any, dtype: str) -> Any:
 
 
 def keys_of(bits: Any, dtype: str, largest: bool) -> Any:
-    """Keys of a tensor of bits: what ``_keys_triton.to_keys`` computes."""
+    """Keys of a tensor of bits: what ``kernels.keys.to_keys`` computes."""
     import torch
 
     form = FORMATS[dtype]

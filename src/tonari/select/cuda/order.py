@@ -1,6 +1,6 @@
 """The order of answers on a GPU: (returned value, id) pairs, and how two lists of them become one.
 
-float32 values and int32 ids make one float64 key per pair (``_order_triton.py``), so that any k-selection orders them.
+float32 values and int32 ids make one float64 key per pair (``kernels/order.py``), so that any k-selection orders them.
 Wider pairs are put in order of id first: a selection prefers the smaller column among equal values. Values of
 ``inner_product`` are negated on the way. Nothing here waits for the device.
 """

@@ -18,7 +18,7 @@ from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import Survivors, answer_from_survivors
 from tonari.select.request import Answer, Counters, Request
 
-# In the order of their numbers in _buffered_triton.py.
+# In the order of their numbers in kernels/buffered.py.
 BUFFERS = ("none", "own", "full", "sorted")
 QUEUES = ("insertion", "heap", "merge_queue")
 

@@ -3,7 +3,7 @@
     program        POINTS neighbouring points, and some of the queries, four at a time
     one step       a tile [POINTS, 16] of the points, which serves four queries: per thread LANES lanes of each of them
 
-Both sides come widened (_widen_triton.py): whole steps of 16 columns, and no mean left to subtract. What bounds it is
+Both sides come widened (kernels/widen.py): whole steps of 16 columns, and no mean left to subtract. What bounds it is
 float64 arithmetic: three operations per query, point and column, each rounded.
 """
 

@@ -1,7 +1,7 @@
 """Packing: original rows -> form rows -> rounded rows, and what rounding took, measured (docs/exactness.md).
 
 One program packs ROWS rows, for points a tile of the screen. It goes through the columns once, in blocks of T * V
-(_form_rows_triton.py): load, form in float64, round, store, and add to the row's sums
+(kernels/form_rows.py): load, form in float64, round, store, and add to the row's sums
 
     size         |x'|, from float64 squares                      l1: sum of |x'|, linf: maximum
     difference   |x' - x^|                                       in the same norm

@@ -3,9 +3,9 @@
     program        CHUNK candidates of one query, each a row of the points at any place
     one step       a tile [CHUNK, 16] of their columns: four lanes per thread, so that four threads read one candidate's
                    64 bytes of float32, and four steps are under way at once
-    query          float64 rows of whole steps (_widen_triton.py), read again by every program
+    query          float64 rows of whole steps (kernels/widen.py), read again by every program
 
-What is ordered afterwards leaves the kernel: keys (_order_triton.py), or float64 values in ascending order of id.
+What is ordered afterwards leaves the kernel: keys (kernels/order.py), or float64 values in ascending order of id.
 """
 
 from __future__ import annotations

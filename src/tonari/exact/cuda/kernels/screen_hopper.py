@@ -8,7 +8,7 @@
 
 Two warpgroups, each with 64 rows of each half. The layout of an accumulator is carried through to the stores, so that
 nothing is exchanged between threads; Triton, left to itself, passes what is stored through shared memory. Otherwise as
-_screen_triton.py, but that `low` is added to the product instead of starting it.
+kernels/screen.py, but that `low` is added to the product instead of starting it.
 """
 
 from __future__ import annotations

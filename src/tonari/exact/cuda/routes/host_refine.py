@@ -35,7 +35,7 @@ from tonari.exact.cuda.memory import MEMBER_BYTES, WIDER
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
 from tonari.exact.cuda.partition import Place, cut, search_whole
-from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import NO_MEMBER, SCRATCH_BYTES, list_members
 from tonari.exact.cuda.search import Chooser
 from tonari.exact.plan import plan_on_cpu
@@ -54,7 +54,7 @@ class ScreenedPoints:
     ----------
     points : C-contiguous array of shape (n, d)
         Refinement reads it, so it must not change.
-    plan : GpuPlan
+    plan : CudaPlan
         Its ``point_slab`` rows pass by at a time while they are packed.
 
     Attributes
@@ -63,7 +63,7 @@ class ScreenedPoints:
         As for :class:`tonari.exact.cuda.search.DevicePoints`.
     """
 
-    def __init__(self, points: npt.NDArray[Any], plan: GpuPlan) -> None:
+    def __init__(self, points: npt.NDArray[Any], plan: CudaPlan) -> None:
         n, d = points.shape
         device = torch.device(plan.devices[0])
         self.points = points
@@ -93,20 +93,20 @@ class ScreenedPoints:
         return packed
 
 
-def prepare_screened(points: npt.NDArray[Any], plan: GpuPlan, progress: ProgressLike = None) -> ScreenedPoints:
+def prepare_screened(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> ScreenedPoints:
     """Points packed on the plan's device, slab by slab."""
     return ScreenedPoints(points, plan)
 
 
 def search_screened(
-    queries: Any, prepared: ScreenedPoints, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any, prepared: ScreenedPoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Answer queries against points in host memory; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, queries, prepared, plan, self_join, progress)
 
 
 def search_part(
-    queries: Any, prepared: ScreenedPoints, plan: GpuPlan, place: Place, bar: Counter
+    queries: Any, prepared: ScreenedPoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.cuda.partition`; results are NumPy arrays."""
     prepared.read()
@@ -145,7 +145,7 @@ class _Batch:
 class _Search:
     """One run: what stays the same over its batches."""
 
-    def __init__(self, queries: Any, prepared: ScreenedPoints, plan: GpuPlan, place: Place, bar: Counter) -> None:
+    def __init__(self, queries: Any, prepared: ScreenedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         self.queries, self.prepared, self.plan, self.place, self.bar = queries, prepared, plan, place, bar
         m, n = len(queries), len(prepared.points)
         self.device = torch.device(plan.devices[0])

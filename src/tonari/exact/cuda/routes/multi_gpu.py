@@ -20,7 +20,7 @@ from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.partition import Place, SearchPart, cut, plan_for_part
-from tonari.exact.cuda.plan import GpuPlan, share
+from tonari.exact.cuda.plan import CudaPlan, share
 from tonari.exact.cuda.routes import host_refine as screened
 from tonari.exact.cuda.routes import resident, streamed
 from tonari.exact.report import Report
@@ -28,7 +28,7 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 class _Route(NamedTuple):
-    prepare: Callable[[Any, GpuPlan], Any]
+    prepare: Callable[[Any, CudaPlan], Any]
     search_part: SearchPart
 
 
@@ -54,7 +54,7 @@ class SpreadPoints(NamedTuple):
     parts: list[Any]
 
 
-def prepare_on_several(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> SpreadPoints:
+def prepare_on_several(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> SpreadPoints:
     """Points on the plan's devices, to each its part or all of them."""
     n = len(points)
     bounds = [slice(0, n)] * len(plan.devices) if plan.shard == "queries" else cut(n, share(n, len(plan.devices)))
@@ -68,7 +68,7 @@ def prepare_on_several(points: Any, plan: GpuPlan, progress: ProgressLike = None
 
 
 def search_on_several(
-    queries: Any, prepared: SpreadPoints, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any, prepared: SpreadPoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Answer queries against points on several devices; see :mod:`tonari.exact.cuda.dispatch`."""
     m, host = len(queries), isinstance(queries, np.ndarray)

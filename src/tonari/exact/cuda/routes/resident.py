@@ -8,25 +8,25 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.partition import Place, search_whole
-from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import DevicePoints, search_on_device
 from tonari.exact.report import Report
 
 
-def prepare_resident(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> DevicePoints:
+def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> DevicePoints:
     """Points on the plan's device, packed for the first rung; nothing waits for the device."""
     return DevicePoints(to_device(points, plan.devices[0]), plan.metric, plan.ladder[0])
 
 
 def search_resident(
-    queries: Any, prepared: DevicePoints, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any, prepared: DevicePoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Answer queries against prepared points; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, prepared.points if self_join else queries, prepared, plan, self_join, progress)
 
 
 def search_part(
-    queries: Any, prepared: DevicePoints, plan: GpuPlan, place: Place, bar: Counter
+    queries: Any, prepared: DevicePoints, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.cuda.partition`."""
     rows = to_device(queries, plan.devices[0])

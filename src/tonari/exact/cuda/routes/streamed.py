@@ -22,25 +22,25 @@ from tonari.core.progress import Counter, ProgressLike
 from tonari.cuda.devices import to_device
 from tonari.cuda.prefetch import slabs
 from tonari.exact.cuda.partition import Place, cut, plan_for_part, search_whole
-from tonari.exact.cuda.plan import GpuPlan
+from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import DevicePoints, search_on_device
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 
 
-def prepare_streamed(points: Any, plan: GpuPlan, progress: ProgressLike = None) -> Any:
+def prepare_streamed(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
     """The points themselves: nothing of them is kept on the device between searches."""
     return points
 
 
 def search_streamed(
-    queries: Any, prepared: Any, plan: GpuPlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any, prepared: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Answer queries against points that pass by; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, queries, prepared, plan, self_join, progress)
 
 
-def search_part(queries: Any, points: Any, plan: GpuPlan, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
+def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.cuda.partition`."""
     device = torch.device(plan.devices[0])
     tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
@@ -72,7 +72,7 @@ def search_part(queries: Any, points: Any, plan: GpuPlan, place: Place, bar: Cou
 
 
 def _visit(
-    queries: Any, prepared: Any, plan: GpuPlan, place: Place, first: int, best: Neighbors, bar: Counter
+    queries: Any, prepared: Any, plan: CudaPlan, place: Place, first: int, best: Neighbors, bar: Counter
 ) -> Report:
     """Let a slab of queries meet a slab of points, whose first is number `first`."""
     m, n, device = len(queries), len(prepared.points), plan.devices[0]

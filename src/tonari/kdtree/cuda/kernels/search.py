@@ -8,7 +8,7 @@
                   exact float64 values in the order of exact/cuda/kernels/value.py, rounded as they are returned
     list          the LIST nearest so far, ascending by (value, id), a lane each; a newcomer moves the tail up by a lane
 
-Exact: what is skipped lies farther than the k-th value known (_bounds_triton.py). Launch with ``fused=False``.
+Exact: what is skipped lies farther than the k-th value known (kernels/bounds.py). Launch with ``fused=False``.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     sample    runs of RUN neighbouring values, one at a random place in every stratum of the row; a (key, index) pair
               that `rank` or a few more of them do not exceed is the row's threshold. Being a pair, it cuts through
               equal values as well, and a sample spread over the row serves sorted rows as well as random ones
-    compact   the row is streamed once; pairs at or below the threshold are the row's survivors (_compact_triton.py)
-    answer    the k smallest survivors, in order (_finish_triton.py); a row that has fewer than k, or more than there is
+    compact   the row is streamed once; pairs at or below the threshold are the row's survivors (kernels/compact.py)
+    answer    the k smallest survivors, in order (kernels/finish.py); a row that has fewer than k, or more than there is
               room for, is first narrowed down by radix selection
 
 Rows that fit in registers need no sample: they are read once, and their k-th pair is found by halving.

@@ -1,0 +1,253 @@
+"""`tonari.Index`: points prepared once, searched many times."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tonari import inputs
+from tonari.core.callers import callers_level
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.exact.cuda import cuda_graph_cache
+from tonari.kdtree.plan import held_as, refusal
+from tonari.methods.answer import answer, check_asked, on_side_of
+from tonari.methods.auto import USUAL_K, Choice, choose
+from tonari.methods.engines import engine_for
+from tonari.methods.plan import check_search_method
+from tonari.metrics import get_metric
+from tonari.streams.searching import search_chunks
+
+
+class Index:
+    """Points prepared once, searched many times.
+
+    Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
+    construction; the array itself is kept too, since exact values come from the original rows, and must not change
+    meanwhile. On CUDA it is the first search that tells of NaN and the like, so that nothing waits for the device.
+
+    With method="auto" the choice is made once, as if as many queries as there are points were to come.
+
+    An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` take the points and the chosen method along and
+    pack anew, by the plan of that method on the machine where the copy is; on the same machine that is the same plan.
+    Points on CUDA come back on the device of the same number. ``copy.copy`` shares the points and what is packed. All
+    of them answer with the same bits.
+
+    On the CPU as many points stay packed as `memory` leaves room for beside the search at hand. The others are packed
+    anew by every search.
+
+    Warns
+    -----
+    UserWarning
+        Once, at the first search for which not all points stay packed: how many do, and the `memory` for all.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> points = np.eye(3, dtype=np.float32)
+    >>> index = tonari.Index(points, metric="inner_product")
+    >>> index.search(points[:1], k=1).indices.tolist()
+    [[0]]
+    """
+
+    @in_default_floats
+    def __init__(
+        self,
+        points: Any,
+        *,
+        metric: str = "euclidean",
+        method: str = "auto",
+        device: str | Sequence[str] = "auto",
+        threads: int | None = None,
+        memory: int | str | None = None,
+        progress: ProgressLike = None,
+    ) -> None:
+        check_search_method(method)
+        check_asked(method, metric)
+        progress = inputs.check_progress(progress)
+        self._engine = engine_for(device, points=points)
+        self._device = device
+        self.metric = get_metric(metric).name
+        self._threads = inputs.check_threads(threads)
+        self._memory = inputs.parse_memory(memory)
+        self._points = self._engine.rows(points, "points", self.metric)
+        self.n, self.d = self._points.shape
+        self._asked = method
+        self._begin(self._first_choice(progress), progress)
+
+    def _begin(self, first: Choice, progress: ProgressLike) -> None:
+        """Prepare the points as was chosen, unless they are."""
+        if first.prepared is None:
+            first = first._replace(prepared=self._engine.prepare(self._points, first.plan, progress))
+        self.method: str = first.plan.method
+        self._plan = first.plan
+        self._ready = {self._kind(self.method, self._points): first}
+        self._warned = False
+
+    @property
+    def points(self) -> Any:
+        """The points, as they are searched: a checked array of shape (n, d), or a tensor on their device."""
+        return self._points
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """CUDA devices that are searched; none on the CPU."""
+        return self._engine.devices
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes beyond the points that a search may use, as asked for."""
+        return self._memory
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_ready")}
+        points = self._points
+        if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
+            # A tensor takes along all the memory that it is a view of.
+            state["_points"] = points.clone(memory_format=sys.modules["torch"].contiguous_format)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        points, before = self._points, self._plan
+        self._engine = engine_for(self._device, points=points)
+        threads = self._engine.threads_to_prepare(self._threads)
+        given: dict[str, Any] = {"method": before.method, "threads": threads, "memory": self._memory}
+        self._begin(Choice(self._engine.plan(points, points[:1], before.k, self.metric, **given)), False)
+
+    def __copy__(self) -> Index:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _ready=dict(self._ready))
+        return made
+
+    @in_default_floats
+    def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
+        """The k nearest points of every query; see :func:`search`.
+
+        Queries in host memory are copied to the device that the points are on, and their results come back.
+        """
+        progress = inputs.check_progress(progress)
+        plain = threads is None and self._memory is None and self.method == "exact"
+        call = cuda_graph_cache.call_on(self, queries, k) if plain else None
+        again = cuda_graph_cache.replayed(call, (queries,), progress)
+        if again is not None:
+            return again
+        rows = self._engine.rows(queries, "queries", self.metric)
+        inputs.same_width(rows, self._points)
+        k = inputs.check_k(k, self.n, without_self=False)
+        chosen = self._decide(rows, k, inputs.check_threads(threads) or self._threads, progress)
+        return on_side_of(queries, answer(self._engine, rows, self._points, chosen, progress=progress, call=call))
+
+    def search_chunks(
+        self,
+        queries: Any,
+        k: int,
+        *,
+        rows: int | None = None,
+        chunk_rows: int | None = None,
+        progress: ProgressLike = None,
+    ) -> Iterator[Neighbors]:
+        """The k nearest points of a stream of queries, chunk by chunk.
+
+        Chunks are read, searched and used at the same time: while the caller has the answer to one, the next is
+        searched and the one after it is read, each on a thread of its own. :func:`tonari.search_to_file` writes a file.
+
+        Parameters
+        ----------
+        queries : iterable of arrays of shape (*, d), array of shape (m, d), or path
+            What :meth:`search` takes, piece by piece. An iterable is read on a thread; a chunk may have any number of
+            rows, none included, and may be the same buffer filled anew. An array, a memory map or a file (as
+            :func:`tonari.io.read` opens it) is cut into chunks.
+        k : int
+        rows : int, optional
+            How many queries an iterable holds, for the time to go that the progress shows.
+        chunk_rows : int, optional
+            Rows per chunk of an array or file. Default: 128 MiB of queries and results, or as many as are searched in
+            about ten seconds if that is less.
+        progress : None, bool or callable(done, total)
+            Counts queries; a total that is not known is 0. None shows a bar on a terminal when the work takes over two
+            seconds.
+
+        Yields
+        ------
+        Neighbors(distances, indices)
+            Of shape (rows of the chunk, k), one for each chunk, in order, as and where the chunk is. Together they have
+            the bits of one :meth:`search` of all queries.
+
+        Raises
+        ------
+        TypeError, ValueError
+            What :meth:`search` refuses, after the answers to all chunks before it; rows are numbered from the beginning
+            of the stream. What an iterable raises comes through.
+
+        Notes
+        -----
+        At a time two chunks of queries and two of results are held. Leaving the loop early ends the threads.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> index = tonari.Index(np.array([[0.0], [1.0], [3.0]], dtype=np.float32))
+        >>> chunks = (np.full((rows, 1), 2.8, np.float32) for rows in (2, 1))
+        >>> [found.indices.tolist() for found in index.search_chunks(chunks, k=1)]
+        [[[2], [2]], [[2]]]
+        """
+        progress = inputs.check_progress(progress)
+        return search_chunks(self, queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
+
+    def _first_choice(self, progress: ProgressLike) -> Choice:
+        """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
+        given: dict[str, Any] = {"threads": self._engine.threads_to_prepare(self._threads), "memory": self._memory}
+        points, one = self._points, self._points[:1]
+        if self._asked != "auto":
+            return Choice(self._engine.plan(points, one, 1, self.metric, method=self._asked, **given))
+        k = min(USUAL_K, self.n)
+        return choose(self._engine, points, one, k, self.metric, as_if=points, progress=progress, **given)
+
+    def _decide(self, queries: Any, k: int, threads: int | None, progress: ProgressLike) -> Choice:
+        """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
+        method = self._method_for(k)
+        kind = self._kind(method, queries)
+        ready = self._ready.get(kind)
+        plan = self._engine.plan(
+            self._points,
+            queries,
+            k,
+            self.metric,
+            method=method,
+            threads=threads,
+            memory=self._memory,
+            prepared_by=None if ready is None else ready.plan,
+        )
+        self._warn_of_packing(plan)
+        if ready is None:
+            ready = Choice(plan, self._engine.prepare(self._points, plan, progress))
+            self._ready[kind] = ready
+        return Choice(plan, ready.prepared)
+
+    def _warn_of_packing(self, plan: Any) -> None:
+        """Say once that memory is too small to hold all points packed, and what would be enough."""
+        if self._warned or not plan.packs_anew:
+            return
+        self._warned = True
+        warnings.warn(f"memory={self._memory} bytes hold {plan.packs_anew}", stacklevel=callers_level())
+
+    def _method_for(self, k: int) -> str:
+        """The method of the Index; brute force where a tree was chosen and does not serve this k."""
+        plan = self._plan
+        if self._asked != "auto" or plan.method != "kdtree":
+            return self.method
+        why_not = refusal(self.n, self.d, k, self.metric, on_cuda=bool(plan.devices))
+        return self.method if why_not is None else "exact"
+
+    def _kind(self, method: str, queries: Any) -> tuple[str, str]:
+        """What tells prepared points apart: the method, and whether a tree holds float64, as for float64 queries."""
+        dtypes = inputs.name_of_dtype(self._points), inputs.name_of_dtype(queries)
+        return method, held_as(*dtypes) if method == "kdtree" else ""
+
+    def __repr__(self) -> str:
+        dtype = inputs.name_of_dtype(self._points)
+        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
