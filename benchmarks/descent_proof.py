@@ -19,7 +19,7 @@ from .exact_gpu_proof import Answer, check_rows
 
 if TYPE_CHECKING:
     from tonari.core.neighbors import Neighbors
-    from tonari.graph.recall import Recall
+    from tonari.metrics.recall import Recall
 
 # Of a sample, rows on which the exact engine itself is proved.
 TRUSTED = {"cpu": 4, "cuda": 16}
@@ -108,7 +108,7 @@ class GraphTruth:
 
     def recall(self, ids: Any, k: int) -> Recall:
         """Recall of the first k that are listed for the sample, with its interval; one named twice counts once."""
-        from tonari.graph.recall import neighbors_recall
+        from tonari.metrics.recall import neighbors_recall
 
         listed = once(ids[:, :k])
         return neighbors_recall(type(self.nearest)(self.values_of(listed), listed), self.nearest)

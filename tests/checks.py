@@ -235,7 +235,8 @@ def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:
     ) as child:
         try:
             assert child.stdout is not None
-            assert child.stdout.readline() == "started\n"
+            began = child.stdout.readline()
+            assert began == "started\n", began + "".join(child.communicate(timeout=60))
             time.sleep(wait)
             sent = time.time()
             child.send_signal(signal.SIGINT)

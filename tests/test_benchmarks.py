@@ -157,7 +157,8 @@ def library() -> Any:
     tonari = importlib.import_module("tonari")
     names = ("search", "knn_graph", "Index", "plan", "_native")
     found = {name: getattr(tonari, name) for name in names if hasattr(tonari, name)}
-    return SimpleNamespace(reference=importlib.import_module("tonari.metrics.reference"), **found)
+    metrics = SimpleNamespace(reference=importlib.import_module("tonari.metrics.reference"))
+    return SimpleNamespace(metrics=metrics, **found)
 
 
 QUICK = exact_cpu.Settings(threads=1, repeats=2)

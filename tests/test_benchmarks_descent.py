@@ -21,7 +21,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="these benchmarks make their data with torch")
 
 import tonari  # noqa: E402
-from tonari.graph.recall import Recall  # noqa: E402
+from tonari.metrics.recall import Recall  # noqa: E402
 from tonari.metrics.reference import brute, returned, values_at  # noqa: E402
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.

@@ -23,11 +23,11 @@ import tonari
 from tonari import api, io
 from tonari.cli import main
 from tonari.exact import plan as exact_plan
-from tonari.methods import plan as planning
 from tonari.exact.cuda import plan as planning_gpu
 from tonari.graph import recall as quality
-from tonari.metrics.recall import neighbors_recall
 from tonari.graph.knn_graph import KNNGraph
+from tonari.methods import plan as planning
+from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 
 N, M, D, K = 300, 20, 8, 5

@@ -22,9 +22,9 @@ import tonari
 from tonari import _native
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
-from tonari.metrics.recall import neighbors_recall
 from tonari.io import read_ground_truth, write_ground_truth
 from tonari.metrics import METRICS, get_metric
+from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 from tonari.select.registry import METHODS
 

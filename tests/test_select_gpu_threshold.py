@@ -5,7 +5,7 @@ Without a CUDA device the same tests run in Triton's interpreter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -422,7 +422,15 @@ def test_large_k_of_few_values_are_left_to_radix() -> None:
     assert choose("cpu", 1, 2**13, 4096, "float32")[0] != "radix"
 
 
+@pytest.fixture
+def _memory_goes_back() -> Iterator[None]:
+    """What torch keeps of a card after a large test, other processes may need."""
+    yield
+    torch.cuda.empty_cache()
+
+
 @on_gpu
+@pytest.mark.usefixtures("_memory_goes_back")
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize(
     ("rows", "n", "k"),
