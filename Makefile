@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed $(VENV)/.tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests
 	$(BIN)/python -m pytest --pyargs tonari --doctest-modules
 
 lint: $(VENV)/.installed $(VENV)/.lint

@@ -217,7 +217,7 @@ def test_a_graph_must_not_hold_self() -> None:
 def test_agreement_allows_rounding_and_no_more(metric: str, library: Any) -> None:
     case = small_case(metric=metric)
     data = case.make(1)
-    truth = library.reference.brute(data.queries, data.points, 4, metric)
+    truth = library.metrics.reference.brute(data.queries, data.points, 4, metric)
     ours = exact_cpu.Timed(0, truth.distances, truth.indices)
     first_rows = exact_cpu.Timed(0, truth.distances[:30] * np.float32(1 + 2e-7), truth.indices[:30].astype(np.int64))
     assert exact_cpu.agreement(ours, first_rows, case, data) == 1.0
@@ -233,7 +233,7 @@ def test_agreement_allows_rounding_and_no_more(metric: str, library: Any) -> Non
 def test_agreement_counts_shared_indices(library: Any) -> None:
     case = small_case()
     data = case.make(1)
-    truth = library.reference.brute(data.queries, data.points, 4)
+    truth = library.metrics.reference.brute(data.queries, data.points, 4)
     swapped = truth.indices.copy()
     swapped[:, 3] = np.setdiff1d(np.arange(300), truth.indices)[0]
     ours = exact_cpu.Timed(0, truth.distances, truth.indices)
@@ -325,7 +325,7 @@ def test_peers_answer_in_our_meaning(name: str, metric: str, library: Any) -> No
         pytest.skip(peer.missing())
     case = small_case(metric=metric)
     data = case.make(1)
-    truth = library.reference.brute(data.queries, data.points, 4, metric)
+    truth = library.metrics.reference.brute(data.queries, data.points, 4, metric)
     distances, indices = peer.prepare(data.points, metric, 1)(data.queries, 4)
     np.testing.assert_array_equal(indices, truth.indices)
     np.testing.assert_allclose(distances, truth.distances, rtol=1e-4, atol=1e-5)
