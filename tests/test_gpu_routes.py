@@ -40,6 +40,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
+    from tonari.core.slices import cut
     from tonari.cuda import devices as places
     from tonari.cuda import prefetch as feeding
     from tonari.cuda.prefetch import Feeder, bring, slabs
@@ -47,7 +48,7 @@ if HAS_TORCH:
     from tonari.exact.cuda import search as engine
     from tonari.exact.cuda.form import make_form
     from tonari.exact.cuda.pack import new_flags, pack_points
-    from tonari.exact.cuda.partition import Place, cut, plan_for_part
+    from tonari.exact.cuda.partition import Place, plan_for_part
     from tonari.exact.cuda.routes import host_refine as screened
     from tonari.exact.cuda.routes import multi_gpu as several
     from tonari.exact.cuda.routes import resident, streamed

@@ -3,8 +3,8 @@
     points, queries     any array
         │  inputs/      checked once, at the border
         ▼
-    problem             core/problem.py: sizes, dtypes, metric, device, threads, memory
-        │  methods/     the registry of methods; "auto" compares what each is expected to take
+    method              methods/: which one answers; "auto" compares what each is expected to take
+        │
         ▼
     plan                exact/plan.py, kdtree/plan.py, nn_descent/plan.py: every choice, before anything runs
         │

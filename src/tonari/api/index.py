@@ -15,7 +15,7 @@ from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.kdtree.plan import held_as, refusal
 from tonari.methods.answer import answer, check_asked, on_side_of
-from tonari.methods.auto import USUAL_K, Choice, choose
+from tonari.methods.auto import USUAL_K, Decision, choose
 from tonari.methods.engines import engine_for
 from tonari.methods.plan import check_search_method
 from tonari.metrics import get_metric
@@ -78,7 +78,7 @@ class Index:
         self._asked = method
         self._begin(self._first_choice(progress), progress)
 
-    def _begin(self, first: Choice, progress: ProgressLike) -> None:
+    def _begin(self, first: Decision, progress: ProgressLike) -> None:
         """Prepare the points as was chosen, unless they are."""
         if first.prepared is None:
             first = first._replace(prepared=self._engine.prepare(self._points, first.plan, progress))
@@ -116,7 +116,7 @@ class Index:
         self._engine = engine_for(self._device, points=points)
         threads = self._engine.threads_to_prepare(self._threads)
         given: dict[str, Any] = {"method": before.method, "threads": threads, "memory": self._memory}
-        self._begin(Choice(self._engine.plan(points, points[:1], before.k, self.metric, **given)), False)
+        self._begin(Decision(self._engine.plan(points, points[:1], before.k, self.metric, **given)), False)
 
     def __copy__(self) -> Index:
         made = object.__new__(type(self))
@@ -198,16 +198,16 @@ class Index:
         progress = inputs.check_progress(progress)
         return search_chunks(self, queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
-    def _first_choice(self, progress: ProgressLike) -> Choice:
+    def _first_choice(self, progress: ProgressLike) -> Decision:
         """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
         given: dict[str, Any] = {"threads": self._engine.threads_to_prepare(self._threads), "memory": self._memory}
         points, one = self._points, self._points[:1]
         if self._asked != "auto":
-            return Choice(self._engine.plan(points, one, 1, self.metric, method=self._asked, **given))
+            return Decision(self._engine.plan(points, one, 1, self.metric, method=self._asked, **given))
         k = min(USUAL_K, self.n)
         return choose(self._engine, points, one, k, self.metric, as_if=points, progress=progress, **given)
 
-    def _decide(self, queries: Any, k: int, threads: int | None, progress: ProgressLike) -> Choice:
+    def _decide(self, queries: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
         """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
         method = self._method_for(k)
         kind = self._kind(method, queries)
@@ -224,9 +224,9 @@ class Index:
         )
         self._warn_of_packing(plan)
         if ready is None:
-            ready = Choice(plan, self._engine.prepare(self._points, plan, progress))
+            ready = Decision(plan, self._engine.prepare(self._points, plan, progress))
             self._ready[kind] = ready
-        return Choice(plan, ready.prepared)
+        return Decision(plan, ready.prepared)
 
     def _warn_of_packing(self, plan: Any) -> None:
         """Say once that memory is too small to hold all points packed, and what would be enough."""

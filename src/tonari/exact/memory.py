@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 
@@ -155,7 +156,7 @@ def within(budget: int, problem: Problem, wish: Choice, fixed: Collection[str]) 
             return min(partly, key=lambda made: problem.passes(made) * (problem.n - made.resident_points))
         choices += streamed
     least = min(choices, key=problem.total_bytes)
-    raise ValueError(
+    raise BudgetExceeded(
         f"a memory budget of {budget} bytes cannot hold this search: results take {problem.output_bytes} and work "
         f"{problem.total_bytes(least) - problem.output_bytes}; allow at least {problem.total_bytes(least)}, or search "
         "the queries in smaller batches"

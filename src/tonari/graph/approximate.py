@@ -11,7 +11,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods.auto import Choice, choose_graph
+from tonari.methods.auto import Decision, choose_graph
 from tonari.methods.plan import check_exact
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
@@ -55,12 +55,12 @@ def kind_of_start(start: Any) -> str:
 
 def choose_or_plan(
     engine: Engine, rows: Any, k: int, metric: str, method: str, asked: dict[str, Any], **given: Any
-) -> Choice:
+) -> Decision:
     """NN-Descent, or for "auto" what is sooner."""
     if method == "auto":
         return choose_graph(engine, rows, k, metric, **asked, **given)
     asked |= {"threads": given["threads"], "memory": given["memory"]}
-    return Choice(engine.plan_descent(rows, k, metric, **asked))
+    return Decision(engine.plan_descent(rows, k, metric, **asked))
 
 
 def descended(

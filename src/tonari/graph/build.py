@@ -16,7 +16,7 @@ from tonari.exact.cuda import cuda_graph_cache
 from tonari.graph.approximate import choose_or_plan, descended, kind_of_start, may_miss
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.answer import answer, check_asked, check_plan, decide, on_side_of
-from tonari.methods.auto import Choice
+from tonari.methods.auto import Decision
 from tonari.methods.engines import Engine, engine_for
 from tonari.metrics import TritonFunction
 
@@ -128,7 +128,7 @@ def knn_graph(
 
 
 def _graph(
-    engine: Engine, rows: Any, chosen: Choice, start: Any, progress: ProgressLike, call: Call | None
+    engine: Engine, rows: Any, chosen: Decision, start: Any, progress: ProgressLike, call: Call | None
 ) -> tuple[Neighbors, str, int | None, DescentReport | None]:
     """What was chosen, the method, the seed and the report; where NN-Descent misses its recall, what comes instead."""
     plan = chosen.plan

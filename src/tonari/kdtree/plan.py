@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.neighbors import index_dtype
 from tonari.core.plan import Plan
@@ -143,7 +144,7 @@ def plan_tree(
     held = np.dtype(held_as(inputs.dtype_name(kind), inputs.dtype_name(query_kind)))
     why_not = refusal(n, d, k, metric, on_cuda=bool(devices))
     if why_not is not None:
-        raise ValueError(why_not)
+        raise Unsupported(why_not)
     check_overrides(overrides, _OVERRIDES_ON_CUDA if devices else _OVERRIDES)
     if devices:
         check_no_threads(threads, devices)
@@ -213,7 +214,7 @@ def plan_tree(
     seconds = made.build_seconds + tree_seconds(made, m, expected_visits(n, d, k, height))
     made = dataclasses.replace(made, seconds=seconds)
     if budget is not None and made.total_bytes > budget:
-        raise ValueError(
+        raise BudgetExceeded(
             f"a memory budget of {budget} bytes cannot hold a tree of these points, and its search: allow at least "
             f"{made.total_bytes}, or use method='exact'"
         )
@@ -228,7 +229,7 @@ def check_tree_metric(metric: str) -> None:
     """Refuse a metric that no tree serves."""
     why_not = refusal(1, 1, 1, metric, on_cuda=False)
     if why_not is not None:
-        raise ValueError(why_not)
+        raise Unsupported(why_not)
 
 
 def held_as(points: str, queries: str) -> str:

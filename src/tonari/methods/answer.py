@@ -10,7 +10,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.kdtree.plan import check_tree_metric, held_as
-from tonari.methods.auto import Choice, choose
+from tonari.methods.auto import Decision, choose
 from tonari.methods.engines import Engine
 from tonari.methods.plan import check_method
 from tonari.metrics import get_metric
@@ -60,13 +60,13 @@ def decide(
     plan: Any,
     self_join: bool = False,
     progress: ProgressLike = None,
-) -> Choice:
+) -> Decision:
     """The caller's plan if there is one, refused where it was made for another problem; else a new one."""
     if plan is None:
         given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join}
         if method == "auto":
             return choose(engine, points, queries, k, metric, progress=progress, **given)
-        return Choice(engine.plan(points, queries, k, metric, method=method, **given))
+        return Decision(engine.plan(points, queries, k, metric, method=method, **given))
     if threads is not None or memory is not None:
         raise ValueError("a plan has its own threads and memory: give them to tonari.plan, not beside plan=")
     if method not in ("auto", plan.method):
@@ -81,14 +81,14 @@ def decide(
             )
     if plan.method == "kdtree":  # tonari.plan is not told the dtype of the queries
         plan = dataclasses.replace(plan, held=held_as(plan.dtype, inputs.name_of_dtype(queries)))
-    return Choice(plan)
+    return Decision(plan)
 
 
 def answer(
     engine: Engine,
     queries: Any,
     points: Any,
-    chosen: Choice,
+    chosen: Decision,
     *,
     self_join: bool = False,
     progress: ProgressLike = None,

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import MeanVisits, brute_seconds, build_seconds, least_build_seconds, tree_seconds
@@ -53,7 +54,7 @@ _PATIENCE = 2.0  # times what an exact graph is expected to take, NN-Descent may
 CLEARLY = 1.5  # times as long an exact graph has to take for one that may miss neighbours
 
 
-class Choice(NamedTuple):
+class Decision(NamedTuple):
     """A plan, and what else is known of it.
 
     Attributes
@@ -61,14 +62,14 @@ class Choice(NamedTuple):
     prepared : the points prepared by it, where that was needed to find out
     seconds : float
         Expected.
-    instead : Choice, optional
+    instead : Decision, optional
         What follows where the recall that the plan asks for is out of its reach.
     """
 
     plan: Any
     prepared: Any = None
     seconds: float = math.nan
-    instead: Choice | None = None
+    instead: Decision | None = None
 
     @property
     def patience(self) -> float | None:
@@ -88,7 +89,7 @@ def choose(
     self_join: bool = False,
     as_if: Any = None,
     progress: ProgressLike = None,
-) -> Choice:
+) -> Decision:
     """The plan of a search by the method that is expected to take less time.
 
     Parameters
@@ -102,7 +103,7 @@ def choose(
 
     Returns
     -------
-    Choice
+    Decision
         With the tree, if that is the method.
     """
     given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join}
@@ -111,12 +112,12 @@ def choose(
     m = len(probes)
     brute = brute_seconds(exact, m)
     least = least_build_seconds(exact)
-    by_force = Choice(exact, seconds=brute)
+    by_force = Decision(exact, seconds=brute)
     if not _serves(exact) or brute < least:
         return by_force
     try:
         tree = engine.plan(points, queries, k, metric, method="kdtree", **given)
-    except ValueError:  # there is no memory for a tree
+    except BudgetExceeded:  # there is no memory for a tree
         return by_force
     if tree.point_slab < tree.n:  # nor for a whole one, to be probed and kept
         return by_force
@@ -138,7 +139,7 @@ def choose(
         search = tree_seconds(tree, m, seen)
         if not brute / _FAR < search < brute * _FAR:
             break
-    return _chosen(by_force if search > brute else Choice(tree, prepared, search), brute, search, seen)
+    return _chosen(by_force if search > brute else Decision(tree, prepared, search), brute, search, seen)
 
 
 def choose_graph(
@@ -153,7 +154,7 @@ def choose_graph(
     threads: int | None,
     memory: int | str | None,
     progress: ProgressLike = None,
-) -> Choice:
+) -> Decision:
     """The plan of a graph that may miss neighbours: NN-Descent where it is clearly sooner, else an exact method.
 
     Parameters
@@ -169,13 +170,13 @@ def choose_graph(
     asked: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "threads": threads, "memory": memory}
     try:
         descent = engine.plan_descent(points, k, metric, **asked)
-    except ValueError:  # there is no memory for its lists, or there are several devices
+    except (BudgetExceeded, Unsupported):  # there is no memory for its lists, or there are several devices
         return exact
     taken, seconds = exact, descent.seconds
     if exact.seconds >= CLEARLY * seconds:
         seconds *= _hardness(engine, points, metric, threads=threads, memory=memory)
     if exact.seconds >= CLEARLY * seconds:
-        taken = Choice(descent, seconds=seconds, instead=exact._replace(prepared=None))
+        taken = Decision(descent, seconds=seconds, instead=exact._replace(prepared=None))
     logger.info(
         "auto takes method='%s': %.3g s expected by '%s', %.3g s by NN-Descent",
         *(taken.plan.method, exact.seconds, exact.plan.method, seconds),
@@ -248,7 +249,7 @@ def _every(rows: Any, step: int) -> Any:
     return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part.contiguous()
 
 
-def _chosen(choice: Choice, brute: float, tree: float, seen: MeanVisits) -> Choice:
+def _chosen(choice: Decision, brute: float, tree: float, seen: MeanVisits) -> Decision:
     logger.info(
         "auto takes method='%s': %.3g s expected by brute force, %.3g s by a k-d tree, %.1f leaves visited per row",
         *(choice.plan.method, brute, tree, seen.leaves),

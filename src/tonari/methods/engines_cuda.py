@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tonari import inputs
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.costs.model import MeanVisits
@@ -36,7 +37,7 @@ def _plan_within_spare(n: int, m: int, d: int, k: int, **given: Any) -> CudaPlan
     """The plan of a search that stays on the device and whose memory nobody has to look for; else None."""
     try:
         plan = plan_on_gpu(n, m, d, k, free_bytes=_SPARE_BYTES + RESERVE, **given)
-    except ValueError:
+    except BudgetExceeded:
         return None
     return plan if plan.route == "resident" and plan.query_batch >= m else None
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
 from tonari.core.workers import default_threads
@@ -155,7 +156,7 @@ def plan_descent(
     """
     kind, k = check_problem(n, n, d, k, dtype=dtype, metric=metric, self_join=True, own=bool(devices))
     if n > MOST_POINTS:
-        raise ValueError(f"n={n}: method='nn-descent' takes up to {MOST_POINTS} points; use method='exact'")
+        raise Unsupported(f"n={n}: method='nn-descent' takes up to {MOST_POINTS} points; use method='exact'")
     check_overrides(overrides, _OVERRIDES_ON_CUDA if devices else _OVERRIDES)
     if devices:
         check_no_threads(threads, devices)
@@ -239,7 +240,7 @@ def check_seed(seed: Any) -> int:
 def check_one_device(devices: tuple[str, ...]) -> None:
     """Refuse several devices: every round reads lists from all over."""
     if len(devices) > 1:
-        raise ValueError(
+        raise Unsupported(
             f"method='nn-descent' runs on one device, got {', '.join(devices)}: its rounds read lists of all points; "
             f"use device={devices[0]!r}"
         )
@@ -301,7 +302,7 @@ def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None)
         free = max(0, (free_memory(plan.devices) if free_bytes is None else free_bytes) - RESERVE)
         budget = free if budget is None else min(budget, free)
     if budget is not None and plan.total_bytes > budget:
-        raise ValueError(
+        raise BudgetExceeded(
             f"a memory budget of {budget} bytes cannot hold a graph by NN-Descent: allow at least {plan.total_bytes}, "
             "or use method='exact' or a smaller list_size"
         )

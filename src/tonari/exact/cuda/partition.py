@@ -54,12 +54,3 @@ def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     # A self-join may leave no more than n - 1 points to some rows: only all points together prove such a list.
     width = plan.width if plan.k < n else group_count(n, plan.group)
     return dataclasses.replace(plan, n=n, m=m, k=min(plan.k, n), width=width, devices=(device,))
-
-
-def cut(count: int, size: int) -> list[slice]:
-    """Slices of `size`, the last one shorter.
-
-    >>> cut(5, 2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]

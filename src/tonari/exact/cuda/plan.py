@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import BudgetExceeded
 from tonari.core.plan import Plan
 from tonari.core.units import MIB
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
@@ -179,7 +180,7 @@ def plan_on_gpu(
         where = (
             f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
         )
-        raise ValueError(f"a memory budget {where} cannot hold this search; allow at least {least}")
+        raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
     return CudaPlan(
         n=n,
         m=m,

@@ -19,6 +19,7 @@ import torch
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.costs.model import MeanVisits
 from tonari.cuda.device_threads import a_thread_each, side_by_side
@@ -26,7 +27,6 @@ from tonari.cuda.devices import on, over, to_device
 from tonari.cuda.self_neighbors import without_own
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import dispatch as brute
-from tonari.exact.cuda.partition import cut
 from tonari.exact.cuda.plan import plan_on_gpu
 from tonari.kdtree.cuda.build import build_on_device
 from tonari.kdtree.cuda.search import beyond, order_of, walk

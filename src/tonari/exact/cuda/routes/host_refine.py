@@ -22,6 +22,7 @@ from tonari import inputs
 from tonari._native import exact_values
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Counter, ProgressLike
+from tonari.core.slices import cut
 from tonari.core.workers import Workers, default_threads
 from tonari.cuda.devices import over, to_device
 from tonari.cuda.prefetch import slabs
@@ -34,7 +35,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP
 from tonari.exact.cuda.memory import MEMBER_BYTES, WIDER
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries, room_for
-from tonari.exact.cuda.partition import Place, cut, search_whole
+from tonari.exact.cuda.partition import Place, search_whole
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import NO_MEMBER, SCRATCH_BYTES, list_members
 from tonari.exact.cuda.search import Chooser

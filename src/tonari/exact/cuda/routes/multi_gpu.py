@@ -16,10 +16,11 @@ import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
+from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
-from tonari.exact.cuda.partition import Place, SearchPart, cut, plan_for_part
+from tonari.exact.cuda.partition import Place, SearchPart, plan_for_part
 from tonari.exact.cuda.plan import CudaPlan, share
 from tonari.exact.cuda.routes import host_refine as screened
 from tonari.exact.cuda.routes import resident, streamed
