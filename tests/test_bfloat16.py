@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -217,3 +220,13 @@ def test_no_file_has_it(kind: str, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"found bfloat16, which no format here holds, .*astype\('float32'\)"):
             tonari.io.write(tmp_path / name, of_kind(kind, numbers()))
         assert not (tmp_path / name).exists()
+
+
+def test_plans_know_bfloat16_without_ml_dtypes() -> None:
+    code = (
+        "import sys, tonari; plan = tonari.plan(200_000, 1, 384, 10, dtype='bfloat16', threads=2, memory='60MB');"
+        "print(plan.packs_anew, 'ml_dtypes' in sys.modules)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("on all stay packed False\n"), done.stdout + done.stderr
