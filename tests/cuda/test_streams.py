@@ -37,9 +37,16 @@ def loaded() -> None:
     assert float(values.sum()) == 16
 
 
-def test_on_the_cpu_nothing_waits() -> None:
-    Written(torch.zeros(3), torch.ones(2)).read()
+def test_on_the_cpu_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a stream of CUDA was asked for")
+
+    monkeypatch.setattr(torch.cuda, "current_stream", refuse)
+    values = torch.zeros(3)
+    written = Written(values, torch.ones(2))
+    written.read()
     synchronize(["cpu"])
+    assert written._event is None
 
 
 @on_gpu

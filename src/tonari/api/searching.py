@@ -87,7 +87,7 @@ def search(
     TypeError, ValueError
         For other dtypes, ranks, NaN or infinity (naming the first bad row), unequal widths, k out of range, an unknown
         metric, method or device, a method that does not serve the metric, a device that is not there, queries and
-        points that lie apart, a budget too small.
+        points on different devices, a budget too small.
     ImportError
         For CUDA without torch or Triton.
 
