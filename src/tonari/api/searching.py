@@ -164,7 +164,7 @@ def search_to_file(
         Rows per chunk of an array or file. Default: 128 MiB of queries and results, or as many as are searched in
         about ten seconds if that is less.
     resume : bool
-        Go on where an earlier run of the same search was cut off. False begins anew.
+        Continue an earlier run of the same search that was interrupted. False starts over.
     metric, method, device, threads, memory
         As for :class:`tonari.Index`; an Index that is given has its own.
     progress : None, bool or callable(done, total)

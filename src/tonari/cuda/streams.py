@@ -2,8 +2,8 @@
 
 A search runs on the stream that is current when it is called, and launches on one stream are ordered. What outlives a
 search (packed points, a tree) may be read on another stream than the one that wrote it, and freed while that one still
-reads. So an event marks the end of the writing, every reader waits for it, on the device, and the allocator is told who
-reads.
+reads. So an event marks the end of the writing, every reader waits for it on the device, and the allocator keeps the
+memory until all readers are done.
 """
 
 from __future__ import annotations
