@@ -10,6 +10,7 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from checks import Array, assert_same_neighbors
 from select_checks import HAS_TORCH
@@ -23,7 +24,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.exact.cuda import dispatch as run
-    from tonari.exact.cuda.plan import CudaPlan, plan_on_gpu
+    from tonari.exact.cuda.plan import CudaPlan
     from tonari.exact.report import Report
 
 GB = 10**9
@@ -54,7 +55,7 @@ def plan_of(
     **overrides: Any,
 ) -> CudaPlan:
     """A plan for arrays in host memory or tensors."""
-    return plan_on_gpu(
+    return plans.exact_cuda(
         len(points),
         len(queries),
         points.shape[1],

@@ -288,7 +288,7 @@ def test_an_index_can_be_copied_and_pickled(given: dict[str, Any], kind: str, ma
     other = made(index)
     assert repr(other) == repr(index)
     assert (other.n, other.d, other.metric, other.method) == (index.n, index.d, index.metric, index.method)
-    assert other._plan == index._plan
+    assert other._first.plan == index._first.plan
     assert_same_neighbors(other.search(queries, 7), expected, metric=index.metric)
     assert_same_neighbors(index.search(queries, 7), expected, metric=index.metric)
     wide = queries.astype(np.float64)
@@ -324,7 +324,7 @@ def test_a_pickled_index_is_packed_for_the_machine_that_it_comes_to(tmp_path: Pa
     code = (
         "import pickle, sys, numpy; index = pickle.load(open(sys.argv[1], 'rb'));"
         "found = index.search(index._points[:9], 5); numpy.savez(sys.argv[2], *found);"
-        "print(index._plan.isa, index._plan.threads)"
+        "print(index._first.plan.isa, index._first.plan.threads)"
     )
     result = _run(code, str(path), str(tmp_path / "found.npz"), TONARI_ISA="generic", TONARI_NUM_THREADS="1")
     assert result.stdout.split() == ["generic", "1"], result.stderr

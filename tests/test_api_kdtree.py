@@ -133,7 +133,7 @@ def test_plans_for_something_else_are_refused() -> None:
         ({"k": 701}, ValueError, "k=701: the largest k is 700"),
         ({"threads": 0}, ValueError, "threads=0: at least 1"),
         ({"memory": "1MB"}, ValueError, "budget of 1000000 bytes cannot hold a tree"),
-        ({"metric": "cosine"}, ValueError, "searches by euclidean, sqeuclidean, l1, linf, not by cosine"),
+        ({"metric": "cosine"}, ValueError, "supports euclidean, sqeuclidean, l1, linf, not cosine"),
         ({"metric": "euclid"}, ValueError, "unknown metric 'euclid'"),
     ],
     ids=str,
@@ -171,7 +171,9 @@ def test_the_command_line_has_the_method(tmp_path: Any) -> None:
     run = CliRunner().invoke
     assert run(main, ["graph", str(points), "-k", "3", "-o", str(out), "--method", "kdtree"]).exit_code == 0
     assert tonari.KNNGraph.load(out).method == "kdtree"
-    shown = run(main, ["plan", str(points), "-k", "3", "--method", "kdtree", "--leaf", "7", "--no-sort"]).output
+    shown = run(
+        main, ["plan", str(points), "-k", "3", "--method", "kdtree", "--set", "leaf=7", "--set", "sort=no"]
+    ).output
     assert {"kdtree", "7", "False"} <= set(shown.split())
     refused = run(main, ["graph", str(points), "-k", "3", "-o", str(out), "--force", "--method", "tree"])
     assert refused.exit_code == 2

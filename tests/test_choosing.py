@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from checks import assert_same_neighbors
 
 import tonari
+from tonari.core.method import SearchMethod, TreeMethod
 from tonari.core.neighbors import Neighbors
-from tonari.costs.model import MeanVisits, brute_seconds, build_seconds, expected_visits, tree_seconds
-from tonari.exact.cuda.plan import plan_on_gpu
+from tonari.core.problem import Problem
+from tonari.costs.formulas import MeanVisits
+from tonari.costs.model import brute_seconds, build_seconds, expected_visits, tree_seconds
+from tonari.exact.cuda.plan import plan_on_cuda
 from tonari.kdtree.cpu import prepared
-from tonari.kdtree.plan import TREE_METRICS, plan_tree
+from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
 from tonari.methods import auto as choosing
-from tonari.nn_descent.plan import plan_descent
 
 UNIFORM = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
 QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)
@@ -161,10 +163,10 @@ def test_expected_visits_are_those_of_evenly_spread_points() -> None:
 def test_costs_grow_with_the_work(isa: str) -> None:
     def costs(n: int = 10**5, m: int = 10**4, d: int = 8, k: int = 10, leaves: float = 50.0) -> tuple[float, ...]:
         place = {"devices": ("cuda:0",), "free_bytes": 10**11} if isa == "cuda" else {"threads": 2}
-        tree = plan_tree(n, m, d, k, dtype="float32", metric="euclidean", **place)
-        brute = SimpleNamespace(n=n, d=d, k=k, metric="l1", isa=isa, threads=2, devices=("cuda:0",))
+        tree = plans.tree(n, m, d, k, **place)
+        brute = brute_seconds(plans.problem(n, m, d, k, metric="l1"), "" if isa == "cuda" else isa, 2)
         seen = MeanVisits(leaves, leaves / 3, leaves * 60)
-        return choosing_seconds(brute, m, isa), build_seconds(tree), tree_seconds(tree, m, seen)
+        return brute, build_seconds(tree), tree_seconds(tree, m, seen)
 
     base = costs()
     assert all(seconds > 0 for seconds in base)
@@ -174,19 +176,6 @@ def test_costs_grow_with_the_work(isa: str) -> None:
     assert costs(leaves=500.0)[2] > base[2]
 
 
-def choosing_seconds(plan: Any, m: int, isa: str) -> float:
-    if isa == "cuda":
-        made = plan_on_gpu(
-            plan.n, m, plan.d, plan.k, dtype="float32", metric=plan.metric, devices=plan.devices, host_points=False,
-            host_queries=False, free_bytes=10**11,
-        )  # fmt: skip
-        return brute_seconds(made, m)
-    import dataclasses
-
-    made = tonari.plan(plan.n, m, plan.d, plan.k, metric=plan.metric, threads=plan.threads)
-    return brute_seconds(dataclasses.replace(made, isa=isa), m)
-
-
 @pytest.mark.parametrize(
     ("n", "d", "k", "measured"),
     # graph-sift, graph-960 and graph-10m of benchmarks/results/exact_gpu.csv; sift-1m, gist-1m and clustered-10m of
@@ -194,28 +183,51 @@ def choosing_seconds(plan: Any, m: int, isa: str) -> float:
     [(10**6, 128, 10, (0.54, 0.123)), (10**6, 960, 10, (3.22, 0.55)), (10**7, 96, 32, (45.3, 2.56))],
 )
 def test_costs_on_cuda_are_near_what_was_measured(n: int, d: int, k: int, measured: tuple[float, float]) -> None:
-    given: dict[str, Any] = {"dtype": "float32", "metric": "euclidean", "devices": ("cuda:0",), "free_bytes": 80 << 30}
-    exact = plan_on_gpu(n, n, d, k, self_join=True, host_points=False, host_queries=False, **given)
-    assert brute_seconds(exact, n) == pytest.approx(measured[0], rel=0.25)
-    assert plan_descent(n, d, k, **given).seconds == pytest.approx(measured[1], rel=0.25)
+    given: dict[str, Any] = {
+        "devices": ("cuda:0",),
+        "free_bytes": 80 << 30,
+        "host_points": False,
+        "host_queries": False,
+    }
+    exact = plans.exact_cuda(n, n, d, k, self_join=True, **given)
+    assert exact.seconds == pytest.approx(measured[0], rel=0.25)
+    assert plans.descent(n, d, k, **given).seconds == pytest.approx(measured[1], rel=0.25)
 
 
-class CudaStandIn:
-    """An engine that plans for CUDA, holds nothing, and says that a query looks at so many leaves."""
+class ExactStandIn(SearchMethod):
+    """Brute force on a card of 80 GB that is not there."""
+
+    name, device = "exact", "cuda"
+
+    def refuses(self, problem: Problem) -> str | None:
+        return None
+
+    def plan(self, problem: Problem, **given: Any) -> Any:
+        return plan_on_cuda(problem, free_bytes=80 * 10**9)
+
+    def prepare(self, points: Any, plan: Any, progress: Any = None) -> Any:
+        raise AssertionError("nothing is packed to choose")
+
+    def search(self, queries: Any, prepared: Any, plan: Any, **given: Any) -> Any:
+        raise AssertionError("nothing is searched to choose")
+
+
+class TreeStandIn(ExactStandIn, TreeMethod):
+    """A tree there, which holds nothing, and says that a query looks at so many leaves."""
+
+    name = "kdtree"
 
     def __init__(self, leaves: Callable[[int], float]) -> None:
         self.leaves = leaves
         self.prepared: list[int] = []
 
-    def plan(self, points: Any, queries: Any, k: int, metric: str, *, method: str, memory: Any, **given: Any) -> Any:
-        make = plan_tree if method == "kdtree" else plan_on_gpu
-        place = {"devices": ("cuda:0",), "host_points": False, "host_queries": False, "free_bytes": 80 * 10**9}
-        if method == "kdtree":
-            place |= {"threads": None}
-        n, d = points.shape
-        return make(n, len(queries), d, k, dtype="float32", metric=metric, memory=memory, **place)
+    def refuses(self, problem: Problem) -> str | None:
+        return refusal(problem)
 
-    def prepare(self, points: Any, plan: Any, progress: Any) -> Any:
+    def plan(self, problem: Problem, **given: Any) -> Any:
+        return plan_tree(problem, free_bytes=80 * 10**9)
+
+    def prepare(self, points: Any, plan: Any, progress: Any = None) -> Any:
         self.prepared.append(len(points))
         return self
 
@@ -224,19 +236,24 @@ class CudaStandIn:
         return MeanVisits(leaves, leaves / 4, leaves * plan.n / 2**plan.height)
 
 
-def chosen_on_cuda(n: int, m: int, d: int, k: int, leaves: Callable[[int], float]) -> tuple[str, list[int]]:
-    engine = CudaStandIn(leaves)
+def chosen_on_cuda(
+    n: int, m: int, d: int, k: int, leaves: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, list[int]]:
+    methods: dict[str, Any] = {"exact": ExactStandIn(), "kdtree": TreeStandIn(leaves)}
+    for asked in ("method_for", "search_method"):
+        monkeypatch.setattr(choosing, asked, lambda name, device: methods[name])
     rows = np.broadcast_to(np.float32(0), (max(n, m), d))
-    given = {"threads": None, "memory": None}
-    made = choosing.choose(engine, rows[:n], rows[:m], k, "euclidean", **given)  # type: ignore[arg-type]
+    asked_for = plans.problem(n, m, d, k, devices=("cuda:0",), host_points=False, host_queries=False)
+    made = choosing.choose(asked_for, rows[:n], rows[:m])
     assert (made.prepared is None) == (made.plan.method == "exact")
-    return made.plan.method, engine.prepared
+    assert made.reason
+    return made.plan.method, methods["kdtree"].prepared
 
 
-def test_on_cuda_the_tree_is_taken_by_what_is_visited() -> None:
+def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.MonkeyPatch) -> None:
     # A card builds so fast that trees of samples would cost as much as the tree itself.
-    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0) == ("kdtree", [2_000_000])
-    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64) == ("exact", [2_000_000])
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0, monkeypatch) == ("kdtree", [2_000_000])
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64, monkeypatch) == ("exact", [2_000_000])
 
 
 @pytest.mark.parametrize(
@@ -249,5 +266,5 @@ def test_on_cuda_the_tree_is_taken_by_what_is_visited() -> None:
         (10**6, 10**6, 3, 65),
     ],
 )
-def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int) -> None:
-    assert chosen_on_cuda(n, m, d, k, lambda n: 1.0) == ("exact", [])
+def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen_on_cuda(n, m, d, k, lambda n: 1.0, monkeypatch) == ("exact", [])

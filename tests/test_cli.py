@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import checks
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -22,11 +21,11 @@ from click.testing import CliRunner, Result
 import tonari
 from tonari import api, io
 from tonari.cli import main
-from tonari.exact import plan as exact_plan
-from tonari.exact.cuda import plan as planning_gpu
+from tonari.cuda import memory as device_memory
 from tonari.graph import recall as quality
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods import plan as planning
+from tonari.methods.registry import NAMES, overrides_of
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 
@@ -373,35 +372,70 @@ def test_info_refuses_what_it_cannot_describe(folder: Path) -> None:
 
 def test_plan_is_that_of_the_library(folder: Path) -> None:
     graph = planning.plan(N, N, D, K, threads=2)
-    assert _run("plan", "points.fbin", "-k", str(K), "--threads", "2").stdout == f"{graph}\n"
+    told = tonari.explain(None, (N, D), K, threads=2)
+    assert _run("plan", "points.fbin", "-k", str(K), "--threads", "2").stdout == f"{graph}\n\n{told}\n"
     facts = _json("plan", "points.fbin", "-k", str(K), "--queries", "7", "--metric", "l1", "--memory", "1GB")
-    search = planning.plan(N, 7, D, K, metric="l1", memory="1GB")
-    assert facts == json.loads(json.dumps(search.as_dict()))
+    given: dict[str, Any] = {"metric": "l1", "memory": "1GB"}
+    search, told = planning.plan(N, 7, D, K, **given), tonari.explain((7, D), (N, D), K, **given)
+    assert facts == json.loads(json.dumps(search.as_dict() | {"auto": told.as_dict()}))
+
+
+def test_plan_tells_every_method(folder: Path) -> None:
+    told = _json("plan", "points.fbin", "-k", "3", "--recall", "0.9", "--method", "nn-descent")["auto"]
+    assert [made["method"] for made in told["candidates"]] == ["exact", "kdtree", "nn-descent"]
+    assert all(made["seconds"] > 0 and made["nbytes"] > 0 for made in told["candidates"])
+    told = _json("plan", "points.fbin", "-k", "3", "--queries", "2", "--metric", "cosine")["auto"]
+    assert (told["method"], told["reason"]) == ("exact", "brute force is done before a tree is built")
+    whys = {made["method"]: made["why_not"] for made in told["candidates"]}
+    assert whys["exact"] == ""
+    assert "not cosine" in whys["kdtree"]
+    assert "builds a graph" in whys["nn-descent"]
+
+
+def _set(*settings: str, also: tuple[str, ...] = ()) -> dict[str, Any]:
+    return _json("plan", "points.fbin", "-k", "3", *also, *(part for one in settings for part in ("--set", one)))
 
 
 def test_plan_takes_overrides(folder: Path) -> None:
-    facts = _json("plan", "points.fbin", "-k", "3", "--ladder", "float32", "--isa", "generic", "--no-resident")
+    facts = _set("ladder=float32", "isa=generic", "resident=no")
     assert (facts["ladder"], facts["isa"], facts["resident"]) == (["float32"], "generic", False)
-    assert _json("plan", "points.fbin", "-k", "3", "--adaptive")["adaptive"] is True
-    assert _json("plan", "points.fbin", "-k", "3", "--no-adaptive")["adaptive"] is False
-    facts = _json("plan", "points.fbin", "-k", "3", "--query-block", "9", "--point-chunk", "192", "--capacity", "5000")
+    assert _set("adaptive=yes")["adaptive"] is True
+    assert _set("adaptive=false")["adaptive"] is False
+    facts = _set("query_block=9", "point_chunk=192", " capacity = 5000 ")
     assert (facts["query_block"], facts["point_chunk"], facts["capacity"]) == (9, 192, 5000)
-    facts = _json(
-        "plan", "points.fbin", "-k", "3", "--point-splits", "1", "--sample-stride", "4", "--sample-rank", "11"
-    )
+    facts = _set("point_splits=1", "sample_stride=4", "sample_rank=11")
     assert (facts["point_splits"], facts["sample_stride"], facts["sample_rank"]) == (1, 4, 11)
 
 
-def test_every_override_is_an_option() -> None:
-    assert isinstance(main, click.Group)
-    options = {option.name for option in main.commands["plan"].params}
-    assert options >= exact_plan._OVERRIDES | planning_gpu._OVERRIDES
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("leaf", "'leaf': expected name=value, such as isa=…"),
+        ("capacity=", "'capacity=': expected name=value"),
+        ("capacty=5", "'capacty' cannot be set; these can be: active_rows, adaptive, capacity, "),
+        ("capacty=5", "Did you mean 'capacity'?"),
+        ("capacity=5.5", "capacity=5.5: expected a whole number of at least 1"),
+        ("capacity=0", "capacity must be a whole number of at least 1, got 0"),
+        ("resident=maybe", "resident=maybe: expected yes or no"),
+    ],
+)
+def test_a_setting_that_cannot_be(folder: Path, setting: str, message: str) -> None:
+    assert message in _refused("plan", "points.fbin", "-k", "1", "--set", setting, code=1)
+
+
+def test_help_lists_what_can_be_set() -> None:
+    told = _run("plan", "--help").stdout
+    for name in NAMES:
+        for device in ("cpu", "cuda"):
+            assert f"{name} on {device}:" in told
+            for field, known in overrides_of(name, device).items():
+                assert re.search(rf"^ +{field} +{re.escape(known.meaning)}$", told, re.MULTILINE), field
 
 
 def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
     assert f"the largest k is {N - 1}" in _refused("plan", "points.fbin", "-k", str(N), code=1)
     assert _json("plan", "points.fbin", "-k", str(N), "--queries", "1")["k"] == N
-    assert "ladder=('int3',): expected" in _refused("plan", "points.fbin", "-k", "1", "--ladder", "int3", code=1)
+    assert "ladder=('int3',): expected" in _refused("plan", "points.fbin", "-k", "1", "--set", "ladder=int3", code=1)
     np.save("whole.npy", np.ones((9, 2), np.int32))
     assert "int32 is not searched" in _refused("plan", "whole.npy", "-k", "1", code=1)
 
@@ -444,16 +478,16 @@ def test_a_device_that_is_none_is_wrong_usage(folder: Path, device: str) -> None
 
 def test_plan_of_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tonari.inputs, "devices_for", lambda device: ("cuda:0",))
-    monkeypatch.setattr(planning_gpu, "free_memory", lambda devices: 10**10)
+    monkeypatch.setattr(device_memory, "free_memory", lambda devices: 10**10)
     command = ("plan", "points.fbin", "-k", "3", "--device", "cuda")
     made = planning.plan(N, N, D, 3, self_join=True, device="cuda")
-    assert _run(*command).stdout == f"{made}\n"
-    facts = _json(*command, "--group", "16", "--width", "5", "--query-batch", "9", "--ladder", "float16,values")
+    assert _run(*command).stdout.startswith(f"{made}\n\n")
+    facts = _set("group=16", "width=5", "query_batch=9", "ladder=float16,values", also=("--device", "cuda"))
     assert (facts["group"], facts["width"], facts["query_batch"]) == (16, 5, 9)
     assert facts["ladder"] == ["float16", "values"]
-    facts = _json(*command, "--route", "streamed", "--query-slab", "100", "--point-slab", "128")
+    facts = _set("route=streamed", "query_slab=100", "point_slab=128", also=("--device", "cuda"))
     assert (facts["route"], facts["query_slab"], facts["point_slab"]) == ("streamed", 100, 128)
-    assert "cannot override isa" in _refused(*command, "--isa", "avx2", code=1)
+    assert "'isa' cannot be set; these can be: group, ladder" in _refused(*command, "--set", "isa=avx2", code=1)
     assert "leave threads out" in _refused(*command, "--threads", "2", code=1)
 
 

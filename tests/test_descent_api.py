@@ -20,7 +20,6 @@ from tonari import io
 from tonari.cli import main
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods import auto as choosing
 from tonari.metrics import reference
 from tonari.nn_descent import plan as planning_descent
 from tonari.nn_descent.plan import DescentPlan
@@ -200,7 +199,7 @@ def test_auto_is_exact_unless_a_recall_is_given_and_it_pays(monkeypatch: pytest.
     assert_same_neighbors(lists(few), lists(exact))
     flat = checks.gaussian(900, 4) @ checks.gaussian(4, 40, 1)  # a tree takes no rows so wide
     for share, method in ((1.49, "exact"), (1.51, "nn-descent")):
-        monkeypatch.setattr(choosing, "brute_seconds", lambda *_, share=share: share)
+        monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, share=share, **__: share)
         monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
         made = tonari.knn_graph(flat, 8, recall=0.5, seed=1, start="random")
         assert made.method == method
@@ -211,7 +210,7 @@ def test_auto_is_exact_unless_a_recall_is_given_and_it_pays(monkeypatch: pytest.
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "chi2"])
 def test_auto_is_exact_where_points_have_many_dimensions(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "brute_seconds", lambda *_: 2.0)
+    monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, **__: 2.0)
     monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
     hard = np.abs(checks.gaussian(2000, 60))
     easy = np.abs(checks.gaussian(2000, 4) @ checks.gaussian(4, 60, 1)) + 0.1
@@ -223,13 +222,13 @@ def test_auto_gives_the_exact_graph_where_rounds_lead_nowhere(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     points = checks.gaussian(3000, 40)  # nothing is near anything
-    monkeypatch.setattr(choosing, "brute_seconds", lambda *_: 1e3)
+    monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, **__: 1e3)
     monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
     with warnings.catch_warnings(), caplog.at_level(logging.INFO, logger="tonari"):
         warnings.simplefilter("error")
         graph = tonari.knn_graph(points, 8, recall=0.999, start="random", include_self=True)
     assert (graph.method, graph.report, graph.seed) == ("exact", None, None)
-    assert "auto gives NN-Descent up: recall 0." in caplog.text
+    assert "auto gives nn-descent up: recall 0." in caplog.text
     assert_same_neighbors(lists(graph), lists(tonari.knn_graph(points, 8, method="exact", include_self=True)))
 
 
@@ -338,7 +337,9 @@ def test_command_graph_refuses(folder: Path) -> None:
 
 def test_command_plan(folder: Path) -> None:
     command = ("plan", "points.fbin", "-k", "8", "--method", "nn-descent", "--recall", "0.95", "--seed", "2")
-    told = json.loads(run(*command, "--list-size", "24", "--width", "50", "--start", "random", "--json").stdout)
+    settings = (part for one in ("list_size=24", "width=50", "start=random") for part in ("--set", one))
+    told = json.loads(run(*command, *settings, "--json").stdout)
+    assert told.pop("auto")["method"] == "exact"
     wanted = made_plan(recall=0.95, seed=2, list_size=24, width=50, start="random").as_dict()
     assert told == json.loads(json.dumps(wanted))
     assert "list_size  32" in run(*command).stdout

@@ -8,6 +8,7 @@ from typing import Any
 import checks
 import numpy as np
 import numpy.typing as npt
+import plans
 import pytest
 from checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbors, check_interrupt
 from hypothesis import given, settings
@@ -22,12 +23,12 @@ from tonari.metrics.reference import brute, returned, values_at
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cpu import init as start
 from tonari.nn_descent.cpu import rounds
-from tonari.nn_descent.cpu.backend import CpuSteps
+from tonari.nn_descent.cpu.backend import CpuBackend
 from tonari.nn_descent.cpu.cluster_blocks import search_clusters
 from tonari.nn_descent.cpu.clusters import Form, find_centres
 from tonari.nn_descent.entries import ID, MISSING, NEW
-from tonari.nn_descent.plan import DescentPlan, plan_descent
-from tonari.nn_descent.reference import ReferenceSteps
+from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.reference import ReferenceBackend
 
 Array = npt.NDArray[Any]
 
@@ -37,7 +38,7 @@ SMALL = {"list_size": 9, "hubs": 4, "reverse": 3, "breadth": 6, "width": 20, "bl
 
 def plan_for(points: Array, k: int, metric: str = "euclidean", **overrides: Any) -> DescentPlan:
     n, d = points.shape
-    return plan_descent(n, d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | overrides)
+    return plans.descent(n, d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | overrides)
 
 
 def as_dtype(points: Array, dtype: str, metric: str) -> Array:
@@ -63,12 +64,12 @@ def check_rounds(
     points: Array, plan: DescentPlan, entries: Array, *, count: int = 2, boundary: int | None = None
 ) -> Round:
     """Every instruction set, with one thread and with two, does what the reference does."""
-    plain = ReferenceSteps(points, plan)
+    plain = ReferenceBackend(points, plan)
     for _ in range(count):
         truth = plain.round(entries, boundary)
         for isa in ISAS:
             for threads in (1, 2):
-                steps = CpuSteps(held(points), dataclasses.replace(plan, isa=isa, threads=threads))
+                steps = CpuBackend(held(points), dataclasses.replace(plan, isa=isa, threads=threads))
                 assert_same_round(steps.round(entries, boundary), truth, plan.metric)
         entries = truth.entries
     return truth
@@ -80,7 +81,7 @@ def test_rounds_on_hostile_data(maker: str, metric: str) -> None:
     for d in (1, 5, 33):
         points = as_dtype(HOSTILE[maker](90, d, 1), "float64" if maker == "offset_float64" else "float32", metric)
         plan = plan_for(points, 5, metric, **SMALL)
-        check_rounds(points, plan, ReferenceSteps(points, plan).start("random"))
+        check_rounds(points, plan, ReferenceBackend(points, plan).start("random"))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -90,7 +91,7 @@ def test_rounds_of_every_dtype(dtype: str, metric: str) -> None:
         for d in (3, 16, 47, 64):
             points = as_dtype(HOSTILE[maker](70, d, 2), dtype, metric)
             plan = plan_for(points, 6, metric, **SMALL)
-            check_rounds(points, plan, ReferenceSteps(points, plan).start("random"))
+            check_rounds(points, plan, ReferenceBackend(points, plan).start("random"))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
@@ -100,14 +101,14 @@ def test_bytes_at_the_ends_of_their_range(dtype: str, metric: str) -> None:
     points = np.random.default_rng(0).choice(ends, (40, 300))
     points[3], points[4] = ends[0], ends[1]
     plan = plan_for(points, 4, metric, **SMALL)
-    check_rounds(points, plan, ReferenceSteps(points, plan).start("random"))
+    check_rounds(points, plan, ReferenceBackend(points, plan).start("random"))
 
 
 def test_more_columns_than_whole_numbers_can_sum() -> None:
     points = np.zeros((6, 33_100), np.uint8)  # 33,100 * 255^2 is beyond 2^31
     points[::2] = 255
     plan = plan_for(points, 3, "sqeuclidean", list_size=4)
-    check_rounds(points, plan, ReferenceSteps(points, plan).start("random"))
+    check_rounds(points, plan, ReferenceBackend(points, plan).start("random"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -120,13 +121,13 @@ def test_values_that_float32_sums_cannot_hold(dtype: str, metric: str) -> None:
         points[::5, 3:] = 0
         points = np.abs(points) if METRICS[metric].nonnegative else points
         plan = plan_for(points, 5, metric, **SMALL)
-        check_rounds(points, plan, ReferenceSteps(points, plan).start("random"), count=1)
+        check_rounds(points, plan, ReferenceBackend(points, plan).start("random"), count=1)
 
 
 def test_products_beyond_float32_tie_at_infinity() -> None:
     points = np.random.default_rng(0).uniform(1e20, 2e20, (60, 9)).astype(np.float32)
     plan = plan_for(points, 5, "inner_product", **SMALL)
-    truth = check_rounds(points, plan, ReferenceSteps(points, plan).start("random"), count=6)
+    truth = check_rounds(points, plan, ReferenceBackend(points, plan).start("random"), count=6)
     assert np.isinf(truth.found.distances).all()
     assert (truth.found.indices < 7).all()
 
@@ -137,7 +138,7 @@ def test_values_that_cancel() -> None:
     points = (1e4 + rng.integers(0, 3, (80, 40)) * 2.0**-10).astype(np.float32)
     for metric in ("correlation", "cosine", "inner_product", "euclidean", "chi2"):
         plan = plan_for(points, 6, metric, **SMALL)
-        check_rounds(points, plan, ReferenceSteps(points, plan).start("random"))
+        check_rounds(points, plan, ReferenceBackend(points, plan).start("random"))
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
@@ -147,15 +148,15 @@ def test_few_points(n: int) -> None:
         for k in {1, n - 1}:
             plan = plan_for(points, k, list_size=n - 1)
             truth = brute(points, points, k, self_ids=np.arange(n))
-            steps = CpuSteps(points, plan)
+            steps = CpuBackend(points, plan)
             assert_same_neighbors(steps.round(steps.start("clusters")).found, truth)
-            check_rounds(points, plan, ReferenceSteps(points, plan).start("random"))
+            check_rounds(points, plan, ReferenceBackend(points, plan).start("random"))
 
 
 def test_entries_that_are_missing() -> None:
     points = checks.gaussian(60, 4)
     plan = plan_for(points, 5, **SMALL)
-    entries = ReferenceSteps(points, plan).start("random")
+    entries = ReferenceBackend(points, plan).start("random")
     entries[:20] = MISSING
     entries[20:40, ::2] = MISSING
     entries[entries[:, 1] % 3 == 0, 1] &= ID  # and some that are old
@@ -166,7 +167,7 @@ def test_rows_without_any_neighbour_are_missing() -> None:
     points = checks.gaussian(30, 3)
     for metric, far in (("euclidean", np.inf), ("inner_product", -np.inf)):
         plan = plan_for(points, 5, metric, **SMALL)
-        made = CpuSteps(points, plan).round(np.full((30, 9), MISSING, np.int32))
+        made = CpuBackend(points, plan).round(np.full((30, 9), MISSING, np.int32))
         assert (made.entries == MISSING).all()
         assert (made.found.indices == MISSING).all()
         assert (made.found.distances == far).all()
@@ -177,7 +178,7 @@ def test_rows_without_any_neighbour_are_missing() -> None:
 def test_across_a_boundary(boundary: int) -> None:
     points = checks.gaussian(90, 6)
     plan = plan_for(points, 5, **SMALL)
-    entries = CpuSteps(points, plan).seeds(boundary, plan.list_size)
+    entries = CpuBackend(points, plan).seeds(boundary, plan.list_size)
     below = np.arange(90)[:, None] < boundary
     assert (((entries & ID) < boundary) != below)[entries >= 0].all()
     check_rounds(points, plan, entries, boundary=boundary)
@@ -187,7 +188,7 @@ def test_two_far_clusters_stay_apart_without_entries_between_them() -> None:
     points = checks.gaussian(80, 3)
     points[40:] += 1e6
     plan = plan_for(points, 4, list_size=16, hubs=8, reverse=8, breadth=16, width=128, block=7)
-    entries = CpuSteps(points, plan).start("clusters")
+    entries = CpuBackend(points, plan).start("clusters")
     found = check_rounds(points, plan, entries, count=4).found
     assert ((found.indices < 40) == (np.arange(80)[:, None] < 40)).all()
     assert_same_neighbors(found, brute(points, points, 4, self_ids=np.arange(80)))
@@ -197,11 +198,11 @@ def test_a_light_round_is_a_round_of_half_the_numbers() -> None:
     points = checks.gaussian(300, 6)
     plan = plan_for(points, 5, list_size=16, hubs=7, reverse=6, breadth=9)
     half = dataclasses.replace(plan, hubs=4, reverse=3, breadth=5)
-    entries = ReferenceSteps(points, plan).start("random")
-    wanted = ReferenceSteps(points, half).round(entries)
-    for steps in (ReferenceSteps(points, plan), CpuSteps(points, plan)):
+    entries = ReferenceBackend(points, plan).start("random")
+    wanted = ReferenceBackend(points, half).round(entries)
+    for steps in (ReferenceBackend(points, plan), CpuBackend(points, plan)):
         assert_same_round(steps.round(entries, light=True), wanted, "euclidean")
-    assert wanted.changed < CpuSteps(points, plan).round(entries).changed
+    assert wanted.changed < CpuBackend(points, plan).round(entries).changed
 
 
 @settings(max_examples=60, deadline=None)
@@ -221,7 +222,7 @@ def test_any_round(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     points = as_dtype(rng.integers(-4, 4, (n, data.draw(st.integers(1, 40)))).astype(np.float32), dtype, metric)
     plan = plan_for(points, data.draw(st.integers(1, size)), metric, **chosen)
-    entries = ReferenceSteps(points, plan).start("random")
+    entries = ReferenceBackend(points, plan).start("random")
     entries[rng.random(entries.shape) < 0.2] = MISSING
     old = (rng.random(entries.shape) < 0.4) & (entries >= 0)
     entries[old] &= ID
@@ -238,12 +239,12 @@ def test_arrays_that_hold_garbage_are_filled(monkeypatch: pytest.MonkeyPatch) ->
         kind = np.dtype(dtype).kind
         return np.full(shape, np.nan if kind == "f" else True if kind == "b" else np.iinfo(dtype).max // 2, dtype)
 
-    steps = CpuSteps(points, plan)
+    steps = CpuBackend(points, plan)
     entries = steps.start("clusters")
     truth = steps.round(entries)
     monkeypatch.setattr(np, "empty", dirty)
     monkeypatch.setattr(np, "empty_like", lambda array: dirty(array.shape, array.dtype))
-    steps = CpuSteps(points, plan)
+    steps = CpuBackend(points, plan)
     np.testing.assert_array_equal(steps.start("clusters"), entries)
     assert_same_round(steps.round(entries), truth, "euclidean")
 
@@ -252,7 +253,7 @@ def test_the_order_of_work_changes_nothing() -> None:
     points = checks.gaussian(200, 5)
     plan = plan_for(points, 5, **SMALL)
     workers = Workers(2)
-    entries = ReferenceSteps(points, plan).start("random")
+    entries = ReferenceBackend(points, plan).start("random")
     as_they_are = rounds.run_round(points, entries, plan, workers, terms=None, order=None, boundary=None)
     shuffled = np.random.default_rng(0).permutation(200).astype(np.int32)
     made = rounds.run_round(points, entries, plan, workers, terms=None, order=shuffled, boundary=None)
@@ -265,9 +266,9 @@ def test_the_order_of_work_changes_nothing() -> None:
 def test_reverse_lists(most: int, threads: int) -> None:
     points = checks.gaussian(100, 3)
     plan = plan_for(points, 5, list_size=9, hubs=6, reverse=most)
-    entries = ReferenceSteps(points, plan).start("random")
+    entries = ReferenceBackend(points, plan).start("random")
     entries[entries % 5 == 0] = MISSING
-    truth = ReferenceSteps(points, plan).reverse(entries)
+    truth = ReferenceBackend(points, plan).reverse(entries)
     np.testing.assert_array_equal(rounds.reverse_lists(entries, 6, most, Workers(threads)), truth)
 
 
@@ -302,7 +303,7 @@ def test_the_start_finds_most_neighbours(metric: str, dtype: str) -> None:
     points = as_dtype(groups(3000, 12), dtype, metric)
     plan = plan_for(points, 10, metric, clusters=40, probes=8)
     points = held(points)
-    entries = CpuSteps(points, plan).start("clusters")
+    entries = CpuBackend(points, plan).start("clusters")
     assert_start(entries, 3000, plan.list_size)
     truth = exact.neighbors(points, points, 10, metric=metric, self_ids=np.arange(3000), threads=1)
     assert shared(entries & ID, truth) > 0.8
@@ -312,7 +313,7 @@ def test_the_start_takes_the_best_of_what_it_meets() -> None:
     points = np.round(checks.gaussian(700, 6) * 20).astype(np.int8)  # whole numbers, which no score rounds
     plan = plan_for(points, 6, clusters=7, probes=7)  # all of them
     truth = brute(points, points, plan.list_size, self_ids=np.arange(700))
-    entries = CpuSteps(points, plan).start("clusters")
+    entries = CpuBackend(points, plan).start("clusters")
     values = values_at(points, points, entries & ID, "euclidean")
     np.testing.assert_array_equal(returned(values, np.dtype(np.float32)), truth.distances)
 
@@ -329,7 +330,7 @@ def test_the_start_copes_with_any_data(maker: str, metric: str, monkeypatch: pyt
         search_clusters(*given, **named)
 
     monkeypatch.setattr(start, "search_clusters", spy)
-    entries = CpuSteps(points, plan).start("clusters")
+    entries = CpuBackend(points, plan).start("clusters")
     assert_start(entries, 2500, plan.list_size)
     assert np.diff(seen[0]["seekers"].begins).max() <= 32
     assert np.diff(seen[0]["members"].begins).max() <= 4 * 50
@@ -339,7 +340,7 @@ def test_the_start_copes_with_any_data(maker: str, metric: str, monkeypatch: pyt
 def test_all_equal_points_end_at_the_first_ids() -> None:
     points = checks.all_equal(600, 5)
     plan = plan_for(points, 8, clusters=12, probes=2)
-    steps = CpuSteps(points, plan)
+    steps = CpuBackend(points, plan)
     entries, before = steps.start("clusters"), np.inf
     truth = brute(points, points, 8, self_ids=np.arange(600))
     for _ in range(20):
@@ -355,7 +356,7 @@ def test_all_equal_points_end_at_the_first_ids() -> None:
 def test_phi_never_rises_and_the_neighbours_are_found(metric: str) -> None:
     points = as_dtype(groups(2000, 10, 1), "float32", metric)
     plan = plan_for(points, 8, metric, clusters=30, probes=3)
-    steps = CpuSteps(points, plan)
+    steps = CpuBackend(points, plan)
     entries, sign = steps.start("clusters"), -1 if METRICS[metric].descending else 1
     phi = np.inf
     for _ in range(4):
@@ -370,14 +371,14 @@ def test_phi_never_rises_and_the_neighbours_are_found(metric: str) -> None:
 def test_another_seed_is_another_start() -> None:
     points = groups(1500, 9, 2)
     plan = plan_for(points, 10, clusters=20, probes=4)
-    made, other = (CpuSteps(points, dataclasses.replace(plan, seed=seed)).start("clusters") for seed in (0, 1))
+    made, other = (CpuBackend(points, dataclasses.replace(plan, seed=seed)).start("clusters") for seed in (0, 1))
     assert (made != other).any()
 
 
 def test_seeds_of_a_side_with_few_points() -> None:
     points = groups(400, 5)
     plan = plan_for(points, 6, clusters=10, probes=3)
-    entries = CpuSteps(points, plan).seeds(3, 8)
+    entries = CpuBackend(points, plan).seeds(3, 8)
     assert entries.shape == (400, 8)
     assert (entries[3:, 3:] == MISSING).all()
     np.testing.assert_array_equal(np.sort(entries[3:, :3] & ID, axis=1), np.tile([0, 1, 2], (397, 1)))
@@ -408,7 +409,7 @@ def test_products_are_largest_where_the_form_is_nearest() -> None:
 def test_exact_rows_and_lists_as_entries() -> None:
     points = checks.gaussian(120, 4)
     plan = plan_for(points, 5, **SMALL)
-    steps = CpuSteps(points, plan)
+    steps = CpuBackend(points, plan)
     rows = np.array([3, 77, 119])
     truth = brute(points[rows], points, 5, self_ids=rows)
     assert_same_neighbors(steps.exact(rows, 5), truth)
@@ -428,12 +429,14 @@ def test_exact_rows_and_lists_as_entries() -> None:
 CHILD = """
 import threading, time
 import numpy as np
-from tonari.nn_descent.cpu.backend import CpuSteps
+from tonari.nn_descent.cpu.backend import CpuBackend
+from tonari.metrics.problem import make_problem
 from tonari.nn_descent.plan import plan_descent
 
 points = np.random.default_rng(0).random((60_000, 64), np.float32)
-plan = plan_descent(60_000, 64, 20, dtype="float32", metric="euclidean", threads={threads}, list_size=48)
-steps = CpuSteps(points, plan)
+problem = make_problem(60_000, 60_000, 64, 20, dtype="float32", metric="euclidean", self_join=True, threads={threads})
+plan = plan_descent(problem, list_size=48)
+steps = CpuBackend(points, plan)
 entries = steps.start("random")
 print("started", flush=True)
 try:

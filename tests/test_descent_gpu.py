@@ -7,6 +7,7 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from gpu_checks import GB, tensor_of
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
@@ -16,8 +17,8 @@ from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
 from tonari.nn_descent.memory import truth_bytes
-from tonari.nn_descent.plan import MOST_NEAR_ON_CUDA, DescentPlan, plan_descent
-from tonari.nn_descent.reference import ReferenceSteps
+from tonari.nn_descent.plan import MOST_NEAR_ON_CUDA, DescentPlan
+from tonari.nn_descent.reference import ReferenceBackend
 
 if HAS_TORCH:
     import torch
@@ -25,7 +26,7 @@ if HAS_TORCH:
     from tonari.core.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
     from tonari.nn_descent.cuda import reverse
-    from tonari.nn_descent.cuda.backend import GpuSteps
+    from tonari.nn_descent.cuda.backend import CudaBackend
     from tonari.nn_descent.cuda.clusters import _bounds, find_clusters
     from tonari.nn_descent.cuda.exact_neighbors import plan_nearest
     from tonari.nn_descent.cuda.form import Form, form_of, terms_of
@@ -54,12 +55,12 @@ def _plain_stand_in_for_the_exact_engine(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def plan_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> DescentPlan:
     n, d = points.shape
-    return plan_descent(n, d, k, dtype=points.dtype, metric=metric, devices=(DEVICE,), free_bytes=8 * GB, **choices)
+    return plans.descent(n, d, k, dtype=points.dtype, metric=metric, devices=(DEVICE,), free_bytes=8 * GB, **choices)
 
 
-def steps_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> tuple[GpuSteps, ReferenceSteps]:
+def steps_for(points: Array, k: int, metric: str = "euclidean", **choices: Any) -> tuple[CudaBackend, ReferenceBackend]:
     plan = plan_for(points, k, metric, **choices)
-    return GpuSteps(tensor_of(points).to(DEVICE), plan), ReferenceSteps(points, plan)
+    return CudaBackend(tensor_of(points).to(DEVICE), plan), ReferenceBackend(points, plan)
 
 
 def check_rounds(
@@ -334,7 +335,7 @@ def test_more_centres_than_a_row_can_be_told() -> None:
 def test_the_exact_engine_finds_room(n: int, d: int, k: int, metric: str, start: str) -> None:
     """For the neighbours of the sample, in the memory that the plan counts."""
     given: dict[str, Any] = {"dtype": "float32", "metric": metric, "devices": ("cuda:0",), "free_bytes": 70 * GB}
-    plan = plan_descent(n, d, k, start=start, host_points=False, **given)
+    plan = plans.descent(n, d, k, start=start, host_points=False, **given)
     truth = plan_nearest(n, plan.sample, d, min(k + 1, n), truth_bytes(plan), **given)
     assert truth.total_bytes <= truth_bytes(plan) <= plan.packed_bytes + plan.working_bytes
     assert -(-n // truth.point_slab) * -(-truth.m // truth.query_batch) <= 8
@@ -358,7 +359,7 @@ def test_slabs_leave_room_for_more_queries() -> None:
 )
 def test_no_more_memory_is_held_than_planned(n: int, d: int, k: int, metric: str) -> None:
     points = torch.rand((n, d), generator=torch.Generator(DEVICE).manual_seed(0), device=DEVICE)
-    plan = plan_descent(
+    plan = plans.descent(
         n, d, k, dtype="float32", metric=metric, devices=(DEVICE,), free_bytes=8 * GB, host_points=False, rounds=3
     )
     torch.cuda.reset_peak_memory_stats()

@@ -7,20 +7,21 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from gpu_checks import GB
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
 import tonari
 from tonari.metrics import get_metric, term_of
-from tonari.nn_descent.plan import DescentPlan, plan_descent
+from tonari.nn_descent.plan import DescentPlan
 
 if HAS_TORCH:
     import torch
     import triton
     import triton.language as tl
 
-    from tonari.nn_descent.cuda.backend import GpuSteps
+    from tonari.nn_descent.cuda.backend import CudaBackend
     from tonari.nn_descent.driver import build
 
     @triton.jit
@@ -42,7 +43,7 @@ MANY = 400 if HAS_CUDA else 40  # points: the interpreter takes a second for eac
 def plan_for(points: Array, k: int, metric: Any, **choices: Any) -> DescentPlan:
     n, d = points.shape
     name = get_metric(metric).name
-    return plan_descent(n, d, k, dtype=points.dtype, metric=name, devices=(DEVICE,), free_bytes=8 * GB, **choices)
+    return plans.descent(n, d, k, dtype=points.dtype, metric=name, devices=(DEVICE,), free_bytes=8 * GB, **choices)
 
 
 def values_of(points: Array) -> Array:
@@ -56,7 +57,7 @@ def values_of(points: Array) -> Array:
 @pytest.mark.parametrize(("d", "dtype"), [(1, "float32"), (21, "float64")])
 def test_rounds_and_exact_neighbours(d: int, dtype: str) -> None:
     points = checks.gaussian(MANY, d).astype(dtype)
-    on_card = GpuSteps(torch.from_numpy(points).to(DEVICE), plan_for(points, 5, cubes, list_size=12))
+    on_card = CudaBackend(torch.from_numpy(points).to(DEVICE), plan_for(points, 5, cubes, list_size=12))
     made = on_card.round(on_card.round(on_card.start("random")).entries)
     values, rows = values_of(points), np.arange(0, MANY, 3)
     ids, distances = made.found.indices.cpu().numpy(), made.found.distances.cpu().numpy()
@@ -73,7 +74,7 @@ def test_rounds_and_exact_neighbours(d: int, dtype: str) -> None:
 def test_a_function_that_gives_no_number_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.zeros((30, 3), np.float32)
     plan = plan_for(points, 4, nothing)
-    on_card = GpuSteps(torch.from_numpy(points).to(DEVICE), plan)
+    on_card = CudaBackend(torch.from_numpy(points).to(DEVICE), plan)
     monkeypatch.setattr(on_card, "start", None)  # before any work
     with pytest.raises(ValueError, match="row 0: distances to all but a few points are NaN; the metric must give num"):
         build(on_card, plan)

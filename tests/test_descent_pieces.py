@@ -8,6 +8,7 @@ from typing import Any
 import checks
 import numpy as np
 import numpy.typing as npt
+import plans
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from tonari.nn_descent.cpu.cluster_blocks import Pieces, pieces_of, search_clust
 from tonari.nn_descent.cpu.init import best_of_clusters
 from tonari.nn_descent.cpu.scores import Scores
 from tonari.nn_descent.entries import MISSING
-from tonari.nn_descent.plan import DescentPlan, plan_descent
+from tonari.nn_descent.plan import DescentPlan
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +29,7 @@ ISAS = _native.supported_isas()
 
 def plan_for(points: Array, metric: str = "sqeuclidean", **overrides: Any) -> DescentPlan:
     n, d = points.shape
-    return plan_descent(n, d, 1, dtype=points.dtype, metric=metric, **{"threads": 2, "list_size": 1} | overrides)
+    return plans.descent(n, d, 1, dtype=points.dtype, metric=metric, **{"threads": 2, "list_size": 1} | overrides)
 
 
 def whole_numbers(n: int, d: int, seed: int) -> Array:

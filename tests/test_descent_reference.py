@@ -6,6 +6,7 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,16 +14,15 @@ from hypothesis import strategies as st
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import METRICS, reference
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
-from tonari.nn_descent.plan import plan_descent
-from tonari.nn_descent.reference import ReferenceSteps
+from tonari.nn_descent.reference import ReferenceBackend
 
 
-def steps_for(points: Any, k: int, metric: str = "euclidean", **overrides: Any) -> ReferenceSteps:
+def steps_for(points: Any, k: int, metric: str = "euclidean", **overrides: Any) -> ReferenceBackend:
     n, d = points.shape
-    return ReferenceSteps(points, plan_descent(n, d, k, dtype=points.dtype, metric=metric, threads=1, **overrides))
+    return ReferenceBackend(points, plans.descent(n, d, k, dtype=points.dtype, metric=metric, threads=1, **overrides))
 
 
-def restated(steps: ReferenceSteps, entries: Any, boundary: int | None) -> tuple[list[Any], int]:
+def restated(steps: ReferenceBackend, entries: Any, boundary: int | None) -> tuple[list[Any], int]:
     """Rows of entries after a round, and how many of the first k are new to their row: as the definition reads."""
     plan, points = steps.plan, steps.points
     n, rows, changed = plan.n, [], 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from checks import assert_same_neighbors, assert_valid_neighbors
 
@@ -19,25 +20,25 @@ from tonari.metrics.recall import neighbors_recall
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.entries import ID, MISSING
-from tonari.nn_descent.plan import DescentPlan, plan_descent
-from tonari.nn_descent.reference import ReferenceSteps
+from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.reference import ReferenceBackend
 from tonari.nn_descent.report import DescentReport, RoundReport
 
 
 def planned(points: Any, k: int, **asked: Any) -> DescentPlan:
     n, d = points.shape
-    return plan_descent(n, d, k, dtype=points.dtype, **{"metric": "euclidean", "threads": 1} | asked)
+    return plans.descent(n, d, k, dtype=points.dtype, **{"metric": "euclidean", "threads": 1} | asked)
 
 
 def built(points: Any, k: int, progress: Any = None, **asked: Any) -> tuple[Neighbors, DescentReport, Any]:
     """An answer, its report, and the steps."""
     plan = planned(points, k, **asked)
-    steps = ReferenceSteps(points, plan)
+    steps = ReferenceBackend(points, plan)
     return *build(steps, plan, progress), steps
 
 
-class Scripted(ReferenceSteps):
-    """Steps whose rounds find as many true neighbours in each row as the script says, and far points beside them."""
+class Scripted(ReferenceBackend):
+    """Backend whose rounds find as many true neighbours in each row as the script says, and far points beside them."""
 
     def __init__(self, points: Any, plan: Any, script: list[int], changed: int = 10**9) -> None:
         super().__init__(points, plan)
@@ -169,7 +170,7 @@ def test_entries_and_a_boundary_reach_the_steps() -> None:
     plan = planned(POINTS, 10, recall=0.9, rounds=4)
     seen = []
 
-    class Watched(ReferenceSteps):
+    class Watched(ReferenceBackend):
         def start(self, kind: str) -> Any:
             raise AssertionError("a start that nobody asked for")
 
@@ -178,7 +179,7 @@ def test_entries_and_a_boundary_reach_the_steps() -> None:
             return super().round(entries, boundary, light=light)
 
     steps = Watched(POINTS, plan)
-    begun = ReferenceSteps(POINTS, plan).start("random")
+    begun = ReferenceBackend(POINTS, plan).start("random")
     _, report = build(steps, plan, entries=begun)
     assert seen[0][0] is begun
     assert all(boundary is None for _, boundary, _ in seen)
@@ -311,7 +312,7 @@ def test_a_report_goes_through_json() -> None:
 def test_new_bits_are_used_up() -> None:
     """A run without them would meet the same points again and again."""
     plan = planned(POINTS, 10)
-    steps = ReferenceSteps(POINTS, plan)
+    steps = ReferenceBackend(POINTS, plan)
     entries = steps.start("random")
     for _ in range(6):
         entries = steps.round(entries).entries

@@ -17,6 +17,7 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from checks import DTYPES, assert_same_neighbors
 from gpu_checks import tensor_of
@@ -35,9 +36,8 @@ pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import plan as planning_gpu
+    from tonari.cuda import memory as device_memory
     from tonari.inputs import device_rows
-    from tonari.methods import engines_cuda as engines_gpu
 
 DEVICE = "cuda" if HAS_CUDA else "cpu"
 GB = 10**9
@@ -60,8 +60,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (inputs, device_rows):
         monkeypatch.setattr(module, "place_of", place_of)
     monkeypatch.setattr(inputs, "devices_for", devices_for)
-    for module in (engines_gpu, planning_gpu):
-        monkeypatch.setattr(module, "free_memory", lambda devices: 4 * GB)
+    monkeypatch.setattr(device_memory, "free_memory", lambda devices: 4 * GB)
 
 
 def there(x: Any) -> Any:
@@ -194,7 +193,7 @@ def test_an_index_can_be_copied_and_pickled(how: str, made: Any) -> None:
         index = tonari.Index(given, device="cuda", method=how)
         other = made(index)
         assert repr(other) == repr(index)
-        assert (other._plan, other._engine.devices) == (index._plan, index._engine.devices)
+        assert (other._first.plan, other.devices) == (index._first.plan, index.devices)
         assert_same_neighbors(other.search(queries, K), truth)
         assert_same_neighbors(here(other.search(there(queries), K)), truth)
     assert index._points.untyped_storage().nbytes() == wide.nbytes  # a view of all
@@ -286,7 +285,7 @@ def test_bad_shapes() -> None:
 def test_a_plan_is_for_one_place() -> None:
     points = rows(N)
     queries = points[:M]
-    there_plan = planning_gpu.plan_on_gpu(
+    there_plan = plans.exact_cuda(
         N,
         M,
         D,
@@ -513,7 +512,7 @@ def test_a_device_that_is_not_there() -> None:
 def test_memory_is_kept(memory: str | None, name: str, metric: str) -> None:
     points = there(checks.HOSTILE[name](100_000, 32, 0))
     queries = points[:5000].clone()
-    plan = planning_gpu.plan_on_gpu(
+    plan = plans.exact_cuda(
         100_000,
         5000,
         32,
@@ -538,12 +537,12 @@ def test_memory_is_kept(memory: str | None, name: str, metric: str) -> None:
 def test_free_memory_counts_what_torch_keeps() -> None:
     devices = ("cuda:0",)
     torch.cuda.empty_cache()
-    before = planning_gpu.free_memory(devices)
+    before = device_memory.free_memory(devices)
     held = torch.empty(GB, dtype=torch.uint8, device="cuda")
-    during = planning_gpu.free_memory(devices)
+    during = device_memory.free_memory(devices)
     del held
     assert before - during >= GB
-    assert abs(planning_gpu.free_memory(devices) - before) < GB // 10
+    assert abs(device_memory.free_memory(devices) - before) < GB // 10
 
 
 @on_gpu

@@ -9,7 +9,7 @@ import gc
 import itertools
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import checks
@@ -23,7 +23,7 @@ import tonari
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cuda import cuda_graph_cache as graphs
-from tonari.exact.cuda.cuda_graph_cache import Graphs, call_of, call_on
+from tonari.exact.cuda.cuda_graph_cache import Graphs, key_of, key_on
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -31,12 +31,11 @@ pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
+    from tonari.cuda import memory as device_memory
     from tonari.exact.cuda import cuda_graph_capture as replay
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda import oom_retry as batches
-    from tonari.exact.cuda import plan as planning_gpu
     from tonari.inputs import device_rows
-    from tonari.methods import engines_cuda as engines_gpu
 
 DEVICE = "cuda" if HAS_CUDA else "cpu"
 GB = 10**9
@@ -89,8 +88,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
     for module in (inputs, device_rows):
         monkeypatch.setattr(module, "place_of", place_of)
     monkeypatch.setattr(inputs, "devices_for", devices_for)
-    for module in (engines_gpu, planning_gpu):
-        monkeypatch.setattr(module, "free_memory", lambda devices: 4 * GB)
+    monkeypatch.setattr(device_memory, "free_memory", lambda devices: 4 * GB)
     monkeypatch.setattr(graphs, "_facts", facts)
     monkeypatch.setattr(replay, "record", record)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: NoStream())
@@ -181,28 +179,35 @@ def test_graphs_hold_no_more_than_they_may() -> None:
     assert few.get((None, "d")) is not None
 
 
+def asked_for(few: Graphs, name: Hashable) -> bool:
+    """Look for the graph of a key that has none; whether it is due then."""
+    assert few.get((None, name)) is None
+    return few.is_due((None, name))
+
+
 def test_the_second_call_is_due_and_no_other() -> None:
     few = Graphs()
-    assert [few.is_due((None, "a")) for _ in range(4)] == [False, True, False, False]
-    assert not few.is_due((None, "b"))
+    assert [asked_for(few, "a") for _ in range(4)] == [False, True, False, False]
+    assert not asked_for(few, "b")
+    assert not few.is_due((None, "c"))
 
 
 def test_a_graph_that_was_given_up_has_to_be_called_for_twice_again() -> None:
     few = Graphs()
-    assert [few.is_due((None, "a")) for _ in range(2)] == [False, True]
+    assert [asked_for(few, "a") for _ in range(2)] == [False, True]
     few.put((None, "a"), Held())
+    assert not few.is_due((None, "a"))
     assert few.forget((None, "a"))
     assert not few.forget((None, "a"))
-    assert few.get((None, "a")) is None
-    assert [few.is_due((None, "a")) for _ in range(2)] == [False, True]
+    assert [asked_for(few, "a") for _ in range(2)] == [False, True]
 
 
 def test_calls_that_never_come_again_are_forgotten() -> None:
     few = Graphs()
-    few.is_due((None, "a"))
+    asked_for(few, "a")
     for number in range(graphs.REMEMBERED):
-        few.is_due((None, number))
-    assert not few.is_due((None, "a"))
+        asked_for(few, number)
+    assert not asked_for(few, "a")
 
 
 def test_the_graphs_of_an_index_go_with_it() -> None:
@@ -212,14 +217,14 @@ def test_the_graphs_of_an_index_go_with_it() -> None:
     few, owner, other = Graphs(), Owner(), Owner()
     rows = there(data(0)[0])
     for one in (owner, other):
-        call = call_on(one, rows, 3)
+        call = key_on(one, rows, 3)
         assert call is not None
         few.put(call, Held())
     assert few.nbytes == 2
     del owner, one
     gc.collect()
     assert few.nbytes == 1
-    assert few.get(call_on(other, rows, 3) or ()) is not None
+    assert few.get(key_on(other, rows, 3) or ()) is not None
 
 
 def test_forgetting_while_others_look_for_graphs() -> None:
@@ -253,27 +258,27 @@ def test_values_and_strides_do_not_tell_calls_apart() -> None:
     queries, points = map(there, data(0))
     others = [there(rows) for rows in data(1)]
     wide = torch.zeros((N, 2 * D), device=DEVICE)[:, ::2]
-    call = call_of(queries, points, K, "euclidean")
+    call = key_of(queries, points, K, "euclidean")
     assert call is not None
-    assert call == call_of(*others, K, "euclidean") == call_of(queries, wide, np.int64(K), "euclidean", "cuda")
+    assert call == key_of(*others, K, "euclidean") == key_of(queries, wide, np.int64(K), "euclidean", "cuda")
 
 
 def test_all_else_tells_calls_apart() -> None:
     queries, points = map(there, data(0))
     calls = [
-        call_of(queries, points, K, "euclidean"),
-        call_of(queries, points, K + 1, "euclidean"),
-        call_of(queries, points, K, "l1"),
-        call_of(queries, points[:-1], K, "euclidean"),
-        call_of(queries[:-1], points, K, "euclidean"),
-        call_of(queries.double(), points, K, "euclidean"),
-        call_of(queries, points.half(), K, "euclidean"),
-        call_of(points, points, K, "euclidean"),
-        call_of(points, points, K, "euclidean", self_join=True),
-        call_on(checks, queries, K),
-        call_on(graphs, queries, K),
-        call_on(graphs, queries, K + 1),
-        call_on(graphs, queries[:-1], K),
+        key_of(queries, points, K, "euclidean"),
+        key_of(queries, points, K + 1, "euclidean"),
+        key_of(queries, points, K, "l1"),
+        key_of(queries, points[:-1], K, "euclidean"),
+        key_of(queries[:-1], points, K, "euclidean"),
+        key_of(queries.double(), points, K, "euclidean"),
+        key_of(queries, points.half(), K, "euclidean"),
+        key_of(points, points, K, "euclidean"),
+        key_of(points, points, K, "euclidean", self_join=True),
+        key_on(checks, queries, K),
+        key_on(graphs, queries, K),
+        key_on(graphs, queries, K + 1),
+        key_on(graphs, queries[:-1], K),
     ]
     assert None not in calls
     assert len(set(calls)) == len(calls)
@@ -282,14 +287,14 @@ def test_all_else_tells_calls_apart() -> None:
 def test_what_the_border_would_refuse_or_change_is_of_no_kind() -> None:
     queries, points = map(there, data(0))
     for k in (True, 4.0, "4", None):
-        assert call_of(queries, points, k, "euclidean") is None
-        assert call_on(checks, queries, k) is None
-    assert call_of(queries, points, K, ["euclidean"]) is None
-    assert call_of(queries, points, K, "euclidean", ["cuda:0"]) is None
-    assert call_of(queries, points, K, "euclidean", "cuda:all") is None
-    assert call_of(torch.nn.Parameter(queries), points, K, "euclidean") is None
-    assert call_of(*data(0), K, "euclidean") is None
-    assert call_on(checks, data(0)[0], K) is None
+        assert key_of(queries, points, k, "euclidean") is None
+        assert key_on(checks, queries, k) is None
+    assert key_of(queries, points, K, ["euclidean"]) is None
+    assert key_of(queries, points, K, "euclidean", ["cuda:0"]) is None
+    assert key_of(queries, points, K, "euclidean", "cuda:all") is None
+    assert key_of(torch.nn.Parameter(queries), points, K, "euclidean") is None
+    assert key_of(*data(0), K, "euclidean") is None
+    assert key_on(checks, data(0)[0], K) is None
 
 
 # Answers.

@@ -10,15 +10,15 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from checks import Array, assert_same_neighbors
 from gpu_checks import GB, Stop, on_host, rows_of, tensor_of, tensors
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from test_gpu_engine import interrupt
 
-from tonari.exact.cuda import plan as planning_gpu
 from tonari.inputs import held, name_of_dtype
-from tonari.kdtree.plan import TREE_METRICS, TreePlan, plan_tree
+from tonari.kdtree.plan import TREE_METRICS, TreePlan
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
@@ -27,6 +27,7 @@ if HAS_TORCH:
     import triton.language as tl
 
     from tonari.core.neighbors import Neighbors
+    from tonari.cuda import memory as device_memory
     from tonari.cuda.launch import launch
     from tonari.kdtree.cuda import dispatch as run
     from tonari.kdtree.cuda.build import _keys, build_on_device, split_bounds
@@ -47,7 +48,7 @@ DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> TreePlan:
     """A plan with one device, a stand-in where there is none."""
     given: dict[str, Any] = {"devices": (DEVICE,), "free_bytes": 8 * GB} | choices
-    return plan_tree(
+    return plans.tree(
         len(points),
         len(queries),
         points.shape[1],
@@ -252,7 +253,7 @@ def test_queries_far_outside_and_among_the_points() -> None:
 @pytest.mark.parametrize("scale", [1e19, 1e30])
 def test_rows_beyond_reach_are_answered_by_brute_force(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     if not HAS_CUDA:
-        monkeypatch.setattr(planning_gpu, "free_memory", lambda devices: 8 * GB)
+        monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
     points = checks.gaussian(20, 3)
     queries = checks.gaussian(3, 3, 1)
     queries[2] = np.float32(scale)
@@ -289,7 +290,7 @@ def test_slabs_of_points_have_a_tree_in_turn(n: int, point_slab: int) -> None:
 
 def test_slabs_hold_rows_beyond_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     if not HAS_CUDA:
-        monkeypatch.setattr(planning_gpu, "free_memory", lambda devices: 8 * GB)
+        monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
     rows = checks.gaussian(12, 3)
     rows[4] = 1e19
     check(rows[3:6], rows, 5, point_slab=8)

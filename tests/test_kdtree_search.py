@@ -10,6 +10,7 @@ from typing import Any
 import checks
 import numpy as np
 import numpy.typing as npt
+import plans
 import pytest
 from checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
 
@@ -18,7 +19,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.inputs import held
 from tonari.kdtree.cpu.search import Visits, native_tree, search_tree
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, plan_height, room_for
-from tonari.kdtree.plan import TREE_ISAS, TREE_METRICS, plan_tree
+from tonari.kdtree.plan import TREE_ISAS, TREE_METRICS
 from tonari.kdtree.reference import build_reference, reach_reference, visits_reference
 from tonari.metrics.reference import brute, pairwise, returned
 
@@ -58,7 +59,7 @@ def searched(
 ) -> tuple[Neighbors, Visits]:
     """Search as a plan with these choices says; every query is counted once."""
     choices = {"threads": 1, "isa": ISAS[-1]} | choices
-    made = plan_tree(len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, **choices)
+    made = plans.tree(len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, **choices)
     count = Count()
     found = search_tree(held(queries), held(points), tree, made, self_ids=self_ids, bar=count)
     assert count.done == len(queries)
@@ -441,11 +442,12 @@ import numpy as np
 from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import search_tree
 from tonari.kdtree.plan import plan_tree
+from tonari.metrics.problem import make_problem
 from tonari.core.workers import Workers
 
 points = {points}
 m = len(points)
-plan = plan_tree(m, m, 24, 10, dtype=points.dtype, metric="euclidean", threads={threads})
+plan = plan_tree(make_problem(m, m, 24, 10, dtype=points.dtype, metric="euclidean", threads={threads}))
 tree = build(points, height=plan.height, double=False, workers=Workers(2))
 class Bar:
     def __init__(self):
@@ -483,7 +485,7 @@ def test_an_error_while_counting_ends_the_search() -> None:
     points = checks.gaussian(300, 3)
     before = set(threading.enumerate())
     for threads in (1, 2):
-        plan = plan_tree(300, 300, 3, 4, dtype=points.dtype, metric="l1", threads=threads, query_block=16)
+        plan = plans.tree(300, 300, 3, 4, dtype=points.dtype, metric="l1", threads=threads, query_block=16)
         with pytest.raises(Enough):
             search_tree(points, points, tree_of(points), plan, bar=Bar())
     assert set(threading.enumerate()) <= before

@@ -11,12 +11,13 @@ from typing import Any
 
 import checks
 import numpy as np
+import plans
 import pytest
 from checks import assert_same_neighbors
 
 import tonari
 from tonari import _native
-from tonari.methods.engines import CpuEngine
+from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -87,13 +88,11 @@ def test_threads_of_an_approximate_graph_are_those_that_it_is_worth() -> None:
 
 @pytest.mark.usefixtures("_many_processors")
 def test_a_prepared_index_is_searched_by_as_many_threads_as_the_queries_are_worth() -> None:
-    points = checks.gaussian(20_000, 30)
-    engine = CpuEngine()
-    for method in ("exact", "kdtree"):
-        given: dict[str, Any] = {"method": method, "threads": None, "memory": None}
-        whole = engine.plan(points, points[:1], 10, "euclidean", **given)
+    for name in ("exact", "kdtree"):
+        method, asked = search_method(name, "cpu"), plans.problem(20_000, 1, 30, 10)
+        whole = method.plan(asked)
         assert whole.threads > 1
-        assert engine.plan(points, points[:1], 10, "euclidean", **given, prepared_by=whole).threads == 1
+        assert method.plan(asked, prepared_by=whole).threads == 1
 
 
 @pytest.mark.usefixtures("_many_processors")
@@ -196,7 +195,7 @@ def test_adaptive_beyond_a_budget_is_refused() -> None:
 
 def test_seconds_count_reading_and_packing() -> None:
     few = tonari.plan(1_000_000, 1000, 768, 10, threads=2, isa="generic")
-    packing = 1_000_000 * (1e-7 + 768 * 9e-9) / 2
+    packing = 1_000_000 * (8.8e-8 + 768 * 4.5e-9) / 2
     assert few.prepare_seconds == pytest.approx(packing + 1_000_000 * 768 * 4 * 2.5e-10)
     assert few.seconds > few.prepare_seconds
     bytes_ = tonari.plan(1_000_000, 1000, 768, 10, threads=2, isa="generic", dtype="uint8")

@@ -11,15 +11,16 @@ import json
 import re
 from typing import Any
 
+import plans
 import pytest
 from select_checks import HAS_TORCH, on_device
 
 import tonari
 from tonari.core.units import MIB
-from tonari.exact.cuda import plan as planning_gpu
+from tonari.cuda import memory as device_memory
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count
-from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES
-from tonari.exact.cuda.plan import RUNGS, CudaPlan, plan_on_gpu
+from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES, CudaNeeds, Slabs
+from tonari.exact.cuda.plan import RUNGS, CudaPlan
 from tonari.metrics import METRICS, get_metric
 
 if HAS_TORCH:
@@ -40,7 +41,7 @@ def made(n: int = 1000, m: int = 100, d: int = 16, k: int = 5, **choices: Any) -
         "host_queries": True,
         "free_bytes": 80 * GB,
     }
-    return plan_on_gpu(n, m, d, k, **given | choices)
+    return plans.exact_cuda(n, m, d, k, **given | choices)
 
 
 def test_same_arguments_same_plan() -> None:
@@ -65,7 +66,7 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
 def test_plan_takes_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """tonari.plan goes where device says, with the memory that is free there."""
     monkeypatch.setattr(tonari.inputs, "devices_for", lambda device: GPU if device == "cuda" else ())
-    monkeypatch.setattr(planning_gpu, "free_memory", lambda devices: 80 * GB)
+    monkeypatch.setattr(device_memory, "free_memory", lambda devices: 80 * GB)
     assert tonari.plan(**BIG, device="cuda", memory="30GB", group=8) == made(**BIG, memory="30GB", group=8)
     assert isinstance(tonari.plan(**BIG), tonari.Plan)
     with pytest.raises(ValueError, match="threads=2: the search runs on cuda:0; leave threads out"):
@@ -157,11 +158,15 @@ def test_the_group_takes_the_least_time() -> None:
 
 
 def test_the_time_is_what_the_parts_take() -> None:
-    plan = made(**BIG, metric="euclidean", group=32, host_points=False, host_queries=False)
     minima, members = 4 * 10**6 / 32, 16 * 32 * 128 * 4
     a_row = 2 * 10**6 * 128 / 5.5e14 + minima / 2.3e12 + members / 2.8e12
-    assert plan.seconds == pytest.approx(10**4 * a_row, rel=1e-3)
-    copied = made(**BIG, metric="euclidean", group=32)
+    of_host = {"host_points": False, "host_queries": False}
+    sizes = {"itemsize": 4, "query_itemsize": 4, "value_itemsize": 4, "gemm": True, "self_join": False}
+    needs = CudaNeeds(**BIG, **sizes, **of_host, ladder=("float16", "values"), group=32, width=16)
+    whole = Slabs("resident", 10**6, 10**4)
+    assert needs.seconds(whole) == pytest.approx(10**4 * a_row, rel=1e-3)
+    plan, copied = made(**BIG, group=32, **of_host), made(**BIG, group=32)
+    assert plan.seconds == pytest.approx(needs.seconds(whole), rel=0.25)  # the model of whole searches
     assert copied.seconds - plan.seconds == pytest.approx((10**6 + 10**4) * 512 / 2e10, rel=1e-3)
 
 

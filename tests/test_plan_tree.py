@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 import numpy as np
+import plans
 import pytest
 
 import tonari
 from tonari.kdtree.memory import tree_bytes
-from tonari.kdtree.plan import TREE_METRICS, TreePlan, plan_tree
+from tonari.kdtree.plan import TREE_METRICS, TreePlan
 from tonari.kdtree.reference import build_reference
 from tonari.metrics import METRICS
 
@@ -19,7 +20,7 @@ DEVICES = ("cuda:0",)
 
 
 def made(n: int = 1000, m: int = 100, d: int = 5, k: int = 4, **choices: Any) -> TreePlan:
-    return plan_tree(n, m, d, k, **{"dtype": "float32", "metric": "euclidean"} | choices)
+    return plans.tree(n, m, d, k, **{"dtype": "float32", "metric": "euclidean"} | choices)
 
 
 def on_cuda(n: int = 10**6, m: int = 10**5, d: int = 5, k: int = 4, **choices: Any) -> TreePlan:
@@ -49,7 +50,7 @@ def test_metrics(metric: str) -> None:
     if metric in TREE_METRICS:
         assert made(metric=metric).metric == metric
         return
-    message = rf"kdtree' searches by euclidean, sqeuclidean, l1, linf, not by {metric}; use method='exact' or 'auto'"
+    message = rf"kdtree' supports euclidean, sqeuclidean, l1, linf, not {metric}; use method='exact' or 'auto'"
     with pytest.raises(ValueError, match=message):
         made(metric=metric)
     rows = np.ones((9, 2), np.float32)

@@ -36,6 +36,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.merge import merge
+from tonari.methods.explain import Explanation, explain
 from tonari.methods.plan import plan
 from tonari.select import Selection, select_k
 from tonari.select.merge import merge_neighbors
@@ -43,11 +44,13 @@ from tonari.select.merge import merge_neighbors
 __version__ = "0.1.0"
 
 __all__ = [
+    "Explanation",
     "Index",
     "KNNGraph",
     "Neighbors",
     "Plan",
     "Selection",
+    "explain",
     "knn_graph",
     "merge",
     "merge_neighbors",

@@ -11,13 +11,14 @@ from tonari import inputs
 from tonari.core.callers import callers_level
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
-from tonari.kdtree.plan import held_as, refusal
-from tonari.methods.answer import answer, check_asked, on_side_of
-from tonari.methods.auto import USUAL_K, Decision, choose
-from tonari.methods.engines import engine_for
-from tonari.methods.plan import check_search_method
+from tonari.methods.answer import answer, on_side_of
+from tonari.methods.auto import USUAL_K, choose
+from tonari.methods.decision import Decision, by_plan
+from tonari.methods.place import place_for, problem_of
+from tonari.methods.registry import check_search_method, search_method
 from tonari.metrics import get_metric
 from tonari.streams.searching import search_chunks
 
@@ -66,26 +67,31 @@ class Index:
         progress: ProgressLike = None,
     ) -> None:
         check_search_method(method)
-        check_asked(method, metric)
-        progress = inputs.check_progress(progress)
-        self._engine = engine_for(device, points=points)
-        self._device = device
         self.metric = get_metric(metric).name
+        progress = inputs.check_progress(progress)
+        self._place = place_for(device, points=points)
+        self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
-        self._points = self._engine.rows(points, "points", self.metric)
+        self._points = self._place.rows(points, "points", self.metric)
         self.n, self.d = self._points.shape
         self._asked = method
         self._begin(self._first_choice(progress), progress)
 
     def _begin(self, first: Decision, progress: ProgressLike) -> None:
-        """Prepare the points as was chosen, unless they are."""
+        """Prepare the points as was decided, unless they are."""
         if first.prepared is None:
-            first = first._replace(prepared=self._engine.prepare(self._points, first.plan, progress))
+            first = first._replace(prepared=first.method.prepare(self._points, first.plan, progress))
         self.method: str = first.plan.method
-        self._plan = first.plan
-        self._ready = {self._kind(self.method, self._points): first}
+        self._first = first
+        kind = first.method.kind(self._problem(self._points[:1], 1))
+        self._ready: dict[tuple[str, str], Decision] = {(self.method, kind): first}
         self._warned = False
+
+    def _problem(self, queries: Any, k: int, threads: int | None = None) -> Problem:
+        """What is asked of a search for these queries."""
+        given: dict[str, Any] = {"threads": threads, "memory": self._memory}
+        return problem_of(self._place, self._points, queries, k, self.metric, **given)
 
     @property
     def points(self) -> Any:
@@ -95,7 +101,7 @@ class Index:
     @property
     def devices(self) -> tuple[str, ...]:
         """CUDA devices that are searched; none on the CPU."""
-        return self._engine.devices
+        return self._place.devices
 
     @property
     def memory(self) -> int | None:
@@ -103,7 +109,9 @@ class Index:
         return self._memory
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_engine", "_ready")}
+        left = ("_place", "_ready", "_first")
+        state = {name: value for name, value in self.__dict__.items() if name not in left}
+        state["_first_k"] = self._first.plan.k
         points = self._points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
             # A tensor takes along all the memory that it is a view of.
@@ -111,12 +119,13 @@ class Index:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        k = state.pop("_first_k")
         self.__dict__.update(state)
-        points, before = self._points, self._plan
-        self._engine = engine_for(self._device, points=points)
-        threads = self._engine.threads_to_prepare(self._threads)
-        given: dict[str, Any] = {"method": before.method, "threads": threads, "memory": self._memory}
-        self._begin(Decision(self._engine.plan(points, points[:1], before.k, self.metric, **given)), False)
+        points = self._points
+        self._place = place_for(self._device, points=points)
+        method = search_method(self.method, self._place.device)
+        plan = method.plan(self._problem(points[:1], k, self._place.threads_to_prepare(self._threads)))
+        self._begin(by_plan(method, plan), False)
 
     def __copy__(self) -> Index:
         made = object.__new__(type(self))
@@ -130,16 +139,17 @@ class Index:
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
         progress = inputs.check_progress(progress)
-        plain = threads is None and self._memory is None and self.method == "exact"
-        call = cuda_graph_cache.call_on(self, queries, k) if plain else None
-        again = cuda_graph_cache.replayed(call, (queries,), progress)
-        if again is not None:
-            return again
-        rows = self._engine.rows(queries, "queries", self.metric)
+        first = self._first
+        if threads is None and first.plan.replayable:
+            key = cuda_graph_cache.key_on(first.prepared, queries, k)
+            again = cuda_graph_cache.replayed(key, (queries,), progress)
+            if again is not None:
+                return again
+        rows = self._place.rows(queries, "queries", self.metric)
         inputs.same_width(rows, self._points)
-        k = inputs.check_k(k, self.n, without_self=False)
-        chosen = self._decide(rows, k, inputs.check_threads(threads) or self._threads, progress)
-        return on_side_of(queries, answer(self._engine, rows, self._points, chosen, progress=progress, call=call))
+        threads = inputs.check_threads(threads) or self._threads
+        decision = self._decide(rows, self._problem(rows, k, threads), progress)
+        return on_side_of(queries, answer(rows, self._points, decision, progress))
 
     def search_chunks(
         self,
@@ -200,33 +210,26 @@ class Index:
 
     def _first_choice(self, progress: ProgressLike) -> Decision:
         """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
-        given: dict[str, Any] = {"threads": self._engine.threads_to_prepare(self._threads), "memory": self._memory}
-        points, one = self._points, self._points[:1]
+        points, one, threads = self._points, self._points[:1], self._place.threads_to_prepare(self._threads)
         if self._asked != "auto":
-            return Decision(self._engine.plan(points, one, 1, self.metric, method=self._asked, **given))
-        k = min(USUAL_K, self.n)
-        return choose(self._engine, points, one, k, self.metric, as_if=points, progress=progress, **given)
+            method = search_method(self._asked, self._place.device)
+            return by_plan(method, method.plan(self._problem(one, 1, threads)))
+        problem = self._problem(one, min(USUAL_K, self.n), threads)
+        return choose(problem, points, one, as_if=points, progress=progress)
 
-    def _decide(self, queries: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
+    def _decide(self, queries: Any, problem: Problem, progress: ProgressLike) -> Decision:
         """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
-        method = self._method_for(k)
-        kind = self._kind(method, queries)
+        method = self._first.method
+        if self._asked == "auto" and method.refuses(problem) is not None:  # a tree that cannot serve this k
+            method = search_method("exact", self._place.device)
+        kind = method.name, method.kind(problem)
         ready = self._ready.get(kind)
-        plan = self._engine.plan(
-            self._points,
-            queries,
-            k,
-            self.metric,
-            method=method,
-            threads=threads,
-            memory=self._memory,
-            prepared_by=None if ready is None else ready.plan,
-        )
+        plan = method.plan(problem, prepared_by=None if ready is None else ready.plan)
         self._warn_of_packing(plan)
         if ready is None:
-            ready = Decision(plan, self._engine.prepare(self._points, plan, progress))
+            ready = by_plan(method, plan, method.prepare(self._points, plan, progress))
             self._ready[kind] = ready
-        return Decision(plan, ready.prepared)
+        return by_plan(method, plan, ready.prepared)
 
     def _warn_of_packing(self, plan: Any) -> None:
         """Say once that memory is too small to hold all points packed, and what would be enough."""
@@ -234,19 +237,6 @@ class Index:
             return
         self._warned = True
         warnings.warn(f"memory={self._memory} bytes hold {plan.packs_anew}", stacklevel=callers_level())
-
-    def _method_for(self, k: int) -> str:
-        """The method of the Index; brute force where a tree was chosen and does not serve this k."""
-        plan = self._plan
-        if self._asked != "auto" or plan.method != "kdtree":
-            return self.method
-        why_not = refusal(self.n, self.d, k, self.metric, on_cuda=bool(plan.devices))
-        return self.method if why_not is None else "exact"
-
-    def _kind(self, method: str, queries: Any) -> tuple[str, str]:
-        """What tells prepared points apart: the method, and whether a tree holds float64, as for float64 queries."""
-        dtypes = inputs.name_of_dtype(self._points), inputs.name_of_dtype(queries)
-        return method, held_as(*dtypes) if method == "kdtree" else ""
 
     def __repr__(self) -> str:
         dtype = inputs.name_of_dtype(self._points)

@@ -15,9 +15,10 @@ from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.io._common import StrPath
-from tonari.methods.answer import answer, check_asked, check_plan, decide, on_side_of
-from tonari.methods.engines import engine_for
-from tonari.methods.plan import check_search_method
+from tonari.methods.answer import answer, check_plan, decide, on_side_of
+from tonari.methods.place import place_for, problem_of
+from tonari.methods.registry import check_search_method
+from tonari.metrics import get_metric
 from tonari.streams.chunks import Source
 from tonari.streams.output import check_unfinished
 from tonari.streams.writing import write_neighbors
@@ -106,22 +107,21 @@ def search(
     ([[0.0, 5.0]], [[0, 1]])
     """
     check_search_method(method)
-    metric = check_asked(method, metric)
+    metric = get_metric(metric).name
     progress = inputs.check_progress(progress)
     check_plan(plan, graph=False)
-    plain = threads is None and memory is None and plan is None and method != "kdtree"
-    call = cuda_graph_cache.call_of(queries, points, k, metric, device) if plain else None
-    again = cuda_graph_cache.replayed(call, (queries, points), progress)
-    if again is not None:
-        return again
-    engine = engine_for(device, queries=queries, points=points)
-    base = engine.rows(points, "points", metric)
-    rows = engine.rows(queries, "queries", metric)
+    if threads is None and memory is None and plan is None and method in cuda_graph_cache.CAPTURED:
+        key = cuda_graph_cache.key_of(queries, points, k, metric, device)
+        again = cuda_graph_cache.replayed(key, (queries, points), progress)
+        if again is not None:
+            return again
+    place = place_for(device, queries=queries, points=points)
+    base = place.rows(points, "points", metric)
+    rows = place.rows(queries, "queries", metric)
     inputs.same_width(rows, base)
-    k = inputs.check_k(k, len(base), without_self=False)
-    given: dict[str, Any] = {"threads": threads, "memory": memory, "plan": plan, "progress": progress}
-    chosen = decide(engine, base, rows, k, metric, method, **given)
-    return on_side_of(queries, answer(engine, rows, base, chosen, progress=progress, call=call))
+    problem = problem_of(place, base, rows, k, metric, threads=threads, memory=memory)
+    decision = decide(place, problem, base, rows, method, plan, progress)
+    return on_side_of(queries, answer(rows, base, decision, progress))
 
 
 @in_default_floats

@@ -17,7 +17,7 @@ import click
 from tonari import _startup, io
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
-from tonari.methods.plan import check_method, check_search_method
+from tonari.methods.registry import check_method, check_search_method
 from tonari.metrics import METRICS
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

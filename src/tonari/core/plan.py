@@ -4,9 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+from tonari.core.problem import Problem
 from tonari.core.units import MIB
+
+
+class Override(NamedTuple):
+    """A field of a plan that a caller may set.
+
+    Attributes
+    ----------
+    meaning : str
+        For people, in a few words.
+    kind : str
+        "whole" number, "flag", "word", or "words": a tuple of them.
+    least : int
+        Of a whole number.
+    """
+
+    meaning: str
+    kind: Literal["whole", "flag", "word", "words"] = "whole"
+    least: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +80,22 @@ class Plan:
         return self.threads or len(self.devices)
 
     @property
+    def replayable(self) -> bool:
+        """Whether a search that is repeated with other values may be captured as a CUDA graph and replayed."""
+        return False
+
+    @property
     def packs_anew(self) -> str:
         """What each search has to do again for want of memory, and how much would do; "" where nothing."""
         return ""
+
+    def for_problem(self, problem: Problem) -> Plan:
+        """The plan for a problem of the sizes that it was made for; ValueError where it was made for others."""
+        for name in ("n", "m", "d", "k", "metric", "dtype"):
+            ours, theirs = getattr(self, name), getattr(problem, name)
+            if ours != theirs:
+                raise ValueError(f"the plan was made for {name}={ours!r}, but this search has {name}={theirs!r}")
+        return self
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values, for JSON."""

@@ -22,6 +22,7 @@ from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.plan import plan_on_cpu
 from tonari.exact.report import Report
+from tonari.metrics.problem import make_problem
 
 __all__ = ["PreparedPoints", "Report", "neighbors", "search_prepared"]
 
@@ -54,8 +55,8 @@ def neighbors(
     Neighbors
         distances and indices of shape (m, k), ordered by (returned distance, index).
     """
-    plan = plan_on_cpu(
-        len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, threads=threads, memory=memory
-    )
+    n, d = points.shape
+    given: dict[str, Any] = {"dtype": points.dtype, "query_dtype": queries.dtype, "threads": threads, "memory": memory}
+    plan = plan_on_cpu(make_problem(n, len(queries), d, k, metric=metric, **given))
     prepared = PreparedPoints(points, plan, progress)
     return search_prepared(queries, prepared, plan, self_ids=self_ids, progress=progress)[0]

@@ -30,7 +30,7 @@ _THRIFT = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))  # of streams: blocks
 
 
 @dataclass(frozen=True)
-class Choice:
+class BlockSizes:
     """What gives way when memory is short.
 
     Attributes
@@ -55,7 +55,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Needs:
     """What memory depends on besides."""
 
     n: int
@@ -77,16 +77,16 @@ class Problem:
         value = 8 if self.dtype == np.float64 else 4
         return self.m * self.k * (value + index_dtype(self.n).itemsize)
 
-    def rows_at_once(self, choice: Choice) -> int:
+    def rows_at_once(self, choice: BlockSizes) -> int:
         """Queries in work while points are packed on the way."""
         blocks = -(-self.m // choice.query_block)
         return min(max(1, choice.stream_blocks * self.threads // self.splits), blocks) * choice.query_block
 
-    def passes(self, choice: Choice) -> int:
+    def passes(self, choice: BlockSizes) -> int:
         """How often the points that do not stay packed are packed."""
         return -(-self.m // self.rows_at_once(choice))
 
-    def block_bytes(self, choice: Choice) -> int:
+    def block_bytes(self, choice: BlockSizes) -> int:
         """A block of queries, each of which holds as many survivors as it may."""
         first = 2 * (self.k + 1) + 32
         rooms = self.capacity + _SMALL_ROOMS if self.capacity > first else 0  # to which a row moves from its first one
@@ -94,7 +94,7 @@ class Problem:
         packed = max(choice.query_block, TILE) * padded(self.d, "float32") * 4
         return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
 
-    def working_bytes(self, choice: Choice) -> int:
+    def working_bytes(self, choice: BlockSizes) -> int:
         """The most that is held at a time of blocks of queries, slices packed on the way and active rows of a
         self-join, which follow each other; and small change.
         """
@@ -114,11 +114,11 @@ class Problem:
         forms = self.threads * _ROWS_IN_FORM * self.d * 8
         return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + held
 
-    def total_bytes(self, choice: Choice) -> int:
+    def total_bytes(self, choice: BlockSizes) -> int:
         packed = self.packed_bytes(self.ladder[0], choice.resident_points)
         return packed + self.working_bytes(choice) + self.output_bytes
 
-    def with_resident(self, choice: Choice, budget: int) -> Choice:
+    def with_resident(self, choice: BlockSizes, budget: int) -> BlockSizes:
         """The choice with as many slices of the points packed as the budget leaves room for."""
         spare = budget - self.total_bytes(replace(choice, resident_points=0))
         if self.packed_bytes(self.ladder[0], self.n) <= spare:
@@ -127,46 +127,46 @@ class Problem:
         return replace(choice, resident_points=slices * self.chunk)
 
 
-def resident_choices(problem: Problem, wish: Choice, fixed: Collection[str]) -> list[Choice]:
+def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> list[BlockSizes]:
     """The wish, and what keeps the points as it does in less memory: first with less room for points packed on the
     way, then without a self-join, then with smaller blocks of queries.
     """
-    choices = _thrifty([wish], problem)
+    choices = _thrifty([wish], needs)
     if "active_rows" not in fixed:
         blocks = [size for size in _halves(wish, fixed) if size >= min(wish.query_block, TILE)]
-        choices += _thrifty([replace(wish, query_block=size, active_rows=0) for size in blocks], problem)
+        choices += _thrifty([replace(wish, query_block=size, active_rows=0) for size in blocks], needs)
     return choices
 
 
-def within(budget: int, problem: Problem, wish: Choice, fixed: Collection[str]) -> Choice:
+def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> BlockSizes:
     """The choice nearest to the wish that keeps the budget: first with all packed points in memory, in less and less
     besides; then with only some of them.
     """
-    choices = resident_choices(problem, wish, fixed)
+    choices = resident_choices(needs, wish, fixed)
     for choice in choices:
-        if problem.total_bytes(choice) <= budget:
+        if needs.total_bytes(choice) <= budget:
             return choice
     if not {"active_rows", "resident"} & set(fixed):
         alone = replace(wish, resident_points=0, active_rows=0)
-        streamed = _thrifty([replace(alone, query_block=size) for size in _halves(wish, fixed)], problem)
-        partly = [problem.with_resident(made, budget) for made in streamed if problem.total_bytes(made) <= budget]
+        streamed = _thrifty([replace(alone, query_block=size) for size in _halves(wish, fixed)], needs)
+        partly = [needs.with_resident(made, budget) for made in streamed if needs.total_bytes(made) <= budget]
         if partly:
             whole = min(TILE, partly[0].query_block)  # smaller blocks leave much of a tile empty
             partly = [made for made in partly if made.query_block >= whole]
-            return min(partly, key=lambda made: problem.passes(made) * (problem.n - made.resident_points))
+            return min(partly, key=lambda made: needs.passes(made) * (needs.n - made.resident_points))
         choices += streamed
-    least = min(choices, key=problem.total_bytes)
+    least = min(choices, key=needs.total_bytes)
     raise BudgetExceeded(
-        f"a memory budget of {budget} bytes cannot hold this search: results take {problem.output_bytes} and work "
-        f"{problem.total_bytes(least) - problem.output_bytes}; allow at least {problem.total_bytes(least)}, or search "
+        f"a memory budget of {budget} bytes cannot hold this search: results take {needs.output_bytes} and work "
+        f"{needs.total_bytes(least) - needs.output_bytes}; allow at least {needs.total_bytes(least)}, or search "
         "the queries in smaller batches"
     )
 
 
-def _thrifty(choices: list[Choice], problem: Problem) -> list[Choice]:
+def _thrifty(choices: list[BlockSizes], needs: Needs) -> list[BlockSizes]:
     """Each choice with ever less room for points packed on the way."""
     return [
-        replace(choice, stream_blocks=blocks, stream_chunk=stream_chunk(problem.chunk, parts))
+        replace(choice, stream_blocks=blocks, stream_chunk=stream_chunk(needs.chunk, parts))
         for choice in choices
         for blocks, parts in _THRIFT
     ]
@@ -188,7 +188,7 @@ def stream_chunk(chunk: int, parts: int) -> int:
     return max(1, chunk // GROUPS_FIT // parts) * GROUPS_FIT
 
 
-def _halves(wish: Choice, fixed: Collection[str]) -> list[int]:
+def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
     """The block of queries and its halves, in whole tiles while there are any."""
     halves = [wish.query_block]
     while halves[-1] > 1 and "query_block" not in fixed:

@@ -1,4 +1,5 @@
-"""The plan: one frozen record of every choice, made by a pure function of the problem and the machine.
+"""The plan of brute force on the CPU: one frozen record of every choice, made by a pure function of the problem and the
+machine.
 
 Everything reads it, nothing else chooses. The command line prints it; a field can be overridden, and an override that
 cannot work is refused with the reason.
@@ -6,38 +7,36 @@ cannot work is refused with the reason.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from tonari import _native, inputs
+from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
+from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.core.workers import default_threads
-from tonari.costs.model import brute_work
+from tonari.costs.model import arrival_seconds, brute_seconds, brute_work, packing_seconds
+from tonari.costs.rates import PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.memory import (
     ELEMENT_BYTES,
     GROUPS_FIT,
     STREAM_BLOCKS,
     SURVIVOR_BYTES,
     TILE,
-    Choice,
-    Problem,
+    BlockSizes,
+    Needs,
     join_row_bytes,
     padded,
     resident_choices,
     within,
 )
-from tonari.inputs.arguments import check_overrides, check_whole
+from tonari.exact.overrides import ON_CPU
+from tonari.exact.precisions import choose_ladder, kernel_name
+from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
-from tonari.metrics.problem import check_problem
-
-if TYPE_CHECKING:
-    pass
+from tonari.metrics.problem import refuse_own_metric
 
 # Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
 # and Ctrl-C answers; a multiple of every kernel's group of points.
@@ -48,25 +47,6 @@ JOIN_BLOCK = 288  # rows of a self-join that share one pass; all groups and tile
 _JOIN_BYTES = 112 * MIB  # first room for the survivors of all active rows of a self-join
 _AMX_JOIN_FROM = 512  # dimensions: below, AMX multiplies faster than the other side of a product can be looked at
 _SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
-
-# Operations per second of one core (benchmarks/results). Their ratios choose the precision; nothing else depends on
-# them but expectations of time.
-_RATES = {
-    ("generic", "float32"): 2e10,
-    ("avx2", "float32"): 1.3e11,
-    ("avx2", "int8"): 4.2e11,
-    ("avx512", "float32"): 2.5e11,
-    ("avx512", "int8"): 6.8e11,
-    ("amx", "float32"): 1.2e11,
-    ("amx", "bfloat16"): 1e12,
-    ("amx", "int8"): 1.6e12,
-}
-# Seconds that one survivor costs on the way from the screen to its place in the answer, plus so much per dimension.
-_SURVIVOR_SECONDS, _SURVIVOR_SECONDS_PER_DIMENSION = 6e-8, 3e-10
-# Seconds of one core for each point that is packed, and for each of its values; and for each byte that is looked at
-# before, on one thread: on a Xeon of model 207, the points in memory or in the page cache.
-_PACK_SECONDS, _PACK_SECONDS_PER_VALUE = 1e-7, 9e-9
-_LOOK_SECONDS_PER_BYTE = 2.5e-10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,12 +126,12 @@ class ExactPlan(Plan):
     def resident_memory(self) -> int:
         """Least memory= with which all packed points stay in memory, where nothing is overridden."""
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
-        problem = Problem(
+        needs = Needs(
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.ladder, self.threads, chunk),
             *(self.capacity, self.point_splits),
         )
-        wish = Choice(block, self.n, 0, STREAM_BLOCKS, chunk)
-        return min(map(problem.total_bytes, resident_choices(problem, wish, ())))
+        wish = BlockSizes(block, self.n, 0, STREAM_BLOCKS, chunk)
+        return min(map(needs.total_bytes, resident_choices(needs, wish, ())))
 
     @property
     def packs_anew(self) -> str:
@@ -172,8 +152,8 @@ class ExactPlan(Plan):
 
     def _row_seconds(self, rung: int, survivors: float) -> float:
         precision = self.ladder[rung]
-        screen = 2.0 * self.n * padded(self.d, precision) / _RATES[self.isa, precision]
-        return screen + survivors * (_SURVIVOR_SECONDS + _SURVIVOR_SECONDS_PER_DIMENSION * self.d)
+        screen = 2.0 * self.n * padded(self.d, precision) / PRODUCTS[self.isa, precision]
+        return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def kernel(self, precision: str) -> str:
         """Name of the kernel that screens at `precision`."""
@@ -184,162 +164,127 @@ class ExactPlan(Plan):
         return super().as_dict() | {"resident": self.resident}
 
 
-def plan_on_cpu(
-    n: int,
-    m: int,
-    d: int,
-    k: int,
-    *,
-    dtype: npt.DTypeLike,
-    metric: str,
-    threads: int | None = None,
-    memory: int | str | None = None,
-    self_join: bool = False,
-    prepared: bool = False,
-    **overrides: Any,
-) -> ExactPlan:
-    """:func:`plan` for the CPU; whether the points are packed already tells how many threads the rest is worth."""
-    kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
-    check_overrides(overrides, _OVERRIDES)
-    budget = inputs.parse_memory(memory)
+def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -> ExactPlan:
+    """Plan brute force on the CPU; see :func:`tonari.plan`.
 
+    Parameters
+    ----------
+    problem : Problem
+    prepared : bool
+        Whether the points are packed already: it tells how many threads the rest is worth.
+    **overrides
+        As :data:`tonari.exact.overrides.ON_CPU` lists them.
+
+    Raises
+    ------
+    ValueError
+        For an override or a budget that cannot work, with the reason.
+
+    Examples
+    --------
+    >>> from tonari.metrics.problem import make_problem
+    >>> made = plan_on_cpu(make_problem(1000, 10, 16, 5, dtype="float32", metric="euclidean", threads=1))
+    >>> made.query_block, made.resident
+    (10, True)
+    """
+    why_not = refuse_own_metric(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
+    check_overrides(overrides, ON_CPU)
     isa = overrides.get("isa") or chosen_isa()
     check_isa(isa)
-    ladder = _checked_ladder(overrides["ladder"]) if "ladder" in overrides else _ladder(metric, isa, kind, d)
-    if "int8" in ladder and d >= _INT8_DIMENSIONS:
-        raise ValueError(
-            f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of the ladder"
-        )
-    available = _kernels()
-    for precision in ladder:
-        if kernel_name(metric, precision, isa) not in available:
-            raise ValueError(f"no {precision} kernel for {metric} on {isa}; available: {', '.join(sorted(available))}")
-    read = n * padded(d, ladder[0]) * ELEMENT_BYTES[ladder[0]] * -(-m // _QUERY_BLOCK)
-    work = brute_work(isa, metric, n, m, d, k, read_bytes=read, prepared=prepared)
-    count = inputs.check_threads(threads) or default_threads(work)
-
-    for name in ("query_block", "point_chunk", "capacity", "point_splits"):
-        if name in overrides:
-            check_whole(name, overrides[name], least=1)
-    block = min(m, overrides.get("query_block", _query_block(m, k, count)))
-    chunk = overrides.get("point_chunk", _point_chunk(n, d))
-    if chunk % GROUPS_FIT:
-        raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
-    blocks = -(-m // block)
-    sampled = overrides.get("sample_stride", 0) != 0
-    splits = overrides.get("point_splits", 1 if sampled else max(1, min(count // blocks, -(-n // chunk))))
-    stride, rank = _sample(n, k) if splits == 1 else (0, 0)
-    stride, rank = _checked_sample(overrides.get("sample_stride", stride), overrides.get("sample_rank", rank), splits)
-    resident = inputs.check_flag(overrides.get("resident", True), "resident")
-    joins = self_join and resident and get_metric(metric).form == "gemm" and not stride
-    joins = joins and (isa != "amx" or d >= _AMX_JOIN_FROM)
-    active = _active_rows(n, k) if joins else 0
-    active = _checked_active(overrides.get("active_rows", active), self_join)
-
-    problem = Problem(n, m, d, k, kind, ladder, count, chunk, overrides.get("capacity", max(2048, 4 * k)), splits)
-    choice = Choice(block, n if resident else 0, active, STREAM_BLOCKS, chunk)
-    if budget is not None:
-        fixed = set(overrides) & {"query_block", "resident", "active_rows"}
-        choice = within(budget, problem, choice, fixed)
-        blocks = -(-m // choice.query_block)
-    all_held = choice.resident_points == n
-    packed, finest = problem.packed_bytes(ladder[0], choice.resident_points), problem.packed_bytes("float32", n)
-    working = problem.working_bytes(choice)
-    with_finest = finest + working + problem.output_bytes
-    finer = all_held and len(ladder) > 1 and (budget is None or with_finest <= budget)
-    adaptive = inputs.check_flag(overrides.get("adaptive", finer and blocks >= 4 * count), "adaptive")
-    if adaptive:
-        packed = max(packed, finest)
-        if budget is not None and with_finest > budget:
-            raise ValueError(
-                f"adaptive=True may pack all points at a finer precision, for which a memory budget of {budget} bytes "
-                f"is too small: allow at least {with_finest}, or leave adaptive out"
-            )
-    screen = 2.0 * m * n * padded(d, ladder[0]) / (_RATES[isa, ladder[0]] * min(count, max(1, blocks * splits)))
-    pack = (_PACK_SECONDS + _PACK_SECONDS_PER_VALUE * d) / count
-    prepare = _LOOK_SECONDS_PER_BYTE * n * d * kind.itemsize + choice.resident_points * pack
-    on_the_way = 0.0 if all_held else problem.passes(choice) * (n - choice.resident_points) * pack
+    ladder = choose_ladder(problem, isa, overrides.get("ladder"))
+    threads = problem.threads or default_threads(_work(problem, isa, ladder[0], prepared))
+    needs, wish, sample = _wish(problem, isa, ladder, threads, overrides)
+    sizes = wish
+    if problem.memory is not None:
+        sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
+    packed, finer, adaptive = _precisions_held(problem, needs, sizes, overrides)
+    look = arrival_seconds(problem)
+    again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
+    shared = sizes.active_rows > 0
     return ExactPlan(
-        n=n,
-        m=m,
-        d=d,
-        k=k,
-        dtype=inputs.dtype_name(kind),
-        metric=metric,
+        n=problem.n,
+        m=problem.m,
+        d=problem.d,
+        k=problem.k,
+        dtype=problem.dtype,
+        metric=problem.metric,
         method="exact",
         device="cpu",
         devices=(),
         isa=isa,
         ladder=ladder,
-        threads=count,
-        query_block=choice.query_block,
-        point_chunk=chunk,
-        capacity=problem.capacity,
-        sample_stride=stride,
-        sample_rank=rank,
-        active_rows=choice.active_rows,
-        point_splits=splits,
+        threads=threads,
+        query_block=sizes.query_block,
+        point_chunk=needs.chunk,
+        capacity=needs.capacity,
+        sample_stride=sample[0],
+        sample_rank=sample[1],
+        active_rows=sizes.active_rows,
+        point_splits=needs.splits,
         adaptive=adaptive,
-        resident_points=choice.resident_points,
+        resident_points=sizes.resident_points,
         finer_resident=finer,
-        stream_blocks=choice.stream_blocks,
-        stream_chunk=choice.stream_chunk,
+        stream_blocks=sizes.stream_blocks,
+        stream_chunk=sizes.stream_chunk,
         packed_bytes=packed,
         copied_bytes=0,
-        working_bytes=working,
-        output_bytes=problem.output_bytes,
-        prepare_seconds=prepare,
-        seconds=prepare + on_the_way + screen,
+        working_bytes=needs.working_bytes(sizes),
+        output_bytes=needs.output_bytes,
+        prepare_seconds=look + packing_seconds(problem, isa, sizes.resident_points) / threads,
+        seconds=look + again / threads + brute_seconds(problem, isa, threads, shared=shared),
     )
 
 
-_OVERRIDES = {
-    "isa",
-    "ladder",
-    "query_block",
-    "point_chunk",
-    "capacity",
-    "sample_stride",
-    "sample_rank",
-    "active_rows",
-    "point_splits",
-    "adaptive",
-    "resident",
-}
-_INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, stay below 2**31
+def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
+    """What is there to share out among threads, in seconds of one."""
+    passes = -(-problem.m // _QUERY_BLOCK)
+    read = problem.n * padded(problem.d, precision) * ELEMENT_BYTES[precision] * passes
+    return brute_work(problem, isa, read_bytes=read, prepared=prepared)
 
 
-def kernel_name(metric: str, precision: str, isa: str) -> str:
-    """Name of the kernel for a metric; AMX has no float32, so its last rung is AVX-512's."""
-    operation = "inner" if get_metric(metric).form == "gemm" else metric
-    return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
+def _wish(
+    problem: Problem, isa: str, ladder: tuple[str, ...], threads: int, given: dict[str, Any]
+) -> tuple[Needs, BlockSizes, tuple[int, int]]:
+    """What is best where memory is no object: what memory depends on, block sizes, and the sample."""
+    n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    block = min(m, given.get("query_block", _query_block(m, k, threads)))
+    chunk = given.get("point_chunk", _point_chunk(n, d))
+    if chunk % GROUPS_FIT:
+        raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
+    blocks = -(-m // block)
+    sampled = given.get("sample_stride", 0) != 0
+    splits = given.get("point_splits", 1 if sampled else max(1, min(threads // blocks, -(-n // chunk))))
+    stride, rank = _sample(n, k) if splits == 1 else (0, 0)
+    sample = _checked_sample(given.get("sample_stride", stride), given.get("sample_rank", rank), splits)
+    resident = given.get("resident", True)
+    joins = problem.self_join and resident and get_metric(problem.metric).form == "gemm" and not sample[0]
+    joins = joins and (isa != "amx" or d >= _AMX_JOIN_FROM)
+    active = _checked_active(given.get("active_rows", _active_rows(n, k) if joins else 0), problem.self_join)
+    capacity = given.get("capacity", max(2048, 4 * k))
+    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), ladder, threads, chunk, capacity, splits)
+    return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
 
 
-def _checked_ladder(ladder: Any) -> tuple[str, ...]:
-    rungs = tuple(ladder) if isinstance(ladder, list | tuple) else ()
-    if not rungs or list(rungs) != [p for p in ELEMENT_BYTES if p in rungs]:
-        known = ", ".join(ELEMENT_BYTES)
-        raise ValueError(f"ladder={ladder!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')")
-    return rungs
-
-
-@functools.cache
-def _kernels() -> frozenset[str]:
-    """The kernels of this machine."""
-    return frozenset(_native.kernel_names())
-
-
-def _ladder(metric: str, isa: str, dtype: np.dtype[Any], d: int) -> tuple[str, ...]:
-    available = _kernels()
-    rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
-    if d >= _INT8_DIMENSIONS and "int8" in rungs:
-        rungs.remove("int8")
-    whole = dtype.kind in "iu" and get_metric(metric).name not in ("cosine", "correlation")
-    if isa == "amx" and "int8" in rungs and not whole:
-        # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
-        # them; where integers are exact in it there are none to spare.
-        rungs.remove("int8")
-    return tuple(rungs)
+def _precisions_held(
+    problem: Problem, needs: Needs, sizes: BlockSizes, given: dict[str, Any]
+) -> tuple[int, bool, bool]:
+    """Bytes of packed points that stay; whether they may stay at a finer precision; whether blocks may ask for it."""
+    budget, n = problem.memory, problem.n
+    packed, finest = needs.packed_bytes(needs.ladder[0], sizes.resident_points), needs.packed_bytes("float32", n)
+    with_finest = finest + needs.working_bytes(sizes) + needs.output_bytes
+    finer = sizes.resident_points == n and len(needs.ladder) > 1 and (budget is None or with_finest <= budget)
+    blocks = -(-problem.m // sizes.query_block)
+    adaptive = bool(given.get("adaptive", finer and blocks >= 4 * needs.threads))
+    if not adaptive:
+        return packed, finer, False
+    if budget is not None and with_finest > budget:
+        raise ValueError(
+            f"adaptive=True may pack all points at a finer precision, for which a memory budget of {budget} bytes "
+            f"is too small: allow at least {with_finest}, or leave adaptive out"
+        )
+    return max(packed, finest), finer, True
 
 
 def _query_block(m: int, k: int, threads: int) -> int:
@@ -350,8 +295,6 @@ def _query_block(m: int, k: int, threads: int) -> int:
 
 
 def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
-    check_whole("sample_stride", stride, least=0)
-    check_whole("sample_rank", rank, least=0)
     if (stride == 0) != (rank == 0):
         raise ValueError(
             f"sample_stride={stride} and sample_rank={rank}: a sample needs both, and 0 for both means no sample"
@@ -364,7 +307,6 @@ def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
 
 
 def _checked_active(active: Any, self_join: bool) -> int:
-    check_whole("active_rows", active, least=0)
     if active and (not self_join or active % JOIN_BLOCK):
         raise ValueError(f"active_rows={active}: expected a multiple of {JOIN_BLOCK}, and only for a self-join")
     return int(active)

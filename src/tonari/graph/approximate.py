@@ -1,25 +1,19 @@
-"""What `knn_graph` does where a graph may miss neighbours: arguments, the choice of a method, the run."""
+"""What `knn_graph` does where a graph may miss neighbours: arguments, the choice of a method, where it begins."""
 
 from __future__ import annotations
 
 import reprlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods.auto import Decision, choose_graph
+from tonari.methods.auto import choose_graph
+from tonari.methods.decision import Decision, by_plan
+from tonari.methods.place import Place
 from tonari.methods.plan import check_exact
-from tonari.nn_descent.driver import build
-from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
-from tonari.nn_descent.report import DescentReport
-
-if TYPE_CHECKING:
-    from tonari.methods.engines import Engine
-    from tonari.nn_descent.backend import Steps
+from tonari.methods.registry import is_exact, method_for
+from tonari.nn_descent.plan import check_recall, check_seed
 
 
 def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool:
@@ -29,7 +23,7 @@ def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool
             if value is not None:
                 raise ValueError(f"a plan has its own {name}: give it to tonari.plan, not beside plan=")
         method = plan.method
-    approximate = method == "nn-descent" or (method == "auto" and recall is not None)
+    approximate = not is_exact(method) or (method == "auto" and recall is not None)
     if not approximate:
         check_exact(method, recall=recall, seed=seed, start=start)
     if recall is not None:
@@ -54,36 +48,25 @@ def kind_of_start(start: Any) -> str:
 
 
 def choose_or_plan(
-    engine: Engine, rows: Any, k: int, metric: str, method: str, asked: dict[str, Any], **given: Any
+    problem: Problem,
+    rows: Any,
+    method: str,
+    recall: float | None,
+    seed: int | None,
+    start: str,
+    progress: ProgressLike,
 ) -> Decision:
-    """NN-Descent, or for "auto" what is sooner."""
-    if method == "auto":
-        return choose_graph(engine, rows, k, metric, **asked, **given)
-    asked |= {"threads": given["threads"], "memory": given["memory"]}
-    return Decision(engine.plan_descent(rows, k, metric, **asked))
+    """A method that may miss neighbours, or for "auto" what is sooner."""
+    if method == "auto" and recall is not None:
+        return choose_graph(problem, rows, recall=recall, seed=seed, start=start, progress=progress)
+    made = method_for(method, problem.device)
+    return by_plan(made, made.plan(problem, recall=recall, seed=seed, start=start))
 
 
-def descended(
-    engine: Engine, rows: Any, plan: DescentPlan, start: Any, progress: ProgressLike, patience: float | None
-) -> tuple[Neighbors, DescentReport]:
-    """A graph by NN-Descent, beside the rows; patience as for :func:`tonari.nn_descent.driver.build`."""
-    if isinstance(start, KNNGraph) and start.n != len(rows):
-        raise ValueError(f"start is a graph of {start.n} points, but there are {len(rows)}: they must be the same")
-    steps = engine.steps(rows, plan)
-    found, report = build(steps, plan, progress, _begun(engine, steps, start), patience=patience)
-    return beside_rows(found, rows), report
-
-
-def _begun(engine: Engine, steps: Steps, start: Any) -> Any:
-    """The entries of a graph to start with, if there is one."""
+def entries_of_start(place: Place, start: Any, n: int) -> Any:
+    """The neighbours in a graph to start with, if there is one, as the methods of the place hold lists."""
     if not isinstance(start, KNNGraph):
         return None
-    entries = steps.entries_of(engine.beside_steps(start.indices[:, int(start.include_self) :]), new=True)
-    return steps.beside(entries, entries[:, :0])
-
-
-def beside_rows(found: Neighbors, rows: Any) -> Neighbors:
-    """An answer in host memory where the rows are there."""
-    if not isinstance(rows, np.ndarray):
-        return found
-    return Neighbors(*(inputs.hand_back(part, inputs.Side("numpy", None)) for part in found))
+    if start.n != n:
+        raise ValueError(f"start is a graph of {start.n} points, but there are {n}: they must be the same")
+    return place.there(start.indices[:, int(start.include_self) :])

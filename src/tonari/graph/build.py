@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
+from tonari.core.method import GraphLists
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda import cuda_graph_cache
-from tonari.graph.approximate import choose_or_plan, descended, kind_of_start, may_miss
+from tonari.exact.cuda.cuda_graph_cache import CAPTURED, key_of, replayed
+from tonari.graph.approximate import choose_or_plan, entries_of_start, kind_of_start, may_miss
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods.answer import answer, check_asked, check_plan, decide, on_side_of
-from tonari.methods.auto import Decision
-from tonari.methods.engines import Engine, engine_for
-from tonari.metrics import TritonFunction
-
-if TYPE_CHECKING:
-    from tonari.exact.cuda.cuda_graph_cache import Call
-    from tonari.nn_descent.report import DescentReport
+from tonari.methods.answer import check_plan, decide, on_side_of
+from tonari.methods.decision import Decision
+from tonari.methods.place import Place, place_for, problem_of
+from tonari.methods.registry import check_method, method_for
+from tonari.metrics import TritonFunction, get_metric
 
 logger = logging.getLogger("tonari")
 
@@ -94,50 +93,52 @@ def knn_graph(
     [1, 0, 1]
     """
     started = time.perf_counter()
-    name = check_asked(method, metric)
+    check_method(method)
+    name = get_metric(metric).name
     include_self, progress = inputs.check_flag(include_self, "include_self"), inputs.check_progress(progress)
     check_plan(plan, graph=True)
     approximate = may_miss(method, recall, seed, start, plan)
-    engine = engine_for(device, points=points)
-    rows = engine.rows(points, "points", name)
+    place = place_for(device, points=points)
+    rows = place.rows(points, "points", name)
     n = len(rows)
     k = inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
-    given: dict[str, Any] = {"threads": threads, "memory": memory, "progress": progress}
-    plain = threads is None and memory is None and plan is None and method not in ("kdtree", "nn-descent")
-    call = (
-        cuda_graph_cache.call_of(rows, rows, others, name, device, self_join=True)
-        if plain and not approximate
-        else None
-    )
-    found = engine.no_others(rows, name) if others == 0 else cuda_graph_cache.replayed(call, (rows,), progress)
-    made_by, drawn, report = "exact" if method == "auto" else method, None, None
-    if found is None:
+    made_by = plan.method if plan is not None else "exact" if method == "auto" else method
+    lists: GraphLists | None = None
+    if others == 0:
+        _refuse_what_a_search_would(place, rows, name, made_by)
+        lists = GraphLists(place.no_others(rows, name))
+    elif threads is None and memory is None and plan is None and not approximate and method in CAPTURED:
+        key = key_of(rows, rows, others, name, device, self_join=True)
+        again = replayed(key, (rows,), progress)
+        lists = None if again is None else GraphLists(again)
+    if lists is None:
+        problem = problem_of(place, rows, rows, others, name, self_join=True, threads=threads, memory=memory)
         if approximate and plan is None:
-            asked = {"recall": recall, "seed": seed, "start": kind_of_start(start)}
-            chosen = choose_or_plan(engine, rows, others, name, method, asked, **given)
+            decision = choose_or_plan(problem, rows, method, recall, seed, kind_of_start(start), progress)
         else:
-            chosen = decide(engine, rows, rows, others, name, method, plan=plan, self_join=True, **given)
-        found, made_by, drawn, report = _graph(engine, rows, chosen, start, progress, call)
-    if include_self:
-        found = engine.with_self(found, rows, name)
+            decision = decide(place, problem, rows, rows, method, plan, progress)
+        lists, made_by = _build(rows, decision, entries_of_start(place, start, n), progress)
+    found = place.with_self(lists.found, rows, name) if include_self else lists.found
     found = on_side_of(points, found)
-    if report is not None:
-        report = report.taken(started)
-    return KNNGraph.of_lists(found, name, made_by, include_self, seed=drawn, report=report)
+    report = None if lists.report is None else lists.report.taken(started)
+    return KNNGraph.of_lists(found, name, made_by, include_self, seed=lists.seed, report=report)
 
 
-def _graph(
-    engine: Engine, rows: Any, chosen: Decision, start: Any, progress: ProgressLike, call: Call | None
-) -> tuple[Neighbors, str, int | None, DescentReport | None]:
-    """What was chosen, the method, the seed and the report; where NN-Descent misses its recall, what comes instead."""
-    plan = chosen.plan
-    if plan.method == "nn-descent":
-        found, report = descended(engine, rows, plan, start, progress, chosen.patience)
-        if chosen.instead is None or report.reached:
-            return found, plan.method, plan.seed, report
-        logger.info("auto gives NN-Descent up: %s", report)
-        del found  # which would be held beside the next
-        chosen = chosen.instead
-    found = answer(engine, rows, rows, chosen, self_join=True, progress=progress, call=call)
-    return found, chosen.plan.method, None, None
+def _refuse_what_a_search_would(place: Place, rows: Any, metric: str, method: str) -> None:
+    """Refuse a method that could not build the graph, where there is nothing to be built."""
+    problem = dataclasses.replace(problem_of(place, rows, rows, 1, metric), self_join=True)
+    why_not = method_for(method, place.device).refuses(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
+
+
+def _build(rows: Any, decision: Decision, start: Any, progress: ProgressLike) -> tuple[GraphLists, str]:
+    """What was decided, and the method; where its recall is out of reach, what comes instead."""
+    given: dict[str, Any] = {"prepared": decision.prepared, "start": start, "patience": decision.patience}
+    lists: GraphLists = decision.method.build_graph(rows, decision.plan, progress=progress, **given)
+    if decision.instead is None or lists.report.reached:
+        return lists, decision.method.name
+    logger.info("auto gives %s up: %s", decision.method.name, lists.report)
+    del lists  # which would be held beside the next
+    return _build(rows, decision.instead, None, progress)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,25 +17,21 @@ from tonari import inputs
 from tonari._native import exact_values
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
+from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
-from tonari.costs.model import brute_seconds
-from tonari.graph.approximate import beside_rows
 from tonari.graph.build import knn_graph
 from tonari.graph.knn_graph import KNNGraph, check_lists
-from tonari.methods.engines import Engine, engine_for
+from tonari.methods.place import Place, place_for, problem_of
+from tonari.methods.registry import is_exact, method_for, search_method
 from tonari.metrics import get_metric, is_own
 from tonari.metrics.reference import returned
 from tonari.nn_descent.driver import Measure, build, report_of
+from tonari.nn_descent.method import NnDescent, beside_rows
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
 from tonari.nn_descent.report import DescentReport
 from tonari.select.merge import merge_neighbors
 
-if TYPE_CHECKING:
-    from tonari.core.plan import Plan
-    from tonari.exact.cuda.plan import CudaPlan
-
 _SHARE = 0.5  # of the seconds of a whole graph, for one that is merged
-_EXACT = ("exact", "kdtree")
 _OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
 _OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
 _CHECKED_ROWS = 64  # of each graph: their distances are computed anew, in a millisecond or two
@@ -108,12 +104,12 @@ def merge(
     sides = _Sides(graph_a, points_a, points_b, device)
     own = sides.own(graph_a, 0), sides.own(graph_b, 1)
     if sides.k == 0:
-        return sides.graph(sides.engine.no_others(sides.both, sides.metric), "exact")
+        return sides.graph(sides.place.no_others(sides.both, sides.metric), "exact")
     plan = sides.plan(recall, seed, threads, memory)
     crossing = _Crossing(sides, threads, memory)
     if crossing.seconds > _SHARE * plan.seconds:
         return sides.graph(*_descended(sides, own, plan, progress))
-    both_exact = graph_a.method in _EXACT and graph_b.method in _EXACT
+    both_exact = is_exact(graph_a.method) and is_exact(graph_b.method)
     return sides.graph(*crossing.run(own, None if both_exact else plan, progress))
 
 
@@ -134,10 +130,10 @@ def add(
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
     sides = _Sides(graph, points, new_points, device, _OF_ADD)
-    metric, exact = graph.metric, graph.method in _EXACT
+    metric, exact = graph.metric, is_exact(graph.method)
     sides.check(graph, 0)  # before a graph of the new points is made
     if sides.k == 0:
-        return sides.graph(sides.engine.no_others(sides.both, metric), "exact")
+        return sides.graph(sides.place.no_others(sides.both, metric), "exact")
     if len(sides.b) > graph.k:
         asked = {"method": "exact"} if exact else {"recall": recall, "seed": seed}
         new = knn_graph(new_points, graph.k, metric=metric, include_self=graph.include_self, **asked, **given)
@@ -148,7 +144,7 @@ def add(
         lists = Neighbors(merged.distances, merged.indices)
         return KNNGraph.of_lists(lists, metric, merged.method, merged.include_self, **facts)
     own = sides.own(graph, 0)
-    among = sides.engine.no_others(sides.b, metric)
+    among = sides.place.no_others(sides.b, metric)
     if len(sides.b) > 1:
         among = sides.own(knn_graph(new_points, len(sides.b) - 1, metric=metric, **given), 1)
     plan = None if exact else sides.plan(recall, seed, threads, memory)
@@ -186,14 +182,12 @@ class _Sides:
         self.started = time.perf_counter()
         self._names = names
         (_, a), (_, b) = names
-        self.engine: Engine = engine_for(device, **{a: points_a, b: points_b})
+        self.place: Place = place_for(device, **{a: points_a, b: points_b})
         self.metric, self.include_self = graph.metric, graph.include_self
         if is_own(self.metric):
             raise ValueError(f"graphs by {self.metric!r} are not merged: a Triton function serves knn_graph alone")
         self.k = graph.k - graph.include_self
-        self.a, self.b = (
-            self.engine.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b))
-        )
+        self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
         self._side = inputs.side_of(points_a, a)
         if isinstance(self.a, np.ndarray) != isinstance(self.b, np.ndarray):
             raise ValueError(f"{a} and {b} must lie together, both in host memory or both on one device")
@@ -229,20 +223,26 @@ class _Sides:
         if isinstance(self.a, np.ndarray):
             graph = graph.to_numpy()
             return Neighbors(graph.distances[:, first:], graph.indices[:, first:])
-        lists = (self.engine.beside_steps(part) for part in (graph.distances, graph.indices))
+        lists = (self.place.there(part) for part in (graph.distances, graph.indices))
         return Neighbors(*(part[:, first:] for part in lists))
+
+    @property
+    def descent(self) -> NnDescent:
+        """The method whose rounds join the lists."""
+        return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(self, recall: float, seed: int, threads: int | None, memory: int | str | None) -> DescentPlan:
         """The plan of NN-Descent for both."""
-        asked: dict[str, Any] = {"recall": recall, "seed": seed, "threads": threads, "memory": memory}
-        return self.engine.plan_descent(self.both, self.k, self.metric, start="graph", **asked)
+        given: dict[str, Any] = {"self_join": True, "threads": threads, "memory": memory}
+        problem = problem_of(self.place, self.both, self.both, self.k, self.metric, **given)
+        return self.descent.plan(problem, recall=recall, seed=seed, start="graph")
 
     def graph(
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
     ) -> KNNGraph:
         """The joined graph, of the kind and in the place of the points of a."""
         if self.include_self:
-            found = self.engine.with_self(found, self.both, self.metric)
+            found = self.place.with_self(found, self.both, self.metric)
         found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))
         if report is not None:
             report = report.taken(self.started)
@@ -296,29 +296,30 @@ class _Crossing:
 
     def __init__(self, sides: _Sides, threads: int | None, memory: int | str | None) -> None:
         self._sides = sides
-        given: dict[str, Any] = {"method": "exact", "threads": threads, "memory": memory}
+        self._method = search_method("exact", sides.place.device)
 
-        def plan(queries: Any, points: Any) -> Plan | CudaPlan:
+        def plan(queries: Any, points: Any) -> Plan:
             k = min(sides.k, len(points))
-            made: Plan | CudaPlan = sides.engine.plan(points, queries, k, sides.metric, **given)
+            problem = problem_of(sides.place, points, queries, k, sides.metric, threads=threads, memory=memory)
+            made: Plan = self._method.plan(problem)
             return made
 
         self._plans = plan(sides.a, sides.b), plan(sides.b, sides.a)
-        self.seconds = sum(brute_seconds(made, made.m) for made in self._plans)
+        self.seconds = sum(made.seconds for made in self._plans)
 
     def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None, progress: ProgressLike) -> _Made:
         """The joined lists; with the report of a sample where there is a plan for one."""
         started, sides = time.perf_counter(), self._sides
-        engine, k, metric, shifts = sides.engine, sides.k, sides.metric, (0, len(sides.a))
-        from_b = engine.search_once(sides.a, sides.b, self._plans[0], progress=progress)
-        from_a = engine.search_once(sides.b, sides.a, self._plans[1], progress=progress)
+        k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
+        from_b = self._method.search_once(sides.a, sides.b, self._plans[0], progress=progress)
+        from_a = self._method.search_once(sides.b, sides.a, self._plans[1], progress=progress)
         of_a = merge_neighbors([own[0], from_b], shifts, k=k, metric=metric)
         of_b = merge_neighbors([from_a, own[1]], shifts, k=k, metric=metric)
         found = Neighbors(*(_one_after_the_other(*parts) for parts in zip(of_a, of_b, strict=True)))
         if measured is None:
             return found, "exact", None, None
-        beside = Neighbors(*(engine.beside_steps(part) for part in found))
-        estimate = Measure(engine.steps(sides.both, measured), measured, len(sides.a))(beside)
+        beside = Neighbors(*(sides.place.there(part) for part in found))
+        estimate = Measure(sides.descent.backend(sides.both, measured), measured, len(sides.a))(beside)
         report = report_of(measured, estimate, [], time.perf_counter() - started)
         return found, measured.method, measured.seed, report
 
@@ -327,10 +328,10 @@ def _descended(sides: _Sides, own: tuple[Neighbors, Neighbors], plan: DescentPla
     """The joined lists by rounds in which sides meet."""
     boundary = len(sides.a)
     ids = _one_after_the_other(own[0].indices, own[1].indices + (own[1].indices >= 0) * boundary)
-    steps = sides.engine.steps(sides.both, plan)
-    kept = steps.entries_of(sides.engine.beside_steps(ids), new=False)
-    seeds = steps.seeds(boundary, plan.list_size - sides.k)
-    found, report = build(steps, plan, progress, steps.beside(kept, seeds), boundary)
+    backend = sides.descent.backend(sides.both, plan)
+    kept = backend.entries_of(sides.place.there(ids), new=False)
+    seeds = backend.seeds(boundary, plan.list_size - sides.k)
+    found, report = build(backend, plan, progress, backend.beside(kept, seeds), boundary)
     return beside_rows(found, sides.both), plan.method, plan.seed, report
 
 

@@ -221,13 +221,6 @@ def _whole_number(value: Any, name: str, expected: str = "a whole number") -> in
         raise TypeError(f"{name}={value!r}: expected {expected}, got {type(value).__name__}") from None
 
 
-def check_overrides(overrides: Collection[str], known: Collection[str]) -> None:
-    """Refuse what is no field that can be overridden."""
-    unknown = sorted(set(overrides) - set(known))
-    if unknown:
-        raise ValueError(f"cannot override {', '.join(unknown)}; these can be: {', '.join(sorted(known))}")
-
-
 def check_no_threads(threads: Any, devices: tuple[str, ...]) -> None:
     """Refuse a number of threads for a search on CUDA."""
     if check_threads(threads) is not None:

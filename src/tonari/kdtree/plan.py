@@ -1,6 +1,6 @@
 """The plan of a search by a k-d tree, on the CPU or on CUDA: one frozen record of every choice.
 
-Like :class:`tonari.exact.plan.Plan` it comes from a pure function of the problem and the machine. Whether a tree is
+Like every plan it comes from a pure function of the problem and the machine. Whether a tree is
 worth its while depends on the data, which no plan sees: that is for :mod:`tonari.methods.auto` to find out.
 """
 
@@ -11,20 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.neighbors import index_dtype
-from tonari.core.plan import Plan
+from tonari.core.plan import Override, Plan
+from tonari.core.problem import Problem
 from tonari.core.workers import default_threads
-from tonari.costs.model import build_seconds, expected_visits, tree_seconds, tree_work
-from tonari.inputs.arguments import check_no_threads, check_overrides, check_whole
+from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, tree_seconds, tree_work
+from tonari.cuda.memory import available
+from tonari.inputs.overrides import check_overrides
 from tonari.kdtree.cpu.tree import check_height, plan_height
-from tonari.kdtree.memory import OnCuda, TreeNeeds, on_cpu
-from tonari.metrics import get_metric
-from tonari.metrics.problem import check_problem
+from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
 
 # Those whose value cannot be less than that of a box around the point.
 TREE_METRICS = ("euclidean", "sqeuclidean", "l1", "linf")
@@ -34,6 +33,17 @@ TREE_ISAS = ("generic", "avx2", "avx512")  # that the tree has kernels for, weak
 _LEAF_UP_TO = {3: 16, 5: 32}
 _LEAF = 64
 _LEAF_ON_CUDA = 64
+
+OVERRIDES = {
+    "height": Override("there are 2**height leaves", least=0),
+    "leaf": Override("points wanted in a leaf, in place of height"),
+    "sort": Override("whether queries are searched in the order of their leaves", "flag"),
+    "query_block": Override("queries of one task"),
+    "isa": Override("instruction set: generic, avx2 or avx512", "word"),
+}
+OVERRIDES_ON_CUDA = {name: known for name, known in OVERRIDES.items() if name != "isa"} | {
+    "point_slab": Override("points of one tree")
+}
 
 MOST_K_ON_CUDA, MOST_DIMENSIONS_ON_CUDA = 64, 32
 
@@ -84,6 +94,11 @@ class TreePlan(Plan):
     sort: bool
     query_block: int
 
+    def for_problem(self, problem: Problem) -> TreePlan:
+        """The plan for a problem; made without knowing the dtype of the queries, it may have to hold float64."""
+        super().for_problem(problem)
+        return dataclasses.replace(self, held=held_as(self.dtype, problem.query_dtype))
+
     @property
     def build_seconds(self) -> float:
         """Rough expectation of what the build takes."""
@@ -91,128 +106,90 @@ class TreePlan(Plan):
 
 
 def plan_tree(
-    n: int,
-    m: int,
-    d: int,
-    k: int,
-    *,
-    dtype: npt.DTypeLike,
-    query_dtype: npt.DTypeLike | None = None,
-    metric: str,
-    devices: tuple[str, ...] = (),
-    threads: int | None = None,
-    memory: int | str | None = None,
-    self_join: bool = False,
-    host_points: bool = True,
-    host_queries: bool = True,
-    free_bytes: int | None = None,
-    prepared: bool = False,
-    **overrides: Any,
+    problem: Problem, *, free_bytes: int | None = None, prepared_by: TreePlan | None = None, **overrides: Any
 ) -> TreePlan:
-    """:func:`tonari.plan` for method="kdtree".
+    """Plan a search by a k-d tree; see :func:`tonari.plan`.
 
     Parameters
     ----------
-    n, m, d, k, dtype, metric, threads, memory, self_join
-        As for :func:`tonari.plan`.
-    query_dtype : dtype, optional
-        Of the queries; default: that of the points.
-    devices : tuple of str
-        Of CUDA; none for the CPU.
-    host_points, host_queries : bool
-        On CUDA, whether they lie in host memory, from where they have to be copied.
+    problem : Problem
     free_bytes : int, optional
         On CUDA, memory that can be had on each device. Default: what is free there.
-    prepared : bool
-        On the CPU, whether the tree stands already: then threads are those that the search is worth.
+    prepared_by : TreePlan, optional
+        The plan of a tree that stands already: threads are then those that the search is worth, and on CUDA the
+        memory of the tree can be had again.
     **overrides
-        height or leaf, sort, query_block; on the CPU isa, on CUDA point_slab.
+        As :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA` list them.
 
     Raises
     ------
+    Unsupported
+        For a problem that a tree cannot solve.
     ValueError
-        For a metric that a tree does not serve, an impossible problem, override or budget, with the reason.
+        For an override or a budget that cannot work, with the reason.
 
     Examples
     --------
-    >>> made = plan_tree(10**6, 10**5, 10, 10, dtype="float32", metric="euclidean", threads=2)
+    >>> from tonari.metrics.problem import make_problem
+    >>> made = plan_tree(make_problem(10**6, 10**5, 10, 10, dtype="float32", metric="euclidean", threads=2))
     >>> made.height, made.leaf, made.held
     (14, 64, 'float32')
     """
-    kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
-    query_kind = kind if query_dtype is None else inputs.dtype_of(query_dtype)
-    held = np.dtype(held_as(inputs.dtype_name(kind), inputs.dtype_name(query_kind)))
-    why_not = refusal(n, d, k, metric, on_cuda=bool(devices))
+    why_not = refusal(problem)
     if why_not is not None:
         raise Unsupported(why_not)
-    check_overrides(overrides, _OVERRIDES_ON_CUDA if devices else _OVERRIDES)
-    if devices:
-        check_no_threads(threads, devices)
-    isa = "" if devices else _isa(overrides.get("isa"))
-    height, leaf = _shape(n, d, overrides, on_cuda=bool(devices))
-    count = 0
-    if not devices:
-        work = tree_work(isa, n, m, d, k, height, held.itemsize, prepared=prepared)
-        count = inputs.check_threads(threads) or default_threads(work)
-    if "query_block" in overrides:
-        check_whole("query_block", overrides["query_block"], least=1)
-
+    check_overrides(overrides, OVERRIDES_ON_CUDA if problem.devices else OVERRIDES)
+    n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    held = np.dtype(held_as(problem.dtype, problem.query_dtype))
+    height, leaf = _shape(n, d, overrides, on_cuda=bool(problem.devices))
+    isa, threads = "", 0
+    if not problem.devices:
+        isa = _isa(overrides.get("isa"))
+        work = tree_work(problem, isa, height, held.itemsize, prepared=prepared_by is not None)
+        threads = problem.threads or default_threads(work)
     needs = TreeNeeds(
         n=n,
-        m=-(-m // len(devices)) if devices else m,
+        m=-(-m // (len(problem.devices) or 1)),
         d=d,
         held=held.itemsize,
         row_out=k * (held.itemsize + index_dtype(n).itemsize),
         query_block=overrides.get("query_block"),
     )
-    budget, slab = inputs.parse_memory(memory), n
-    if devices:
-        from tonari.exact.cuda.plan import RESERVE, free_memory
-
-        free = max(0, (free_memory(devices) if free_bytes is None else free_bytes) - RESERVE)
+    budget, slab = problem.memory, n
+    if problem.devices:
+        free = available(problem.devices, free_bytes)
+        if prepared_by is not None:
+            free += prepared_by.packed_bytes + prepared_by.copied_bytes
         budget = free if budget is None else min(budget, free)
-        several = len(devices) > 1  # then rows are copied wherever they lie
-        on_cuda = OnCuda(
-            needs,
-            row_in=d * query_kind.itemsize if host_queries or several else 0,
-            point_in=d * kind.itemsize if host_points or several else 0,
-            results=0 if host_queries else m * needs.row_out,
-            leaf=leaf,
-        )
-        if "point_slab" in overrides:
-            check_whole("point_slab", overrides["point_slab"], least=1)
-            slab = min(n, overrides["point_slab"])
-        else:
-            slab = on_cuda.slab(budget)
-        memories = on_cuda.fit(slab, budget)
+        slab, memories = _on_cuda(problem, needs, leaf, budget, overrides.get("point_slab"))
     else:
-        memories = on_cpu(needs, k, height, count)
+        memories = on_cpu(needs, k, height, threads)
     made = TreePlan(
         n=n,
         m=m,
         d=d,
         k=k,
-        dtype=inputs.dtype_name(kind),
-        metric=metric,
+        dtype=problem.dtype,
+        metric=problem.metric,
         method="kdtree",
         held=held.name,
-        device="cuda" if devices else "cpu",
-        devices=devices,
+        device=problem.device,
+        devices=problem.devices,
         isa=isa,
         height=height,
         leaf=leaf,
         point_slab=slab,
-        sort=inputs.check_flag(overrides.get("sort", True), "sort"),
+        sort=bool(overrides.get("sort", True)),
         query_block=memories.block,
-        threads=count,
+        threads=threads,
         packed_bytes=memories.packed,
         copied_bytes=memories.copied,
         working_bytes=memories.working,
         output_bytes=memories.output,
         seconds=0.0,
     )
-    seconds = made.build_seconds + tree_seconds(made, m, expected_visits(n, d, k, height))
-    made = dataclasses.replace(made, seconds=seconds)
+    searching = tree_seconds(made, m, expected_visits(n, d, k, height))
+    made = dataclasses.replace(made, seconds=arrival_seconds(problem) + made.build_seconds + searching)
     if budget is not None and made.total_bytes > budget:
         raise BudgetExceeded(
             f"a memory budget of {budget} bytes cannot hold a tree of these points, and its search: allow at least "
@@ -221,15 +198,19 @@ def plan_tree(
     return made
 
 
-_OVERRIDES = {"height", "leaf", "sort", "query_block", "isa"}
-_OVERRIDES_ON_CUDA = _OVERRIDES - {"isa"} | {"point_slab"}
-
-
-def check_tree_metric(metric: str) -> None:
-    """Refuse a metric that no tree serves."""
-    why_not = refusal(1, 1, 1, metric, on_cuda=False)
-    if why_not is not None:
-        raise Unsupported(why_not)
+def _on_cuda(problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None) -> tuple[int, TreeMemory]:
+    """Points of one tree on CUDA, and what it takes there."""
+    several = len(problem.devices) > 1  # then rows are copied wherever they are
+    points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
+    on_cuda = OnCuda(
+        needs,
+        row_in=problem.d * queries if problem.host_queries or several else 0,
+        point_in=problem.d * points if problem.host_points or several else 0,
+        results=0 if problem.host_queries else problem.m * needs.row_out,
+        leaf=leaf,
+    )
+    slab = on_cuda.slab(budget) if asked is None else min(problem.n, asked)
+    return slab, on_cuda.fit(slab, budget)
 
 
 def held_as(points: str, queries: str) -> str:
@@ -241,17 +222,20 @@ def held_as(points: str, queries: str) -> str:
     return "float64" if "float64" in (points, queries) else "float32"
 
 
-def refusal(n: int, d: int, k: int, metric: str, *, on_cuda: bool) -> str | None:
-    """Why a tree does not serve a problem; None if it does.
+def refusal(problem: Problem) -> str | None:
+    """Why a tree cannot solve a problem; None if it can.
 
-    >>> refusal(1000, 3, 10, "l1", on_cuda=True) is None
+    >>> from tonari.metrics.problem import make_problem
+    >>> refusal(make_problem(1000, 10, 3, 10, dtype="float32", metric="l1")) is None
     True
     """
-    if get_metric(metric).name not in TREE_METRICS:
-        return f"method='kdtree' searches by {', '.join(TREE_METRICS)}, not by {metric}; use method='exact' or 'auto'"
-    if not on_cuda:
+    if problem.metric not in TREE_METRICS:
+        names = ", ".join(TREE_METRICS)
+        return f"method='kdtree' supports {names}, not {problem.metric}; use method='exact' or 'auto'"
+    if not problem.devices:
         return None
-    for name, value, most in (("n", n, 2**31 - 1), ("d", d, MOST_DIMENSIONS_ON_CUDA), ("k", k, MOST_K_ON_CUDA)):
+    for name, most in (("n", 2**31 - 1), ("d", MOST_DIMENSIONS_ON_CUDA), ("k", MOST_K_ON_CUDA)):
+        value = getattr(problem, name)
         if value > most:
             return f"{name}={value}: on CUDA method='kdtree' takes {name} up to {most}; use method='exact' or 'auto'"
     return None
@@ -262,13 +246,11 @@ def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple
     if "height" in overrides:
         if "leaf" in overrides:
             raise ValueError("height and leaf say the same in two ways: leave one of them out")
-        check_whole("height", overrides["height"], least=0)
         height = int(overrides["height"])
         check_height(n, height)
         return height, -(-n // (1 << height))
     usual = next((size for most, size in _LEAF_UP_TO.items() if d <= most), _LEAF)
     leaf = overrides.get("leaf", _LEAF_ON_CUDA if on_cuda else usual)
-    check_whole("leaf", leaf, least=1)
     return plan_height(n, int(leaf)), int(leaf)
 
 

@@ -1,6 +1,9 @@
 """Which method answers, and where.
 
-engines.py, engines_cuda.py   the methods of each place under the same few names
-auto.py                       method="auto": what is expected to take less time
-decision.py                   what it decided, and why
+registry.py               the methods, by name and device
+place.py, place_cuda.py   where a verb runs: the CPU, CUDA devices
+auto.py                   method="auto": what is expected to take less time
+decision.py               what was decided, and why
+answer.py                 a decision carried out
+plan.py, explain.py       `tonari.plan`, `tonari.explain`
 """

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
+from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.kdtree.plan import check_tree_metric, held_as
-from tonari.methods.auto import Decision, choose
-from tonari.methods.engines import Engine
-from tonari.methods.plan import check_method
-from tonari.metrics import get_metric
-
-if TYPE_CHECKING:
-    from tonari.exact.cuda.cuda_graph_cache import Call
+from tonari.methods.auto import choose
+from tonari.methods.decision import Decision, by_plan
+from tonari.methods.place import Place
+from tonari.methods.registry import is_search, method_for
 
 
 def on_side_of(queries: Any, found: Neighbors) -> Neighbors:
@@ -25,77 +21,39 @@ def on_side_of(queries: Any, found: Neighbors) -> Neighbors:
     return Neighbors(*(inputs.hand_back(part, side) for part in found))
 
 
-def check_asked(method: str, metric: Any) -> str:
-    """The name of the metric."""
-    check_method(method)
-    name = get_metric(metric).name
-    if method == "kdtree":
-        check_tree_metric(name)
-    return name
-
-
 def check_plan(plan: Any, *, graph: bool) -> None:
     """Refuse what is no plan, and for a search a plan that builds graphs."""
     if plan is None:
         return
     if not isinstance(plan, Plan):
         raise TypeError(f"plan: expected what tonari.plan(...) returns, got {type(plan).__name__}")
-    if plan.method == "nn-descent" and not graph:
+    if not graph and not is_search(plan.method):
         raise ValueError(
-            "plan: its method is 'nn-descent', which builds graphs; use tonari.knn_graph, or make it with "
+            f"plan: its method is {plan.method!r}, which builds graphs; use tonari.knn_graph, or make it with "
             "tonari.plan(..., method='exact') or 'kdtree'"
         )
 
 
 def decide(
-    engine: Engine,
-    points: Any,
-    queries: Any,
-    k: int,
-    metric: str,
-    method: str,
-    *,
-    threads: int | None,
-    memory: int | str | None,
-    plan: Any,
-    self_join: bool = False,
-    progress: ProgressLike = None,
+    place: Place, problem: Problem, points: Any, queries: Any, method: str, plan: Any, progress: ProgressLike = None
 ) -> Decision:
     """The caller's plan if there is one, refused where it was made for another problem; else a new one."""
     if plan is None:
-        given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join}
         if method == "auto":
-            return choose(engine, points, queries, k, metric, progress=progress, **given)
-        return Decision(engine.plan(points, queries, k, metric, method=method, **given))
-    if threads is not None or memory is not None:
+            return choose(problem, points, queries, progress=progress)
+        made = method_for(method, place.device)
+        return by_plan(made, made.plan(problem))
+    if problem.threads is not None or problem.memory is not None:
         raise ValueError("a plan has its own threads and memory: give them to tonari.plan, not beside plan=")
     if method not in ("auto", plan.method):
         raise ValueError(f"the plan's method is {plan.method!r}, but this search has method={method!r}")
-    engine.check_plan(plan, points)
-    n, d = points.shape
-    facts = {"n": n, "m": len(queries), "d": d, "k": k, "metric": metric, "dtype": inputs.name_of_dtype(points)}
-    for name, value in facts.items():
-        if getattr(plan, name) != value:
-            raise ValueError(
-                f"the plan was made for {name}={getattr(plan, name)!r}, but this search has {name}={value!r}"
-            )
-    if plan.method == "kdtree":  # tonari.plan is not told the dtype of the queries
-        plan = dataclasses.replace(plan, held=held_as(plan.dtype, inputs.name_of_dtype(queries)))
-    return Decision(plan)
+    place.check_plan(plan)
+    return by_plan(method_for(plan.method, place.device), plan.for_problem(problem))
 
 
-def answer(
-    engine: Engine,
-    queries: Any,
-    points: Any,
-    chosen: Decision,
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
-    call: Call | None = None,
-) -> Neighbors:
-    """What was chosen, done: with the points as they are prepared already, else prepared for this search alone."""
-    given: dict[str, Any] = {"self_join": self_join, "progress": progress, "call": call}
-    if chosen.prepared is None:
-        return engine.search_once(queries, points, chosen.plan, **given)
-    return engine.search(queries, chosen.prepared, chosen.plan, **given)
+def answer(queries: Any, points: Any, decision: Decision, progress: ProgressLike = None) -> Neighbors:
+    """What was decided, done: with the points as they are prepared already, else prepared for this search alone."""
+    method, plan, prepared = decision.method, decision.plan, decision.prepared
+    search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
+    found: Neighbors = search(queries, held, plan, progress=progress)
+    return found

@@ -1,45 +1,46 @@
 """method="auto": a k-d tree or brute force, whichever is expected to take less time on these points and queries.
 
-How many leaves a query visits depends on how the points lie, not on d alone. So it is measured, on a few queries, in
-steps that each cost little beside what they may save:
+How many leaves a query visits depends on the data, not on d alone. So it is measured, on a few queries, in steps that
+each cost little beside what they may save:
 
-    sizes      brute force would be done before a tree is built, or no tree serves the problem: brute force
+    sizes      brute force would be done before a tree is built, or no tree can solve the problem: brute force
     sample     trees of a part of the points and of a quarter of that: how visits grow, and a first expectation
     probe      the whole tree, which the search then has: the choice
 
-Where a graph may miss neighbours, NN-Descent is chosen against that by what it is expected to cost and, if that is
-less, by how hard a few hundred points say that it will be (``hardness.py``). Where it then misses its recall all the
-same, the exact graph follows.
+Where a graph may miss neighbours, NN-Descent is compared with that choice by what it is expected to cost and, if that
+is less, by how hard a few hundred points say that it will be (``nn_descent/intrinsic_dimension.py``). Where it then
+misses its recall all the same, the exact graph follows.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 
-from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.core.plan import Plan
+from tonari.core.errors import BudgetExceeded
+from tonari.core.method import TreeMethod
+from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.costs.model import MeanVisits, brute_seconds, build_seconds, least_build_seconds, tree_seconds
-from tonari.kdtree.plan import TreePlan, refusal
+from tonari.costs.formulas import MeanVisits
+from tonari.costs.model import arrival_seconds, build_seconds, least_build_seconds, tree_seconds
+from tonari.methods.decision import Decision
+from tonari.methods.registry import method_for, search_method
 from tonari.nn_descent.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
-
-if TYPE_CHECKING:
-    from tonari.methods.engines import Engine
 
 logger = logging.getLogger("tonari")
 
 USUAL_K = 10  # neighbours for which an Index chooses
 MOST_DIMENSIONS = 30  # beyond, boxes keep nothing away
-LEAST_POINTS = 2_048  # fewer are a few dozen leaves: brute force is done with all of them before a tree stands
+LEAST_POINTS = 2_048  # fewer are a few dozen leaves: brute force is done with all of them before a tree is built
 _PROBED = 256  # queries, evenly spaced
 _SAMPLE_PROBED = 128
 _FIRST_PROBED = 32  # which are enough where the methods are far apart
 _PROBED_SHARE = 8  # at most one query of so many
-_FAR = 2.0
+_FAR = 2.0  # times the other's seconds: methods are far apart
 _CHEAP = 20.0  # a build that brute force takes so many times longer than is tried without a sample
 SAMPLE = 16  # one point of so many is in the sample
 _LEAST_STEP = 8  # a tree of more costs as much as the whole one saves
@@ -50,176 +51,181 @@ _SAMPLE_PER_NEIGHBOUR = 16
 _DOUBT = 0.1
 _SLOWING = 0.25  # what a power of growth loses of itself from the sample to all points, for each unit
 _BELIEVED = 0.75  # of the time that a sample foretells
-_PATIENCE = 2.0  # times what an exact graph is expected to take, NN-Descent may
-CLEARLY = 1.5  # times as long an exact graph has to take for one that may miss neighbours
-
-
-class Decision(NamedTuple):
-    """A plan, and what else is known of it.
-
-    Attributes
-    ----------
-    prepared : the points prepared by it, where that was needed to find out
-    seconds : float
-        Expected.
-    instead : Decision, optional
-        What follows where the recall that the plan asks for is out of its reach.
-    """
-
-    plan: Any
-    prepared: Any = None
-    seconds: float = math.nan
-    instead: Decision | None = None
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds after which the other choice is taken."""
-        return None if self.instead is None else _PATIENCE * self.instead.seconds
+CLEARLY = 1.5  # least expected speed-up before a graph that may miss neighbours is chosen
 
 
 def choose(
-    engine: Engine,
-    points: Any,
-    queries: Any,
-    k: int,
-    metric: str,
-    *,
-    threads: int | None,
-    memory: int | str | None,
-    self_join: bool = False,
-    as_if: Any = None,
-    progress: ProgressLike = None,
+    problem: Problem, points: Any, queries: Any, *, as_if: Any = None, progress: ProgressLike = None
 ) -> Decision:
-    """The plan of a search by the method that is expected to take less time.
+    """The exact method that is expected to take less time.
 
     Parameters
     ----------
-    engine : Engine
-    points, queries : rows that the engine has checked
-    k, metric, threads, memory, self_join, progress
-        As for the search.
+    problem : Problem
+    points, queries : checked rows
     as_if : rows, optional
         Queries for which the choice is made, where they are not those that the plan is for.
+    progress : None, bool or callable(done, total)
 
     Returns
     -------
     Decision
         With the tree, if that is the method.
     """
-    given: dict[str, Any] = {"threads": threads, "memory": memory, "self_join": self_join}
-    exact = engine.plan(points, queries, k, metric, method="exact", **given)
-    probes = queries if as_if is None else as_if
-    m = len(probes)
-    brute = brute_seconds(exact, m)
-    least = least_build_seconds(exact)
-    by_force = Decision(exact, seconds=brute)
-    if not _serves(exact) or brute < least:
-        return by_force
+    settled = by_sizes(problem, len(queries if as_if is None else as_if))
+    if isinstance(settled, Decision):
+        return settled
+    return _by_data(settled, points, queries if as_if is None else as_if, progress)
+
+
+def by_sizes(problem: Problem, m: int) -> Decision | Open:
+    """What sizes alone decide for m queries, by the plan for a problem; else what has to be found out."""
+    exact = search_method("exact", problem.device)
+    plan = exact.plan(problem)
+    # What both methods take before they begin is left out of the comparison.
+    usual = plan if m == problem.m else exact.plan(dataclasses.replace(problem, m=m, memory=None))
+    brute = usual.seconds - arrival_seconds(problem)
+    by_force = Decision(exact, plan, seconds=brute)
+    tree_method = cast(TreeMethod, method_for("kdtree", problem.device))
+    if problem.n < LEAST_POINTS or brute < (least := least_build_seconds(plan)):
+        return by_force._replace(reason="brute force is done before a tree is built")
+    if problem.d > MOST_DIMENSIONS:
+        return by_force._replace(
+            reason=f"in more than {MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing"
+        )
+    why_not = tree_method.refuses(problem)
+    if why_not is not None:
+        return by_force._replace(reason=why_not)
     try:
-        tree = engine.plan(points, queries, k, metric, method="kdtree", **given)
-    except BudgetExceeded:  # there is no memory for a tree
-        return by_force
-    if tree.point_slab < tree.n:  # nor for a whole one, to be probed and kept
-        return by_force
+        tree = tree_method.plan(problem)
+    except BudgetExceeded:
+        return by_force._replace(reason="there is no memory for a tree")
+    if tree.point_slab < tree.n:
+        return by_force._replace(reason="there is no memory for a tree of all points")
     build = build_seconds(tree)
     step = _step(tree)
     # What is risked to find out: two trees of parts of the points and the queries that try them, or the build itself.
     looking = math.inf if step is None else 4 * least + 1.25 * build / step
     if looking > build / 2 or build * _CHEAP < brute:
-        step, looking = None, _DOUBT * exact.d * build
+        step, looking = None, _DOUBT * problem.d * build
     if brute < build + looking:
-        return by_force
-    if step is not None:
-        seen = _seen_in_sample(engine, points, _some(probes, _count(m, _SAMPLE_PROBED)), tree, step, threads)
+        return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
+    return Open(problem, by_force, tree_method, tree, m, step)
+
+
+@dataclasses.dataclass(frozen=True)
+class Open:
+    """A choice that depends on the data.
+
+    Attributes
+    ----------
+    problem : Problem
+    by_force : Decision
+    method : TreeMethod
+    tree : TreePlan
+    m : int
+        Queries for which the choice is made.
+    step : int or None
+        One of how many points is in the sample; None where the whole tree is tried at once.
+    """
+
+    problem: Problem
+    by_force: Decision
+    method: TreeMethod
+    tree: Any
+    m: int
+    step: int | None
+
+
+def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> Decision:
+    """The choice, by what some queries visit in trees."""
+    tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
+    build = build_seconds(tree)
+    if choice.step is not None:
+        seen = _seen_in_sample(choice, points, _some(probes, _count(m, _SAMPLE_PROBED)))
         if build + _BELIEVED * tree_seconds(tree, m, seen) > brute:
-            return _chosen(by_force, brute, build + tree_seconds(tree, m, seen), seen)
-    prepared = engine.prepare(points, tree, progress)
+            return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
+    prepared = choice.method.prepare(points, tree, progress)
     for count in sorted({_FIRST_PROBED, _count(m, _PROBED)}):
-        seen = engine.visits(_some(probes, count), prepared, tree)
+        seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, tree))
         search = tree_seconds(tree, m, seen)
         if not brute / _FAR < search < brute * _FAR:
             break
-    return _chosen(by_force if search > brute else Decision(tree, prepared, search), brute, search, seen)
+    by_tree = Decision(choice.method, tree, prepared, search)
+    return _chosen(choice.by_force if search > brute else by_tree, brute, search, seen)
 
 
 def choose_graph(
-    engine: Engine,
+    problem: Problem,
     points: Any,
-    k: int,
-    metric: str,
     *,
     recall: float,
     seed: int | None,
     start: str,
-    threads: int | None,
-    memory: int | str | None,
     progress: ProgressLike = None,
 ) -> Decision:
     """The plan of a graph that may miss neighbours: NN-Descent where it is clearly sooner, else an exact method.
 
     Parameters
     ----------
-    engine : Engine
-    points : rows that the engine has checked
-    k, metric, recall, seed, threads, memory, progress
+    problem : Problem
+        A self-join.
+    points : checked rows
+    recall, seed
         As for :func:`tonari.knn_graph`.
     start : str
         Of a :class:`tonari.nn_descent.plan.DescentPlan`.
+    progress : None, bool or callable(done, total)
     """
-    exact = choose(engine, points, points, k, metric, threads=threads, memory=memory, self_join=True, progress=progress)
-    asked: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "threads": threads, "memory": memory}
+    exact = choose(problem, points, points, progress=progress)
+    method = method_for("nn-descent", problem.device)
+    why_not = method.refuses(problem)
+    if why_not is not None:
+        return exact._replace(reason=why_not)
     try:
-        descent = engine.plan_descent(points, k, metric, **asked)
-    except (BudgetExceeded, Unsupported):  # there is no memory for its lists, or there are several devices
-        return exact
-    taken, seconds = exact, descent.seconds
+        descent = method.plan(problem, recall=recall, seed=seed, start=start)
+    except BudgetExceeded:
+        return exact._replace(reason="there is no memory for the lists of NN-Descent")
+    seconds = descent.seconds - arrival_seconds(problem)
     if exact.seconds >= CLEARLY * seconds:
-        seconds *= _hardness(engine, points, metric, threads=threads, memory=memory)
+        seconds *= _hardness(problem, points)
+    reason = f"{exact.seconds:.3g} s expected by {exact.plan.method!r}, {seconds:.3g} s by NN-Descent"
+    taken = exact._replace(reason=reason)
     if exact.seconds >= CLEARLY * seconds:
-        taken = Decision(descent, seconds=seconds, instead=exact._replace(prepared=None))
-    logger.info(
-        "auto takes method='%s': %.3g s expected by '%s', %.3g s by NN-Descent",
-        *(taken.plan.method, exact.seconds, exact.plan.method, seconds),
-    )
+        taken = Decision(method, descent, None, seconds, reason, exact._replace(prepared=None))
+    logger.info("auto takes method='%s': %s", taken.plan.method, reason)
     return taken
 
 
-def _hardness(engine: Engine, points: Any, metric: str, **given: Any) -> float:
+def _hardness(problem: Problem, points: Any) -> float:
     """How hard the points are for NN-Descent, by the exact neighbours of some of them."""
     some, k = _some(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
-    plan = engine.plan(points, some, k, metric, method="exact", **given)
-    distances = engine.search_once(some, points, plan, progress=False).distances[:, 1:]  # less themselves
-    return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), metric)
+    method = search_method("exact", problem.device)
+    plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
+    distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # less themselves
+    return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
 
 
-def _serves(plan: Plan) -> bool:
-    """Whether a tree serves the problem of a plan, with any hope of being faster."""
-    on_cuda = plan.device == "cuda"
-    if plan.n < LEAST_POINTS or plan.d > MOST_DIMENSIONS:
-        return False
-    return refusal(plan.n, plan.d, plan.k, plan.metric, on_cuda=on_cuda) is None
-
-
-def _step(plan: TreePlan) -> int | None:
+def _step(plan: Any) -> int | None:
     """One of how many points is in the sample; None where there are too few points for one."""
     step = min(SAMPLE, plan.n // max(_LEAST_SAMPLE, _SAMPLE_PER_NEIGHBOUR * plan.k))
     return step if step >= _LEAST_STEP else None
 
 
-def _seen_in_sample(
-    engine: Engine, points: Any, probes: Any, plan: TreePlan, step: int, threads: int | None
-) -> MeanVisits:
+def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
     """What queries would look at, told from trees of two parts of the points.
 
     From a quarter of the sample to the whole of it visits grow by some power of the number of points, and from the
     sample to all points by a lower one: while a ball reaches across all leaves they grow as the points do, and once it
     is small against the whole they hardly do.
     """
-    seen = []
+    seen, method, step = [], choice.method, cast(int, choice.step)
     for every in (4 * step, step):
         part = _every(points, every)
-        made = engine.plan(part, probes, plan.k, plan.metric, method="kdtree", threads=threads, memory=None)
-        seen.append(engine.visits(probes, engine.prepare(part, made, False), made))
+        made = method.plan(
+            dataclasses.replace(choice.problem, n=len(part), m=len(probes), self_join=False, memory=None)
+        )
+        seen.append(MeanVisits(*method.visits(probes, method.prepare(part, made, False), made)))
     return grown(*seen, times=4.0, to=float(step))
 
 
@@ -250,8 +256,8 @@ def _every(rows: Any, step: int) -> Any:
 
 
 def _chosen(choice: Decision, brute: float, tree: float, seen: MeanVisits) -> Decision:
-    logger.info(
-        "auto takes method='%s': %.3g s expected by brute force, %.3g s by a k-d tree, %.1f leaves visited per row",
-        *(choice.plan.method, brute, tree, seen.leaves),
+    reason = (
+        f"{brute:.3g} s expected by brute force, {tree:.3g} s by a k-d tree, {seen.leaves:.1f} leaves visited per row"
     )
-    return choice
+    logger.info("auto takes method='%s': %s", choice.plan.method, reason)
+    return choice._replace(reason=reason)

@@ -1,4 +1,4 @@
-"""The methods by name, and the plan of each: what the command line prints and what a caller may override."""
+"""`tonari.plan`: the plan of a method by name, with what a caller overrides."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
-from tonari.exact.plan import plan_on_cpu
-from tonari.inputs.arguments import check_no_threads
-from tonari.metrics import TritonFunction, get_metric
-
-METHODS = ("auto", "exact", "kdtree", "nn-descent")
+from tonari.methods.registry import check_method, is_exact, is_search, method_for
+from tonari.metrics import TritonFunction
+from tonari.metrics.problem import make_problem
 
 
 @in_default_floats
@@ -60,10 +58,8 @@ def plan(
     recall, seed : float and int, optional
         For "nn-descent", as in :func:`tonari.knn_graph`.
     **overrides
-        On the CPU isa, ladder, query_block, point_chunk, capacity, sample_stride, sample_rank, active_rows,
-        point_splits, adaptive or resident. On CUDA route, ladder, group, width, query_batch, query_slab or point_slab.
-        For "kdtree" height or leaf, sort, query_block, and on the CPU isa. For "nn-descent" list_size, start,
-        clusters, probes, training, sweeps, hubs, reverse, breadth, width, rounds, sample, block, and on the CPU isa.
+        Fields of the plan to be set. They depend on the method and the device; ``tonari plan --help`` lists them with
+        their meaning, and a name that there is not is refused with a list.
 
     Returns
     -------
@@ -86,70 +82,25 @@ def plan(
     'exact'
     """
     check_method(method)
-    name = get_metric(metric).name
     n, m, d = (inputs.check_count(size, called) for called, size in (("n", n), ("m", m), ("d", d)))
-    self_join = inputs.check_flag(self_join, "self_join")
-    devices = inputs.devices_for(device)
-    if method == "nn-descent":
-        from tonari.nn_descent.plan import plan_descent
-
-        if m != n:
-            raise ValueError(f"method='nn-descent' builds a graph, which has as many queries as points: m={m}, n={n}")
-        asked: dict[str, Any] = {"recall": recall, "seed": seed, "threads": threads, "memory": memory}
-        return plan_descent(n, d, k, dtype=dtype, metric=name, devices=devices, **asked, **overrides)
-    check_exact(method, recall=recall, seed=seed)
-    if method == "kdtree":
-        from tonari.kdtree.plan import plan_tree
-
-        return plan_tree(
-            n,
-            m,
-            d,
-            k,
-            dtype=dtype,
-            metric=name,
-            devices=devices,
-            threads=threads,
-            memory=memory,
-            self_join=self_join,
-            **overrides,
-        )
-    if devices:
-        from tonari.exact.cuda.plan import plan_on_gpu
-
-        check_no_threads(threads, devices)
-        return plan_on_gpu(
-            n,
-            m,
-            d,
-            k,
-            dtype=dtype,
-            metric=name,
-            devices=devices,
-            memory=memory,
-            self_join=self_join,
-            host_points=True,
-            host_queries=True,
-            **overrides,
-        )
-    return plan_on_cpu(
-        n, m, d, k, dtype=dtype, metric=name, threads=threads, memory=memory, self_join=self_join, **overrides
+    problem = make_problem(
+        n,
+        m,
+        d,
+        k,
+        dtype=dtype,
+        metric=metric,
+        self_join=inputs.check_flag(self_join, "self_join") or (m == n and not is_search(method)),
+        devices=inputs.devices_for(device),
+        threads=threads,
+        memory=memory,
     )
-
-
-def check_method(method: str) -> None:
-    """Refuse a method that this version does not have."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
-
-
-def check_search_method(method: str) -> None:
-    """Refuse a method that does not answer queries."""
-    check_method(method)
-    if method == "nn-descent":
-        raise ValueError(
-            "method='nn-descent' builds graphs: use tonari.knn_graph; a search is done by 'auto', 'exact' or 'kdtree'"
-        )
+    if is_exact(method):
+        check_exact(method, recall=recall, seed=seed)
+    else:
+        overrides |= {"recall": recall, "seed": seed}
+    made: Plan = method_for("exact" if method == "auto" else method, problem.device).plan(problem, **overrides)
+    return made
 
 
 def check_exact(method: str, **given: Any) -> None:

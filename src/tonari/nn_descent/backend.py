@@ -1,4 +1,4 @@
-"""What a device does for NN-Descent; ``run.py`` decides what is done next."""
+"""What a device does for NN-Descent; ``driver.py`` decides what is done next."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Round(NamedTuple):
     phi: float
 
 
-class Steps(Protocol):
-    """The steps on one device, for the points and the plan that it was made with. Arrays lie there."""
+class Backend(Protocol):
+    """The steps of NN-Descent on one device, for the points and the plan that it was made with. Arrays are there."""
 
     def start(self, kind: str) -> Any:
         """Entries to begin with, all new: "clusters" or "random"."""

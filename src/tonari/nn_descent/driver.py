@@ -17,7 +17,7 @@ from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent.report import DescentReport, RoundReport
 
 if TYPE_CHECKING:
-    from tonari.nn_descent.backend import Round, Steps
+    from tonari.nn_descent.backend import Backend, Round
     from tonari.nn_descent.plan import DescentPlan
 
 logger = logging.getLogger("tonari")
@@ -27,7 +27,7 @@ _STILL_ROUNDS = 2  # if so many rounds in a row changed no more
 
 
 def build(
-    steps: Steps,
+    steps: Backend,
     plan: DescentPlan,
     progress: ProgressLike = None,
     entries: Any = None,
@@ -38,7 +38,7 @@ def build(
 
     Parameters
     ----------
-    steps : Steps
+    steps : Backend
         Of a device, for the points.
     plan : DescentPlan
         What the steps were made with.
@@ -101,14 +101,14 @@ class Measure:
 
     Parameters
     ----------
-    steps : Steps
+    steps : Backend
     plan : DescentPlan
     boundary : int, optional
         Rows on either side of it are measured apart, and the worse side is what counts: of a small side all rows could
         be wrong, and the whole would hardly show it.
     """
 
-    def __init__(self, steps: Steps, plan: DescentPlan, boundary: int | None = None) -> None:
+    def __init__(self, steps: Backend, plan: DescentPlan, boundary: int | None = None) -> None:
         self._steps, self._plan = steps, plan
         rng = np.random.default_rng(plan.seed)
         ends = [0, plan.n] if boundary is None else [0, boundary, plan.n]
@@ -160,7 +160,7 @@ def _limit(recalls: list[float]) -> float:
     return recalls[-1] + last * last / (before - last) if before > last else 1.0
 
 
-def _fill(found: Neighbors, steps: Steps, k: int) -> int:
+def _fill(found: Neighbors, steps: Backend, k: int) -> int:
     """Rows that miss a neighbour are searched by brute force; how many there were."""
     short = found.indices[:, -1] < 0
     if not short.any():

@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.isa import check_isa, chosen_isa
-from tonari.core.plan import Plan
+from tonari.core.plan import Override, Plan
+from tonari.core.problem import Problem
 from tonari.core.workers import default_threads
-from tonari.costs.model import descent_seconds
-from tonari.inputs.arguments import check_no_threads, check_overrides, check_whole
-from tonari.metrics.problem import check_problem
+from tonari.costs.model import arrival_seconds, descent_seconds
+from tonari.cuda.memory import available
+from tonari.inputs.overrides import check_overrides
+from tonari.metrics.problem import refuse_own_metric
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.nn_descent.memory import packed_bytes, working_bytes
 
-RECALL, SEED = 0.99, 0  # where nobody says
+RECALL, SEED = 0.99, 0  # defaults
 MOST_NEAR_ON_CUDA = 256  # clusters of a point
 STARTS = ("clusters", "random", "graph")
 
@@ -107,117 +108,107 @@ class DescentPlan(Plan):
         return dataclasses.replace(self, hubs=hubs, reverse=reverse, breadth=breadth)
 
 
+OVERRIDES_ON_CUDA = {
+    "list_size": Override("neighbours that a point holds while lists grow"),
+    "start": Override("clusters, random or graph", "word"),
+    "clusters": Override("clusters of the start"),
+    "probes": Override("near clusters whose members a point is compared with"),
+    "training": Override("points per cluster that k-means looks at"),
+    "sweeps": Override("iterations of k-means", least=0),
+    "hubs": Override("neighbours that a point asks for theirs"),
+    "reverse": Override("reverse neighbours that it asks", least=0),
+    "breadth": Override("neighbours that each of them gives"),
+    "width": Override("new points that a point meets in a round"),
+    "light_rounds": Override("first rounds with half of these numbers", least=0),
+    "rounds": Override("rounds, at most"),
+    "sample": Override("rows whose recall is measured"),
+    "block": Override("rows of one task"),
+}
+OVERRIDES = OVERRIDES_ON_CUDA | {"isa": Override("instruction set: generic, avx2, avx512 or amx", "word")}
+
+
 def plan_descent(
-    n: int,
-    d: int,
-    k: int,
+    problem: Problem,
     *,
-    dtype: npt.DTypeLike,
-    metric: str,
     recall: float | None = None,
     seed: int | None = None,
-    devices: tuple[str, ...] = (),
-    threads: int | None = None,
-    memory: int | str | None = None,
-    host_points: bool = True,
     free_bytes: int | None = None,
     **overrides: Any,
 ) -> DescentPlan:
-    """:func:`tonari.plan` for method="nn-descent".
+    """Plan a graph by NN-Descent; see :func:`tonari.plan`.
 
     Parameters
     ----------
-    n, d, k, dtype, metric, threads, memory
-        As for :func:`tonari.plan`.
+    problem : Problem
+        A self-join.
     recall : float, optional
         Between 0 and 1, both excluded. Default: 0.99.
     seed : int, optional
         Default: 0.
-    devices : tuple of str
-        One of CUDA; none for the CPU.
-    host_points : bool
-        On CUDA, whether the points lie in host memory, from where they have to be copied.
     free_bytes : int, optional
         On CUDA, memory that can be had. Default: what is free there.
     **overrides
-        list_size, start, clusters, probes, training, sweeps, hubs, reverse, breadth, width, light_rounds, rounds,
-        sample, block; on the CPU isa.
+        As :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA` list them.
 
     Raises
     ------
+    Unsupported
+        For a problem that NN-Descent cannot solve.
     ValueError
-        For an impossible problem, override or budget, with the reason.
+        For an override or budget that cannot work, with the reason.
 
     Examples
     --------
-    >>> made = plan_descent(10**6, 128, 10, dtype="float32", metric="euclidean", threads=2)
+    >>> from tonari.metrics.problem import make_problem
+    >>> n = 10**6
+    >>> made = plan_descent(make_problem(n, n, 128, 10, dtype="float32", metric="euclidean", self_join=True))
     >>> made.list_size, made.start, made.clusters, made.recall
     (32, 'clusters', 7812, 0.99)
     """
-    kind, k = check_problem(n, n, d, k, dtype=dtype, metric=metric, self_join=True, own=bool(devices))
-    if n > MOST_POINTS:
-        raise Unsupported(f"n={n}: method='nn-descent' takes up to {MOST_POINTS} points; use method='exact'")
-    check_overrides(overrides, _OVERRIDES_ON_CUDA if devices else _OVERRIDES)
-    if devices:
-        check_no_threads(threads, devices)
-        check_one_device(devices)
+    why_not = refusal(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
+    on_cuda = bool(problem.devices)
+    check_overrides(overrides, OVERRIDES_ON_CUDA if on_cuda else OVERRIDES)
     target = check_recall(RECALL if recall is None else recall)
     drawn = check_seed(SEED if seed is None else seed)
-    count = 0 if devices else inputs.check_threads(threads) or default_threads(_ROW_SECONDS * n)
-    isa = "" if devices else overrides.get("isa") or chosen_isa()
+    n, d, k = problem.n, problem.d, problem.k
+    threads = 0 if on_cuda else problem.threads or default_threads(_ROW_SECONDS * n)
+    isa = "" if on_cuda else overrides.get("isa") or chosen_isa()
     if isa:
         check_isa(isa)
     start = overrides.get("start", "clusters")
     if start not in STARTS:
         raise ValueError(f"start={start!r}: expected one of {', '.join(map(repr, STARTS))}")
-    chosen = _numbers(n, k, target, start, overrides, on_cuda=bool(devices))
+    copied = n * d * inputs.dtype_of(problem.dtype).itemsize if on_cuda and problem.host_points else 0
     made = DescentPlan(
         n=n,
         m=n,
         d=d,
         k=k,
-        dtype=inputs.dtype_name(kind),
-        metric=metric,
+        dtype=problem.dtype,
+        metric=problem.metric,
         method="nn-descent",
-        device="cuda" if devices else "cpu",
-        devices=devices,
+        device=problem.device,
+        devices=problem.devices,
         isa=isa,
         recall=target,
         seed=drawn,
         start=start,
-        threads=count,
+        threads=threads,
         packed_bytes=0,
-        copied_bytes=n * d * kind.itemsize if devices and host_points else 0,
+        copied_bytes=copied,
         working_bytes=0,
-        output_bytes=n * k * (4 + (8 if kind == np.float64 else 4)),
+        output_bytes=n * k * (4 + (8 if problem.dtype == "float64" else 4)),
         seconds=0.0,
-        **chosen,
+        **_numbers(n, k, target, start, overrides, on_cuda=on_cuda),
     )
+    seconds = arrival_seconds(problem) + descent_seconds(made)
     made = dataclasses.replace(
-        made, packed_bytes=packed_bytes(made), working_bytes=working_bytes(made), seconds=descent_seconds(made)
+        made, packed_bytes=packed_bytes(made), working_bytes=working_bytes(made), seconds=seconds
     )
-    _check_budget(made, inputs.parse_memory(memory), free_bytes)
+    _check_budget(made, problem.memory, free_bytes)
     return made
-
-
-# Whole numbers that can be overridden, each with its least value.
-_NUMBERS = {
-    "list_size": 1,
-    "clusters": 1,
-    "probes": 1,
-    "training": 1,
-    "sweeps": 0,
-    "hubs": 1,
-    "reverse": 0,
-    "breadth": 1,
-    "width": 1,
-    "light_rounds": 0,
-    "rounds": 1,
-    "sample": 1,
-    "block": 1,
-}
-_OVERRIDES_ON_CUDA = {*_NUMBERS, "start"}
-_OVERRIDES = _OVERRIDES_ON_CUDA | {"isa"}
 
 
 def check_recall(recall: Any) -> float:
@@ -237,20 +228,25 @@ def check_seed(seed: Any) -> int:
     return int(seed)
 
 
-def check_one_device(devices: tuple[str, ...]) -> None:
-    """Refuse several devices: every round reads lists from all over."""
-    if len(devices) > 1:
-        raise Unsupported(
-            f"method='nn-descent' runs on one device, got {', '.join(devices)}: its rounds read lists of all points; "
-            f"use device={devices[0]!r}"
+def refusal(problem: Problem) -> str | None:
+    """Why NN-Descent cannot build the graph of a problem; None if it can."""
+    if not problem.self_join:
+        return (
+            f"method='nn-descent' builds a graph, which has as many queries as points: m={problem.m}, n={problem.n}; "
+            "use method='exact' or 'kdtree'"
         )
+    if problem.n > MOST_POINTS:
+        return f"n={problem.n}: method='nn-descent' takes up to {MOST_POINTS} points; use method='exact'"
+    if len(problem.devices) > 1:
+        return (
+            f"method='nn-descent' runs on one device, got {', '.join(problem.devices)}: its rounds read lists of all "
+            f"points; use device={problem.devices[0]!r}"
+        )
+    return None if problem.devices else refuse_own_metric(problem)
 
 
 def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *, on_cuda: bool) -> dict[str, int]:
     """All whole numbers of a plan: what is asked for, checked, and what is usual for the rest."""
-    for name, least in _NUMBERS.items():
-        if name in given:
-            check_whole(name, given[name], least=least)
     size = int(given.get("list_size", min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16)))
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
@@ -280,7 +276,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         "sample": min(n, max((2000 if joined else 4000) if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
         "block": min(_MOST_BLOCK, max(_LEAST_BLOCK, n // _BLOCKS // 1024 * 1024)) if on_cuda else 256,
     }
-    chosen = usual | {name: int(value) for name, value in given.items() if name in _NUMBERS}
+    chosen = usual | {name: int(value) for name, value in given.items() if name in usual}
     for name, most, why in (
         ("clusters", n, "there are no more points"),
         ("probes", clusters, "there are no more clusters"),
@@ -297,9 +293,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
 def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None) -> None:
     """Refuse a plan that does not keep a budget, or on CUDA what is free."""
     if plan.devices:
-        from tonari.exact.cuda.plan import RESERVE, free_memory
-
-        free = max(0, (free_memory(plan.devices) if free_bytes is None else free_bytes) - RESERVE)
+        free = available(plan.devices, free_bytes)
         budget = free if budget is None else min(budget, free)
     if budget is not None and plan.total_bytes > budget:
         raise BudgetExceeded(

@@ -19,8 +19,8 @@ _AFTER_ALL = np.uint64(2**64 - 1)
 _BLOCK = 512  # rows at once: their candidates take some 20 MB
 
 
-class ReferenceSteps:
-    """:class:`tonari.nn_descent.backend.Steps` for points in host memory.
+class ReferenceBackend:
+    """:class:`tonari.nn_descent.backend.Backend` for points in host memory.
 
     Parameters
     ----------
@@ -30,10 +30,12 @@ class ReferenceSteps:
     Examples
     --------
     >>> import numpy as np
+    >>> from tonari.metrics.problem import make_problem
     >>> from tonari.nn_descent.plan import plan_descent
     >>> points = np.arange(6, dtype=np.float32)[:, None] ** 2
-    >>> plan = plan_descent(6, 1, 2, dtype="float32", metric="euclidean", recall=0.9, seed=0)
-    >>> steps = ReferenceSteps(points, plan)
+    >>> problem = make_problem(6, 6, 1, 2, dtype="float32", metric="euclidean", self_join=True)
+    >>> plan = plan_descent(problem, recall=0.9, seed=0)
+    >>> steps = ReferenceBackend(points, plan)
     >>> steps.round(steps.start("random")).found.indices.tolist()
     [[1, 2], [0, 2], [1, 0], [2, 4], [3, 5], [4, 3]]
     """
@@ -67,7 +69,7 @@ class ReferenceSteps:
 
     def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
         if light:
-            return ReferenceSteps(self.points, self.plan.light).round(entries, boundary)
+            return ReferenceBackend(self.points, self.plan.light).round(entries, boundary)
         n, k = self.plan.n, self.plan.k
         kept = np.empty_like(entries)
         distances, indices = np.empty((n, k), self.dtype), np.empty((n, k), np.int32)

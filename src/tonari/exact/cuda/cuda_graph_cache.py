@@ -1,12 +1,13 @@
-"""Which searches are kept as CUDA graphs: a handful of small ones that were called for before.
+"""Which searches are kept as CUDA graphs: a handful of small ones that were asked for before.
 
-    first call of its kind      is remembered
-    second call                 is captured (replay.py); the graphs used least recently make room for it
-    every later call            is replayed
+    first search of a key      is remembered
+    second search              is captured (cuda_graph_capture.py); the graphs used least recently make room for it
+    every later search         is replayed
 
-Calls are of one kind if nothing but values, addresses and distances of rows tells them apart. All that is checked of
-arguments, but for values, is the same in them, and so is the plan: a replay needs neither. Nothing is imported here
-that a search on the CPU has no use for.
+Searches have the same key if nothing but values, addresses and strides of rows tells them apart. Everything that is
+checked of arguments, except values, is the same in them, and so is the plan: a replay needs neither. Therefore the
+verbs look here first, by :func:`replayed`; the method that searches makes the same key from the checked tensors.
+Nothing is imported here that a search on the CPU does not need.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ import numpy as np
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 
-# Begins with a weak reference to the Index that is searched, or None.
-Call: TypeAlias = tuple[Hashable, ...]
+# Begins with a weak reference to the prepared points that are searched, or None.
+GraphKey: TypeAlias = tuple[Hashable, ...]
 
+CAPTURED = ("auto", "exact")  # methods, as the caller names them, whose searches are looked up
 MOST_GRAPHS = 8
 HELD_BYTES = 1 << 29  # of all devices together, by what is planned for each graph: no more than a plan leaves alone
-REMEMBERED = 64  # calls without a graph
+REMEMBERED = 64  # keys without a graph
 
 
 class Graph(Protocol):
@@ -40,10 +42,10 @@ class Graph(Protocol):
         """The answer for other values, unless it takes more than the graph holds."""
 
 
-def call_of(
+def key_of(
     queries: Any, points: Any, k: Any, metric: Any, device: Any = "auto", *, self_join: bool = False
-) -> Call | None:
-    """The kind of a call that searches tensors on CUDA where they lie; None for all others."""
+) -> GraphKey | None:
+    """The key of a search among tensors on CUDA, on their device; None for all others."""
     ours, theirs = _facts(queries), _facts(points)
     if ours is None or theirs is None or not _is_whole(k) or type(metric) is not str:
         return None
@@ -52,10 +54,10 @@ def call_of(
     return None, ours, theirs, k, metric, self_join
 
 
-def call_on(index: Any, queries: Any, k: Any) -> Call | None:
-    """The kind of a call that searches an Index with a tensor on CUDA; None for all others."""
+def key_on(prepared: Any, queries: Any, k: Any) -> GraphKey | None:
+    """The key of a search among prepared points with a tensor on CUDA; None for all others."""
     ours = _facts(queries)
-    return None if ours is None or not _is_whole(k) else (weakref.ref(index), ours, k)
+    return None if ours is None or not _is_whole(k) else (weakref.ref(prepared), ours, k)
 
 
 def _facts(x: Any) -> tuple[Hashable, ...] | None:
@@ -71,7 +73,7 @@ def _is_whole(k: Any) -> bool:
 
 
 class Graphs:
-    """Graphs by call, the least recently used first. Any thread may use it.
+    """Graphs by key, the least recently used first. Any thread may use it.
 
     Parameters
     ----------
@@ -81,31 +83,31 @@ class Graphs:
 
     def __init__(self, most: int = MOST_GRAPHS, held_bytes: int = HELD_BYTES) -> None:
         self.most, self.held_bytes = most, held_bytes
-        self._kept: dict[Call, Graph] = {}
-        self._watched: dict[Call, Any] = {}
-        self._seen: dict[Call, int] = {}
+        self._kept: dict[GraphKey, Graph] = {}
+        self._watched: dict[GraphKey, Any] = {}
+        self._seen: dict[GraphKey, int] = {}
         # An Index may be collected, and its graphs with it, in the middle of what holds the lock.
         self._lock = threading.RLock()
 
-    def get(self, call: Call) -> Graph | None:
-        """The graph of a call, if there is one."""
+    def get(self, key: GraphKey) -> Graph | None:
+        """The graph of a key, if there is one; if not, the search is taken note of."""
         with self._lock:
-            graph = self._kept.pop(call, None)
+            graph = self._kept.pop(key, None)
             if graph is not None:
-                self._kept[call] = graph
-            return graph
+                self._kept[key] = graph
+                return graph
+            self._seen[key] = self._seen.pop(key, 0) + 1
+            if len(self._seen) > REMEMBERED:
+                del self._seen[next(iter(self._seen))]
+            return None
 
-    def is_due(self, call: Call) -> bool:
-        """Take note of a call without a graph; whether it is the second one, the time to capture it.
+    def is_due(self, key: GraphKey) -> bool:
+        """Whether this is the second search of a key, the time to capture it.
 
         Later ones are not due: capturing has failed then.
         """
         with self._lock:
-            times = self._seen.pop(call, 0) + 1
-            self._seen[call] = times
-            if len(self._seen) > REMEMBERED:
-                del self._seen[next(iter(self._seen))]
-            return times == 2
+            return self._seen.get(key) == 2
 
     def make_room(self, nbytes: int) -> None:
         """Give up graphs until one more of `nbytes` keeps within the bounds."""
@@ -113,24 +115,25 @@ class Graphs:
             while self._kept and (len(self._kept) >= self.most or self.nbytes + nbytes > self.held_bytes):
                 self.forget(next(iter(self._kept)))
 
-    def put(self, call: Call, graph: Graph) -> None:
-        """Keep a graph, for no longer than the Index that it searches lives."""
-        owner: Any = call[0]
+    def put(self, key: GraphKey, graph: Graph) -> None:
+        """Keep a graph, for no longer than the prepared points that it searches live."""
+        owner: Any = key[0]
         alive = None if owner is None else owner()
         with self._lock:
             self.make_room(graph.nbytes)
-            self._kept[call] = graph
+            self._kept[key] = graph
+            self._seen.pop(key, None)
             if alive is not None:
-                self._watched[call] = weakref.ref(alive, lambda _: self.forget(call))
+                self._watched[key] = weakref.ref(alive, lambda _: self.forget(key))
 
-    def forget(self, call: Call | None = None) -> bool:
-        """Give up the graph of a call, or all graphs; whether there were any. What is in use lives until it is not."""
+    def forget(self, key: GraphKey | None = None) -> bool:
+        """Give up the graph of a key, or all graphs; whether there were any. What is in use lives until it is not."""
         with self._lock:
-            calls = list(self._kept) if call is None else [call]
-            for one in calls:
+            keys = list(self._kept) if key is None else [key]
+            for one in keys:
                 self._watched.pop(one, None)
                 self._seen.pop(one, None)
-            given_up = [self._kept.pop(one, None) for one in calls]
+            given_up = [self._kept.pop(one, None) for one in keys]
         return any(graph is not None for graph in given_up)
 
     @property
@@ -143,15 +146,15 @@ GRAPHS = Graphs()
 atexit.register(GRAPHS.forget)  # while CUDA is still there
 
 
-def replayed(call: Call | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-    """The answer of a call of which there is a graph that can give it.
+def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
+    """The answer to a search of whose key there is a graph that can give it.
 
     Parameters
     ----------
-    call : Call or None
+    key : GraphKey or None
     given : tensors
-        Queries and points; only the points of a self-join, only the queries of an Index.
+        Queries and points; only the points of a self-join, only the queries where points are prepared.
     progress : None, bool or callable(done, total)
     """
-    graph = None if call is None else GRAPHS.get(call)
+    graph = None if key is None else GRAPHS.get(key)
     return None if graph is None else graph.answer(given, progress)

@@ -16,6 +16,7 @@ import functools
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.cuda.devices import on
-from tonari.exact.cuda.cuda_graph_cache import GRAPHS, Call
+from tonari.exact.cuda.cuda_graph_cache import GRAPHS, key_of, key_on
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import DevicePoints, attempt
@@ -40,21 +41,14 @@ _capturing = threading.Lock()
 
 
 def capture_if_due(
-    call: Call | None,
-    queries: Any,
-    points: Any,
-    plan: CudaPlan,
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
+    queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search of which there was a call before, and answer it by its graph.
+    """Capture a small search that was asked for before, and answer it by its graph.
 
     Where there is no memory for a graph, or capturing fails, the search does without.
 
     Parameters
     ----------
-    call : Call or None
     queries : tensor of shape (m, d)
     points : tensor of shape (n, d), or DevicePoints
     plan : CudaPlan
@@ -66,12 +60,16 @@ def capture_if_due(
     -------
     Neighbors of tensors of shape (m, k), or None
     """
-    if call is None or not _is_simple(plan):
+    if not plan.cuda_graph:
         return None
     prepared = points if isinstance(points, DevicePoints) else None
+    if prepared is not None:
+        key = key_on(prepared, queries, plan.k)
+    else:
+        key = key_of(queries, points, plan.k, plan.metric, self_join=self_join)
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     nbytes = _held_bytes(plan, given, prepared is not None)
-    if nbytes > LARGEST_BYTES or not GRAPHS.is_due(call):
+    if key is None or nbytes > LARGEST_BYTES or not GRAPHS.is_due(key):
         return None
     with _capturing, on(plan.devices[0]):
         GRAPHS.make_room(nbytes)
@@ -80,13 +78,8 @@ def capture_if_due(
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
             logger.info("searches like this one are launched step by step: %s", error)
             return None
-        GRAPHS.put(call, graph)
+        GRAPHS.put(key, graph)
     return graph.answer(given, progress)
-
-
-def _is_simple(plan: CudaPlan) -> bool:
-    """Whether a search is one batch on one device that holds everything."""
-    return len(plan.devices) == 1 and plan.route == "resident" and plan.query_batch >= plan.m
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
@@ -137,8 +130,10 @@ class CapturedSearch:
             state = torch.empty(7, dtype=torch.int64, pin_memory=self._device.type == "cuda")
             self._state = state.numpy()  # whose tolist() is the faster one
 
+            held = None if prepared is None else weakref.ref(prepared)
+
             def search() -> Neighbors:
-                points = prepared or DevicePoints(self._given[-1], plan.metric, plan.ladder[0])
+                points: Any = held() if held else DevicePoints(self._given[-1], plan.metric, plan.ladder[0])
                 found, here = attempt(self._given[0], points, plan, own=own)
                 state.copy_(here, non_blocking=True)
                 return found

@@ -26,8 +26,6 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
-from tonari.exact.cuda.cuda_graph_cache import Call
-from tonari.exact.cuda.cuda_graph_capture import capture_if_due
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.host_refine import prepare_screened, search_screened
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
@@ -61,42 +59,22 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def search(
-    queries: Any,
-    prepared: Any,
-    plan: CudaPlan,
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
-    call: Call | None = None,
+    queries: Any, prepared: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors:
     """Answer queries against points that were prepared by a plan of the same route.
-
-    With `call`, a small search is captured when it is the second of its kind (graphs.py).
 
     Returns
     -------
     Neighbors of shape (m, k)
         Beside the queries: NumPy arrays, or tensors on their device.
     """
-    found = capture_if_due(call, queries, prepared, plan, self_join=self_join, progress=progress)
-    if found is not None:
-        return found
     return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
 
 
 def search_once(
-    queries: Any,
-    points: Any,
-    plan: CudaPlan,
-    *,
-    self_join: bool = False,
-    progress: ProgressLike = None,
-    call: Call | None = None,
+    queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors:
     """Prepare points and answer queries against them, as :func:`prepare` and :func:`search` do."""
-    found = capture_if_due(call, queries, points, plan, self_join=self_join, progress=progress)
-    if found is not None:
-        return found
     started = time.perf_counter()
     prepared = prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
+from tonari.costs.rates import CARD
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import packed_width
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
@@ -18,14 +19,6 @@ LEAST_BATCH = 128  # rows of a screen's tile: fewer leave the matrix units idle
 MEMBER_BYTES = 32  # of a member's number while it is put in order for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once: there they are numbered in int32
 WIDER = 4  # times as many groups are refined for rows that were not proved at first
-
-# Bytes and operations per second of one H100 (benchmarks/results). Their ratios choose the group; nothing else depends
-# on them but expectations of time, and which slabs are streamed.
-_READ_MINIMA, _WRITE_MINIMA, _READ_ROWS = 2.3e12, 1e13, 2.8e12
-_PRODUCTS, _ELEMENTS = 5.5e14, 2e13
-_LINK = 2e10  # from host memory
-# Seconds that one core takes for a member of a group that it refines, and for each of its elements.
-_CPU_MEMBER, _CPU_ELEMENT = 6e-8, 3e-10
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,7 @@ class Slabs:
 
 
 @dataclass(frozen=True)
-class GpuProblem:
+class CudaNeeds:
     """What cost depends on.
 
     Attributes
@@ -165,30 +158,33 @@ class GpuProblem:
         """One query against n points: screen, which writes minima on the way, then select, then refine."""
         groups = group_count(n, self.group)
         columns = packed_width(self.d, self.ladder[0])
-        rate = _PRODUCTS if self.gemm else _ELEMENTS
-        screen = max(2.0 * n * columns / rate, 4.0 * groups / _WRITE_MINIMA)
-        refine = min(groups, self.width) * self.group * self.d * self.itemsize / _READ_ROWS
-        return screen + 4.0 * groups / _READ_MINIMA + refine
+        rate = CARD.products if self.gemm else CARD.elements
+        screen = max(2.0 * n * columns / rate, 4.0 * groups / CARD.write_minima)
+        refine = min(groups, self.width) * self.group * self.d * self.itemsize / CARD.read_rows
+        return screen + 4.0 * groups / CARD.read_minima + refine
 
     def seconds(self, slabs: Slabs) -> float:
         """All queries against all points of one device, and what has to come from host memory."""
         slab = self.held(slabs)
         whole, rest = divmod(self.n, slab)
         work = self.m * (whole * self.row_seconds(slab) + (self.row_seconds(rest) if rest else 0.0))
+        return work + self.copying_seconds(slabs)
+
+    def copying_seconds(self, slabs: Slabs) -> float:
+        """What comes from host memory, and what the CPU refines there."""
         passes = -(-self.m // slabs.queries) if slabs.route == "streamed" else 1
         points = passes * self.n * self.itemsize if self.points_come else 0
         queries = self.m * self.query_itemsize if self.queries_come and not self.self_join else 0
-        if slabs.route == "screened":
-            work += self.refine_on_cpu_seconds(slabs)
-        return work + self.d * (points + queries) / _LINK
+        on_cpu = self.refine_on_cpu_seconds(slabs) if slabs.route == "screened" else 0.0
+        return on_cpu + self.d * (points + queries) / CARD.link
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
         """What one core takes for the groups that a GPU has screened."""
-        return self.m * self.refined_groups(slabs) * self.group * (_CPU_MEMBER + _CPU_ELEMENT * self.d)
+        return self.m * self.refined_groups(slabs) * self.group * (CARD.cpu_member + CARD.cpu_value * self.d)
 
     def pass_seconds(self) -> float:
         """Letting all points come from host memory once more."""
-        return self.n * self.d * self.itemsize / _LINK
+        return self.n * self.d * self.itemsize / CARD.link
 
     def _list_bytes(self) -> int:
         """One row of results."""

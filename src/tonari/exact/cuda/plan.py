@@ -1,27 +1,26 @@
-"""The plan of a search on CUDA: one frozen record of every choice, made by a pure function of problem and machine.
-
-Facts about the machine are arguments, with defaults that :func:`free_memory` reads.
-"""
+"""The plan of brute force on CUDA: one frozen record, made by a pure function of problem and machine."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from tonari import inputs
-from tonari.core.errors import BudgetExceeded
+from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.plan import Plan
+from tonari.core.problem import Problem
 from tonari.core.units import MIB
+from tonari.costs.model import brute_seconds
+from tonari.cuda.memory import available
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
-from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, GpuProblem, Slabs
-from tonari.inputs.arguments import check_overrides, check_whole
+from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
+from tonari.exact.overrides import ON_CUDA
+from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
-from tonari.metrics.problem import check_problem
+from tonari.metrics.problem import refuse_own_metric
 
 ROUTES = ("resident", "screened", "streamed")  # in the order in which they are tried
 # Rungs of the ladder by form; the last one settles whatever is left by exact values.
@@ -29,8 +28,9 @@ RUNGS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "val
 
 SHARDS = ("points", "queries")
 
-_OVERRIDES = {"route", "shard", "ladder", "group", "width", "query_batch", "query_slab", "point_slab"}
-RESERVE = 512 * MIB  # of free memory, left alone: kernels' code, and what the allocator cannot join
+# What any card is taken to have to spare. A search that needs no more is planned without asking how much there is, and
+# once for all like it: both take longer than a small search.
+_SPARE_BYTES = 1 << 30
 _PACKED_AT_ONCE = 256 * MIB  # original rows that pass by while the copy of "screened" is made
 
 
@@ -65,6 +65,9 @@ class CudaPlan(Plan):
         Queries on a device at once: m, or fewer where they are streamed, too; points then pass once per slab.
     point_slab : int
         Points on one device at once.
+    cuda_graph : bool
+        Whether the second search of these shapes is captured as a CUDA graph, which later ones replay: a small one on
+        one device, of tensors there, that nobody has limited.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory of one device beyond what lies there already: packed points; original rows copied from host memory;
         everything temporary; results.
@@ -80,26 +83,26 @@ class CudaPlan(Plan):
     query_batch: int
     query_slab: int
     point_slab: int
+    cuda_graph: bool
+
+    @property
+    def replayable(self) -> bool:
+        return self.cuda_graph
+
+    def for_problem(self, problem: Problem) -> CudaPlan:
+        """The plan for a problem of its sizes, whose points are where the route needs them."""
+        super().for_problem(problem)
+        if self.route == "screened" and not problem.host_points:
+            raise ValueError(
+                "the plan's route is 'screened', which refines from host memory: the points are on a device"
+            )
+        return self
 
 
-def plan_on_gpu(
-    n: int,
-    m: int,
-    d: int,
-    k: int,
-    *,
-    dtype: npt.DTypeLike,
-    metric: str,
-    devices: tuple[str, ...],
-    memory: int | str | None = None,
-    self_join: bool = False,
-    host_points: bool,
-    host_queries: bool,
-    query_dtype: npt.DTypeLike | None = None,
-    free_bytes: int | None = None,
-    **overrides: Any,
+def plan_on_cuda(
+    problem: Problem, *, free_bytes: int | None = None, prepared_by: CudaPlan | None = None, **overrides: Any
 ) -> CudaPlan:
-    """:func:`tonari.plan` for CUDA.
+    """Plan brute force on CUDA; see :func:`tonari.plan`.
 
     Everything stays on the device ("resident") if it fits. If it does not, points come from host memory slab by slab
     ("streamed"), and queries too if they have to; the slabs are those with the least expected time. "screened" is
@@ -112,64 +115,84 @@ def plan_on_gpu(
 
     Parameters
     ----------
-    n, m, d, k, dtype, metric, memory, self_join
-        As for :func:`tonari.plan`.
-    devices : tuple of str
-    host_points, host_queries : bool
-        Whether they lie in host memory, from where they have to be copied.
-    query_dtype : dtype, optional
-        Of the queries; default: that of the points.
+    problem : Problem
     free_bytes : int, optional
-        Memory that can be had on each device. Default: what :func:`free_memory` reads there.
+        Memory that can be had on each device. Default: what is free there.
+    prepared_by : CudaPlan, optional
+        The plan by which the points were prepared before, whose memory can be had again.
     **overrides
-        route, shard, ladder, group, width, query_batch, query_slab or point_slab.
+        As :data:`tonari.exact.overrides.ON_CUDA` lists them.
 
     Raises
     ------
     ValueError
-        For an impossible problem, override or budget, with the reason.
+        For an override or a budget that cannot work, with the reason.
 
     Examples
     --------
-    >>> made = plan_on_gpu(10**6, 10**4, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",),
-    ...                    host_points=True, host_queries=True, free_bytes=80 * 10**9)
+    >>> from tonari.metrics.problem import make_problem
+    >>> problem = make_problem(10**6, 10**4, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",))
+    >>> made = plan_on_cuda(problem, free_bytes=80 * 10**9)
     >>> made.route, made.ladder, made.group, made.width
     ('resident', ('float16', 'split', 'values'), 32, 16)
     """
-    kind, k = check_problem(n, m, d, k, dtype=dtype, metric=metric, self_join=self_join)
-    query_kind = kind if query_dtype is None else inputs.dtype_of(query_dtype)
-    form = get_metric(metric).form
-    asked = inputs.parse_memory(memory)
-    free = free_memory(devices) if free_bytes is None else free_bytes
-    budget = max(0, free - RESERVE) if asked is None else min(asked, max(0, free - RESERVE))
+    why_not = refuse_own_metric(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
+    usual = not overrides
+    if prepared_by is not None:
+        overrides = {name: getattr(prepared_by, name) for name in ("route", "shard", "point_slab")} | overrides
+    if free_bytes is None and problem.memory is None and usual:
+        small = _plan_within_spare(problem, tuple(overrides.items()))
+        if small is not None:
+            return small
+    budget = available(problem.devices, free_bytes)
+    if prepared_by is not None and prepared_by.route != "streamed":
+        budget += prepared_by.packed_bytes + prepared_by.copied_bytes
+    return _plan_within(problem, budget, overrides, usual=usual)
 
+
+@functools.lru_cache(maxsize=1024)
+def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
+    """The plan of a search that stays on the device and whose memory nobody has to look for; else None."""
+    try:
+        plan = _plan_within(problem, _SPARE_BYTES, dict(overrides), usual=True)
+    except BudgetExceeded:
+        return None
+    return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
+
+
+def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
+    """The plan for devices that can give so much memory; `usual` where the caller overrides nothing."""
+    n, m, d, k, devices = problem.n, problem.m, problem.d, problem.k, problem.devices
+    form = get_metric(problem.metric).form
+    asked = problem.memory
+    budget = free if asked is None else min(asked, free)
     several = len(devices) > 1
-    _check_overrides(overrides, n, m, len(devices), form, host_points=host_points)
-    wanted = k + self_join
-    whole = GpuProblem(
+    _check_overrides(overrides, n, m, len(devices), form, host_points=problem.host_points)
+    wanted = k + problem.self_join
+    whole = CudaNeeds(
         n=n,
         m=m,
         d=d,
         k=k,
-        itemsize=kind.itemsize,
-        query_itemsize=query_kind.itemsize,
-        value_itemsize=8 if np.float64 in (kind, query_kind) else 4,
+        itemsize=inputs.dtype_of(problem.dtype).itemsize,
+        query_itemsize=inputs.dtype_of(problem.query_dtype).itemsize,
+        value_itemsize=8 if problem.value_dtype == "float64" else 4,
         gemm=form == "gemm",
-        self_join=self_join,
-        host_points=host_points,
-        host_queries=host_queries,
+        self_join=problem.self_join,
+        host_points=problem.host_points,
+        host_queries=problem.host_queries,
         ladder=tuple(overrides.get("ladder", RUNGS[form])),
         group=GROUP_SIZES[-1],
         width=overrides.get("width", wanted + max(6, wanted // 8)),
         several=several,
-        results=0 if host_queries else m,
+        results=0 if problem.host_queries else m,
     )
     shards = list(_shards(whole, len(devices), overrides))
     tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
-    choices = [(shard, *_fit(problem, budget, limits)) for shard, problem, limits in shards]
-    shard, problem, slabs, batch = min(
-        choices, key=lambda choice: (-min(choice[3], tile), choice[1].seconds(choice[2]))
-    )
+    choices = [(shard, *_fit(needs, budget, limits)) for shard, needs, limits in shards]
+    shard, needs, slabs, batch = min(choices, key=lambda choice: (-min(choice[3], tile), choice[1].seconds(choice[2])))
     if batch == 0:
         least = min(
             made.total_bytes(at, overrides.get("query_batch", 1))
@@ -181,13 +204,14 @@ def plan_on_gpu(
             f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
         )
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
+    in_place = not (several or problem.host_points or problem.host_queries)
     return CudaPlan(
         n=n,
         m=m,
         d=d,
         k=k,
-        dtype=inputs.dtype_name(kind),
-        metric=metric,
+        dtype=problem.dtype,
+        metric=problem.metric,
         method="exact",
         device="cuda",
         devices=devices,
@@ -195,27 +219,18 @@ def plan_on_gpu(
         threads=0,
         route=slabs.route,
         shard=shard,
-        ladder=problem.ladder,
-        group=problem.group,
-        width=problem.refined_groups(slabs),
+        ladder=needs.ladder,
+        group=needs.group,
+        width=needs.refined_groups(slabs),
         query_batch=batch,
         query_slab=slabs.queries,
         point_slab=slabs.points,
-        packed_bytes=problem.packed_bytes(slabs, problem.ladder[0]),
-        copied_bytes=problem.copied_bytes(slabs),
-        working_bytes=problem.working_bytes(slabs, batch),
-        output_bytes=problem.output_bytes(slabs),
-        seconds=problem.seconds(slabs),
-    )
-
-
-def free_memory(devices: tuple[str, ...]) -> int:
-    """Bytes that can be had on each of some CUDA devices: those free there, and those that torch keeps unused."""
-    import torch
-
-    cuda = torch.cuda
-    return min(
-        int(cuda.mem_get_info(name)[0] + cuda.memory_reserved(name) - cuda.memory_allocated(name)) for name in devices
+        cuda_graph=usual and asked is None and in_place and slabs.route == "resident" and batch >= m,
+        packed_bytes=needs.packed_bytes(slabs, needs.ladder[0]),
+        copied_bytes=needs.copied_bytes(slabs),
+        working_bytes=needs.working_bytes(slabs, batch),
+        output_bytes=needs.output_bytes(slabs),
+        seconds=brute_seconds(problem, "", len(devices)) + needs.copying_seconds(slabs),
     )
 
 
@@ -230,7 +245,7 @@ def share(count: int, devices: int) -> int:
 
 def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, form: str, *, host_points: bool) -> None:
     """Refuse overrides that cannot work, whatever memory there is."""
-    check_overrides(overrides, _OVERRIDES)
+    check_overrides(overrides, ON_CUDA)
     route, shard = overrides.get("route"), overrides.get("shard")
     if "route" in overrides and route not in ROUTES:
         raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
@@ -249,9 +264,6 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
         _check_ladder(overrides["ladder"], form)
     if "group" in overrides and overrides["group"] not in GROUP_SIZES:
         raise ValueError(f"group={overrides['group']!r}: expected one of {', '.join(map(str, GROUP_SIZES))}")
-    for name in ("width", "query_batch", "query_slab", "point_slab"):
-        if name in overrides:
-            check_whole(name, overrides[name], least=1)
     holds_all = "shard='queries'" if shard == "queries" else f"route={route!r}" if route == "resident" else None
     if "point_slab" in overrides:
         points = overrides["point_slab"]
@@ -276,8 +288,8 @@ def _check_ladder(ladder: Any, form: str) -> None:
 
 
 def _shards(
-    whole: GpuProblem, devices: int, overrides: dict[str, Any]
-) -> Iterator[tuple[str, GpuProblem, dict[str, Any]]]:
+    whole: CudaNeeds, devices: int, overrides: dict[str, Any]
+) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
     """The ways to share a search out among devices: what the first of them has to do, and its overrides."""
     if devices == 1:
         yield "none", whole, overrides
@@ -292,7 +304,7 @@ def _shards(
         yield "queries", dataclasses.replace(whole, m=rows), overrides | {"route": "resident"}
 
 
-def _fit(problem: GpuProblem, budget: int, overrides: dict[str, Any]) -> tuple[GpuProblem, Slabs, int]:
+def _fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaNeeds, Slabs, int]:
     """The best choice within the budget, and its batch of queries: that of the first route which allows a batch of a
     whole tile; where none does, that with the longest batch; a batch of 0 where nothing fits.
     """
@@ -300,7 +312,7 @@ def _fit(problem: GpuProblem, budget: int, overrides: dict[str, Any]) -> tuple[G
     bests = []
     for route in ROUTES:
         choices = [
-            (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in _on(route, problem, overrides)
+            (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in _on(route, needs, overrides)
         ]
         if choices:
             bests.append(max(choices, key=lambda c: (min(c[2], tile), len(c[0].ladder), -c[0].seconds(c[1]))))
@@ -309,39 +321,39 @@ def _fit(problem: GpuProblem, budget: int, overrides: dict[str, Any]) -> tuple[G
     return max(bests, key=lambda choice: choice[2])
 
 
-def _batch(problem: GpuProblem, slabs: Slabs, budget: int, overrides: dict[str, Any]) -> int:
+def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any]) -> int:
     asked = overrides.get("query_batch")
     if asked is None:
-        return problem.batch(slabs, budget)
-    return int(asked) if problem.total_bytes(slabs, asked) <= budget else 0
+        return needs.batch(slabs, budget)
+    return int(asked) if needs.total_bytes(slabs, asked) <= budget else 0
 
 
-def _on(route: str, problem: GpuProblem, overrides: dict[str, Any]) -> Iterator[tuple[GpuProblem, Slabs]]:
+def _on(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
     """What may be done on a route, each with the group that takes the least time."""
     if overrides.get("route", route) != route:
         return
-    ladders = [problem.ladder]
+    ladders = [needs.ladder]
     if "ladder" not in overrides:  # a second rung is worth its memory where the first has its own
-        short = tuple(rung for rung in problem.ladder if rung != "split")
-        ladders = [short] if route == "screened" else [problem.ladder, short]
+        short = tuple(rung for rung in needs.ladder if rung != "split")
+        ladders = [short] if route == "screened" else [needs.ladder, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
-    for slabs in _slabs(route, problem, overrides):
-        group = min(groups, key=lambda size: dataclasses.replace(problem, group=size).row_seconds(problem.held(slabs)))
+    for slabs in _slabs(route, needs, overrides):
+        group = min(groups, key=lambda size: dataclasses.replace(needs, group=size).row_seconds(needs.held(slabs)))
         for ladder in dict.fromkeys(ladders):
-            made = dataclasses.replace(problem, ladder=ladder, group=group)
+            made = dataclasses.replace(needs, ladder=ladder, group=group)
             if route == "screened" and "route" not in overrides and not _is_for_few(made, slabs):
                 continue
             yield made, slabs
 
 
-def _is_for_few(problem: GpuProblem, slabs: Slabs) -> bool:
+def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
     """Whether the CPU refines sooner than points that do not stay would come again."""
-    return problem.host_points and problem.refine_on_cpu_seconds(slabs) <= problem.pass_seconds()
+    return needs.host_points and needs.refine_on_cpu_seconds(slabs) <= needs.pass_seconds()
 
 
-def _slabs(route: str, problem: GpuProblem, overrides: dict[str, Any]) -> Iterator[Slabs]:
+def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[Slabs]:
     """The slabs of a route: as overridden, else all that halving gives."""
-    n, m = problem.n, problem.m
+    n, m = needs.n, needs.m
     points, queries = min(n, overrides.get("point_slab", n)), min(m, overrides.get("query_slab", m))
     if route == "streamed":
         for size in [points] if "point_slab" in overrides else _halves(n):
@@ -351,7 +363,7 @@ def _slabs(route: str, problem: GpuProblem, overrides: dict[str, Any]) -> Iterat
     elif n > MOST_POINTS:
         return
     elif route == "screened" and queries == m:
-        piece = _PACKED_AT_ONCE // (problem.d * problem.itemsize) // POINT_TILE * POINT_TILE
+        piece = _PACKED_AT_ONCE // (needs.d * needs.itemsize) // POINT_TILE * POINT_TILE
         yield Slabs(route, points if "point_slab" in overrides else min(n, max(POINT_TILE, piece)), m)
     elif route == "resident" and (points, queries) == (n, m):
         yield Slabs(route, n, m)

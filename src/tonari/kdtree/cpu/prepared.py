@@ -1,4 +1,4 @@
-"""Points with their tree on the CPU, as :mod:`tonari.methods.engines` holds them between searches."""
+"""Points with their tree on the CPU, as they are kept between searches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
-from tonari.costs.model import MeanVisits
+from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import search_tree
 from tonari.kdtree.plan import TreePlan

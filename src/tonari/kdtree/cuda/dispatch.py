@@ -21,17 +21,18 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-from tonari.costs.model import MeanVisits
+from tonari.costs.formulas import MeanVisits
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, over, to_device
 from tonari.cuda.self_neighbors import without_own
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import dispatch as brute
-from tonari.exact.cuda.plan import plan_on_gpu
+from tonari.exact.cuda.plan import plan_on_cuda
 from tonari.kdtree.cuda.build import build_on_device
 from tonari.kdtree.cuda.search import beyond, order_of, walk
 from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
 from tonari.kdtree.plan import TreePlan
+from tonari.metrics.problem import make_problem
 from tonari.select.cuda.merge import merge_into, no_lists
 
 logger = logging.getLogger("tonari")
@@ -245,18 +246,19 @@ def _results(plan: TreePlan, m: int, device: Any) -> tuple[Neighbors, Neighbors]
 def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Progress | None) -> Neighbors:
     """The answer without a tree; `own` numbers the points that queries are, of which they find no more than others."""
     k = min(plan.k + (own is not None), plan.n)
-    made = plan_on_gpu(
+    problem = make_problem(
         plan.n,
         len(queries),
         plan.d,
         k,
         dtype=inputs.name_of_dtype(points),
+        query_dtype=inputs.name_of_dtype(queries),
         metric=plan.metric,
         devices=plan.devices,
         host_points=isinstance(points, np.ndarray),
         host_queries=isinstance(queries, np.ndarray),
-        query_dtype=inputs.name_of_dtype(queries),
     )
+    made = plan_on_cuda(problem)
     found = brute.search_once(queries, points, made, progress=False)
     if bar is not None:
         bar.add(len(queries))

@@ -19,8 +19,8 @@ from tonari.nn_descent.plan import DescentPlan
 Entries = npt.NDArray[np.int32]
 
 
-class CpuSteps:
-    """:class:`tonari.nn_descent.backend.Steps` for points in host memory.
+class CpuBackend:
+    """:class:`tonari.nn_descent.backend.Backend` for points in host memory.
 
     Parameters
     ----------
@@ -30,10 +30,12 @@ class CpuSteps:
     Examples
     --------
     >>> import numpy as np
+    >>> from tonari.metrics.problem import make_problem
     >>> from tonari.nn_descent.plan import plan_descent
     >>> points = np.arange(6, dtype=np.float32)[:, None] ** 2
-    >>> plan = plan_descent(6, 1, 2, dtype="float32", metric="euclidean", recall=0.9, seed=0)
-    >>> steps = CpuSteps(points, plan)
+    >>> problem = make_problem(6, 6, 1, 2, dtype="float32", metric="euclidean", self_join=True)
+    >>> plan = plan_descent(problem, recall=0.9, seed=0)
+    >>> steps = CpuBackend(points, plan)
     >>> steps.round(steps.start("clusters")).found.indices.tolist()
     [[1, 2], [0, 2], [1, 0], [2, 4], [3, 5], [4, 3]]
     """

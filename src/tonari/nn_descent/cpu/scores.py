@@ -14,6 +14,7 @@ from tonari import _native
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints
 from tonari.exact.plan import plan_on_cpu
+from tonari.metrics.problem import make_problem
 from tonari.nn_descent.plan import DescentPlan
 
 Rows = npt.NDArray[Any]
@@ -41,9 +42,8 @@ class Scores:
 
     def __init__(self, points: Rows, metric: str, plan: DescentPlan) -> None:
         n, d = points.shape
-        exact = plan_on_cpu(
-            *(n, n, d, 1), dtype=points.dtype, metric=metric, threads=plan.threads, isa=plan.isa, resident=False
-        )
+        problem = make_problem(n, n, d, 1, dtype=points.dtype, metric=metric, threads=plan.threads)
+        exact = plan_on_cpu(problem, isa=plan.isa, resident=False)
         self.form = PreparedPoints(points, exact).form
         self.coarse, self.fine = exact.kernel(exact.ladder[0]), exact.kernel(exact.ladder[-1])
 

@@ -23,8 +23,8 @@ from tonari.nn_descent.memory import truth_bytes
 from tonari.nn_descent.plan import DescentPlan
 
 
-class GpuSteps:
-    """Steps for points on a device.
+class CudaBackend:
+    """Backend for points on a device.
 
     Parameters
     ----------

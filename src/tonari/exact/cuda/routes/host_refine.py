@@ -42,6 +42,7 @@ from tonari.exact.cuda.search import Chooser
 from tonari.exact.plan import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
+from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import returned
 from tonari.select import select_k
 
@@ -186,7 +187,8 @@ class _Search:
         points, plan = self.prepared.points, self.plan
         rows = self._on_host(self.queries, numbers)
         n, d = points.shape
-        on_cpu = plan_on_cpu(n, len(rows), d, plan.k, dtype=points.dtype, metric=plan.metric, resident=False)
+        problem = make_problem(n, len(rows), d, plan.k, dtype=points.dtype, query_dtype=rows.dtype, metric=plan.metric)
+        on_cpu = plan_on_cpu(problem, resident=False)
         prepared = PreparedPoints(points, on_cpu, False)
         part, report = search_prepared(rows, prepared, on_cpu, self_ids=self._own(numbers), progress=False)
         self.found.distances[numbers], self.found.indices[numbers] = part

@@ -1,0 +1,216 @@
+"""What was measured: the constants of the cost model, by instruction set of the CPU or for a card.
+
+Only their ratios decide anything: which method, which precision, which group. Beside that they foretell times, within
+a factor of two or so on other machines of the kind.
+
+    BRUTE, TREE on the CPU   processor time of searches among PCA of SIFT, two cores of an AMD EPYC of family 26;
+                             python -m benchmarks.kdtree_auto tells how good the choice is that follows
+    BRUTE, TREE["amx"]       processor time of one core of a Xeon of model 207: packing and queries of Gaussian points,
+                             20,000 and 100,000 of 4 to 960 dimensions, k = 10 and 100; trees of 200,000 points of 2 to
+                             12 dimensions; products from PRODUCTS
+    PRODUCTS, packing        python -m benchmarks run
+    BRUTE, TREE on CUDA      an H200; python -m benchmarks.kdtree_auto --device cuda
+    CARD                     an H100; python -m benchmarks.exact_gpu
+    DESCENT                  10^6 points of 128 dimensions; python -m benchmarks.descent
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tonari.costs.formulas import BruteCosts, DescentCosts, TreeCosts
+
+# By instruction set, or "cuda", and the form of the metric (tonari.metrics).
+BRUTE = {
+    ("generic", "gemm"): BruteCosts(
+        start=1e-3, point=8.8e-8, point_value=4.5e-9, query=3.8e-6, query_neighbour=2.2e-7, pair=4e-10, pair_value=5e-11
+    ),
+    ("generic", "elementwise"): BruteCosts(
+        start=8e-4,
+        point=5.1e-8,
+        point_value=6.7e-9,
+        query=3.7e-6,
+        query_neighbour=2e-7,
+        pair=4.1e-10,
+        pair_value=1.5e-10,
+    ),
+    ("avx2", "gemm"): BruteCosts(
+        start=8e-4,
+        point=8.5e-8,
+        point_value=2.5e-9,
+        again=1.05e-7,
+        query=3.1e-6,
+        query_neighbour=2.8e-7,
+        pair=1.8e-10,
+        pair_value=5.5e-12,
+        crowd=1.5e-9,
+    ),
+    ("avx2", "elementwise"): BruteCosts(
+        start=7e-4,
+        point=5.4e-8,
+        point_value=5.1e-9,
+        query=3e-6,
+        query_neighbour=2.2e-7,
+        pair=6.7e-11,
+        pair_value=3.5e-11,
+    ),
+    ("avx512", "gemm"): BruteCosts(
+        start=8e-4,
+        point=7.8e-8,
+        point_value=1.3e-9,
+        again=1.2e-7,
+        query=2.7e-6,
+        query_neighbour=2e-7,
+        pair=1.5e-10,
+        pair_value=3.6e-12,
+        crowd=1.5e-9,
+    ),
+    ("avx512", "elementwise"): BruteCosts(
+        start=7e-4,
+        point=5e-8,
+        point_value=5e-9,
+        query=2.6e-6,
+        query_neighbour=1.8e-7,
+        pair=5.4e-11,
+        pair_value=1.75e-11,
+    ),
+    ("cuda", "gemm"): BruteCosts(
+        start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=2.8e-13, pair_value=2.7e-15, coarse=5.5
+    ),
+    ("cuda", "elementwise"): BruteCosts(
+        start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=3.2e-13, pair_value=1e-13
+    ),
+}
+BRUTE["amx", "gemm"] = BruteCosts(
+    start=8e-4,
+    point=9e-8,
+    point_value=8.4e-9,
+    query=2.7e-6,
+    query_neighbour=2.5e-7,
+    neighbour_value=3.5e-9,
+    pair=1.5e-10,
+    pair_value=1.5e-12,
+    crowd=1.5e-9,
+)
+BRUTE["amx", "elementwise"] = BRUTE["avx512", "elementwise"]
+
+_BUILD = {"start": 2e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
+TREE = {
+    "generic": TreeCosts(
+        **_BUILD,
+        query=1e-7,
+        neighbour=5e-9,
+        neighbour_value=2.7e-9,
+        leaf=5.5e-8,
+        node=8.7e-8,
+        node_value=1.2e-8,
+        point=1e-10,
+        value=2e-10,
+        near=0.0,
+        far=3.3e-11,
+        double=1.6,
+    ),
+    "avx2": TreeCosts(
+        **_BUILD,
+        query=2.6e-7,
+        neighbour=3.3e-9,
+        neighbour_value=1.7e-9,
+        leaf=4.4e-8,
+        node=5.9e-8,
+        node_value=1e-9,
+        point=1e-10,
+        value=2.5e-11,
+        near=8e-12,
+        far=3.3e-11,
+        double=1.6,
+    ),
+    "avx512": TreeCosts(
+        **_BUILD,
+        query=4e-8,
+        neighbour=1.9e-9,
+        neighbour_value=2e-9,
+        leaf=0.0,
+        node=6.6e-8,
+        node_value=2.1e-9,
+        point=4.6e-10,
+        value=2.2e-11,
+        near=1.3e-11,
+        far=3.3e-11,
+        double=1.6,
+    ),
+    "cuda": TreeCosts(
+        start=5e-3,
+        split=6e-10,
+        placed=1e-10,
+        query=4e-10,
+        neighbour=2.6e-11,
+        neighbour_value=0.0,
+        leaf=0.0,
+        node=0.0,
+        node_value=2.8e-11,
+        point=0.0,
+        value=4.4e-13,
+        near=0.0,
+        far=0.0,
+        double=2.0,
+    ),
+}
+TREE["amx"] = TREE["avx512"].slower(2.0)  # a tree has no use for AMX; the cores are another maker's
+
+DESCENT = {
+    "cpu": DescentCosts(start=2e-2, point=3.6e-8, value=1.1e-10),
+    "cuda": DescentCosts(start=5e-3, point=1.4e-10, value=6.5e-13),
+}
+
+SHARED = 1.4  # slowdown of brute force in few dimensions where a product serves both of its rows
+READ_RATE = 1e10  # bytes per second that one core gets from memory
+LOOK_BYTE = 2.5e-10  # seconds of one core for each byte whose value is checked, in memory or in the page cache
+
+# Operations per second of one core, by instruction set and precision: they choose the precision of the next level.
+PRODUCTS = {
+    ("generic", "float32"): 2e10,
+    ("avx2", "float32"): 1.3e11,
+    ("avx2", "int8"): 4.2e11,
+    ("avx512", "float32"): 2.5e11,
+    ("avx512", "int8"): 6.8e11,
+    ("amx", "float32"): 1.2e11,
+    ("amx", "bfloat16"): 1e12,
+    ("amx", "int8"): 1.6e12,
+}
+# Seconds that one survivor costs on the way from the screen to its place in the answer, plus so much per dimension.
+SURVIVOR, SURVIVOR_VALUE = 6e-8, 3e-10
+
+
+class CardRates(NamedTuple):
+    """Of one card; they choose the group, and which slabs are streamed.
+
+    Attributes
+    ----------
+    read_minima, write_minima, read_rows, link : float
+        Bytes per second: minima, rows that are gathered, and what comes from host memory.
+    products, elements : float
+        Operations per second of matrix units and of elementwise terms.
+    cpu_member, cpu_value : float
+        Seconds of one core of the host for a member of a group that it refines, and for each of its values.
+    """
+
+    read_minima: float
+    write_minima: float
+    read_rows: float
+    link: float
+    products: float
+    elements: float
+    cpu_member: float
+    cpu_value: float
+
+
+CARD = CardRates(
+    read_minima=2.3e12,
+    write_minima=1e13,
+    read_rows=2.8e12,
+    link=2e10,
+    products=5.5e14,
+    elements=2e13,
+    cpu_member=6e-8,
+    cpu_value=3e-10,
+)

@@ -1,0 +1,45 @@
+"""Brute force on the CPU, as it is registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.method import SearchMethod
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.search import search_prepared
+from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.metrics.problem import refuse_own_metric
+
+
+class ExactOnCpu(SearchMethod):
+    """See :class:`tonari.core.method.SearchMethod`."""
+
+    name = "exact"
+    device = "cpu"
+
+    def refuses(self, problem: Problem) -> str | None:
+        return refuse_own_metric(problem)
+
+    def plan(self, problem: Problem, *, prepared_by: ExactPlan | None = None, **given: Any) -> ExactPlan:
+        return plan_on_cpu(problem, prepared=prepared_by is not None, **given)
+
+    def prepare(self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None) -> PreparedPoints:
+        return PreparedPoints(points, plan, progress)
+
+    def search(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: PreparedPoints,
+        plan: ExactPlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        own = np.arange(len(queries), dtype=np.int64) if self_join else None
+        return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]

@@ -1,0 +1,46 @@
+"""Brute force on CUDA, as it is registered: the plan's route, or for small searches a CUDA graph that is replayed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.core.method import SearchMethod
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.exact.cuda import dispatch
+from tonari.exact.cuda.cuda_graph_capture import capture_if_due
+from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
+from tonari.metrics.problem import refuse_own_metric
+
+
+class ExactOnCuda(SearchMethod):
+    """See :class:`tonari.core.method.SearchMethod`."""
+
+    name = "exact"
+    device = "cuda"
+
+    def refuses(self, problem: Problem) -> str | None:
+        return refuse_own_metric(problem)
+
+    def plan(self, problem: Problem, *, prepared_by: CudaPlan | None = None, **given: Any) -> CudaPlan:
+        return plan_on_cuda(problem, prepared_by=prepared_by, **given)
+
+    def prepare(self, points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
+        return dispatch.prepare(points, plan, progress)
+
+    def search(
+        self, queries: Any, prepared: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
+    ) -> Neighbors:
+        found = capture_if_due(queries, prepared, plan, self_join=self_join, progress=progress)
+        if found is not None:
+            return found
+        return dispatch.search(queries, prepared, plan, self_join=self_join, progress=progress)
+
+    def search_once(
+        self, queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
+    ) -> Neighbors:
+        found = capture_if_due(queries, points, plan, self_join=self_join, progress=progress)
+        if found is not None:
+            return found
+        return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)

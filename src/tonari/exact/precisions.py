@@ -1,0 +1,74 @@
+"""The precisions at which the CPU screens: which kernels this machine has, and in what order they are tried."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tonari import _native, inputs
+from tonari.core.problem import Problem
+from tonari.exact.memory import ELEMENT_BYTES
+from tonari.metrics import get_metric
+
+_INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, stay below 2**31
+
+
+def choose_ladder(problem: Problem, isa: str, asked: Any = None) -> tuple[str, ...]:
+    """Precisions of the screen on an instruction set, first to last.
+
+    Parameters
+    ----------
+    problem : Problem
+    isa : str
+    asked : tuple of str, optional
+        Those that the caller wants.
+
+    Raises
+    ------
+    ValueError
+        For precisions that do not rise, or for which there is no kernel.
+    """
+    metric, d = problem.metric, problem.d
+    ladder = _ladder(metric, isa, problem.dtype, d) if asked is None else _checked_ladder(asked)
+    if "int8" in ladder and d >= _INT8_DIMENSIONS:
+        raise ValueError(
+            f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of the ladder"
+        )
+    available = _kernels()
+    for precision in ladder:
+        if kernel_name(metric, precision, isa) not in available:
+            raise ValueError(f"no {precision} kernel for {metric} on {isa}; available: {', '.join(sorted(available))}")
+    return ladder
+
+
+def kernel_name(metric: str, precision: str, isa: str) -> str:
+    """Name of the kernel for a metric; AMX has no float32, so its last rung is AVX-512's."""
+    operation = "inner" if get_metric(metric).form == "gemm" else metric
+    return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
+
+
+def _checked_ladder(ladder: Any) -> tuple[str, ...]:
+    rungs = tuple(ladder) if isinstance(ladder, list | tuple) else ()
+    if not rungs or list(rungs) != [p for p in ELEMENT_BYTES if p in rungs]:
+        known = ", ".join(ELEMENT_BYTES)
+        raise ValueError(f"ladder={ladder!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')")
+    return rungs
+
+
+@functools.cache
+def _kernels() -> frozenset[str]:
+    """The kernels of this machine."""
+    return frozenset(_native.kernel_names())
+
+
+def _ladder(metric: str, isa: str, dtype: str, d: int) -> tuple[str, ...]:
+    available = _kernels()
+    rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
+    if d >= _INT8_DIMENSIONS and "int8" in rungs:
+        rungs.remove("int8")
+    whole = inputs.dtype_of(dtype).kind in "iu" and get_metric(metric).name not in ("cosine", "correlation")
+    if isa == "amx" and "int8" in rungs and not whole:
+        # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
+        # them; where integers are exact in it there are none to spare.
+        rungs.remove("int8")
+    return tuple(rungs)

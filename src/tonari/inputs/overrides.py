@@ -1,0 +1,81 @@
+"""Fields of a plan that a caller may set: their names, what they may be, and what they mean."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from tonari.core.plan import Override
+from tonari.inputs.arguments import check_flag, check_whole
+
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+Overrides = Mapping[str, Override]
+
+
+def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
+    """Refuse names that cannot be set, and values that are not of their kind.
+
+    What else a value has to fulfil depends on the problem and is checked by the planner.
+
+    Raises
+    ------
+    TypeError
+        A flag that is neither True nor False.
+    ValueError
+        An unknown name; a number that is not whole or too small.
+
+    Examples
+    --------
+    >>> check_overrides({"leaf": 0}, {"leaf": Override("points of a leaf")})
+    Traceback (most recent call last):
+    ValueError: leaf must be a whole number of at least 1, got 0
+    """
+    if not given:
+        return
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"cannot override {', '.join(unknown)}; these can be: {', '.join(sorted(known))}")
+    for name, value in given.items():
+        kind = known[name].kind
+        if kind == "whole":
+            check_whole(name, value, least=known[name].least)
+        elif kind == "flag":
+            check_flag(value, name)
+
+
+def read_override(text: str, known: Overrides) -> tuple[str, Any]:
+    """A name and its value from a text such as "leaf=32", "sort=no" or "ladder=int8,float32".
+
+    Raises
+    ------
+    ValueError
+        No "=", an unknown name, or a value that is not of its kind.
+
+    Examples
+    --------
+    >>> read_override("leaf=32", {"leaf": Override("points of a leaf")})
+    ('leaf', 32)
+    """
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not value:
+        raise ValueError(f"{text!r}: expected name=value, such as {next(iter(known))}=…")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name!r} cannot be set; these can be: {', '.join(sorted(known))}.{hint}")
+    kind = known[name].kind
+    if kind == "word":
+        return name, value
+    if kind == "words":
+        return name, tuple(part.strip() for part in value.split(","))
+    if kind == "flag":
+        if value.lower() not in _FLAGS:
+            raise ValueError(f"{name}={value}: expected yes or no")
+        return name, _FLAGS[value.lower()]
+    try:
+        return name, int(value)
+    except ValueError:
+        raise ValueError(f"{name}={value}: expected a whole number of at least {known[name].least}") from None

@@ -1,0 +1,50 @@
+"""Search by a k-d tree on the CPU, as it is registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.method import TreeMethod
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.costs.formulas import MeanVisits
+from tonari.kdtree.cpu.prepared import PreparedTree
+from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
+
+
+class TreeOnCpu(TreeMethod):
+    """See :class:`tonari.core.method.TreeMethod`."""
+
+    name = "kdtree"
+    device = "cpu"
+
+    def refuses(self, problem: Problem) -> str | None:
+        return refusal(problem)
+
+    def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
+        return plan_tree(problem, prepared_by=prepared_by, **given)
+
+    def kind(self, problem: Problem) -> str:
+        return held_as(problem.dtype, problem.query_dtype)
+
+    def prepare(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:
+        return PreparedTree(points, plan, progress)
+
+    def search(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: PreparedTree,
+        plan: TreePlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        own = np.arange(len(queries), dtype=np.int64) if self_join else None
+        return prepared.search(queries, plan, self_ids=own, progress=progress)
+
+    def visits(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> MeanVisits:
+        return prepared.visits(queries, plan)

@@ -1,0 +1,51 @@
+"""Search by a k-d tree on CUDA, as it is registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.core.method import TreeMethod
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.costs.formulas import MeanVisits
+from tonari.kdtree.cuda import dispatch
+from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
+
+
+class TreeOnCuda(TreeMethod):
+    """See :class:`tonari.core.method.TreeMethod`."""
+
+    name = "kdtree"
+    device = "cuda"
+
+    def refuses(self, problem: Problem) -> str | None:
+        return refusal(problem)
+
+    def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
+        return plan_tree(problem, prepared_by=prepared_by, **given)
+
+    def kind(self, problem: Problem) -> str:
+        return held_as(problem.dtype, problem.query_dtype)
+
+    def prepare(self, points: Any, plan: TreePlan, progress: ProgressLike = None) -> dispatch.PreparedTrees:
+        return dispatch.prepare(points, plan, progress)
+
+    def search(
+        self,
+        queries: Any,
+        prepared: dispatch.PreparedTrees,
+        plan: TreePlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        return dispatch.search(queries, prepared, plan, self_join=self_join, progress=progress)
+
+    def search_once(
+        self, queries: Any, points: Any, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
+    ) -> Neighbors:
+        return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
+
+    def visits(self, queries: Any, prepared: dispatch.PreparedTrees, plan: TreePlan) -> MeanVisits:
+        return dispatch.probe(prepared, queries, plan)

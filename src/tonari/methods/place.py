@@ -1,0 +1,132 @@
+"""Where a verb runs: on the CPU or on CUDA devices (place_cuda.py), under the same few names.
+
+So each verb is written once, and what only CUDA needs is imported when a device is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari._native import exact_values
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.plan import Plan
+from tonari.core.problem import Problem
+from tonari.core.workers import default_threads
+from tonari.metrics import get_metric
+from tonari.metrics.problem import make_problem
+
+
+class Place(Protocol):
+    """What a verb asks of the place where it runs.
+
+    Rows are checked arrays: NumPy in host memory, tensors on CUDA.
+
+    Attributes
+    ----------
+    devices : tuple of str
+        "cuda:0" and so on; none on the CPU.
+    device : str
+        "cpu" or "cuda".
+    """
+
+    devices: tuple[str, ...]
+    device: str
+
+    def rows(self, x: Any, name: str, metric: str) -> Any:
+        """Rows that the place and the metric accept."""
+
+    def threads_to_prepare(self, asked: int | None) -> int | None:
+        """Threads for points that are prepared for searches to come: those asked for, else all; on CUDA none."""
+
+    def check_plan(self, plan: Plan) -> None:
+        """Refuse a plan that was made for another place."""
+
+    def no_others(self, rows: Any, metric: str) -> Neighbors:
+        """Lists of no neighbours, beside the rows, whose values are sound then."""
+
+    def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
+        """Lists of a self-join with each point put before its neighbours, beside the rows."""
+
+    def there(self, x: Any) -> Any:
+        """An array, or a tensor, as the methods of the place hold theirs: in host memory, or on the first device."""
+
+
+def place_for(device: Any, **given: Any) -> Place:
+    """The place for an argument `device` and arrays by their names; see :func:`tonari.inputs.devices_for`."""
+    devices = inputs.devices_for(device, **given)
+    if not devices:
+        return CpuPlace()
+    from tonari.methods.place_cuda import CudaPlace
+
+    return CudaPlace(devices)
+
+
+def problem_of(
+    place: Place,
+    points: Any,
+    queries: Any,
+    k: int,
+    metric: str,
+    *,
+    self_join: bool = False,
+    threads: int | None = None,
+    memory: int | str | None = None,
+) -> Problem:
+    """What is asked of a search among checked rows at a place."""
+    n, d = points.shape
+    return make_problem(
+        n,
+        len(queries),
+        d,
+        k,
+        dtype=inputs.name_of_dtype(points),
+        query_dtype=inputs.name_of_dtype(queries),
+        metric=metric,
+        self_join=self_join,
+        devices=place.devices,
+        host_points=isinstance(points, np.ndarray),
+        host_queries=isinstance(queries, np.ndarray),
+        threads=threads,
+        memory=memory,
+    )
+
+
+class CpuPlace:
+    """The CPU."""
+
+    devices: tuple[str, ...] = ()
+    device = "cpu"
+
+    def rows(self, x: Any, name: str, metric: str) -> npt.NDArray[Any]:
+        rows = inputs.as_rows(x, name)
+        if get_metric(metric).nonnegative:
+            inputs.check_nonnegative(rows, name)
+        return rows
+
+    def threads_to_prepare(self, asked: int | None) -> int | None:
+        return asked or default_threads()
+
+    def check_plan(self, plan: Plan) -> None:
+        if plan.devices:
+            device = plan.devices[0] if len(plan.devices) == 1 else list(plan.devices)
+            raise ValueError(f"the plan was made for {', '.join(plan.devices)}: pass device={device!r} with it")
+
+    def no_others(self, rows: npt.NDArray[Any], metric: str) -> Neighbors:
+        value = np.float64 if rows.dtype == np.float64 else np.float32
+        return Neighbors(np.empty((len(rows), 0), value), np.empty((len(rows), 0), index_dtype(len(rows))))
+
+    def with_self(self, found: Neighbors, rows: npt.NDArray[Any], metric: str) -> Neighbors:
+        own = np.arange(len(rows), dtype=np.int64)[:, None]
+        values = np.zeros((len(rows), 1))
+        if metric == "inner_product":
+            exact_values(metric, rows, rows, own, values)
+        first = values.astype(found.distances.dtype)
+        ids = own.astype(found.indices.dtype)
+        return Neighbors(np.hstack([first, found.distances]), np.hstack([ids, found.indices]))
+
+    def there(self, x: Any) -> npt.NDArray[Any]:
+        return x if isinstance(x, np.ndarray) else np.asarray(inputs.to_host(x))

@@ -1,0 +1,62 @@
+"""CUDA devices as a place where verbs run (place.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.core.plan import Plan
+from tonari.cuda import self_neighbors
+from tonari.cuda.devices import to_device
+from tonari.exact.cuda.search import no_others
+from tonari.methods.place import CpuPlace
+from tonari.metrics import get_metric
+
+
+class CudaPlace:
+    """One or several CUDA devices.
+
+    Values are checked by the kernels that pack the rows, so NaN and the like are refused at the end of a search.
+    """
+
+    device = "cuda"
+
+    def __init__(self, devices: tuple[str, ...]) -> None:
+        self.devices = devices
+
+    def rows(self, x: Any, name: str, metric: str) -> Any:
+        get_metric(metric)
+        place = inputs.place_of(x, name)
+        if place is None:
+            return inputs.as_rows(x, name, check_values=False)
+        if place not in self.devices:
+            raise ValueError(f"{name}: is on {place}, but the points are on {', '.join(self.devices)}; copy it there")
+        return inputs.as_device_rows(x, name)
+
+    def threads_to_prepare(self, asked: int | None) -> int | None:
+        return asked  # which is refused, whatever it is
+
+    def check_plan(self, plan: Plan) -> None:
+        made_for = plan.devices or ("cpu",)
+        if made_for != self.devices:
+            raise ValueError(
+                f"the plan was made for {', '.join(made_for)}, but this search runs on {', '.join(self.devices)}"
+            )
+
+    def no_others(self, rows: Any, metric: str) -> Neighbors:
+        if isinstance(rows, np.ndarray):
+            on_cpu = CpuPlace()
+            return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
+        return no_others(rows, metric)
+
+    def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
+        if isinstance(rows, np.ndarray):
+            return CpuPlace().with_self(found, rows, metric)
+        return self_neighbors.with_self(found, rows, metric)
+
+    def there(self, x: Any) -> Any:
+        here = np.ascontiguousarray(x) if isinstance(x, np.ndarray) else inputs.as_tensor(x)
+        return to_device(here, self.devices[0])

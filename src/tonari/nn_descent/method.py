@@ -1,0 +1,81 @@
+"""NN-Descent as it is registered, on either device: only the backend differs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.core.method import GraphLists, Method
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.nn_descent.backend import Backend
+from tonari.nn_descent.driver import build
+from tonari.nn_descent.plan import DescentPlan, plan_descent, refusal
+
+
+class NnDescent(Method):
+    """See :class:`tonari.core.method.Method`."""
+
+    name = "nn-descent"
+    exact = False
+
+    def refuses(self, problem: Problem) -> str | None:
+        return refusal(problem)
+
+    def plan(self, problem: Problem, **given: Any) -> DescentPlan:
+        return plan_descent(problem, **given)
+
+    @abstractmethod
+    def backend(self, points: Any, plan: DescentPlan) -> Backend:
+        """What the device does, for the points."""
+
+    def build_graph(
+        self,
+        points: Any,
+        plan: DescentPlan,
+        *,
+        prepared: Any = None,
+        start: Any = None,
+        progress: ProgressLike = None,
+        patience: float | None = None,
+    ) -> GraphLists:
+        backend, entries = self.backend(points, plan), None
+        if start is not None:
+            begun = backend.entries_of(start, new=True)
+            entries = backend.beside(begun, begun[:, :0])
+        found, report = build(backend, plan, progress, entries, patience=patience)
+        return GraphLists(beside_rows(found, points), report, plan.seed)
+
+
+class NnDescentOnCpu(NnDescent):
+    """On the CPU."""
+
+    device = "cpu"
+
+    def backend(self, points: Any, plan: DescentPlan) -> Backend:
+        from tonari.nn_descent.cpu.backend import CpuBackend
+
+        return CpuBackend(points, plan)
+
+
+class NnDescentOnCuda(NnDescent):
+    """On one CUDA device."""
+
+    device = "cuda"
+
+    def backend(self, points: Any, plan: DescentPlan) -> Backend:
+        from tonari.cuda.devices import to_device
+        from tonari.nn_descent.cuda.backend import CudaBackend
+
+        return CudaBackend(to_device(points, plan.devices[0]), plan)
+
+
+def beside_rows(found: Neighbors, rows: Any) -> Neighbors:
+    """An answer in host memory where the rows are there."""
+    if not isinstance(rows, np.ndarray):
+        return found
+    return Neighbors(*(inputs.hand_back(part, inputs.Side("numpy", None)) for part in found))

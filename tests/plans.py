@@ -1,0 +1,49 @@
+"""Plans for tests, from one list of keywords: those of the problem, and what is set in the plan."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from tonari.core.problem import Problem
+from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
+from tonari.exact.plan import ExactPlan, plan_on_cpu
+from tonari.kdtree.plan import TreePlan, plan_tree
+from tonari.metrics.problem import make_problem
+from tonari.nn_descent.plan import DescentPlan, plan_descent
+
+_OF_PROBLEM = set(inspect.signature(make_problem).parameters)
+
+
+def problem(n: int, m: int, d: int, k: int, **given: Any) -> Problem:
+    """A problem, of float32 and Euclidean unless told otherwise."""
+    return make_problem(n, m, d, k, **{"dtype": "float32", "metric": "euclidean"} | given)
+
+
+def _split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    asked = {name: value for name, value in given.items() if name in _OF_PROBLEM}
+    return asked, {name: value for name, value in given.items() if name not in _OF_PROBLEM}
+
+
+def exact(n: int, m: int, d: int, k: int, **given: Any) -> ExactPlan:
+    """Brute force on the CPU."""
+    asked, rest = _split(given)
+    return plan_on_cpu(problem(n, m, d, k, **asked), **rest)
+
+
+def exact_cuda(n: int, m: int, d: int, k: int, **given: Any) -> CudaPlan:
+    """Brute force on CUDA."""
+    asked, rest = _split(given)
+    return plan_on_cuda(problem(n, m, d, k, **asked), **rest)
+
+
+def tree(n: int, m: int, d: int, k: int, **given: Any) -> TreePlan:
+    """A k-d tree."""
+    asked, rest = _split(given)
+    return plan_tree(problem(n, m, d, k, **asked), **rest)
+
+
+def descent(n: int, d: int, k: int, **given: Any) -> DescentPlan:
+    """NN-Descent."""
+    asked, rest = _split(given)
+    return plan_descent(problem(n, n, d, k, self_join=True, **asked), **rest)
