@@ -1,11 +1,12 @@
-"""Redshifts of a photometric catalogue from the galaxies nearest in magnitudes, file to file, in bounded memory.
+"""Estimate the redshifts of a photometric catalogue from the galaxies nearest in magnitudes, file to file.
 
-Galaxies whose spectra were taken have a known redshift. For all others it is estimated as the mean redshift of the k
+Galaxies with a measured spectrum have a known redshift. For all others it is estimated as the mean redshift of the k
 galaxies with spectra whose magnitudes in five bands (u, g, r, i, z) are nearest. Catalogues of sky surveys have a
-billion rows, so queries are read, searched and written chunk by chunk; run it again after an interruption, and the
-search goes on where it was.
+billion rows, so queries are read, searched and written chunk by chunk, in bounded memory; run it again after an
+interruption, and the search resumes where it stopped.
 
-The galaxies are made up: smooth spectra of two families that redden with redshift, and noise that grows with magnitude.
+The galaxies are synthetic: smooth spectra of two families that redden with redshift, with noise that grows with the
+magnitude.
 
 python examples/catalogue.py
 """
@@ -27,12 +28,12 @@ ROWS_AT_ONCE = 1 << 20
 
 
 def galaxies(rows: int, seed: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Magnitudes (rows, 5) and redshifts (rows,) of made-up galaxies."""
+    """Draw magnitudes (rows, 5) and redshifts (rows,) of synthetic galaxies."""
     rng = np.random.default_rng(seed)
     redshift = rng.gamma(3.0, 0.08, rows).astype(np.float32)
-    red = (rng.random(rows) < 0.5).astype(np.float32)  # old stars, or young ones
+    red = (rng.random(rows) < 0.5).astype(np.float32)  # old stars or young stars
     brightness = 17.5 + 2.5 * np.log10(0.02 + redshift) + rng.normal(2.0, 0.7, rows)
-    # Colours u-g, g-r, r-i, i-z: a break in the spectrum moves through the bands as redshift grows.
+    # Colours u-g, g-r, r-i, i-z: a break in the spectrum moves through the bands as the redshift grows.
     slope = np.array([1.2, 2.6, 1.1, 0.6], np.float32)
     turn = np.array([0.15, 0.35, 0.65, 0.95], np.float32)
     base = np.array([1.1, 0.6, 0.3, 0.2], np.float32)
@@ -45,7 +46,7 @@ def galaxies(rows: int, seed: int) -> tuple[npt.NDArray[np.float32], npt.NDArray
 
 
 def write_catalogue(path: Path, rows: int, seed: int) -> npt.NDArray[np.float32]:
-    """Write the magnitudes of a catalogue; its redshifts."""
+    """Write the magnitudes of a catalogue and return its redshifts."""
     magnitudes = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(rows, 5))
     redshifts = np.empty(rows, np.float32)
     for number, first in enumerate(range(0, rows, ROWS_AT_ONCE)):
@@ -56,7 +57,7 @@ def write_catalogue(path: Path, rows: int, seed: int) -> npt.NDArray[np.float32]
 
 
 def estimate(found: tonari.Neighbors, redshifts: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The mean redshift of every row's neighbours, from files of any size."""
+    """Return the mean redshift of every row's neighbours; the files may be of any size."""
     means = np.empty(len(found.indices), np.float32)
     for first in range(0, len(means), ROWS_AT_ONCE):
         here = slice(first, first + ROWS_AT_ONCE)
@@ -65,13 +66,13 @@ def estimate(found: tonari.Neighbors, redshifts: npt.NDArray[np.float32]) -> npt
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Make the catalogues, search, average, compare with the truth."""
+    """Write the catalogues, search, average, and compare with the truth."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--spectra", type=int, default=1_000_000, help="galaxies with known redshifts")
-    parser.add_argument("--images", type=int, default=10_000_000, help="galaxies without")
-    parser.add_argument("-k", type=int, default=10)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--folder", type=Path, default=OUTPUT)
+    parser.add_argument("--spectra", type=int, default=1_000_000, help="galaxies with spectra, hence known redshifts")
+    parser.add_argument("--images", type=int, default=10_000_000, help="galaxies without spectra")
+    parser.add_argument("-k", type=int, default=10, help="neighbours per galaxy")
+    parser.add_argument("--device", default="auto", help="where to search, such as cpu or cuda")
+    parser.add_argument("--folder", type=Path, default=OUTPUT, help="where files are written")
     given = parser.parse_args(arguments)
     given.folder.mkdir(exist_ok=True)
     spectra, images = given.folder / "spectra.npy", given.folder / "images.npy"
@@ -95,8 +96,9 @@ def main(arguments: list[str] | None = None) -> None:
     errors = (estimated - truth) / (1 + truth)
     spread = 1.4826 * np.median(np.abs(errors - np.median(errors)))
     print(
-        f"mean redshift of the neighbours: {spread:.4f} (1 + z) from the truth, {np.mean(np.abs(errors) > 0.15):.2%} "
-        f"off by more than 0.15 (1 + z); the mean redshift of all would be off by {np.std(truth):.3f}"
+        f"mean redshift of the neighbours: spread of the error {spread:.4f} (1 + z), "
+        f"{np.mean(np.abs(errors) > 0.15):.2%} wrong by more than 0.15 (1 + z); the mean redshift of all galaxies would be "
+        f"off by {np.std(truth):.3f}"
     )
 
 

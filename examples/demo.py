@@ -1,4 +1,4 @@
-"""The exact k-NN graph of 10,000 real SIFT descriptors, checked against plain float64 arithmetic.
+"""Build the exact k-NN graph of 10,000 real SIFT descriptors and check it against plain float64 arithmetic.
 
 python examples/demo.py
 """
@@ -21,7 +21,7 @@ K = 10
 
 
 def main() -> None:
-    """Build, check, save, reload."""
+    """Build the graph, check it and save it."""
     logging.basicConfig(level=logging.INFO, format="  %(message)s")
     path = HERE / "sift-photo-10k.bvecs"
     points = tonari.io.read(path).astype(np.float32)

@@ -35,7 +35,7 @@ def test_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     said = capsys.readouterr().out
     assert "2,000 galaxies with spectra, 1,000 without" in said
     assert re.search(r"7 neighbours each, file to file, in .* s: [\d,]+ queries a second", said)
-    spread, all_of_them = map(float, re.search(r"neighbours: ([\d.]+) .* off by ([\d.]+)\n", said).groups())  # type: ignore[union-attr]
+    spread, all_of_them = map(float, re.search(r"error ([\d.]+) .* off by ([\d.]+)\n", said).groups())  # type: ignore[union-attr]
     assert 0 < spread < all_of_them / 2
     points, queries = np.load(tmp_path / "spectra.npy"), np.load(tmp_path / "images.npy")
     found = tonari.Neighbors(*map(np.array, io.read_ground_truth(tmp_path / "neighbours.ibin")))
