@@ -97,8 +97,8 @@ def main(arguments: list[str] | None = None) -> None:
     spread = 1.4826 * np.median(np.abs(errors - np.median(errors)))
     print(
         f"mean redshift of the neighbours: spread of the error {spread:.4f} (1 + z), "
-        f"{np.mean(np.abs(errors) > 0.15):.2%} wrong by more than 0.15 (1 + z); the mean redshift of all galaxies would be "
-        f"off by {np.std(truth):.3f}"
+        f"{np.mean(np.abs(errors) > 0.15):.2%} wrong by more than 0.15 (1 + z); "
+        f"the mean redshift of all galaxies would be off by {np.std(truth):.3f}"
     )
 
 

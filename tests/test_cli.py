@@ -263,18 +263,18 @@ def test_recall_says_what_a_file_is_and_what_was_expected(folder: Path) -> None:
         (("found.ibin", "points.fbin"), "points.fbin: holds 300 x 8 values of float32, expected the true neighbours"),
         (
             ("found.npz", "points.fbin"),
-            "to measure found.npz against (.ibin, .npz or .hdf5), as found.npz holds ne",
+            "to measure found.npz against (.ibin, .npz or .hdf5), since found.npz holds ne",
         ),
         (("found.ibin", "g.npz"), "g.npz: holds a graph, expected the true neighbours"),
         (("points.fbin", "points.fbin"), "points.fbin: holds 300 x 8 values of float32, expected a graph (.npz, as to"),
         (("many.npz", "points.fbin"), "many.npz: holds other arrays, expected a graph"),
         (("ids.ibin", "truth.ibin"), "ids.ibin: holds 20 x 5 values of int32, expected a graph"),
-        (("g.npz", "truth.ibin"), "truth.ibin: holds neighbours, expected the points of which g.npz is the graph"),
-        (("g.npz", "found.npz"), "found.npz: holds neighbours, expected the points of which g.npz is the graph"),
-        (("g.npz", "g.npz"), "g.npz: holds a graph, expected the points of which"),
+        (("g.npz", "truth.ibin"), "truth.ibin: holds neighbours, expected the points from which g.npz was built"),
+        (("g.npz", "found.npz"), "found.npz: holds neighbours, expected the points from which g.npz was built"),
+        (("g.npz", "g.npz"), "g.npz: holds a graph, expected the points from which"),
         (
             ("truth.ibin", "found.ibin"),
-            "truth.ibin: holds 10 neighbours of 20 queries, expected those of 20 queries",
+            "truth.ibin: holds 10 neighbours of 20 queries, expected at most 5 neighbours of 20 queries",
         ),
         (("found.ibin", "absent.ibin"), "absent.ibin: no such file"),
     ):
@@ -294,7 +294,7 @@ def test_recall_of_distances_that_are_not_of_one_kind(folder: Path) -> None:
         f"tonari: warning: found.ibin and truth.ibin: the distance to point {truth.indices[0, 0]} of row 0 is "
         f"{found.distances[0, 0] ** 2:.6g} in one and {found.distances[0, 0]:.6g} in the other"
     )
-    assert f"recall@{K} by distance  not known" in _run("recall", "found.ibin", "truth.ibin").stdout
+    assert f"recall@{K} by distance  unknown" in _run("recall", "found.ibin", "truth.ibin").stdout
     io.write_ground_truth("found.ibin", found._replace(distances=found.distances * np.float32(1 + 1e-5)))
     assert _json("recall", "found.ibin", "truth.ibin")["by_distance"] is not None  # another program's last bits
 
@@ -315,7 +315,7 @@ def test_recall_refuses_options_that_it_would_not_use(folder: Path) -> None:
     for option in (("--sample", "9"), ("--seed", "1"), ("--key", "x"), ("--threads", "1"), ("--progress",)):
         line = _refused("recall", "found.ibin", "truth.ibin", *option, code=2)
         assert f"'{option[0]}" in line
-        assert "is for a graph, found.ibin is none" in line
+        assert "found.ibin is not a graph, expected one with this option; leave the option out" in line
     assert "'--metric'" in _refused("recall", "g.npz", "points.fbin", "--metric", "l1", code=2)
 
 
@@ -517,7 +517,8 @@ def test_an_input_is_never_the_output(folder: Path, command: str) -> None:
     (folder / "link.npz").symlink_to("points.npz")
     inputs = ["points.npz"] if command == "graph" else ["points.fbin", "points.npz"]
     for output in ("points.npz", "link.npz"):
-        assert f"{output} is also read" in _refused(command, *inputs, "-k", "1", "-o", output, "--force", code=2)
+        line = _refused(command, *inputs, "-k", "1", "-o", output, "--force", code=2)
+        assert f"{output} is also an input; name another file" in line
     assert (folder / "points.npz").read_bytes() == before
 
 

@@ -157,7 +157,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(folder: Path) -> None:
     assert took < 2.0, f"took {took:.1f} s to stop"
     done = json.loads((folder / KEPT[1]).read_text())["rows"]
     assert [line for line in said.splitlines() if line] == [
-        f"tonari: {done:,} of 300,000 queries are in t.ibin.part; the same command goes on from there",
+        f"tonari: {done:,} of 300,000 queries are in t.ibin.part; the same command resumes from there",
         "tonari: interrupted",
     ]
     assert _written() == KEPT

@@ -367,7 +367,7 @@ def test_command_merge(folder: Path) -> None:
     assert (told["rows"], told["k"], told["method"], told["output"]) == (900, 8, "exact", "both.npz")
     assert_same_neighbors(lists(KNNGraph.load("both.npz")), lists(tonari.knn_graph(POINTS, 8)))
     assert "exists already" in run(*command, code=1).stderr
-    assert "is also read" in run(*command[:-1], "a.npz", "--force", code=2).stderr
+    assert "is also an input" in run(*command[:-1], "a.npz", "--force", code=2).stderr
     assert "900 rows, k=8" in run(*command, "--force", "--recall", "0.9", "--seed", "1").stdout
     swapped = run("merge", "a.npz", "b.npz", "b.fbin", "a.fbin", "-o", "both.npz", "--force", code=1)
     assert "graph_a has 500 rows, points_a 400: they must be the same points" in swapped.stderr

@@ -1,14 +1,14 @@
-"""The command line: each command reads files, calls one verb of the library and writes or prints what came.
+"""The command line: each command reads files, calls one function of the library, and writes or prints the result.
 
     tonari graph    the k nearest neighbours of each point among the others      graph.py
     tonari search   the k nearest points of each query                           search.py
-    tonari merge    the graphs of two sets of points in one                      merge.py
-    tonari recall   a graph, on a sample, or neighbours against the true ones    recall.py
-    tonari info     what a file holds                                            info.py
-    tonari plan     what a search would do and cost                              plan.py
+    tonari merge    the graph of two sets of points, from their graphs           merge.py
+    tonari recall   the recall of a graph, or of found neighbours                recall.py
+    tonari info     the contents of a file                                       info.py
+    tonari plan     what a run would do and cost                                 plan.py
 
-What was asked for goes to stdout; progress, the log (-v) and errors go to stderr, an error as one line.
-Exit codes: 0 done, 1 data or files that cannot be used, 2 wrong usage, 130 interrupted (Ctrl-C).
+Results go to stdout; progress, the log (-v) and errors go to stderr, an error as one line.
+Exit codes: 0 success, 1 data or files that cannot be used, 2 wrong usage, 130 interrupted (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="tonari")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Search k nearest neighbours and build k-NN graphs: exactly, or graphs up to a recall.
+    """Find k nearest neighbours, exactly, and build k-NN graphs, exactly or to a given recall.
 
-    Points and queries are files, one row each; the suffix names the format: .fvecs .bvecs .fbin .f16bin .u8bin .i8bin
-    .npy .npz .hdf5 .h5
+    Points and queries are files with one row per point; the suffix names the format: .fvecs .bvecs .fbin .f16bin
+    .u8bin .i8bin .npy .npz .hdf5 .h5
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""What the commands share: options, the check of the output path, results on stdout, and errors as exit codes."""
+"""Shared by all commands: options, the check of the output path, results on stdout, and errors as exit codes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ logger = logging.getLogger("tonari")
 # Arrays of an .npz file.
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
-# What the library raises for data, files and machines that cannot serve; anything else is a defect and keeps its
+# What the library raises for data, files and machines that it cannot use; anything else is a defect and keeps its
 # traceback.
 _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 class Program(click.Group):
-    """A group of commands whose every failure is one line on stderr and an exit code."""
+    """A group of commands that reports every failure as one line on stderr and an exit code."""
 
     def main(
         self,
@@ -55,7 +55,7 @@ class Program(click.Group):
         except click.ClickException as error:
             code = _fail(f"error: {error.format_message()}{_where_to_look(error)}", error.exit_code)
         except _REFUSALS as error:
-            logger.debug("where it came from:", exc_info=True)
+            logger.debug("traceback of the error:", exc_info=True)
             code = _fail(f"error: {_describe(error)}", 1)
         finally:
             logger.setLevel(level)
@@ -74,13 +74,13 @@ def _where_to_look(error: click.ClickException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:  # from the system, so without our own words
+    if isinstance(error, OSError) and error.strerror:  # raised by the system, not worded by this library
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
 
 def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path], force: bool) -> Path:
-    """Check, before any work, that `path` can be written and that nothing is lost by it.
+    """Check, before any work, that `path` can be written and that writing it destroys nothing.
 
     Raises
     ------
@@ -97,17 +97,18 @@ def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path],
         return target
     for source in inputs:
         if source.exists() and target.samefile(source):
-            raise click.BadParameter(f"{target} is also read", click.get_current_context(), param_hint="'-o'")
+            message = f"{target} is also an input; name another file"
+            raise click.BadParameter(message, click.get_current_context(), param_hint="'-o'")
     if not force:
         raise FileExistsError(f"{target}: exists already; --force replaces it")
     return target
 
 
 def kind_of(path: Path) -> Literal["graph", "neighbours", "points"]:
-    """What a file holds, by its header; it need not be whole.
+    """Return what a file holds, judging by its header alone; the rest of the file may be damaged.
 
-    A .npz file is a graph or neighbours by the names of its arrays, an .ibin file is neighbours by its size. HDF5 files
-    may hold points and neighbours: they count as points.
+    The names of the arrays show whether a .npz file is a graph or neighbours, the size whether an .ibin file is
+    neighbours. HDF5 files may hold both points and neighbours: they count as points.
     """
     if path.suffix.lower() == ".npz":
         with Archive(path, math.inf) as archive:
@@ -118,13 +119,13 @@ def kind_of(path: Path) -> Literal["graph", "neighbours", "points"]:
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
-    """Print the result: `facts` as one JSON object, or `text` for people."""
+    """Print the result: `facts` as one JSON object, or `text` for human readers."""
     click.echo(json.dumps(facts, allow_nan=False) if as_json else text)
 
 
 @contextlib.contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Show what the library warns of as lines on stderr, such as errors are, once the work is done."""
+    """Show the library's warnings as lines on stderr, in the form of errors, once the work is done."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -165,7 +166,7 @@ def _device(context: click.Context, parameter: click.Parameter, value: str) -> s
 
 
 def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> None:
-    if count:  # Program.main takes the handler away again
+    if count:  # Program.main removes the handler
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("tonari: %(message)s"))
         logger.addHandler(handler)
@@ -173,71 +174,79 @@ def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> 
 
 
 def file_argument(name: str) -> Callable[[Decorated], Decorated]:
-    """A file to read; that it exists and is sound is for the reader to say."""
+    """Declare a file to read; its reader checks that it exists and is sound."""
     return click.argument(name, metavar=name.upper(), type=click.Path(path_type=Path))
 
 
 def output_option(formats: str) -> Callable[[Decorated], Decorated]:
-    """-o and --force."""
+    """Declare -o and --force."""
 
     def decorate(command: Decorated) -> Decorated:
         command = click.option("--force", is_flag=True, help="Replace the output if it exists.")(command)
         out = click.Path(path_type=Path)
-        text = f"Where to write: {formats}. Written whole or not at all."
+        text = f"Output file: {formats}. It is written whole or not at all."
         return click.option("-o", "--output", metavar="OUT", type=out, required=True, help=text)(command)
 
     return decorate
 
 
 k_option = click.option("-k", metavar="K", type=click.IntRange(min=1), required=True, help="Neighbours per row.")
-key_option = click.option("--key", help="Name of the array in POINTS, where it is .npz or HDF5.")
+key_option = click.option("--key", help="Name of the array in POINTS, if it is .npz or HDF5.")
 metric_option = click.option(
-    "--metric", type=click.Choice(list(METRICS)), default="euclidean", show_default=True, help="What is compared."
+    "--metric",
+    type=click.Choice(list(METRICS)),
+    default="euclidean",
+    show_default=True,
+    help="Metric of the distances.",
 )
 method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
     callback=_search_method,
-    help='"exact" (brute force), "kdtree" (for few dimensions), or "auto" for what is sooner. The answer is the same.',
+    help='"exact" (brute force), "kdtree" (for few dimensions), or "auto" for the faster one. The result is the same.',
 )
 graph_method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
     callback=_method,
-    help='"exact" (brute force), "kdtree" (for few dimensions), "nn-descent" (approximate, up to --recall), or "auto" '
-    "for what is sooner; without --recall that is exact.",
+    help='"exact" (brute force), "kdtree" (for few dimensions), "nn-descent" (approximate, to the given --recall), or '
+    '"auto" for the fastest; without --recall "auto" is exact.',
 )
 recall_option = click.option(
     "--recall",
     metavar="SHARE",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help='Share of the true neighbours to reach, such as 0.95, for "nn-descent" (default 0.99) and "auto".',
+    help='Share of the true neighbours to find, such as 0.95, for "nn-descent" (default 0.99) and "auto".',
 )
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
-    help='Of what "nn-descent" draws; default: 0. The same seed, the same graph.',
+    help='Seed of the random choices of "nn-descent"; default: 0. The same seed gives the same graph.',
 )
 device_option = click.option(
     "--device",
     default="auto",
     show_default=True,
     callback=_device,
-    help='Where to search: "cpu" (so does "auto"), "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
+    help='Where to search: "cpu" ("auto" means this for files), "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
 )
 threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), help="On the CPU; default: all processors this process may use."
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Threads on the CPU; default: as many as the work is worth, at most the processors this process may use.",
 )
 memory_option = click.option(
     "--memory",
     metavar="SIZE",
     callback=_memory,
-    help='Memory beyond the input, on a GPU that of each, such as "2GB" or "512MiB".',
+    help='Limit on the memory beyond the input (of each GPU, on GPUs), such as "2GB" or "512MiB".',
 )
 progress_option = click.option(
-    "--progress/--no-progress", default=None, help="A bar on stderr; by default on a terminal, for longer work."
+    "--progress/--no-progress",
+    default=None,
+    help="Show a progress bar on stderr; default: on a terminal, for longer work.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 verbose_option = click.option(
@@ -246,5 +255,5 @@ verbose_option = click.option(
     count=True,
     expose_value=False,
     callback=_verbose,
-    help="Log to stderr what each search did; twice: also where an error came from.",
+    help="Log to stderr what each search did; given twice: also the traceback of an error.",
 )

@@ -49,8 +49,8 @@ def graph(
 
     A point is not its own neighbour, but duplicates of it are. Equal distances are ordered by row number.
 
-    By NN-Descent, a graph may miss neighbours. It tells its recall, as measured on a sample of rows; where that is less
-    than was asked for, a warning says so.
+    A graph by NN-Descent may lack some neighbours. Its recall is measured on a sample of rows and printed; if it is
+    below --recall, a warning says so.
 
     \b
     Example:
@@ -78,7 +78,7 @@ def graph(
 
 
 def emit_graph(made: KNNGraph, output: Path, seconds: float, *, as_json: bool) -> None:
-    """Print what a graph is that was made and written."""
+    """Print the properties of a graph that was built and written to `output`."""
     size = output.stat().st_size
     facts = {
         "output": str(output),

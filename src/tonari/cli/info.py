@@ -1,4 +1,4 @@
-"""tonari info: what a file holds."""
+"""tonari info: the contents of a file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tonari.graph.knn_graph import KNNGraph
 
 @click.command()
 @_common.file_argument("file")
-@click.option("--key", help="Name of an array in FILE, where it is .npz or HDF5.")
+@click.option("--key", help="Name of an array in FILE, if it is .npz or HDF5.")
 @_common.json_option
 def info(file: Path, key: str | None, as_json: bool) -> None:
     """Describe FILE: points, neighbours or a graph.
 
-    Only headers are read, but a graph is loaded and checked.
+    Only the header is read, except that a graph is loaded and checked.
 
     \b
     Example:

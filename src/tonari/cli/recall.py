@@ -1,4 +1,4 @@
-"""tonari recall: how many of the true neighbours a graph has, or a file of neighbours."""
+"""tonari recall: the share of the true neighbours that a graph, or a file of neighbours, contains."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.recall import neighbors_recall
 
-# Distances of one pair of points, computed in two ways, differ by less; those and their squares by more.
+# Relative: two computations of one distance differ by less; a distance and its square differ by more.
 _ALIKE = 1e-3
 
 
@@ -27,12 +27,12 @@ _ALIKE = 1e-3
 @click.argument("found", metavar="GRAPH|FOUND", type=click.Path(path_type=Path))
 @click.argument("against", metavar="POINTS|TRUTH", type=click.Path(path_type=Path))
 @click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of GRAPH to measure.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw of those rows.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the choice of rows.")
 @click.option(
     "--metric",
     type=click.Choice(list(METRICS)),
-    help="That of FOUND and TRUTH, which such files do not tell: whether distances ascend or, as those of "
-    "inner_product, descend. [default: euclidean]",
+    help="Metric of FOUND and TRUTH, which the files do not record: distances ascend, those of inner_product descend. "
+    "[default: euclidean]",
 )
 @_common.key_option
 @_common.threads_option
@@ -54,14 +54,14 @@ def recall(
 ) -> None:
     """Measure GRAPH against the exact neighbours of a random sample of its POINTS, or FOUND against TRUTH.
 
-    GRAPH is a .npz file of any method, as "tonari graph" writes it. FOUND and TRUTH are neighbours of the same queries
-    in the same order, as "tonari search" writes them (.ibin, .npz) or ann-benchmarks (.hdf5). TRUTH may list more of
-    them than FOUND: only its first k columns count, where k are those of FOUND.
+    GRAPH is a .npz file by any method, as "tonari graph" writes it. FOUND and TRUTH are neighbours of the same queries
+    in the same order, as "tonari search" writes them (.ibin, .npz) or ann-benchmarks does (.hdf5). TRUTH may list more
+    neighbours than FOUND: if FOUND has k columns, the first k of TRUTH count.
 
     Recall by index is recall@k as it is usually defined: of the k true neighbours of a query, the share that is among
-    the k found, averaged over all queries. Recall by distance counts what is found no farther than the k-th true
-    neighbour, so that any of several tied points will do; the interval is for it, over all rows or all queries of
-    the same kind.
+    the k found, averaged over all queries. Recall by distance is the share of the found points that are no farther than
+    the k-th true neighbour, so that any of several tied points counts; the interval is for recall by distance, over all
+    rows of the graph or over queries of the same kind.
 
     \b
     Example:
@@ -69,11 +69,12 @@ def recall(
       tonari recall found.ibin truth.ibin
     """
     if _common.kind_of(found) == "graph":
-        _refuse(context, ("metric",), f"is for files of neighbours, {found} is a graph and tells its metric")
+        _refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
         _graph(found, against, sample, seed, key, threads, progress, as_json=as_json)
     else:
         _check_results(found, against)
-        _refuse(context, ("sample", "seed", "key", "threads", "progress"), f"is for a graph, {found} is none")
+        why = f"{found} is not a graph, expected one with this option; leave the option out"
+        _refuse(context, ("sample", "seed", "key", "threads", "progress"), why)
         _results(found, against, metric or "euclidean", as_json=as_json)
 
 
@@ -98,7 +99,7 @@ def _graph(
     kind = "points" if key is not None else _common.kind_of(points)
     if kind != "points":
         what = "a graph" if kind == "graph" else "neighbours"
-        raise ValueError(f"{points}: holds {what}, expected the points of which {graph} is the graph")
+        raise ValueError(f"{points}: holds {what}, expected the points from which {graph} was built")
     made = KNNGraph.load(graph)
     measured = quality.graph_recall(
         made, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress
@@ -113,7 +114,7 @@ def _graph(
 
 
 def _check_results(found: Path, truth: Path) -> None:
-    """Refuse files that are not both neighbours; say what they are."""
+    """Refuse files that are not both neighbours, and say what they hold."""
     if not _has_neighbors(found):
         raise ValueError(
             f"{found}: holds {_contents(found)}, expected a graph (.npz, as tonari graph writes it) or neighbours "
@@ -122,12 +123,12 @@ def _check_results(found: Path, truth: Path) -> None:
     if not _has_neighbors(truth):
         raise ValueError(
             f"{truth}: holds {_contents(truth)}, expected the true neighbours to measure {found} against (.ibin, .npz "
-            f"or .hdf5), as {found} holds neighbours and no graph. tonari search finds the true ones"
+            f"or .hdf5), since {found} holds neighbours, not a graph; find them with tonari search"
         )
 
 
 def _has_neighbors(path: Path) -> bool:
-    suffix = path.suffix.lower()  # ground truth goes by any name
+    suffix = path.suffix.lower()  # a ground truth file may have any other suffix
     return suffix in HDF5_SUFFIXES or suffix not in io.SUFFIXES or _common.kind_of(path) == "neighbours"
 
 
@@ -143,8 +144,8 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
     (m, k), (true_m, true_k) = found.indices.shape, truth.indices.shape
     if m != true_m or k > true_k:
         raise ValueError(
-            f"{found_in}: holds {k} neighbours of {m:,} queries, expected those of {true_m:,} queries and at most "
-            f"{true_k} of each, as {truth_in} holds"
+            f"{found_in}: holds {k} neighbours of {m:,} queries, expected at most {true_k} neighbours of {true_m:,} "
+            f"queries, as in {truth_in}"
         )
     _check_order(truth_in, truth.distances, metric)
     measured = neighbors_recall(found, truth, metric=metric)
@@ -153,7 +154,7 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
     strange = _disagreement(found, truth)
     if strange:
         facts |= {"by_distance": None, "low": None, "high": None}
-        by_distance = "not known"
+        by_distance = "unknown"
         click.echo(f"tonari: warning: {found_in} and {truth_in}: {strange}", err=True)
     text = (
         f"recall@{k} by index     {measured.by_index:.8g}\n"
@@ -182,7 +183,7 @@ def _check_order(path: Path, distances: Any, metric: str) -> None:
 
 
 def _disagreement(found: Neighbors, truth: Neighbors) -> str:
-    """What is odd, if most points that both list in the same place have other distances in one than in the other."""
+    """Return what is odd if most points that both list in the same place have different distances; else ""."""
     same = (found.indices == truth.indices[:, : found.indices.shape[1]]) & (found.indices >= 0)
     ours, theirs = found.distances[same], truth.distances[:, : found.indices.shape[1]][same]
     differ = ~np.isclose(ours, theirs, rtol=_ALIKE)
@@ -191,6 +192,6 @@ def _disagreement(found: Neighbors, truth: Neighbors) -> str:
     place = int(differ.argmax())
     return (
         f"the distance to point {found.indices[same][place]} of row {np.nonzero(same)[0][place]} is "
-        f"{ours[place]:.6g} in one and {theirs[place]:.6g} in the other, and most differ so (another metric, or "
-        "squares); recall by distance is left out"
+        f"{ours[place]:.6g} in one and {theirs[place]:.6g} in the other, and most others differ too "
+        "(another metric, or squares); recall by distance is left out"
     )

@@ -25,7 +25,7 @@ from tonari.streams.output import kept
 @_common.metric_option
 @_common.method_option
 @_common.key_option
-@click.option("--queries-key", help='The same for QUERIES; in HDF5 "test" by default.')
+@click.option("--queries-key", help='Name of the array in QUERIES, if it is .npz or HDF5; default in HDF5: "test".')
 @_common.device_option
 @_common.threads_option
 @_common.memory_option
@@ -52,9 +52,9 @@ def search(
 
     Equal distances are ordered by row number.
 
-    An .ibin file is written chunk by chunk while other queries are read and searched, so there may be more of them
-    than memory holds. Until it is whole it is OUT.part; after an interruption the same command goes on where it was,
-    and --force begins anew.
+    An .ibin file is written chunk by chunk while other queries are read and searched, so there may be more queries
+    than fit in memory. Until it is complete it is named OUT.part; after an interruption the same command resumes where
+    it stopped, and --force starts over.
 
     \b
     Example:
@@ -62,7 +62,7 @@ def search(
     """
     output = _common.check_output(output, (".npz", ".ibin"), inputs=(points, queries), force=force)
     if queries_key is None and queries.suffix.lower() in HDF5_SUFFIXES:
-        queries_key = "test"  # as ann-benchmarks names it; the reader's default, "train", would be the points again
+        queries_key = "test"  # the name in ann-benchmarks; the reader's default, "train", would be the points again
     started = time.perf_counter()
     base, asked = io.read(points, key=key), io.read(queries, key=queries_key)
     options: dict[str, Any] = {
@@ -104,5 +104,5 @@ def search(
 def _tell_what_is_kept(output: Path, rows: int, *, force: bool) -> None:
     part, done = kept(output)
     if done:
-        how = "without --force the same command" if force else "the same command"
-        click.echo(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} goes on from there", err=True)
+        how = "the same command without --force" if force else "the same command"
+        click.echo(f"tonari: {done:,} of {rows:,} queries are in {part.name}; {how} resumes from there", err=True)
