@@ -160,7 +160,7 @@ def test_a_stream_goes_on_where_it_was(kind: str, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no more"):
         tonari.search_to_file(breaks(), points, K, out, rows=N)
     other = points[: N - 1]
-    with pytest.raises(ValueError, match="is of another search: points=699"):
+    with pytest.raises(ValueError, match="belongs to another search: points=699"):
         tonari.search_to_file(points, other, K, out)
     changed = rows.copy()
     changed[:300] += 1
@@ -210,7 +210,7 @@ def test_tensors_are_not_copied_and_sparse_ones_are_refused() -> None:
     assert rows.ctypes.data == x.data_ptr()
     assert rows.nbytes == 48
     for dtype in (torch.bfloat16, torch.float32):
-        with pytest.raises(TypeError, match=r"points: sparse input is not read; use \.to_dense\(\)"):
+        with pytest.raises(TypeError, match=r"points: sparse input is not supported; use \.to_dense\(\)"):
             tonari.inputs.as_rows(torch.eye(3, dtype=dtype).to_sparse(), "points")
 
 

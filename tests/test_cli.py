@@ -437,7 +437,7 @@ def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
     assert _json("plan", "points.fbin", "-k", str(N), "--queries", "1")["k"] == N
     assert "ladder=('int3',): expected" in _refused("plan", "points.fbin", "-k", "1", "--set", "ladder=int3", code=1)
     np.save("whole.npy", np.ones((9, 2), np.int32))
-    assert "int32 is not searched" in _refused("plan", "whole.npy", "-k", "1", code=1)
+    assert "int32 is not supported" in _refused("plan", "whole.npy", "-k", "1", code=1)
 
 
 # ---------------------------------------------------------------- devices
@@ -544,7 +544,7 @@ def test_bad_data_is_one_line_and_exit_code_1(folder: Path) -> None:
     for points, said in (
         ("nan.npy", "row 4"),
         ("cut.fbin", "found 1000 bytes"),
-        ("whole.npy", "int64 is not searched"),
+        ("whole.npy", "int64 is not supported"),
         ("absent.fbin", "absent.fbin: no such file"),
         ("points.txt", "unknown suffix '.txt'"),
     ):

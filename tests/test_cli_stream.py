@@ -88,7 +88,7 @@ def test_the_same_command_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(index, queries, *arguments, **options)
 
     monkeypatch.setattr(tonari.Index, "search", search)
-    assert "going on from query 20 of 50" in _run(*SEARCH, "-v").stderr
+    assert "resuming at query 20 of 50" in _run(*SEARCH, "-v").stderr
     assert sum(searched) == M - 20
     np.testing.assert_array_equal(io.read_ground_truth("t.ibin").indices, _truth().indices)
     assert _written() == ["t.ibin"]
@@ -97,8 +97,8 @@ def test_the_same_command_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_search_is_refused_and_force_begins_anew() -> None:
     _interrupted()
     said = _refused(*(str(K - 1) if part == str(K) else part for part in SEARCH), code=1)
-    assert f"t.ibin.part: is of another search: k={K - 1}, not {K}. " in said
-    assert "begin anew with resume=False (--force)" in said
+    assert f"t.ibin.part: belongs to another search: k={K - 1}, not {K}. " in said
+    assert "start over with resume=False (--force)" in said
     assert _written() == KEPT
     _run(*(str(K - 1) if part == str(K) else part for part in SEARCH), "--force")
     assert io.read_ground_truth("t.ibin").indices.shape == (M, K - 1)

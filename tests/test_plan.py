@@ -231,7 +231,7 @@ def test_seconds_count_reading_and_packing() -> None:
         ({"m": 0}, r"m=0: expected a whole number of at least 1"),
         ({"d": -1}, r"d=-1: expected a whole number of at least 1"),
         ({"k": 501}, r"k=501: the largest k is 500, as there are 500 points"),
-        ({"dtype": "int32"}, r"dtype int32 is not searched; expected one of float32, float16"),
+        ({"dtype": "int32"}, r"dtype int32 is not supported; expected one of float32, float16"),
     ],
     ids=str,
 )

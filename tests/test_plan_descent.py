@@ -121,7 +121,7 @@ def test_overrides_are_taken() -> None:
         ({"k": 100_000}, "k=100000"),
         ({"n": 2**30 + 1}, "n=1073741825: method='nn-descent' takes up to 1073741824 points; use method='exact'"),
         ({"metric": "hamming"}, "unknown metric"),
-        ({"dtype": "int64"}, "dtype int64 is not searched"),
+        ({"dtype": "int64"}, "dtype int64 is not supported"),
     ],
 )
 def test_what_cannot_work_is_refused(given: Any, message: str) -> None:

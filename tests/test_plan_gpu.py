@@ -414,7 +414,7 @@ def test_overrides_are_taken(override: dict[str, Any]) -> None:
         ({"n": 0}, "n must be at least 1, got 0"),
         ({"k": 1001}, "k=1001: the largest k is 1000, as there are 1000 points"),
         ({"self_join": True}, "a self-join has as many queries as points, got m=100 and n=1000"),
-        ({"dtype": "int32"}, "dtype int32 is not searched"),
+        ({"dtype": "int32"}, "dtype int32 is not supported"),
         ({"metric": "l7"}, "unknown metric 'l7'"),
         ({"memory": "12"}, "memory='12': expected a number and a unit"),
     ],

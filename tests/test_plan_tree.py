@@ -79,7 +79,7 @@ def test_metrics(metric: str) -> None:
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'"),
         ({"ladder": ("float32",)}, r"cannot override ladder; these can be: height, isa, leaf, query_block, sort"),
         ({"k": 1001}, r"k=1001: the largest k is 1000"),
-        ({"dtype": "int32"}, r"dtype int32 is not searched"),
+        ({"dtype": "int32"}, r"dtype int32 is not supported"),
         ({"memory": "1MB"}, r"budget of 1000000 bytes cannot hold a tree .* use method='exact'"),
     ],
     ids=str,

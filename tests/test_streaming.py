@@ -401,7 +401,7 @@ def refusal(
 def test_a_chunk_of_another_width_is_named() -> None:
     answered, said = refusal([queries(20), queries(10), queries(7)[:, :4], queries(5)])
     assert answered == 30
-    assert said == "queries, chunk 2 (rows 30 to 36): expected 6 columns, as the points have, got shape (7, 4)"
+    assert said == "queries, chunk 2 (rows 30 to 36): expected 6 columns like the points, got shape (7, 4)"
     answered, said = refusal([queries(20), np.empty((0, 4), np.float32)])
     assert answered == 20
     assert said.startswith("queries, chunk 1 (no rows, at row 20): expected 6 columns")
@@ -429,7 +429,7 @@ def test_other_bad_values_too() -> None:
 def test_chunks_that_are_no_rows_are_named() -> None:
     for bad, kind, said in (
         (queries(4)[0], ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\), got \(6,\)"),
-        (queries(4).astype(np.int64), TypeError, r"queries, chunk 1 \(from row 20 on\): int64 is not searched"),
+        (queries(4).astype(np.int64), TypeError, r"queries, chunk 1 \(from row 20 on\): int64 is not supported"),
         (3.5, ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\)"),
         (None, TypeError, r"queries, chunk 1 \(from row 20 on\): object"),
         ("rows", TypeError, r"queries, chunk 1 \(from row 20 on\): text"),
@@ -447,9 +447,9 @@ def test_arguments_are_checked_before_any_work() -> None:
         ((queries(), 2.0), {}, TypeError, "k=2.0"),
         ((3, K), {}, TypeError, "expected an array, a path or an iterable of arrays, got int"),
         ((queries()[0], K), {}, ValueError, r"expected shape \(n, d\)"),
-        ((queries()[:0], K), {}, ValueError, "nothing in it"),
+        ((queries()[:0], K), {}, ValueError, "is empty"),
         (("absent.fbin", K), {}, FileNotFoundError, "absent.fbin"),
-        (([queries()], K), {"chunk_rows": 5}, ValueError, "searched as they come"),
+        (([queries()], K), {"chunk_rows": 5}, ValueError, "an iterable has its own chunks; leave chunk_rows out"),
         ((queries(), K), {"chunk_rows": 0}, ValueError, "chunk_rows"),
         ((queries(), K), {"rows": M + 1}, ValueError, "leave rows out"),
     ):

@@ -338,7 +338,9 @@ def test_other_searches_do_not_go_on(again: str) -> None:
         (queries()[:, :5], index_of(points()[:, :5].copy()), K, "dimensions=5, not 6"),
     ):
         given = rows if again == "array" else cut(rows, 7, 30)
-        with pytest.raises(ValueError, match=rf"t.ibin.part: is of another search: .*{said}.*resume=False \(--force\)"):
+        with pytest.raises(
+            ValueError, match=rf"t.ibin.part: belongs to another search: .*{said}.*resume=False \(--force\)"
+        ):
             tonari.search_to_file(given, index, k, "t.ibin", rows=None if again == "array" else len(rows))
         assert sorted(os.listdir()) == KEPT
         assert rows_done() == 20
@@ -369,7 +371,7 @@ def test_files_that_are_not_what_a_run_leaves() -> None:
     Path(KEPT[1]).write_text('{"rows": 3}')
     refused(ValueError, "is not the journal of a search")
     os.remove(KEPT[1])
-    refused(FileExistsError, "is there without its journal t.ibin.part.json")
+    refused(FileExistsError, "exists without its journal t.ibin.part.json")
     Path(KEPT[1]).write_text(journal)
     Path(KEPT[0]).write_bytes(part[:-1])
     refused(ValueError, f"found {len(part) - 1} bytes, expected {len(part)} bytes")
@@ -382,7 +384,7 @@ def test_files_that_are_not_what_a_run_leaves() -> None:
 
 @pytest.mark.parametrize("rows", [M - 1, M + 1, 20])
 def test_an_iterable_has_as_many_rows_as_was_said(rows: int) -> None:
-    said = f"{M} rows came, but there were to be {M + 1}" if rows > M else f"there were to be {rows} rows in all"
+    said = f"got {M} rows, expected {M + 1} in all" if rows > M else f"expected {rows} rows in all"
     with pytest.raises(ValueError, match=said):
         tonari.search_to_file(cut(queries(), 20, 10), index_of(), K, "t.ibin", rows=rows)
     assert rows_done() == {M - 1: 30, M + 1: M, 20: 20}[rows]
@@ -548,7 +550,7 @@ def test_a_damaged_header_is_seen() -> None:
     cut_off(20)
     with open(KEPT[0], "r+b") as file:
         file.write(b"\xff")
-    with pytest.raises(ValueError, match=rf"found the header ff00.*, expected {M:02x}0000000{K}000000; begin anew"):
+    with pytest.raises(ValueError, match=rf"found the header ff00.*, expected {M:02x}0000000{K}000000; start over"):
         tonari.search_to_file(queries(), index_of(), K, "t.ibin")
     assert sorted(os.listdir()) == KEPT
     tonari.search_to_file(queries(), index_of(), K, "t.ibin", resume=False)
@@ -560,7 +562,7 @@ def test_a_damaged_header_is_seen() -> None:
 def test_a_symbolic_link_is_not_followed(kept: str, resume: bool) -> None:
     Path("victim").write_bytes(b"precious")
     os.symlink("victim", kept)
-    with pytest.raises(FileExistsError, match=rf"{kept}: is there and is a symbolic link, which is not followed"):
+    with pytest.raises(FileExistsError, match=rf"{kept}: exists and is a symbolic link, which is not followed"):
         tonari.search_to_file(queries(), "absent.fbin", K, "t.ibin", resume=resume)  # before any work
     with pytest.raises(OSError, match="symbolic links"):  # one that comes later
         GroundTruthPart(Path(kept), M, K)
@@ -572,7 +574,7 @@ def test_a_symbolic_link_is_not_followed(kept: str, resume: bool) -> None:
 def test_pipes_are_refused_before_any_work() -> None:
     for name, said in (
         ("t.ibin", "is a device, a pipe"),
-        *((kept, "is there and is no regular file") for kept in KEPT),
+        *((kept, "exists and is not a regular file") for kept in KEPT),
     ):
         os.mkfifo(name)
         with pytest.raises(FileExistsError, match=rf"{name}: {said}"):
@@ -580,14 +582,14 @@ def test_pipes_are_refused_before_any_work() -> None:
         assert os.listdir() == [name]
         os.remove(name)
     os.mkfifo(KEPT[0])
-    with pytest.raises(FileExistsError, match="no regular file"):
+    with pytest.raises(FileExistsError, match="not a regular file"):
         GroundTruthPart(Path(KEPT[0]), M, K)
 
 
 def test_a_name_that_is_too_long_with_what_is_added_to_it() -> None:
     longest = os.pathconf(".", "PC_NAME_MAX")
     name = f"{'x' * (longest - 14)}.ibin"  # one byte too many for its journal
-    with pytest.raises(OSError, match=r"name too long: until it is whole, 10 bytes are added to it: '.*x\.ibin'"):
+    with pytest.raises(OSError, match=r"name too long: until it is complete, 10 bytes are added to it: '.*x\.ibin'"):
         tonari.search_to_file(queries(), "absent.fbin", K, name)
     assert os.listdir() == []
     tonari.search_to_file(queries(), index_of(), K, name[1:])

@@ -109,7 +109,7 @@ class KNNGraph:
         places = inputs.place_of(indices, "indices"), inputs.place_of(distances, "distances")
         if places[0] != places[1]:
             here, there = (place or "host memory" for place in places)
-            raise ValueError(f"indices are in {here} and distances in {there}: they must lie together")
+            raise ValueError(f"indices are in {here} and distances in {there}, expected both on the same device")
         if places[0] is not None:
             return
         kinds = inputs.kind_of(indices), inputs.kind_of(distances)

@@ -190,7 +190,9 @@ class _Sides:
         self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
         self._side = inputs.side_of(points_a, a)
         if isinstance(self.a, np.ndarray) != isinstance(self.b, np.ndarray):
-            raise ValueError(f"{a} and {b} must lie together, both in host memory or both on one device")
+            raise ValueError(
+                f"{a} and {b} are on different devices, expected both in host memory or both on one device"
+            )
         shapes = tuple(self.a.shape), tuple(self.b.shape)
         dtypes = inputs.name_of_dtype(self.a), inputs.name_of_dtype(self.b)
         if shapes[0][1] != shapes[1][1] or dtypes[0] != dtypes[1]:

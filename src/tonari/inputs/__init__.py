@@ -1,15 +1,15 @@
-"""The border: what callers hand in is checked here once, so that nothing inside has to ask again.
+"""The border: arguments of callers are checked here, once, so that the code inside need not check them again.
 
     arguments.py     k, threads, memory, output paths
     bfloat16.py      the dtype that NumPy lacks
-    kinds.py         which library an array belongs to, and where it lies
+    kinds.py         which library an array belongs to, and on which device it is
     rows.py          points and queries in host memory
-    device_rows.py   points and queries on CUDA, and results on their way back
+    device_rows.py   points and queries on CUDA, and the conversion of results
     devices.py       the argument `device`: where a search runs
-    values.py        NaN, infinity and what else no row may hold, wherever it was found
+    values.py        NaN, infinity and other values that no row may have, on the CPU and on CUDA
     selected.py      matrices for k-selection
 
-Every message names the argument, says what came and what was expected, and gives the nearest fix.
+Every message names the argument, says what came and what was expected, and suggests the nearest fix.
 """
 
 from tonari.inputs.arguments import (

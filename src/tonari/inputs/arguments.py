@@ -1,4 +1,4 @@
-"""Arguments that are not arrays: k, threads, memory, paths. None of them is guessed at."""
+"""Arguments that are not arrays: k, threads, memory, paths. Nothing is guessed: a bad argument is refused."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ import numpy as np
 
 from tonari.core.progress import ProgressLike
 
-LARGEST_COUNT = 2**63 - 1  # of rows or bytes: what an index of 64 bits reaches
+LARGEST_COUNT = 2**63 - 1  # of rows or bytes: the largest 64-bit index
 
 _UNITS = {"B": 1} | {f"{p}{b}": base**e for e, p in enumerate("KMGT", 1) for b, base in (("B", 1000), ("IB", 1024))}
 
 
 def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> int:
-    """Check the number of neighbours, or of whatever else is chosen among `limit`.
+    """Check the number of neighbours, or of other items that are chosen among `limit`.
 
     Parameters
     ----------
     k : int
         Python or NumPy integer.
     limit : int
-        The largest k there can be: the number of points, less one where a point is not its own neighbour.
+        The largest possible k: the number of points, minus one if a point is not its own neighbour.
     without_self : bool
-        Whether self was left out of ``limit``; the message then says so.
+        Whether ``limit`` leaves out the point itself; the message then says so.
     noun : str
-        What there are ``limit`` of.
+        What is counted by ``limit``, in the singular.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def check_count(count: Any, name: str, *, least: int = 1) -> int:
 
 
 def check_progress(progress: Any) -> ProgressLike:
-    """Check an argument that asks for a bar, for silence, or to be called with what is done.
+    """Check an argument that asks for a progress bar, for none, or for calls of a function.
 
     >>> from tonari.inputs import check_progress
     >>> check_progress("yes")
@@ -111,30 +111,30 @@ def check_progress(progress: Any) -> ProgressLike:
 
 
 def check_threads(threads: Any) -> int | None:
-    """Check a number of threads; None leaves the choice open.
+    """Check a number of threads; None means the default.
 
     >>> from tonari.inputs import check_threads
     >>> check_threads(0)
     Traceback (most recent call last):
-    ValueError: threads=0: at least 1 is needed; None uses all cores
+    ValueError: threads=0: expected at least 1; None means as many as the work is worth
     """
     if threads is None:
         return None
     number = _whole_number(threads, "threads")
     if number < 1:
-        raise ValueError(f"threads={number}: at least 1 is needed; None uses all cores")
+        raise ValueError(f"threads={number}: expected at least 1; None means as many as the work is worth")
     return number
 
 
 def parse_memory(memory: Any) -> int | None:
-    """Read an amount of memory as bytes: an int is bytes, a text has a unit, None stays None.
+    """Convert an amount of memory to bytes: an int is in bytes, a string has a unit, None stays None.
 
     Units are kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024) and B, in any case.
 
     Raises
     ------
     TypeError
-        Neither a whole number, nor a text, nor None.
+        Neither a whole number, nor a string, nor None.
     ValueError
         Less than one byte, 2**63 bytes or more, no unit, or an unknown one.
 
@@ -153,11 +153,11 @@ def parse_memory(memory: Any) -> int | None:
             raise ValueError(f'memory={reprlib.repr(memory)}: expected a number and a unit, such as "2GB" or "512MiB"')
         size = float(match[1]) * unit
     else:
-        size = _whole_number(memory, "memory", "a whole number of bytes or a text such as '2GB'")
+        size = _whole_number(memory, "memory", "a whole number of bytes or a string such as '2GB'")
     if size > LARGEST_COUNT:
         raise ValueError(f"memory={reprlib.repr(memory)}: expected at most 2**63 - 1 bytes; None sets no limit")
     if size < 1:
-        raise ValueError(f"memory={memory!r}: at least one byte is needed")
+        raise ValueError(f"memory={memory!r}: expected at least one byte")
     return int(size)
 
 
@@ -169,7 +169,7 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     path : str or path
         May exist as a regular file; it is then replaced at the end.
     suffixes : collection of str
-        The endings that are known, such as (".npz",), in lower case.
+        The supported suffixes, such as (".npz",), in lower case.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError
         The directory is missing, is a file, or cannot be written to; or the path is itself a directory.
     FileExistsError
-        It is there, but as a device, a pipe or a socket.
+        It exists, as a device, a pipe or a socket.
     OSError
         The name is too long.
 
@@ -187,24 +187,22 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     >>> from tonari.inputs import check_output_path
     >>> check_output_path("graph.txt", (".npz",))
     Traceback (most recent call last):
-    ValueError: graph.txt: the suffix '.txt' is not known here; expected .npz
+    ValueError: graph.txt: has the suffix '.txt', expected .npz
     """
     target = Path(path)
     try:
         mode = os.stat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        mode = stat.S_IFREG  # to be made, if its directory is one
+        mode = stat.S_IFREG  # the file may be created if its directory exists
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{target}: is a directory; name a file in it")
     if target.suffix.lower() not in suffixes:
-        raise ValueError(
-            f"{target}: the suffix {target.suffix!r} is not known here; expected {', '.join(sorted(suffixes))}"
-        )
+        raise ValueError(f"{target}: has the suffix {target.suffix!r}, expected {', '.join(sorted(suffixes))}")
     if not stat.S_ISREG(mode):
-        raise FileExistsError(f"{target}: is a device, a pipe or a socket; name a regular file, or one to be made")
+        raise FileExistsError(f"{target}: is a device, a pipe or a socket; name a regular file, or a new one")
     parent = Path(os.path.realpath(target)).parent  # a symbolic link is written through
     if not parent.exists():
-        raise FileNotFoundError(f"{target}: the directory {parent} does not exist; make it first")
+        raise FileNotFoundError(f"{target}: the directory {parent} does not exist; create it first")
     if not parent.is_dir():
         raise NotADirectoryError(f"{target}: {parent} is a file, not a directory")
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -228,6 +226,6 @@ def check_no_threads(threads: Any, devices: tuple[str, ...]) -> None:
 
 
 def check_whole(name: str, value: Any, *, least: int) -> None:
-    """Refuse an override that is not a whole number, or too small a one."""
+    """Refuse an override that is not a whole number, or that is less than `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")

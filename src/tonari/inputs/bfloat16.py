@@ -1,10 +1,10 @@
-"""bfloat16, the upper half of float32, which NumPy lacks: two bytes a value from the border to the kernels.
+"""bfloat16, the upper half of float32, which NumPy lacks: two bytes per value from the border to the kernels.
 
-    held              torch tensors and arrays of ml_dtypes become arrays of BFLOAT16 over the same memory
+    held              views torch tensors and arrays of ml_dtypes as arrays of BFLOAT16 over the same memory
     native/binds.hpp  and cuda/devices.py take such arrays for what they are
-    as_floats         for what NumPy computes, some rows at a time
+    as_floats         converts to float32 for NumPy, some rows at a time
 
-NumPy copies, cuts and indexes an array of BFLOAT16, but does no arithmetic with it: what forgets as_floats fails.
+NumPy copies, slices and indexes an array of BFLOAT16, but does no arithmetic on it: code that omits as_floats fails.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ BFLOAT16 = np.dtype([(NAME, "V2")])
 
 
 def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """NumPy's dtype of a name or the like; BFLOAT16 for that of ml_dtypes and for "bfloat16".
+    """Return NumPy's dtype of a name or dtype; BFLOAT16 for the dtype of ml_dtypes and for "bfloat16".
 
     >>> from tonari.inputs import dtype_of
     >>> dtype_of("float16"), dtype_of("bfloat16").itemsize
     (dtype('float16'), 2)
     """
-    if isinstance(dtype, str) and dtype == NAME:  # which NumPy knows only once ml_dtypes is there
+    if isinstance(dtype, str) and dtype == NAME:  # NumPy knows this name only after ml_dtypes is imported
         return BFLOAT16
     kind = np.dtype(dtype)
-    return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind  # names take 2 µs
+    return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind  # .name takes 2 µs
 
 
 def held(x: Any) -> npt.NDArray[Any]:
-    """What lies in host memory as an array over the same memory, of BFLOAT16 where it is of bfloat16.
+    """View an array in host memory as a NumPy array over the same memory, of BFLOAT16 if it is of bfloat16.
 
     Parameters
     ----------
-    x : array, torch tensor or what NumPy makes an array of
+    x : array, torch tensor, or anything that NumPy converts to an array
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
@@ -50,7 +50,7 @@ def held(x: Any) -> npt.NDArray[Any]:
 
 
 def as_floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Values that NumPy computes with: those of an array of BFLOAT16 in float32, others as they are.
+    """Return values on which NumPy can compute: an array of BFLOAT16 as float32, any other array as it is.
 
     >>> import numpy as np
     >>> from tonari.inputs import BFLOAT16, as_floats

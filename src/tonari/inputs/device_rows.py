@@ -1,7 +1,7 @@
-"""Points and queries on CUDA, and results on their way back: nothing here passes through host memory unasked.
+"""Points and queries on CUDA, and the conversion of results: nothing is copied to host memory unless asked for.
 
-Arrays of CuPy, JAX and others come in and go back through DLPack, which keeps the order of the streams: whoever reads
-waits, on the device, for what was written before. torch's current stream is the one on which all work here runs.
+Arrays of CuPy, JAX and others are exchanged through DLPack, which keeps the order of streams: a reader waits, on the
+device, for what was written before. All work here runs on torch's current stream.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tonari.inputs.rows import ACCEPTED_NAMES, accepted, check_shape
 
 
 class Side(NamedTuple):
-    """As what, and where, the results of a call go back.
+    """The library and the device in which the results of a call are returned.
 
     Attributes
     ----------
     library : "numpy", "torch", "cupy" or "jax"
     place : str or None
-        "cuda:0" and so on; None for host memory, where only NumPy and torch count.
+        "cuda:0" and so on; None for host memory, where the library is NumPy or torch.
     """
 
     library: Library
@@ -29,7 +29,7 @@ class Side(NamedTuple):
 
 
 def side_of(x: Any, name: str) -> Side:
-    """The side that an array is on.
+    """Return the side of an array.
 
     >>> from tonari.inputs import side_of
     >>> side_of([[1.0, 2.0]], "queries")
@@ -40,22 +40,22 @@ def side_of(x: Any, name: str) -> Side:
 
 
 def as_device_rows(x: Any, name: str) -> Any:
-    """Check a set of rows on CUDA and give it as the tensor that the kernels read.
+    """Check a set of rows on CUDA and return it as the tensor that the kernels read.
 
-    Values are not looked at: the kernels that pack the rows do that (:func:`tonari.inputs.check_flags`).
+    Values are not checked: the kernels that pack the rows do that (:func:`tonari.inputs.check_flags`).
 
     Parameters
     ----------
     x : array of shape (n, d)
-        float32, float16, bfloat16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array or any other that speaks
-        DLPack.
+        float32, float16, bfloat16, float64, uint8 or int8; a torch tensor, a CuPy or JAX array, or any other array
+        that supports DLPack.
     name : str
         What messages call it.
 
     Returns
     -------
     torch tensor of shape (n, d), on x's device, detached, with ``stride(1) == 1``
-        Shares memory with x unless columns do not follow each other in memory.
+        Shares memory with x unless the columns of x are not adjacent in memory.
 
     Raises
     ------
@@ -74,20 +74,20 @@ def as_device_rows(x: Any, name: str) -> Any:
             raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
     dtype = name_of_dtype(tensor)
     if dtype not in ACCEPTED_NAMES:
-        raise TypeError(f"{name}: {dtype} is not searched, only {accepted()}; try {cast}")
+        raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try {cast}")
     check_shape(tuple(tensor.shape), name)
-    if tensor.stride(1) != 1:  # contiguous() would leave the stride of a single column as it is
+    if tensor.stride(1) != 1:  # contiguous() would keep the stride of a single column
         tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
     return tensor
 
 
 def as_tensor(x: Any) -> Any:
-    """A torch tensor over the memory of an array on CUDA, after what was written to it on the current stream."""
+    """View an array on CUDA as a torch tensor, ordered on the current stream after all earlier writes to it."""
     return x.detach() if kind_of(x) == "torch" else sys.modules["torch"].from_dlpack(x)
 
 
 def to_host(x: Any) -> Any:
-    """Copy an array that lies on CUDA to host memory, as a torch tensor; anything else is given back as it is.
+    """Copy an array on CUDA to host memory, as a torch tensor; return anything else as it is.
 
     >>> from tonari.inputs import to_host
     >>> to_host([1.0])
@@ -97,9 +97,9 @@ def to_host(x: Any) -> Any:
 
 
 def hand_back(part: Any, side: Side) -> Any:
-    """Give a result, a NumPy array or a tensor anywhere, to the side that the call came from.
+    """Convert a result, a NumPy array or a tensor on any device, to the side of the caller.
 
-    Memory is shared where the result is on that side already.
+    Memory is shared if the result is on that side already.
 
     >>> import numpy as np
     >>> from tonari.inputs import Side, hand_back

@@ -1,4 +1,4 @@
-"""The argument `device`: where a search runs, given what was asked for and where the arrays lie."""
+"""The argument `device`: where a search runs, given the argument and the devices of the arrays."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _EXPECTED = 'expected "auto", "cpu", "cuda", a device such as "cuda:1", a list o
 
 
 def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
-    """The CUDA devices on which a call with these arrays runs; none of them for the CPU.
+    """Return the CUDA devices on which a call with these arrays runs; an empty tuple for the CPU.
 
     Parameters
     ----------
     device : str or list of str
-        "auto": where the arrays lie. "cpu". "cuda": the device on which the arrays lie, or torch's current one, to
+        "auto": where the arrays are. "cpu". "cuda": the device on which the arrays are, or torch's current one, to
         which arrays in host memory are then copied. "cuda:1": that one. ["cuda:0", "cuda:1"] or "cuda:all": several.
     **given
-        The arrays by the names that messages call them.
+        The arrays, by the names that messages use for them.
 
     Raises
     ------
     ValueError
-        Something else, a device that this machine does not have, or arrays that lie on another one.
+        Any other value, a device that this machine does not have, or arrays on another device.
     ImportError
         torch or Triton is missing.
 
@@ -69,7 +69,7 @@ def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
 
 
 def parse_device(device: Any) -> Wish:
-    """What an argument `device` asks for, in one of few forms, whether or not this machine has it.
+    """Return what an argument `device` asks for, in one of few forms, whether or not this machine has it.
 
     >>> from tonari.inputs import parse_device
     >>> parse_device("cuda"), parse_device("cuda:1"), parse_device(["cuda:0", "cuda:1"])
@@ -93,12 +93,12 @@ def parse_device(device: Any) -> Wish:
 
 
 def _agree(places: Mapping[str, str | None]) -> None:
-    """Refuse arrays that lie apart."""
+    """Refuse arrays on different devices."""
     if len(set(places.values())) > 1:
         where = " and ".join(f"{name} in host memory" if p is None else f"{name} on {p}" for name, p in places.items())
         target = next(place for place in places.values() if place is not None)
         fix = f'pass device="{target}"' if None in places.values() else f'move one with .to("{target}")'
-        raise ValueError(f"{where}: they have to lie together; {fix}")
+        raise ValueError(f"{where}, expected all on the same device; {fix}")
 
 
 def _move(x: Any, target: str) -> str:
@@ -106,7 +106,7 @@ def _move(x: Any, target: str) -> str:
 
 
 def _torch(why: str) -> Any:
-    """torch, if it and Triton are installed."""
+    """Return torch, if it and Triton are installed."""
     try:
         import torch
         import triton  # noqa: F401
@@ -116,7 +116,7 @@ def _torch(why: str) -> Any:
 
 
 def _present(torch: Any, wish: Wish, device: Any) -> tuple[str, ...]:
-    """The devices that were asked for, all of which this machine has."""
+    """Return the devices that were asked for, all of which this machine has."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     present = tuple(f"cuda:{number}" for number in range(count))
     if not present:

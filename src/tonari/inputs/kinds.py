@@ -1,6 +1,6 @@
-"""Which library an array belongs to, and where it lies. Nothing is imported to find out.
+"""Which library an array belongs to, and on which device it is. Nothing is imported to find out.
 
-An array of torch, CuPy or JAX cannot exist before its library is imported, so looking at ``sys.modules`` is enough.
+An array of torch, CuPy or JAX cannot exist before its library is imported, so it is enough to look in ``sys.modules``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BFLOAT16 = str(BFLOAT16)
 
 
 def kind_of(x: Any) -> Kind:
-    """Say whether an array is a torch tensor; all else in host memory counts as NumPy, lists too.
+    """Tell whether an array is a torch tensor; everything else in host memory counts as NumPy, including lists.
 
     >>> from tonari.inputs import kind_of
     >>> kind_of([[1.0, 2.0]])
@@ -35,7 +35,7 @@ def kind_of(x: Any) -> Kind:
 
 
 def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
-    """Give a result as the kind of array the input was, sharing memory.
+    """Return a result as the kind of array that the input was, sharing memory.
 
     >>> import numpy as np
     >>> from tonari.inputs import like
@@ -46,7 +46,7 @@ def like(kind: Kind, array: npt.NDArray[Any]) -> Any:
 
 
 def library_of(x: Any) -> Library:
-    """Say which library an array on CUDA goes back to; one that is not known here gets torch tensors.
+    """Return the library in which results for an array are returned; torch for an unknown library on CUDA.
 
     >>> from tonari.inputs.kinds import library_of
     >>> library_of([[1.0, 2.0]])
@@ -63,12 +63,12 @@ def library_of(x: Any) -> Library:
 
 
 def place_of(x: Any, name: str) -> str | None:
-    """Say where an array lies: None for host memory, else "cuda:0", "cuda:1" and so on.
+    """Return the device of an array: None for host memory, else "cuda:0", "cuda:1" and so on.
 
     Raises
     ------
     ValueError
-        It lies on a device of another kind, or its library does not say where.
+        It is on a device of another kind, or its library does not tell on which.
 
     Examples
     --------
@@ -79,29 +79,29 @@ def place_of(x: Any, name: str) -> str | None:
     """
     if kind_of(x) == "torch":
         if x.device.type not in ("cpu", "cuda"):
-            raise ValueError(f"{name}: is on {x.device}; only host memory and CUDA devices are searched; use .cpu()")
+            raise ValueError(f"{name}: is on {x.device}, expected host memory or a CUDA device; use .cpu()")
         return str(x.device) if x.device.type == "cuda" else None
     if isinstance(x, np.ndarray) or not hasattr(x, "__dlpack_device__"):
         return None
     try:
         kind, number = x.__dlpack_device__()
-    except Exception as error:  # whatever its library raises, say for an array spread over several devices
-        raise ValueError(f"{name}: its library does not say on which device it is: {error}") from error
+    except Exception as error:  # whatever its library raises, for example for an array spread over several devices
+        raise ValueError(f"{name}: its library does not tell on which device it is: {error}") from error
     if kind in _DLPACK_CUDA:
         return f"cuda:{int(number)}"
     if kind not in _DLPACK_HOST:
         raise ValueError(
-            f"{name}: is on device {int(number)} of DLPack's type {int(kind)}; only host memory and CUDA devices are "
-            "searched: copy it to one of them"
+            f"{name}: is on device {int(number)} of DLPack's type {int(kind)}, expected host memory or a CUDA device; "
+            "copy it to one of them"
         )
     return None
 
 
 def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Read what NumPy can read; `shape` says what was expected."""
+    """Convert to a NumPy array whatever NumPy can convert; `shape` is the expected shape, for messages."""
     refuse_masked(x, name)
     if hasattr(x, "tocsr"):
-        raise TypeError(f"{name}: sparse input is not read; use .toarray() if it fits in memory")
+        raise TypeError(f"{name}: sparse input is not supported; use .toarray() if it fits in memory")
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of unequal length
@@ -109,7 +109,7 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
 
 
 def refuse_masked(x: Any, name: str) -> None:
-    """Refuse an array some values of which are masked: nothing here would look at the mask.
+    """Refuse an array with masked values, since no code here respects the mask.
 
     >>> import numpy as np
     >>> from tonari.inputs import refuse_masked
@@ -122,7 +122,7 @@ def refuse_masked(x: Any, name: str) -> None:
 
 
 def name_of_dtype(x: Any) -> str:
-    """Name the dtype of an array or tensor as NumPy does; that of BFLOAT16 is "bfloat16".
+    """Name the dtype of an array or tensor as NumPy names it; BFLOAT16 is "bfloat16".
 
     >>> import numpy as np
     >>> from tonari.inputs import name_of_dtype
@@ -136,11 +136,11 @@ def name_of_dtype(x: Any) -> str:
 def check_strided(tensor: Any, name: str) -> None:
     """Refuse torch's sparse tensors."""
     if str(tensor.layout) != "torch.strided":
-        raise TypeError(f"{name}: sparse input is not read; use .to_dense() if it fits in memory")
+        raise TypeError(f"{name}: sparse input is not supported; use .to_dense() if it fits in memory")
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """Name a dtype for people."""
+    """Name a dtype for messages."""
     if dtype == BFLOAT16:
         return NAME
     if dtype.name.startswith("void"):
@@ -149,7 +149,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def rank_fix(shape: tuple[int, ...]) -> str:
-    """Say how an array of another rank becomes a matrix; nothing for a matrix or a number."""
+    """Suggest how to turn an array of another rank into a matrix; "" for a matrix or a scalar."""
     if len(shape) == 1:
         return "; use .reshape(1, -1) for one row, .reshape(-1, 1) for one column"
     if len(shape) > 2:

@@ -1,4 +1,4 @@
-"""Points and queries in host memory: what passes is not copied, and what does not is told why."""
+"""Points and queries in host memory: accepted arrays are not copied, others are refused with the reason."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
 
 def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
-    """Check a set of rows and give it as the plain array that the engines read.
+    """Check a set of rows and return it as the plain array that the methods read.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
     name : str
         What messages call it.
     check_values : bool
-        Whether to look for NaN, inf and values beyond 1e150. Without, someone else has to: see :func:`check_flags`.
+        Whether to check for NaN, inf and values beyond 1e150. If False, the caller must: see :func:`check_flags`.
 
     Returns
     -------
-    C-contiguous, aligned array of shape (n, d), of the same dtype in native byte order; of bfloat16 as BFLOAT16
+    C-contiguous, aligned array of shape (n, d), of the same dtype in native byte order; BFLOAT16 for bfloat16
         Shares memory with x unless layout, alignment or byte order forbids it.
 
     Raises
@@ -63,16 +63,16 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
     True
     >>> as_rows(np.arange(6).reshape(3, 2), "points")
     Traceback (most recent call last):
-    TypeError: points: int64 is not searched, only float32, float16, bfloat16, float64, uint8, int8; try \
+    TypeError: points: int64 is not supported, only float32, float16, bfloat16, float64, uint8, int8; try \
 .astype(numpy.float32), exact for whole numbers up to 2**24
     """
     place = place_of(x, name)
     if place is not None:
-        raise ValueError(f"{name}: is on {place}, but has to be in host memory here; use {_TO_HOST[library_of(x)]}")
+        raise ValueError(f"{name}: is on {place}, expected host memory; use {_TO_HOST[library_of(x)]}")
     array = _from_torch(x, name) if kind_of(x) == "torch" else from_host(x, name, "(n, d)")
     dtype = array.dtype.newbyteorder("=")
     if dtype_of(dtype) not in ACCEPTED:
-        raise TypeError(f"{name}: {dtype_name(dtype)} is not searched, only {accepted()}; {_dtype_fix(dtype)}")
+        raise TypeError(f"{name}: {dtype_name(dtype)} is not supported, only {accepted()}; {_dtype_fix(dtype)}")
     check_shape(array.shape, name)
     rows = held(np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"]))
     if check_values and dtype.kind not in "iu":
@@ -81,9 +81,9 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
-    """Refuse what is not a matrix with something in it."""
+    """Refuse what is not a matrix with at least one row and one column."""
     if 0 in shape:
-        raise ValueError(f"{name}: shape {shape} has nothing in it; at least one row and one column are needed")
+        raise ValueError(f"{name}: shape {shape} is empty, expected at least one row and one column")
     if len(shape) != 2:
         raise ValueError(f"{name}: expected shape (n, d), got {shape}{rank_fix(shape)}")
 
@@ -103,15 +103,15 @@ def same_width(queries: Any, points: Any) -> None:
 
 
 def accepted() -> str:
-    """The dtypes that are searched, for messages."""
+    """Return the names of the supported dtypes, for messages."""
     return ", ".join(ACCEPTED_NAMES)
 
 
 def _from_torch(x: Any, name: str) -> Rows:
     check_strided(x, name)
     dtype = name_of_dtype(x)
-    if dtype not in ACCEPTED_NAMES:  # some have no NumPy dtype
-        raise TypeError(f"{name}: {dtype} is not searched, only {accepted()}; try .to(torch.float32)")
+    if dtype not in ACCEPTED_NAMES:  # some of torch's dtypes have no counterpart in NumPy
+        raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try .to(torch.float32)")
     return held(x)
 
 
@@ -125,6 +125,6 @@ def _dtype_fix(dtype: np.dtype[Any]) -> str:
         return "try .astype(numpy.float32), exact for whole numbers up to 2**24"
     if dtype.kind == "f":
         return "try .astype(numpy.float64)"
-    if dtype == np.dtype("V2"):  # what numpy.load makes of it
+    if dtype == np.dtype("V2"):  # the dtype that numpy.load gives to saved bfloat16
         return "if it is bfloat16, use .view(ml_dtypes.bfloat16)"
     return "try .astype(numpy.float32)"

@@ -1,4 +1,4 @@
-"""What k-selection reads: a matrix of values on the CPU or on CUDA, and how many of them each row has."""
+"""Input of k-selection: a matrix of values on the CPU or on CUDA, and how many of them each row has."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ SELECTED = ("float32", "float16", "bfloat16", "float64", "int32", "uint8")
 
 
 def as_values(x: Any, name: str) -> tuple[Any, str]:
-    """Check a matrix to select from, and give it as the methods of k-selection read it.
+    """Check a matrix to select from, and return it as the methods of k-selection read it.
 
     Parameters
     ----------
     x : array of shape (rows, n)
         float32, float16, bfloat16, float64, int32 or uint8; NumPy (bfloat16 of ml_dtypes), lists of floats, or torch
-        on the CPU or on CUDA. There may be no rows, but not no columns.
+        on the CPU or on CUDA. There may be zero rows, but not zero columns.
     name : str
         What messages call it.
 
     Returns
     -------
     array of shape (rows, n), and the name of its dtype
-        Last axis contiguous, rows at any distance, memory shared with x unless layout, alignment or byte order forbids
-        it. A NumPy array (bfloat16 as its bits, int16), or a tensor on CUDA.
+        The last axis is contiguous, rows may have any stride, and memory is shared with x unless layout, alignment or
+        byte order forbids it. A NumPy array (bfloat16 as its bits, int16), or a tensor on CUDA.
 
     Raises
     ------
     TypeError
         Another dtype, or a sparse matrix.
     ValueError
-        Not two-dimensional, no columns or 2**31 and more, masked, or on a device that is neither.
+        Not two-dimensional, no columns or 2**31 and more, masked, or on a device that is neither the CPU nor CUDA.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
     ((2, 6), 'float16')
     >>> as_values(np.zeros((4, 6), np.int64), "values")
     Traceback (most recent call last):
-    TypeError: values: int64 is not selected from, only float32, float16, bfloat16, float64, int32, uint8; try \
+    TypeError: values: int64 is not supported, only float32, float16, bfloat16, float64, int32, uint8; try \
 .astype(numpy.float64), exact for whole numbers up to 2**53
     """
     if kind_of(x) == "torch":
         if x.device.type not in ("cpu", "cuda"):
-            raise ValueError(f"{name}: is on {x.device}; k-selection runs on the CPU and on CUDA devices; use .cpu()")
+            raise ValueError(f"{name}: is on {x.device}, expected the CPU or a CUDA device; use .cpu()")
         check_strided(x, name)
         array, dtype = x.detach(), str(x.dtype).removeprefix("torch.")
     else:
@@ -59,14 +59,14 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
         dtype = dtype_name(array.dtype.newbyteorder("="))
     if dtype not in SELECTED:
         accepted, fix = ", ".join(SELECTED), _selected_fix(dtype, kind_of(x))
-        raise TypeError(f"{name}: {dtype} is not selected from, only {accepted}; {fix}")
+        raise TypeError(f"{name}: {dtype} is not supported, only {accepted}; {fix}")
     shape = tuple(array.shape)
     if len(shape) != 2:
         raise ValueError(f"{name}: expected shape (rows, n), got {shape}{rank_fix(shape)}")
     if shape[1] == 0:
-        raise ValueError(f"{name}: shape {shape} has no columns to select from")
+        raise ValueError(f"{name}: shape {shape} has no columns, expected at least one")
     if shape[1] >= 2**31:
-        raise ValueError(f"{name}: {shape[1]} columns; indices are int32, so there can be {2**31 - 1} at most")
+        raise ValueError(f"{name}: {shape[1]} columns, expected at most {2**31 - 1}, as indices are int32")
     if kind_of(x) == "torch":
         if array.device.type == "cuda":
             return (array if array.stride(1) == 1 else array.contiguous()), dtype
@@ -77,7 +77,7 @@ def as_values(x: Any, name: str) -> tuple[Any, str]:
 
 
 def as_lengths(lengths: Any, shape: tuple[int, int], name: str) -> npt.NDArray[np.int64] | None:
-    """Check how many values each row of a (rows, n) matrix has; None, for all, stays None.
+    """Check how many values each row of a (rows, n) matrix has; None, which means all, stays None.
 
     >>> from tonari.inputs import as_lengths
     >>> as_lengths([3, 0], (2, 3), "lengths")

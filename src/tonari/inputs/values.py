@@ -1,8 +1,8 @@
-"""Values that no row may hold: NaN, infinity, float64 beyond 1e150, and for chi2 whatever is negative.
+"""Values that no row may have: NaN, infinity, float64 beyond 1e150, and for chi2 negative values.
 
-On the CPU the values are looked at before any work. On a GPU that would be a pass of its own and a wait for its end, so
-the kernels that pack the rows note that there is such a value, and the search is refused when it would return. Both
-ways lead to the same words.
+On the CPU the values are checked before any work. On a GPU that would need a pass of its own and a wait for its end, so
+the kernels that pack the rows flag such values, and the search raises when it would return. Both ways raise the same
+messages.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tonari.inputs.kinds import kind_of
 # float64 values up to here have squared differences whose sum over any row that fits in memory is finite.
 LARGEST_FLOAT64 = 1e150
 
-NO_ROW = 1 << 62  # a flag where nothing was noted
-_LOOKED_AT = 1 << 24  # values at once
+NO_ROW = 1 << 62  # a flag that is not set
+_LOOKED_AT = 1 << 24  # values checked at once
 
 
 def check_finite(rows: npt.NDArray[Any], name: str) -> None:
@@ -36,7 +36,7 @@ def check_finite(rows: npt.NDArray[Any], name: str) -> None:
 
 
 def check_nonnegative(x: npt.NDArray[Any], name: str) -> None:
-    """Refuse rows with a negative value, which chi2 has no meaning for. x is what :func:`as_rows` gave.
+    """Refuse rows with a negative value, for which chi2 is not defined. x is a result of :func:`as_rows`.
 
     >>> import numpy as np
     >>> from tonari.inputs import check_nonnegative
@@ -51,7 +51,7 @@ at least 0
 
 
 def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None:
-    """Refuse rows with any value that must not be, row by row: to tell which of a part of the rows it was.
+    """Refuse rows with a forbidden value, row by row, where ``rows[0]`` has the number `first` in the message.
 
     >>> import numpy as np
     >>> from tonari.inputs import check_values
@@ -66,25 +66,25 @@ def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None
 
 
 def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
-    """Refuse rows in which kernels noted a value that must not be; waits for those kernels.
+    """Refuse rows in which kernels flagged a forbidden value; waits for those kernels.
 
-    Which row is the first is looked up here: kernels see batches and samples of the rows, and number what they see.
+    The first such row is looked up here, since kernels see batches and samples of the rows, and number those.
 
     Parameters
     ----------
     flags : int64 tensor of shape (3,), or three ints
-        2**62 where no value is not finite, none beyond 1e150, none negative; less where one is.
+        For values that are not finite, beyond 1e150, and negative: 2**62 if there is none, less if there is one.
     rows : array or tensor of shape (n, d)
         All rows that the kernels saw.
     name : str
         What messages call them.
     first : int
-        Number of ``rows[0]`` among all rows of that name.
+        The number of ``rows[0]`` among all rows of that name.
 
     Raises
     ------
     ValueError
-        What :func:`as_rows` and :func:`check_nonnegative` say of such rows.
+        With the message of :func:`as_rows` or :func:`check_nonnegative` for such rows.
 
     Examples
     --------
@@ -100,13 +100,13 @@ def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
         if flag < NO_ROW:
             error = kind.first_error(rows, name, first)
             if error is None:
-                raise AssertionError(f"{name}: {kind.what} was noted, but no row has it")
+                raise AssertionError(f"{name}: {kind.what} was flagged, but no row has it")
             raise error
 
 
 @dataclass(frozen=True)
 class _Refused:
-    """One kind of value that no row may hold: how to tell it, and what is said of it."""
+    """One kind of forbidden value: its test, and its description and fix for messages."""
 
     is_bad: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
     what: str

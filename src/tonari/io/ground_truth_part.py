@@ -1,9 +1,9 @@
-"""Ground truth written in place, a run of rows at a time: the format has fixed offsets, so rows can come in any order.
+"""Ground truth written in place, some rows at a time: offsets are fixed, so rows can be written in any order.
 
     8 + 4 * k * row              ids of a row
     8 + 4 * k * (rows + row)     its distances
 
-What is not written yet takes no room on most disks.
+On most file systems, unwritten parts take no space on the disk.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from tonari.io._common import Array
 from tonari.io.bin import header
 from tonari.io.ground_truth import HEADER_BYTES, as_ids, as_values, check_size
 
-# Each try that fails is a run of another process that has come to its end meanwhile.
+# Each attempt fails only if another process finished a run in the meantime.
 OPENINGS = 100
 
 
 class GroundTruthPart:
-    """A file of ground truth that is not whole yet.
+    """A file of ground truth that is not complete yet.
 
-    One process at a time may have it open: who holds the lock of the file that is at `path` may change that file, and
-    may make, replace and remove what is named after it.
+    One process at a time may have it open: the process that holds the lock of the file at `path` may change that file,
+    and may create, replace and remove the files that are named after it.
 
     Parameters
     ----------
     path : Path
-        Is made if it is not there; what it holds is kept. A symbolic link is not followed.
+        Created if it does not exist; otherwise its contents are kept. A symbolic link is not followed.
     rows, k : int
 
     Raises
     ------
     ValueError
-        More rows or neighbours than the header can tell.
+        More rows or neighbours than the header can hold.
     BlockingIOError
         Another process has it open.
     OSError
-        It is a symbolic link or no regular file, or cannot be opened.
+        It is a symbolic link, is not a regular file, or cannot be opened.
     """
 
     def __init__(self, path: Path, rows: int, k: int) -> None:
         check_size(path, (rows, k))
         self.path, self.rows, self.k = path, rows, k
         for _ in range(OPENINGS):
-            # Not truncated: what it holds is another's until it is locked.
+            # Not truncated: until it is locked, its contents may belong to another process.
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
             self._file = os.fdopen(os.open(path, flags, 0o666), "r+b", buffering=0)
             try:
                 if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
-                    raise FileExistsError(f"{path}: is there and no regular file, as an unfinished one is; remove it")
+                    raise FileExistsError(f"{path}: exists and is not a regular file; remove it")
                 if not _locked(self._file.fileno(), shared=False):
                     raise being_written(path)
                 if self.in_place:
@@ -63,12 +63,12 @@ class GroundTruthPart:
             except BaseException:
                 self._file.close()
                 raise
-            self._file.close()  # whose it was gave it another name or removed it before it could be locked
+            self._file.close()  # its owner renamed or removed it before it could be locked
         raise being_written(path)
 
     @property
     def in_place(self) -> bool:
-        """Whether the file still has its name; if not, there may be another's of that name."""
+        """Whether the file still has its name; if not, the name may belong to another file."""
         try:
             return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self.path))
         except FileNotFoundError:
@@ -76,22 +76,22 @@ class GroundTruthPart:
 
     @property
     def whole_bytes(self) -> int:
-        """Size of the file once it is begun."""
+        """Size of the file after :meth:`begin`."""
         return HEADER_BYTES + 8 * self.rows * self.k
 
     @property
     def bytes(self) -> int:
-        """Size of the file as it is."""
+        """Present size of the file."""
         return os.fstat(self._file.fileno()).st_size
 
     def header_fault(self) -> str:
-        """How the header differs from that of a file that is begun, in words; nothing if it does not."""
+        """Describe how the header differs from the one that :meth:`begin` writes; "" if it does not."""
         self._file.seek(0)
         found, expected = self._file.read(HEADER_BYTES), header(self.rows, self.k)
         return "" if found == expected else f"found the header {found.hex()}, expected {expected.hex()}"
 
     def begin(self) -> None:
-        """Forget what the file holds; give it its header and its size, or leave it empty if that fails."""
+        """Discard the contents and give the file its header and its size, or leave it empty if that fails."""
         self.clear()
         try:
             self._file.truncate(self.whole_bytes)
@@ -101,21 +101,21 @@ class GroundTruthPart:
             raise
 
     def clear(self) -> None:
-        """Forget what the file holds."""
+        """Discard the contents."""
         self._file.truncate(0)
 
     def remove(self) -> None:
-        """Remove the file, if it has not been removed or replaced."""
+        """Remove the file, unless it has been removed or replaced."""
         if self.in_place:
             self.path.unlink()
 
     def write(self, first: int, found: Neighbors) -> None:
-        """Put the neighbours of rows `first`, `first` + 1, ... in their places."""
+        """Write the neighbours of rows `first`, `first` + 1, ..."""
         self._put(HEADER_BYTES + 4 * self.k * first, as_ids(self.path, found.indices))
         self._put(HEADER_BYTES + 4 * self.k * (self.rows + first), as_values(self.path, found.distances))
 
     def sync(self) -> None:
-        """Return when all that was written is on the disk."""
+        """Wait until everything written is on the disk."""
         os.fsync(self._file.fileno())
 
     def _put(self, offset: int, arrays: Iterable[Array]) -> None:
@@ -126,20 +126,20 @@ class GroundTruthPart:
                 left = left[self._file.write(left) :]
 
     def close(self) -> None:
-        """Let others have it."""
+        """Close the file and release its lock."""
         self._file.close()
 
 
 def being_written(path: Path) -> BlockingIOError:
-    """The error of a file that another process has locked."""
-    return BlockingIOError(f"{path}: another process is writing it")
+    """Return the error for a file that another process has locked."""
+    return BlockingIOError(f"{path}: another process is writing it; wait, or write to another file")
 
 
 def is_locked(path: Path) -> bool:
     """Whether another process has a file open as a `GroundTruthPart`, under this name now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (FileNotFoundError, PermissionError):  # one that may not be read cannot be asked
+    except (FileNotFoundError, PermissionError):  # a file that may not be read cannot be tested
         return False
     try:
         return not _locked(descriptor, shared=True)
@@ -157,6 +157,6 @@ def _locked(descriptor: int, *, shared: bool) -> bool:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
+    except OSError:  # the file system has no locks
         return True
     return True

@@ -90,5 +90,5 @@ def refuse_own_metric(problem: Problem) -> str | None:
 def _checked_name(dtype: npt.DTypeLike) -> str:
     kind = inputs.dtype_of(dtype)
     if kind not in inputs.ACCEPTED:
-        raise ValueError(f"dtype {kind} is not searched; expected one of {', '.join(inputs.ACCEPTED_NAMES)}")
+        raise ValueError(f"dtype {kind} is not supported; expected one of {', '.join(inputs.ACCEPTED_NAMES)}")
     return inputs.dtype_name(kind)

@@ -132,7 +132,7 @@ def _check_parts(parts: Sequence[Neighbors], shifts: Sequence[int]) -> None:
             place = inputs.place_of(part, f"part {i}")
             if place != home:
                 here, there = place or "host memory", home or "host memory"
-                raise ValueError(f"part {i} is in {here}, part 0 in {there}: they must lie together")
+                raise ValueError(f"part {i} is in {here}, part 0 in {there}, expected all parts on the same device")
         if len(indices) != len(first.indices) or dtypes[0] != inputs.name_of_dtype(first.distances):
             raise ValueError(
                 f"part {i} has {len(indices)} rows of {dtypes[0]}, part 0 has {len(first.indices)} of "

@@ -1,4 +1,4 @@
-"""Chunks of queries: an array or a file cut into them, or an iterable's own."""
+"""Chunks of queries: an array or a file is cut into chunks, an iterable has its own."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tonari.inputs.arguments import check_whole
 from tonari.inputs.rows import check_shape
 from tonari.streams.pipeline import Flow
 
-# Queries and results of a chunk. Large enough that what a search costs by itself vanishes, small beside any memory.
+# Bytes of queries and results per chunk: enough to make the fixed cost of a search negligible, small beside any memory.
 CHUNK_BYTES = 128 << 20
 LEAST_ROWS = 256  # a kernel's block of queries
-# A chunk is what a killed process loses, so slow searches have small ones. How slow one is, the first chunk tells.
+# A killed process loses a chunk, so slow searches have small ones. The first chunk shows how slow a search is.
 CHUNK_SECONDS = 10.0
 _FIRST_ROWS = 8192
 _GROWTH = 8
@@ -35,11 +35,11 @@ class Chunk:
     first : int
         Row of the stream at which it begins.
     rows : array of shape (m, d)
-        In host memory C-contiguous and checked but for the values; m may be 0.
+        Checked except for the values, and C-contiguous if in host memory; m may be 0.
     side : Side
-        What the results are to be.
+        The library and device of the results.
     sample : str
-        What a journal knows the stream by, up to the end of this chunk.
+        The digest by which a journal identifies the stream, up to the end of this chunk.
     """
 
     number: int
@@ -50,26 +50,26 @@ class Chunk:
 
     @property
     def last(self) -> int:
-        """The row after it."""
+        """The row after the last one of this chunk."""
         return self.first + len(self.rows)
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """What messages call it."""
         rows = f"rows {self.first} to {self.last - 1}" if len(self.rows) else f"no rows, at row {self.first}"
         return f"queries, chunk {self.number} ({rows})"
 
 
 class Pace:
-    """How many rows the next chunk of an array has.
+    """The number of rows of the next chunk of an array.
 
     Parameters
     ----------
     most : int
-        What memory allows.
+        As many rows as memory allows, or as the caller asked for.
     fixed : bool
-        Whether that is what the caller wants. Else the first chunks are small, and none is to take much over
-        `CHUNK_SECONDS`.
+        Whether the caller asked for `most` rows. If not, the first chunks are small, and no chunk should take much
+        longer than `CHUNK_SECONDS`.
     """
 
     def __init__(self, most: int, *, fixed: bool) -> None:
@@ -78,20 +78,20 @@ class Pace:
         self._fixed = fixed
 
     def note(self, rows: int, seconds: float) -> None:
-        """Learn from a chunk that was searched."""
+        """Adapt to the time that a chunk took."""
         if not self._fixed and seconds > 0:
             fitting = int(rows / seconds * CHUNK_SECONDS)
             self.rows = min(self.most, max(LEAST_ROWS, min(fitting, _GROWTH * rows)))
 
 
 class Source:
-    """Queries as they were given: an array, the path of a file, or an iterable of arrays.
+    """The queries of the caller: an array, the path of a file, or an iterable of arrays.
 
     Parameters
     ----------
     queries : array of shape (m, d), path, or iterable of arrays of shape (*, d)
     rows : int, optional
-        How many queries an iterable holds, where it cannot tell itself.
+        How many queries an iterable holds, if it cannot tell.
     chunk_rows : int, optional
         Rows per chunk of an array or file.
     """
@@ -113,7 +113,7 @@ class Source:
             kind = type(queries).__name__
             raise TypeError(f"queries: expected an array, a path or an iterable of arrays, got {kind}")
         elif chunk_rows is not None:
-            raise ValueError(f"chunk_rows={chunk_rows}: the chunks of an iterable are searched as they come")
+            raise ValueError(f"chunk_rows={chunk_rows}: an iterable has its own chunks; leave chunk_rows out")
         elif rows is None and isinstance(queries, list | tuple) and all(hasattr(part, "shape") for part in queries):
             self.rows = sum(map(len, queries))
         self._given: Iterable[Any] = queries
@@ -124,10 +124,10 @@ class Source:
         return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, flow: Flow, *, first: int = 0) -> Iterator[Chunk]:
-        """Chunks of rows that are `width` wide; an array's from row `first` on, an iterable's from its beginning."""
+        """Yield chunks of `width` columns: of an array from row `first` on, of an iterable from its beginning."""
         parts = self._cut(pace, first) if self.array is not None else iter(self._given)
-        # What is in memory for good is searched where it is. A map is read here, while others are searched; and an
-        # iterator may fill the same buffer again.
+        # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an
+        # iterator may reuse its buffer.
         copies = self.array is None or isinstance(self.array, np.memmap)
         at = first
         for number in itertools.count():
@@ -139,7 +139,7 @@ class Source:
             chunk = _checked(part, number, at, width, copies=copies)
             at = chunk.last
             yield chunk
-            del part, chunk  # a chunk lives as long as its search, not until the next one is there
+            del part, chunk  # a chunk is freed after its search, not when the next one arrives
 
     def _cut(self, pace: Pace, first: int) -> Iterator[Any]:
         while first < len(self.array):
@@ -149,12 +149,12 @@ class Source:
 
 
 def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) -> Chunk:
-    """A chunk that can be searched; an error names it."""
+    """Check a chunk and return it; errors name it."""
     name = f"queries, chunk {number} (from row {first} on)"
     side = inputs.side_of(part, name)
     shape = tuple(getattr(part, "shape", ()))
     if len(shape) == 2 and shape[0] == 0:
-        rows = part  # nothing to check but its width
+        rows = part  # only its width needs a check
     elif side.place is not None:
         rows = inputs.as_device_rows(part, name)
         rows = rows.clone() if copies else rows
@@ -163,15 +163,15 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
         rows = np.array(rows) if copies else rows
     chunk = Chunk(number, first, rows, side)
     if rows.shape[1] != width:
-        raise ValueError(f"{chunk.name}: expected {width} columns, as the points have, got shape {tuple(rows.shape)}")
+        raise ValueError(f"{chunk.name}: expected {width} columns like the points, got shape {tuple(rows.shape)}")
     return chunk
 
 
 def planned_rows(query_bytes: int, k: int, memory: int | None) -> int:
-    """Rows per chunk of an array.
+    """Plan the number of rows per chunk of an array.
 
-    Two chunks of queries and two of results are held at a time. Where a search is to keep a budget, its chunks are an
-    eighth of it, so that the results of one fit beside what is searched.
+    Two chunks of queries and two of results are held at a time. If a search has a memory budget, a chunk takes an
+    eighth of it, so that its results fit beside the search.
 
     >>> planned_rows(40, 10, None)
     1118481

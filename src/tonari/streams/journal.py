@@ -1,10 +1,10 @@
-"""What is known of a stream that is not finished: which search it is, and how many of its rows are on the disk.
+"""The journal of an unfinished stream: which search it is, and how many of its rows are on the disk.
 
-A journal is a small JSON file beside the results. It is replaced whole after the rows that it counts are on the disk,
-so after kill -9 or a power cut it never tells of rows that are not there.
+A journal is a small JSON file beside the results. It is replaced atomically after the rows that it counts are on the
+disk, so after kill -9 or a power cut it never counts rows that are not there.
 
-Queries and points are known by a sample of their rows: another file of the same shape is all but certainly noticed,
-one that was changed in a few rows perhaps not.
+Queries and points are identified by a sample of their rows: another file of the same shape is detected almost
+certainly, a file in which only a few rows changed perhaps not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tonari import inputs
 from tonari.io._atomic import atomic
 
 SAMPLED_ROWS = 1024
-LONGEST = 1 << 20  # bytes; a journal has some hundred
+LONGEST = 1 << 20  # bytes; a journal has a few hundred
 
 
 class Sample:
@@ -30,7 +30,7 @@ class Sample:
     Parameters
     ----------
     rows : int
-        Rows of the stream, of which `SAMPLED_ROWS` are looked at, evenly spaced from the first to the last.
+        Rows of the stream, of which `SAMPLED_ROWS` are sampled, evenly spaced from the first to the last.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Sample:
         self._hash = hashlib.sha256()
 
     def add(self, first: int, rows: Any, count: int | None = None) -> None:
-        """Take note of the rows from `first` on; of the first `count` of them, where it is given."""
+        """Add the sampled ones among the rows from `first` on, or among the first `count` of these."""
         last = first + (len(rows) if count is None else count)
         low, high = np.searchsorted(self._rows, [first, last])
         for row in self._rows[low:high].tolist():
@@ -57,19 +57,19 @@ class Sample:
             self._hash.update(dtype.str.encode() + values.astype(dtype).tobytes())
 
     def digest(self) -> str:
-        """Of all rows that were added so far."""
+        """Return the digest of all rows that were added so far."""
         return self._hash.hexdigest()
 
 
 @dataclass(frozen=True)
 class Journal:
-    """What the file says.
+    """The contents of the journal file.
 
     Attributes
     ----------
     search : dict
-        What makes it this search and no other. The method, the device and the size of chunks are not in it, as the
-        answer does not depend on them.
+        What identifies the search. The method, the device and the size of chunks are not part of it, since the answer
+        does not depend on them.
     rows : int
         Queries whose neighbours are on the disk, from the first one on.
     sample : str
@@ -81,18 +81,18 @@ class Journal:
     sample: str = ""
 
     def write(self, path: Path) -> None:
-        """Replace the file."""
+        """Replace the file atomically."""
         with atomic(path, follow=False) as file:
             file.write(json.dumps(self.__dict__, indent=1).encode())
 
     @classmethod
     def read(cls, path: Path) -> Journal | None:
-        """What the file says; None if there is none.
+        """Read the file; None if it does not exist.
 
         Raises
         ------
         ValueError
-            It is no journal.
+            The file is not a journal.
         """
         try:
             with path.open("rb") as file:
@@ -107,19 +107,19 @@ class Journal:
         return cls(search, rows, sample)
 
     def differences(self, search: dict[str, Any]) -> list[str]:
-        """In what another search differs from this one, in words."""
+        """Describe how another search differs from this one."""
         others = [name for name in {**self.search, **search} if self.search.get(name) != search.get(name)]
         words = {"points_sample": "other points (their values differ)"}
         return [words.get(name, f"{name}={search.get(name)!r}, not {self.search.get(name)!r}") for name in others]
 
 
 def not_a_journal(path: Path) -> ValueError:
-    """The error of a file that is damaged or another's."""
+    """Return the error for a file that is damaged or is something else."""
     return ValueError(f"{path}: is not the journal of a search; remove it and its file")
 
 
 def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
-    """What tells a search of an Index from others."""
+    """Return what identifies a search of an Index."""
     points = Sample(index.n)
     points.add(0, index.points)
     return {

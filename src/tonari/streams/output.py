@@ -1,4 +1,4 @@
-"""The file of a stream on its way: OUT.part, its journal OUT.part.json, and at the end OUT."""
+"""The output file of a stream: OUT.part and its journal OUT.part.json while it is written, then OUT."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tonari.streams.searching import Answer
 
 logger = logging.getLogger("tonari")
 
-# Small chunks reach the disk together: to wait for it takes milliseconds.
+# Small chunks are synchronised together: each wait for the disk takes milliseconds.
 _SYNC_SECONDS = 0.2
-_ANEW = "begin anew with resume=False (--force)"
+_ANEW = "start over with resume=False (--force)"
 
 
 def kept(out: Path) -> tuple[Path, int]:
-    """The unfinished file of `out`, and how many queries are done in it."""
+    """Return the unfinished file of `out`, and how many queries it has finished."""
     part = _part_of(out)
     journal = Journal.read(_journal_of(part))
     return part, 0 if journal is None else journal.rows
@@ -42,7 +42,7 @@ def check_unfinished(out: Path) -> None:
     Raises
     ------
     FileExistsError
-        One of them is there and is a symbolic link or no regular file.
+        One of them exists and is a symbolic link or not a regular file.
     OSError
         The name is too long.
     """
@@ -57,11 +57,13 @@ def check_unfinished(out: Path) -> None:
                 raise
             added = len(os.fsencode(path.name)) - len(os.fsencode(part.with_suffix("").name))
             raise OSError(
-                errno.ENAMETOOLONG, f"name too long: until it is whole, {added} bytes are added to it", os.fspath(out)
+                errno.ENAMETOOLONG,
+                f"name too long: until it is complete, {added} bytes are added to it",
+                os.fspath(out),
             ) from None
         if not stat.S_ISREG(mode):
-            what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no regular file"
-            raise FileExistsError(f"{path}: is there and is {what}; remove it, or write to another file")
+            what = "is a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "is not a regular file"
+            raise FileExistsError(f"{path}: exists and {what}; remove it, or write to another file")
 
 
 def _part_of(out: Path) -> Path:
@@ -73,19 +75,19 @@ def _journal_of(part: Path) -> Path:
 
 
 class Output:
-    """A context: left before :meth:`finish`, what was done stays for another run, if anything was.
+    """A context that writes the file; if it ends before :meth:`finish`, finished rows are kept for another run.
 
     Parameters
     ----------
     out : Path
     search : dict
-        What an earlier run must have been of, if this one is to go on from it.
+        The facts that identify the search; to be resumed, an earlier run must have the same.
     total, k : int
-        Rows and columns of the whole.
+        Rows and columns of the finished file.
     queries : array of shape (total, d), optional
-        All of them, where they can be looked at in any order.
+        All of them, if they can be read in any order.
     resume : bool
-        Whether to go on from an earlier run.
+        Whether to resume an earlier run.
 
     Attributes
     ----------
@@ -102,7 +104,7 @@ class Output:
         self._file = GroundTruthPart(self._part, total, k)
         self.rows = 0
         try:
-            # A run that gave its file this name holds its lock until it has removed its journal, too.
+            # A run that has renamed its file holds the lock until it has also removed its journal.
             if is_locked(self._out):
                 raise being_written(self._part)
             self._before = self._begin(search, resume=resume)
@@ -118,14 +120,14 @@ class Output:
         self._now = self._before
         self._synced = time.monotonic()
         if self.rows:
-            logger.info("%s: going on from query %d of %d", self._part, self.rows, total)
+            logger.info("%s: resuming at query %d of %d", self._part, self.rows, total)
 
     def _begin(self, search: dict[str, Any], *, resume: bool) -> Journal:
-        """The journal of an earlier run of this search; or a new one, and a file to fill."""
+        """Return the journal of an earlier run of this search; or a new one, after starting the file."""
         if resume and self._file.bytes:
             journal = Journal.read(self._journal)
             if journal is None:
-                raise FileExistsError(f"{self._part}: is there without its journal {self._journal.name}; {_ANEW}")
+                raise FileExistsError(f"{self._part}: exists without its journal {self._journal.name}; {_ANEW}")
             if journal.rows:
                 differences = journal.differences(search)
                 if differences:
@@ -140,24 +142,24 @@ class Output:
                     raise ValueError(f"{self._part}: {fault}; {_ANEW}")
                 return journal
         journal = Journal(search)
-        journal.write(self._journal)  # first, so that a file without a journal is never ours
+        journal.write(self._journal)  # first, so that a file without a journal is never this program's
         self._file.begin()
         return journal
 
     def _other(self, how: str) -> ValueError:
-        return ValueError(f"{self._part}: is of another search: {how}. Search as before, or {_ANEW}")
+        return ValueError(f"{self._part}: belongs to another search: {how}. Search as before, or {_ANEW}")
 
     def _check_sample(self) -> None:
         if self._sample.digest() != self._before.sample:
             raise self._other("other queries (their values differ)")
 
     def to_do(self, chunks: Iterable[Chunk], *, first: int) -> Iterator[Chunk]:
-        """The chunks, or parts of them, that are not done; from row `first` on they are to make up the whole."""
+        """Yield the chunks, or parts of them, that are not finished; from row `first` on, all must come."""
         done, last = self.rows, first
         for chunk in chunks:
             last = chunk.last
             if last > self._total:
-                raise ValueError(f"{chunk.name}: there were to be {self._total} rows in all, as rows= says")
+                raise ValueError(f"{chunk.name}: ends at row {last}, expected {self._total} rows in all; correct rows=")
             if chunk.first < done:
                 known = min(done, last) - chunk.first
                 self._sample.add(chunk.first, chunk.rows, known)
@@ -170,16 +172,16 @@ class Output:
             yield dataclasses.replace(chunk, sample=self._sample.digest())
             del chunk
         if last < self._total:
-            raise ValueError(f"queries: {last} rows came, but there were to be {self._total}, as rows= says")
+            raise ValueError(f"queries: got {last} rows, expected {self._total} in all; correct rows=")
 
     def written(self, answers: Iterable[Answer]) -> Iterator[int]:
-        """Rows of each answer, once it is written; when they end, all are on the disk."""
+        """Write the answers and yield the rows of each; at the end, all are on the disk."""
         try:
             for answer in answers:
                 yield self._write(answer)
                 del answer
         except BaseException:
-            with contextlib.suppress(OSError):  # what happened first is told
+            with contextlib.suppress(OSError):  # the first error is the one to report
                 self._sync()
             raise
         self._sync()
@@ -196,13 +198,13 @@ class Output:
     def _sync(self) -> None:
         if self._now.rows > self.rows:
             self._file.sync()
-            self._check_in_place()  # the journal beside another's file is another's
+            self._check_in_place()  # the journal beside a file of another program is not ours
             self._now.write(self._journal)
             self.rows = self._now.rows
         self._synced = time.monotonic()
 
     def finish(self) -> None:
-        """Give the file its name."""
+        """Rename the file to its final name."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
         self._check_in_place()
         os.replace(self._part, self._out)
@@ -211,12 +213,12 @@ class Output:
     def _check_in_place(self) -> None:
         if not self._file.in_place:
             raise FileNotFoundError(
-                f"{self._part}: was removed or replaced by another program while it was written, so what was found is "
-                f"lost; {self._out} is what it was. Search again."
+                f"{self._part}: was removed or replaced by another program while it was written, so its results are "
+                f"lost; {self._out} is unchanged. Search again."
             )
 
     def _discard(self) -> None:
-        """Leave nothing behind, and nothing at any time that a later run would take for its own or refuse."""
+        """Remove everything, in an order that never leaves what a later run would resume or refuse."""
         if self._file.in_place:
             self._file.clear()
             self._journal.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Threads in a row, each a step ahead of the next, that end together."""
+"""A chain of threads, each a step ahead of the next, that end together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tonari.core.leaving import Helper, hold, was_stopped_at_exit
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 0.5  # with code of the caller's; a thread that is still in it is then left to itself
+_PATIENCE_SECONDS = 0.5  # with code of the caller; a thread that is still running it after that is abandoned
 
 
 class Ended(Exception):
-    """Raised in a thread of a flow that is to end."""
+    """Raised in a thread of a flow that is being stopped."""
 
 
 class Flow:
-    """Steps of a pipeline; a context that ends their threads.
+    """The steps of a pipeline; a context that ends their threads.
 
     Examples
     --------
@@ -40,17 +40,17 @@ class Flow:
         self._steps: list[Ahead[Any]] = []
 
     def ahead(self, items: Iterable[T], name: str, *, foreign: bool = False) -> Ahead[T]:
-        """The same items, made on a thread of their own while the one before is used.
+        """Produce the same items on a thread of its own, each while the one before is used.
 
-        `foreign`: the items come from code of the caller's, which may be stuck where nobody can end it; once the flow
-        stops they are not waited for.
+        `foreign`: the items come from code of the caller, which may hang and cannot be interrupted; once the flow
+        stops, its thread is not waited for.
         """
         step = Ahead(items, self, name, foreign=foreign)
         self._steps.append(step)
         return step
 
     def check(self) -> None:
-        """Raise Ended if the work is to end."""
+        """Raise Ended if the flow is being stopped."""
         if self.stopped:
             raise Ended
 
@@ -58,7 +58,7 @@ class Flow:
         return self
 
     def stop(self) -> None:
-        """Have all threads end."""
+        """Ask all threads to end."""
         with self.changed:
             self.stopped = True
             self.changed.notify_all()
@@ -70,10 +70,10 @@ class Flow:
 
 
 class Ahead(Generic[T]):
-    """An iterator whose next item is made while the last one is used; no more than one waits.
+    """An iterator whose next item is produced while the last one is used; at most one item waits.
 
-    When the flow stops, steps go on until their makers ask :meth:`Flow.check` or have nothing left, so that what one
-    has finished still reaches the next.
+    When the flow stops, each step continues until its code calls :meth:`Flow.check` or has no items left, so that the
+    items that one step has finished still reach the next.
     """
 
     def __init__(self, items: Iterable[T], flow: Flow, name: str, *, foreign: bool) -> None:
@@ -98,7 +98,7 @@ class Ahead(Generic[T]):
                     with changed:
                         self._ready.append(item)
                         changed.notify_all()
-                    del item  # or it would be held while the next one is made
+                    del item  # or it would stay in memory while the next one is produced
         except (StopIteration, Ended):
             pass
         except BaseException as error:
@@ -124,12 +124,12 @@ class Ahead(Generic[T]):
         error, self._error = self._error, None
         if self._flow.stopped and was_stopped_at_exit():
             hold()
-            error = error or Ended("the interpreter exits")  # and not as if that were all
+            error = error or Ended("the interpreter exits")  # rather than end as if the stream were complete
         raise StopIteration if error is None else error
 
 
 def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
-    """A context for other threads: torch's current device and stream are those of each thread."""
+    """Return a context for other threads in which torch's current device and stream are those of the caller."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return contextlib.nullcontext

@@ -1,4 +1,4 @@
-"""A stream of queries against an Index: chunks in, answers out, each found while the one before is used."""
+"""A stream of queries against an Index: chunks in, answers out, each computed while the one before is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.streams.pipeline import Flow
 
 
 class Searcher(Protocol):
-    """What a stream of queries is searched in: a :class:`tonari.Index`."""
+    """What a stream of queries needs of a :class:`tonari.Index`."""
 
     n: int
     d: int
@@ -25,18 +25,18 @@ class Searcher(Protocol):
 
     @property
     def points(self) -> Any:
-        """Checked rows."""
+        """The points, checked."""
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """None on the CPU."""
+        """CUDA devices; empty on the CPU."""
 
     @property
     def memory(self) -> int | None:
-        """Budget in bytes."""
+        """The memory budget in bytes, if there is one."""
 
     def search(self, queries: Any, k: int, *, progress: ProgressLike = None) -> Neighbors:
-        """The k nearest points of every query."""
+        """Find the k nearest points of every query."""
 
 
 def search_chunks(
@@ -62,19 +62,19 @@ def _search_chunks(index: Searcher, source: Source, k: int, progress: ProgressLi
             found = answer.found
             del answer
             yield found
-            del found  # it is the caller's, who may be done with it
+            del found  # the caller owns it and may have released it
 
 
 class Answer(NamedTuple):
-    """What was found for a chunk.
+    """The neighbours of the queries of one chunk.
 
     Attributes
     ----------
     first : int
-        Row of the stream at which it begins.
+        Row of the stream at which the chunk begins.
     found : Neighbors
     sample : str
-        The chunk's.
+        The digest of the chunk.
     """
 
     first: int
@@ -83,23 +83,23 @@ class Answer(NamedTuple):
 
 
 def pace_of(index: Searcher, source: Source, k: int) -> Pace:
-    """How an array of queries is cut for an index."""
+    """Decide how an array of queries is cut into chunks for an index."""
     if source.chunk_rows is not None:
         return Pace(source.chunk_rows, fixed=True)
-    if source.array is None:  # an iterable has chunks of its own
+    if source.array is None:  # an iterable has its own chunks
         return Pace(1, fixed=True)
     return Pace(planned_rows(source.row_bytes, k, None if index.devices else index.memory), fixed=False)
 
 
 def progress_of(wanted: ProgressLike, rows: int | None, done: int = 0) -> Progress:
-    """A bar that counts queries."""
+    """Return a progress bar that counts queries."""
     return Progress(wanted, total=rows or 0, seconds=None, label="neighbours", unit="query", done=done)
 
 
 def answers(
     index: Searcher, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flow, bar: Progress
 ) -> Iterator[Answer]:
-    """The answer to each chunk, in order."""
+    """Yield the answer to each chunk, in order."""
     for chunk in chunks:
         flow.check()
         started = time.perf_counter()
@@ -118,7 +118,7 @@ def _answer(index: Searcher, chunk: Chunk, k: int, flow: Flow, bar: Progress) ->
         try:
             found = index.search(chunk.rows, k, progress=counted)
         except ValueError:
-            # The search numbers the rows of the chunk; the caller knows those of the stream.
+            # The search numbers rows within the chunk; the caller knows the numbers within the stream.
             nonnegative = get_metric(index.metric).nonnegative
             inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
             raise
@@ -132,7 +132,7 @@ def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
 
 
 class _Counted:
-    """The progress of one search as queries of the stream; it ends the search when the stream ends."""
+    """Count the progress of one search in queries of the stream, and end the search when the stream ends."""
 
     def __init__(self, rows: int, flow: Flow, bar: Progress) -> None:
         self._rows, self._flow, self._bar = rows, flow, bar

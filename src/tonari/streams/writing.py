@@ -1,4 +1,4 @@
-"""Queries from anywhere, neighbours into a file: bounded memory, and a run that was cut off goes on where it was."""
+"""Write the neighbours of a stream of queries to a file, in bounded memory; an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonari.streams.searching import Searcher, answers, pace_of, progress_of
 def write_neighbors(
     source: Source, index: Searcher, k: int, out: Path, *, resume: bool, progress: ProgressLike
 ) -> None:
-    """Write the k nearest points of every query as they are found; see :func:`tonari.search_to_file`."""
+    """Write the k nearest points of every query while others are searched; see :func:`tonari.search_to_file`."""
     assert source.rows is not None
     search = search_facts(index, source.rows, k)
     with Output(out, search, source.rows, k, source.array, resume=resume) as output:
