@@ -175,7 +175,7 @@ def test_a_plan_is_followed() -> None:
 @pytest.mark.parametrize(
     ("plan", "given", "message"),
     [
-        ({}, {"recall": 0.9}, r"a plan has its own recall: give it to tonari\.plan"),
+        ({}, {"recall": 0.9}, r"recall=0\.9: a plan has its own recall; pass it to tonari\.plan"),
         ({}, {"seed": 0}, "a plan has its own seed"),
         ({}, {"threads": 2}, "a plan has its own threads and memory"),
         ({}, {"method": "exact"}, "the plan's method is 'nn-descent', but this search has method='exact'"),
@@ -378,6 +378,6 @@ def test_command_merge_refuses_graphs_in_the_other_order(folder: Path) -> None:
         io.write(f"{name}.fbin", part)
         run("graph", f"{name}.fbin", "-k", "8", "-o", f"{name}.npz")
     refused = run("merge", "b.npz", "a.npz", "a.fbin", "b.fbin", "-o", "both.npz", code=1)
-    assert re.match(r"tonari: error: graph_a: row \d+ lists point .*pass the points that the graph was", refused.stderr)
+    assert re.match(r"tonari: error: graph_a: row \d+ lists point .*pass the points from which", refused.stderr)
     assert refused.stdout == ""
     assert not (folder / "both.npz").exists()

@@ -303,7 +303,7 @@ def test_rows_without_a_neighbour_say_nothing_of_the_points() -> None:
 def test_lists_that_were_spoilt_after_they_were_checked() -> None:
     graph_a, graph_b, a, b = halves(POINTS[:30], 15, 3)
     graph_b.indices[7, 2] = 99
-    with pytest.raises(ValueError, match="graph_b: row 7 has an index that is not within -1 and 14"):
+    with pytest.raises(ValueError, match="graph_b: row 7 has an index outside -1 to 14"):
         tonari.merge(graph_a, graph_b, a, b)
 
 

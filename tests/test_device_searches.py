@@ -213,15 +213,15 @@ def test_a_graph_of_other_points_is_not_merged(metric: str, include_self: bool) 
     sides = merging._Sides(graphs[0], a, b, "auto")
     for side, graph in enumerate(graphs):
         sides.check(graph, side)
-    with pytest.raises(ValueError, match=f"graph_a: row .* with {metric} .* of points_a have .*: pass the points that"):
+    with pytest.raises(ValueError, match=f"graph_a: row .* with {metric} .* of points_a have .*: pass the points from"):
         tonari.merge(*graphs[::-1], a, b)
-    with pytest.raises(ValueError, match=r"the graph: row .* of points have .*: pass the points that"):
+    with pytest.raises(ValueError, match=r"the graph: row .* of points have .*: pass the points from"):
         graphs[0].add(other, b[:2])
     other[5, 2] = float("nan")
     with pytest.raises(ValueError, match=r"points_b: row 5 has a value that is not finite"):
         tonari.merge(*graphs, a, other)
     graphs[1].indices[4, 2] = N
-    with pytest.raises(ValueError, match=f"graph_b: row 4 has an index that is not within -1 and {N - 1}"):
+    with pytest.raises(ValueError, match=f"graph_b: row 4 has an index outside -1 to {N - 1}"):
         tonari.merge(*graphs, a, b)
 
 
@@ -442,9 +442,9 @@ def test_graphs_are_merged_with_their_points_alone(metric: str, dtype: str, meth
         assert made.indices.device.type == "cuda"
         on_host = [graph.to_numpy() for graph in graphs]
         assert tonari.merge(*on_host, a, b, recall=0.5, device="cuda").n == 6000
-    with pytest.raises(ValueError, match=r"graph_a: row .* pass the points that the graph was made of"):
+    with pytest.raises(ValueError, match=r"graph_a: row .* pass the points from which the graph was built"):
         tonari.merge(*graphs[::-1], there(a), there(b))
-    with pytest.raises(ValueError, match=r"the graph: row .* pass the points that the graph was made of"):
+    with pytest.raises(ValueError, match=r"the graph: row .* pass the points from which the graph was built"):
         graphs[0].add(there(other), there(b[:5]))
 
 

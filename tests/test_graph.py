@@ -63,8 +63,8 @@ def test_describes_itself() -> None:
         (lambda i, d: (i[:, :0], d[:, :0]), ValueError, "not empty"),
         (lambda i, d: (i.astype(np.uint32), d), TypeError, "got uint32 and float32"),
         (lambda i, d: (i, d.astype(np.float16)), TypeError, "got int32 and float16"),
-        (lambda i, d: (np.where(i == i[4, 1], N, i), d), ValueError, "has an index that is not within -1 and 29"),
-        (lambda i, d: (np.where(i == 0, -2, i), d), ValueError, "not within -1"),
+        (lambda i, d: (np.where(i == i[4, 1], N, i), d), ValueError, "has an index outside -1 to 29"),
+        (lambda i, d: (np.where(i == 0, -2, i), d), ValueError, "outside -1 to"),
         (lambda i, d: (np.where(np.eye(N, K, -6, bool), np.arange(N)[:, None], i), d), ValueError, "row 6 has its own"),
     ],
 )
@@ -130,14 +130,14 @@ def _missing_but_near(i: Any, d: Any) -> None:
 
 
 SPOILT = {
-    "an id twice": (_repeated, "euclidean", "row 4 names a point twice"),
+    "an id twice": (_repeated, "euclidean", "row 4 lists a point twice"),
     "NaN": (_nan, "euclidean", "row 4 has a distance that is NaN"),
     "NaN for a missing neighbour": (_nan_missing, "euclidean", "row 4 has a distance that is NaN"),
     "two swapped": (_swapped, "euclidean", "row 4 is not in order: distances must ascend"),
     "descending": (_reversed, "l1", "row 4 is not in order: distances must ascend"),
     "ascending similarities": (_reversed, "inner_product", "row 4 is not in order: similarities must descend"),
-    "missing before there": (_missing_first, "euclidean", r"row 4 has a neighbour behind a missing one \(-1\)"),
-    "missing but near": (_missing_but_near, "euclidean", r"row 4 has a distance where its neighbour is missing \(-1\)"),
+    "missing before there": (_missing_first, "euclidean", r"row 4 has a neighbour after a missing one \(-1\)"),
+    "missing but near": (_missing_but_near, "euclidean", r"row 4 has a distance for a missing neighbour \(-1\)"),
 }
 
 
@@ -467,7 +467,7 @@ def _resave(path: Path, metric: str = "euclidean", **changes: Any) -> None:
         ({"about": np.array("{")}, "not a whole KNNGraph file"),
         ({"about": np.array('{"format": "other.Graph", "version": 1}')}, "its format is 'other.Graph'"),
         ({"about": np.array('{"format": "tonari.KNNGraph", "version": 2}')}, "version is 2, this release reads 1"),
-        ({"indices": np.full((N, K), N, np.int32)}, "not within -1 and 29"),
+        ({"indices": np.full((N, K), N, np.int32)}, "outside -1 to 29"),
         ({"indices": np.zeros((N, K), np.uint8)}, "got uint8"),
         ({"distances": np.zeros((N, 2), np.float32)}, "alike"),
         ({"distances": np.array([None])}, "not a whole KNNGraph file"),

@@ -1,7 +1,8 @@
 """The k-nearest-neighbour graph.
 
-knn_graph.py     the container: its check, exports and file
-recall.py        how many of the true neighbours it has
-approximate.py   what `tonari.knn_graph` does where a graph may miss neighbours
-merge.py         two graphs into one (wang2021, section 5), and points added to one
+knn_graph.py     the container: its checks, exports and file
+build.py         `tonari.knn_graph`
+approximate.py   its part for graphs that may lack neighbours
+recall.py        the share of the true neighbours that a graph has
+merge.py         merging two graphs (wang2021, section 5), and adding points to one
 """

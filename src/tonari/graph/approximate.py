@@ -17,11 +17,11 @@ from tonari.nn_descent.plan import check_recall, check_seed
 
 
 def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool:
-    """Whether a graph need not have all neighbours; what is asked of it is refused where it does not apply."""
+    """Decide whether the graph may be approximate; refuse arguments that do not apply."""
     if plan is not None:
         for name, value in (("recall", recall), ("seed", seed)):
             if value is not None:
-                raise ValueError(f"a plan has its own {name}: give it to tonari.plan, not beside plan=")
+                raise ValueError(f"{name}={value!r}: a plan has its own {name}; pass it to tonari.plan, not with plan=")
         method = plan.method
     approximate = not is_exact(method) or (method == "auto" and recall is not None)
     if not approximate:
@@ -37,7 +37,7 @@ def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool
 
 
 def kind_of_start(start: Any) -> str:
-    """What a plan calls it."""
+    """Return the name that a plan has for a start."""
     if isinstance(start, KNNGraph):
         return "graph"
     if start is None:

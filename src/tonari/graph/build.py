@@ -1,4 +1,4 @@
-"""`tonari.knn_graph`: the graph of a set of points, exact or up to a recall."""
+"""`tonari.knn_graph`: the graph of a set of points, exact or to a given recall."""
 
 from __future__ import annotations
 
@@ -43,47 +43,47 @@ def knn_graph(
     progress: ProgressLike = None,
     plan: Plan | None = None,
 ) -> KNNGraph:
-    """Build the k-nearest-neighbour graph of a set of points: exactly, or by NN-Descent up to a recall.
+    """Build the k-nearest-neighbour graph of a set of points: exactly, or by NN-Descent to a given recall.
 
-    Parameters are those of :func:`search`, and
+    Parameters that are not listed are those of :func:`search`.
 
     Parameters
     ----------
     metric : str or Triton function
-        As for :func:`search`; for "nn-descent" on CUDA also a function of yours, decorated by ``triton.jit``, of two
-        float64 tensors q and x that is applied to the elements of two points and summed: f(q, x) >= 0, and 0 where they
-        are equal. The graph's metric is called "triton:" and the function's name.
+        As for :func:`search`; for "nn-descent" on CUDA also a function of yours, decorated with ``triton.jit``, of two
+        float64 tensors q and x that is applied to the elements of two points and summed: f(q, x) >= 0, and 0 if they
+        are equal. The name of the graph's metric is then "triton:" and the function's name.
     k : int
-        Neighbours per point, 1 to n - 1. A point is never its own neighbour: it is excluded by row identity, so that
-        duplicates of it are found.
+        Neighbours per point, 1 to n - 1. A point is never its own neighbour: it is excluded by row identity, so its
+        duplicates are found.
     method : str
         As for :func:`search`, or "nn-descent": approximate, for many points in more than a few dimensions, on the CPU
-        or on one CUDA device. Its distances are those of exact search, its neighbours nearly all of the true ones;
-        the same seed gives the same graph, whatever the threads. "auto" takes it where `recall` is given and it is
-        expected to be clearly sooner, and gives the exact graph where NN-Descent then misses the recall.
+        or on one CUDA device. Its distances are those of exact search, and it finds nearly all true neighbours; the
+        same seed gives the same graph for any number of threads. "auto" takes it if `recall` is given and it is
+        expected to be clearly faster, and returns the exact graph if NN-Descent does not reach the recall.
     recall : float, optional
-        Share of the true neighbours that is to be reached, below 1: NN-Descent goes on until a random sample of rows,
-        compared with the exact answer, says so with 97.5 % confidence, and warns where that is out of its reach. For
+        Share of the true neighbours to find, below 1: NN-Descent continues until a random sample of rows, compared
+        with the exact answer, shows with 97.5 % confidence that the graph has it, and warns if it cannot reach it. For
         "nn-descent", where the default is 0.99, and for "auto", which is exact without it.
     seed : int, optional
-        Of what NN-Descent draws. Default: 0.
+        Seed of the random choices of NN-Descent. Default: 0.
     start : "clusters", "random" or KNNGraph, optional
-        Where NN-Descent begins: with members of near clusters (default), with random neighbours, or with those in a
+        What NN-Descent starts from: members of near clusters (default), random neighbours, or the neighbours in a
         graph of the same points, of any metric or k.
     include_self : bool
         Put the point itself into column 0 (at distance 0; at <x, x> for "inner_product"), as one of the k columns;
-        then k goes from 1 to n.
+        k is then from 1 to n.
 
     Returns
     -------
     KNNGraph
-        Its arrays are of the kind and in the place of the points, as those of :func:`search` are of the queries. Of an
-        approximate graph `report` has the recall that was measured.
+        Its arrays are of the same library and on the same device as the points, as those of :func:`search` are as the
+        queries. The `report` of an approximate graph has the measured recall.
 
     Warns
     -----
     UserWarning
-        NN-Descent did not reach the recall, and was asked for by name.
+        ``method="nn-descent"`` did not reach the recall.
 
     Examples
     --------

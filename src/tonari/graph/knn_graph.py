@@ -1,4 +1,4 @@
-"""The k-nearest-neighbour graph: a container, its quality, its export and its file."""
+"""The k-nearest-neighbour graph: a container with its checks, exports and file."""
 
 from __future__ import annotations
 
@@ -37,36 +37,38 @@ _CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
 class KNNGraph:
     """The k nearest neighbours of each of n points among the others.
 
-    Arrays are of the kind that :func:`tonari.knn_graph` was given: NumPy arrays or torch tensors in host memory, or
-    torch tensors, CuPy or JAX arrays on CUDA. On CUDA only shapes and dtypes are checked, since to know their values
-    would be to wait for the device; :meth:`to_numpy` checks the rest.
+    The arrays are of the same kind as the points given to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
+    host memory, or torch tensors, CuPy or JAX arrays on CUDA. On CUDA only shapes and dtypes are checked, since
+    checking values would have to wait for the device; :meth:`to_numpy` checks the rest.
 
     Attributes
     ----------
     indices : int32 or int64 of shape (n, k)
         Row i lists the neighbours of point i by (distance, index); -1 where missing, at the end.
     distances : float32 or float64 of shape (n, k)
-        Of those neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) where missing.
+        Distances of those neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) where
+        missing.
     metric : str
         A name in ``tonari.metrics.METRICS``.
     method : str
-        How it was made: "exact" or "kdtree", which are equally exact, or "nn-descent", by :func:`tonari.knn_graph` or
-        :func:`tonari.merge`.
+        How it was built by :func:`tonari.knn_graph` or :func:`tonari.merge`: "exact" or "kdtree", which are equally
+        exact, or "nn-descent".
     include_self : bool
-        Whether column 0 is the point itself. If not, no row has its own point.
+        Whether column 0 is the point itself. If not, no row lists its own point.
     seed : int, optional
-        Of a method that draws random numbers.
+        The seed, if the method draws random numbers.
     report : tonari.nn_descent.report.DescentReport, optional
-        Of an approximate graph: its recall, as a sample tells, and the rounds that it took.
+        For an approximate graph: its recall, measured on a sample, and its rounds.
 
     Raises
     ------
     TypeError
         The arrays have other dtypes or are of two kinds, or another argument has another type.
     ValueError
-        Shapes differ, an array has masked values, the metric is unknown, or a row is no list of neighbours: an index is
-        out of range or named twice, self is where it must not be or not where it must, a distance is NaN or nearer
-        than the one before it, or a missing neighbour is not at the end or has a distance. The message names the row.
+        Shapes differ, an array has masked values, the metric is unknown, or a row is not a list of neighbours: an index
+        is out of range or listed twice, self is listed where it must not be or is absent where it must be, a distance
+        is NaN or nearer than the one before it, or a missing neighbour is not at the end or has a distance. The message
+        names the row.
 
     Examples
     --------
@@ -126,7 +128,7 @@ class KNNGraph:
 
     @classmethod
     def of_lists(cls, found: Neighbors, metric: str, method: str, include_self: bool, **more: Any) -> KNNGraph:
-        """The graph of lists that a search of this package made: what the constructor would look for is not in them.
+        """Make a graph of lists that this package found, without the checks of the constructor.
 
         Parameters
         ----------
@@ -147,7 +149,7 @@ class KNNGraph:
 
     @property
     def k(self) -> int:
-        """Columns of each row, self included where it is there."""
+        """Columns of each row, including self if column 0 is self."""
         return int(self.indices.shape[1])
 
     def __repr__(self) -> str:
@@ -156,10 +158,10 @@ class KNNGraph:
         return f"KNNGraph(n={self.n}, k={self.k}, metric={self.metric!r}, method={self.method!r}{also})"
 
     def to_numpy(self) -> KNNGraph:
-        """The graph in NumPy arrays.
+        """Return the graph as NumPy arrays.
 
-        They are copied from the device if the graph lies there, and share memory with tensors in host memory. A graph
-        of NumPy arrays is its own.
+        Arrays on a device are copied; NumPy arrays share memory with tensors in host memory. A graph of NumPy arrays
+        returns itself.
 
         >>> import numpy as np
         >>> from tonari.graph.knn_graph import KNNGraph
@@ -173,7 +175,7 @@ class KNNGraph:
         return dataclasses.replace(self, indices=indices, distances=distances)
 
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
-        """Measure a random sample of rows, on the CPU, against the exact answer; see :mod:`tonari.graph.recall`."""
+        """Measure a random sample of rows against the exact answer, on the CPU; see :mod:`tonari.graph.recall`."""
         return graph_recall(self, points, sample=sample, seed=seed, threads=threads)
 
     def add(
@@ -188,14 +190,14 @@ class KNNGraph:
         memory: int | str | None = None,
         progress: ProgressLike = None,
     ) -> KNNGraph:
-        """The graph of more points: those that it is of, and new ones after them.
+        """Return the graph of more points: its own points, followed by new ones.
 
-        Few new points are searched exactly; many become a graph of their own, which is merged with this one.
+        Few new points are searched exactly; for many, a graph of their own is built and merged with this one.
 
         Parameters
         ----------
         points : array of shape (n, d)
-            Those that the graph is of.
+            The points of this graph.
         new_points : array of shape (m, d)
             Of the same dtype.
         recall, seed, device, threads, memory, progress
@@ -204,7 +206,7 @@ class KNNGraph:
         Returns
         -------
         KNNGraph of n + m points
-            The new ones have the numbers from n on.
+            The new points have the numbers from n on.
 
         Examples
         --------
@@ -228,24 +230,24 @@ class KNNGraph:
     ) -> scipy.sparse.csr_matrix:
         """Export the graph as a SciPy matrix whose entry (i, j) is the distance from i to its neighbour j.
 
-        Distances of 0 are stored, missing neighbours are not. The matrix shares no memory with the graph; one that lies
-        on CUDA is copied to host memory.
+        Distances of 0 are stored, missing neighbours are not. The matrix shares no memory with the graph; a graph on
+        CUDA is copied to host memory.
 
         Parameters
         ----------
         order : "distance" or "index"
-            Order within each row, of symmetric matrices too: nearest first, with the point itself in front and ties by
-            column number (scikit-learn, scanpy, UMAP), or by column number (readers that want canonical CSR).
+            Order within each row, also of symmetric matrices: nearest first, with the point itself in front and ties
+            by column number (scikit-learn, scanpy, UMAP), or by column number (readers that need canonical CSR).
         include_self : bool, optional
-            True: every row has its own point, first where the order is by distance; where it is added its distance is
-            0, and the row has k + 1 entries. False: it has not. None: as the graph has it.
+            True: every row has its own point, in front if the order is by distance; if it has to be added, its distance
+            is 0, and the row has k + 1 entries. False: no row has its own point. None: as in the graph.
         symmetric : "union" or "mutual", optional
-            "union": (i, j) and (j, i) are stored where i or j has the other among its neighbours (the symmetric k-NN
-            graph), so that rows have k entries or more. "mutual": where both have (the mutual k-NN graph), so that rows
-            have at most k entries, and perhaps none. Where both directions have a distance, and in a graph from
-            elsewhere the two differ, the nearer one is stored for both. None: neighbours of i alone are in row i.
+            "union": (i, j) and (j, i) are stored if i or j has the other among its neighbours (the symmetric k-NN
+            graph), so that rows have k entries or more. "mutual": if both have (the mutual k-NN graph), so that rows
+            have at most k entries, perhaps none. If both directions have a distance and the two differ, as in a graph
+            of another program, the nearer one is stored for both. None: row i has the neighbours of i alone.
         dtype : float32 or float64, optional
-            Of the distances in the matrix. Default: as the graph has them.
+            Dtype of the distances in the matrix. Default: that of the graph.
 
         Returns
         -------
@@ -256,10 +258,10 @@ class KNNGraph:
         ImportError
             SciPy is not installed.
         TypeError
-            include_self is neither True nor False nor None, or dtype is another one.
+            include_self is neither True nor False nor None, or dtype is neither float32 nor float64.
         ValueError
-            Another order or kind of symmetry; or self is to be added to a graph of similarities, which does not know
-            them.
+            Another order or kind of symmetry; or self is to be added to a graph of similarities, which does not have
+            the similarity of a point to itself.
 
         Notes
         -----
@@ -291,7 +293,7 @@ class KNNGraph:
         value = None if dtype is None else _value_dtype(dtype)
         indices, distances = self.to_numpy()._with_self(with_self)
         present = indices >= 0
-        # Entries can be more than 2**31 though points are fewer; SciPy narrows what fits in 32 bits.
+        # There can be more than 2**31 entries of fewer points; SciPy narrows indices that fit in 32 bits.
         ends = np.cumsum(present.sum(axis=1, dtype=np.int64))
         entries = distances[present].astype(value or distances.dtype, copy=False), indices[present]
         matrix = csr_matrix((*entries, np.concatenate([[0], ends])), shape=(self.n, self.n))
@@ -310,7 +312,7 @@ class KNNGraph:
             return self.indices[:, 1:], self.distances[:, 1:]
         if get_metric(self.metric).descending:
             raise ValueError(
-                f"a graph of {self.metric} does not know how similar a point is to itself; "
+                f"include_self=True: a graph by {self.metric} does not have the similarity of a point to itself; "
                 "build it with include_self=True"
             )
         own = np.arange(self.n, dtype=self.indices.dtype)[:, None]
@@ -320,8 +322,8 @@ class KNNGraph:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to an uncompressed .npz file, whole or not at all; equal graphs give equal bytes.
 
-        NumPy alone reads it too: arrays ``indices`` and ``distances``, and ``about``, the rest as JSON text. A graph on
-        CUDA is copied to host memory, and comes back from the file as NumPy arrays.
+        NumPy alone can read it, too: the arrays are ``indices``, ``distances`` and ``about``, which has everything else
+        as JSON. A graph on CUDA is copied to host memory, and is loaded from the file as NumPy arrays.
         """
         graph = self.to_numpy()
         about: dict[str, Any] = {
@@ -352,10 +354,10 @@ class KNNGraph:
         OSError
             The file cannot be opened.
         tonari.io.FileFormatError
-            The file is damaged, is something else, is of a later version of the format, or holds more than
-            `max_expansion` allows. A ValueError, with path, bytes found and bytes expected.
+            The file is damaged, is not a graph, has a later version of the format, or holds more than `max_expansion`
+            allows. A ValueError, with path, bytes found and bytes expected.
         MemoryError
-            A whole file does not fit into memory.
+            A sound file does not fit into memory.
         """
         path, most = Path(path), expansion(max_expansion)
         not_whole = f"{path}: not a whole KNNGraph file: "
@@ -390,7 +392,7 @@ class KNNGraph:
 
 
 def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """float32 or float64."""
+    """Check a dtype that must be float32 or float64."""
     try:
         value = np.dtype(dtype)
     except TypeError as error:
@@ -401,14 +403,14 @@ def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: bool) -> scipy.sparse.csr_matrix:
-    """The entries of a matrix and of its transpose, or those that both have; rows sorted by column number, as they are.
+    """Return the entries of a matrix and of its transpose, or those that both have; rows ascend by column number.
 
     SciPy's own maximum and minimum would drop entries of 0.
     """
     n = matrix.shape[0]
     ways = matrix, matrix.T.tocsr()
     keys = np.concatenate([np.repeat(np.arange(n) * n, np.diff(way.indptr)) + way.indices for way in ways])
-    order = np.argsort(keys, kind="stable")  # of two runs in order, which it merges
+    order = np.argsort(keys, kind="stable")  # a stable sort merges the two sorted runs
     keys, values = keys[order], np.concatenate([way.data for way in ways])[order]
     first = np.append(True, keys[1:] != keys[:-1])
     twice = np.flatnonzero(~first)
@@ -420,7 +422,7 @@ def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: boo
 
 
 def _nearest_first(matrix: scipy.sparse.csr_matrix, *, descending: bool) -> scipy.sparse.csr_matrix:
-    """The same entries, in each row the point itself, then by (distance, column number); they come by column number."""
+    """Order the entries of each row, which are sorted by column number: self first, then by (distance, column)."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     keys = np.empty(len(rows), np.complex128)  # NumPy orders them by real, then by imaginary part
     keys.real = 2 * rows + (matrix.indices != rows)
@@ -438,25 +440,25 @@ def check_lists(
     include_self: bool,
     descending: bool,
 ) -> None:
-    """Refuse rows of a graph that are no lists of neighbours; the message names the first of a kind.
+    """Refuse rows of a graph that are not lists of neighbours; the message names the first such row.
 
     Parameters
     ----------
     indices, distances : arrays of shape (rows, k)
     own : integers of shape (rows,)
-        The point that each row is of.
+        The point of each row.
     n : int
-        How many points there are.
+        Number of points.
     include_self : bool
-        Whether column 0 is the point itself. Its distance is in no order with the others: a point may be less similar
-        to itself than to another.
+        Whether column 0 is the point itself. Its distance need not be in order with the others: a point may be less
+        similar to itself than to another.
     descending : bool
         Whether larger is nearer.
 
     Raises
     ------
     ValueError
-        As :class:`KNNGraph` tells.
+        As :class:`KNNGraph` says.
 
     Examples
     --------
@@ -465,41 +467,43 @@ def check_lists(
     >>> twice = np.array([[1, 2], [2, 2], [0, 1]]), np.array([[1.0, 2.0], [1.0, 1.0], [1.0, 2.0]])
     >>> check_lists(*twice, np.arange(3), n=3, include_self=False, descending=False)
     Traceback (most recent call last):
-    ValueError: row 1 names a point twice
+    ValueError: row 1 lists a point twice
     """
     step = max(1, _CHECKED_AT_ONCE // indices.shape[1])
     for begin in range(0, len(indices), step):
         here = slice(begin, begin + step)
         ids, values, points = indices[here], distances[here], own[here]
         refuse = functools.partial(_refuse_rows, points)
-        refuse((ids < -1) | (ids >= n), f"has an index that is not within -1 and {n - 1}")
+        refuse((ids < -1) | (ids >= n), f"has an index outside -1 to {n - 1}")
         if include_self:
             refuse(ids[:, 0] != points, "does not have its own point in column 0")
         refuse(np.isnan(values), "has a distance that is NaN")
         ids, values = ids[:, int(include_self) :], values[:, int(include_self) :]
         refuse(ids == points[:, None], "has its own point among its neighbours")
         missing = ids < 0
-        refuse(missing[:, :-1] & ~missing[:, 1:], "has a neighbour behind a missing one (-1): those come last")
+        refuse(
+            missing[:, :-1] & ~missing[:, 1:], "has a neighbour after a missing one (-1): missing ones must come last"
+        )
         nowhere = -np.inf if descending else np.inf
-        refuse(missing & (values != nowhere), f"has a distance where its neighbour is missing (-1): that is {nowhere}")
+        refuse(missing & (values != nowhere), f"has a distance for a missing neighbour (-1), expected {nowhere}")
         left, right = (values[:, 1:], values[:, :-1]) if descending else (values[:, :-1], values[:, 1:])
         refuse(
             left > right, f"is not in order: {'similarities must descend' if descending else 'distances must ascend'}"
         )
         repeated = first_repeated_row(ids)
         if repeated >= 0:
-            raise ValueError(f"row {points[repeated]} names a point twice")
+            raise ValueError(f"row {points[repeated]} lists a point twice")
 
 
 def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:
-    """Refuse the first row of which something is bad, if there is one."""
+    """Refuse the first bad row, if there is one."""
     rows = bad.any(axis=1) if bad.ndim == 2 else bad
     if rows.any():
         raise ValueError(f"row {points[rows.argmax()]} {what}")
 
 
 def _plain(part: Any, name: str) -> Any:
-    """An array that a graph can have: NumPy's own, a tensor, or one on CUDA."""
+    """Check that a graph can hold an array: a NumPy array, a tensor, or any array on CUDA."""
     if not hasattr(part, "shape") or not hasattr(part, "dtype"):
         raise TypeError(f"{name}: expected an array of shape (n, k), got {type(part).__name__}")
     if isinstance(part, np.ndarray):
@@ -514,6 +518,6 @@ def _plain(part: Any, name: str) -> Any:
 
 
 def _in_numpy(part: Any) -> npt.NDArray[Any]:
-    """An array in host memory as NumPy's, over the same memory."""
+    """View an array in host memory as a NumPy array over the same memory."""
     array: npt.NDArray[Any] = part.detach().numpy() if inputs.kind_of(part) == "torch" else part
     return array

@@ -1,7 +1,7 @@
-"""Two graphs into one (GGM, wang2021 section 5): each point keeps its neighbours and meets points of the other side.
+"""Merge two graphs (GGM, wang2021 section 5): each point keeps its neighbours and is compared with the other side.
 
-Where one side is small every point is compared with all of the other side, exactly. Else lists are those of the graphs,
-filled up with points of the other side, and rounds of NN-Descent follow in which only points of different sides meet.
+If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
+graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tonari.select.merge import merge_neighbors
 _SHARE = 0.5  # of the seconds of a whole graph, for one that is merged
 _OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
 _OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
-_CHECKED_ROWS = 64  # of each graph: their distances are computed anew, in a millisecond or two
+_CHECKED_ROWS = 64  # of each graph: computing their distances anew takes a millisecond or two
 
 
 @in_default_floats
@@ -56,29 +56,30 @@ def merge(
     Parameters
     ----------
     graph_a, graph_b : KNNGraph
-        Of the same metric, k and include_self; exact or approximate.
+        With the same metric, k and include_self; exact or approximate.
     points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
-        Those that the graphs are of, of the same dtype, both in host memory or both on one device. The distances of 64
+        The points of the graphs, of the same dtype, both in host memory or both on one device. The distances of 64
         rows of each graph are computed anew: a graph of other points, or of these in another order, is refused.
     recall : float
-        Of the points of either side, as for :func:`tonari.knn_graph`: neighbours that the two graphs miss on their own
-        sides are not looked for.
+        Share of the true neighbours to find for the points of either side, as for :func:`tonari.knn_graph`. Neighbours
+        that a graph lacks on its own side are not searched for.
     seed : int
+        Seed of the random choices.
     device, threads, memory, progress
-        As for :func:`tonari.knn_graph`. A copy of all points comes on top of the memory.
+        As for :func:`tonari.knn_graph`. A copy of all points is needed in addition to `memory`.
 
     Returns
     -------
     KNNGraph of n_a + n_b points
-        Points of b have their number plus n_a. Arrays of the kind and in the place of points_a. Two exact graphs of
-        which one is small give an exact one; else `report` tells the recall that was measured, of the side where it is
-        less.
+        Points of b have their number plus n_a. The arrays are of the same library and on the same device as points_a.
+        Two exact graphs of which one is small give an exact graph; otherwise `report` has the measured recall, of the
+        side where it is lower.
 
     Raises
     ------
     TypeError, ValueError
-        What :func:`tonari.knn_graph` refuses; graphs or points that do not fit together; a graph that is not of its
-        points, naming the row and the neighbour.
+        As for :func:`tonari.knn_graph`; graphs or points that do not match; a graph that was built from other points,
+        naming the row and the neighbour.
 
     Warns
     -----
@@ -126,7 +127,7 @@ def add(
     memory: int | str | None,
     progress: ProgressLike,
 ) -> KNNGraph:
-    """:meth:`tonari.KNNGraph.add`."""
+    """Add points to a graph; see :meth:`tonari.KNNGraph.add`."""
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
     sides = _Sides(graph, points, new_points, device, _OF_ADD)
@@ -152,21 +153,21 @@ def add(
 
 
 def _checked(recall: Any, seed: Any, threads: Any, memory: Any, progress: Any) -> tuple[float, int, ProgressLike]:
-    """The arguments, refused where they cannot be, whether or not the way that is taken has a use for them."""
+    """Check the arguments, whether or not the chosen way uses them."""
     inputs.check_threads(threads)
     inputs.parse_memory(memory)
     return check_recall(recall), check_seed(seed), inputs.check_progress(progress)
 
 
 class _Sides:
-    """The two sets of points, checked, and where the work is done.
+    """The two sets of points, checked, and the engine that does the work.
 
     Parameters
     ----------
     graph : KNNGraph
-        Of one of them, and what the joined one is to be like.
+        The graph of one of them; the joined graph has its metric, k and include_self.
     points_a, points_b : arrays
-    device : as for the verbs
+    device : as for :func:`merge`
     names : tuple
         What messages call the graph and the points of each side.
     """
@@ -185,7 +186,7 @@ class _Sides:
         self.place: Place = place_for(device, **{a: points_a, b: points_b})
         self.metric, self.include_self = graph.metric, graph.include_self
         if is_own(self.metric):
-            raise ValueError(f"graphs by {self.metric!r} are not merged: a Triton function serves knn_graph alone")
+            raise ValueError(f"graphs by {self.metric!r} are not merged: only knn_graph supports a Triton function")
         self.k = graph.k - graph.include_self
         self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
         self._side = inputs.side_of(points_a, a)
@@ -203,11 +204,11 @@ class _Sides:
 
     @functools.cached_property
     def both(self) -> Any:
-        """All points, a's first."""
+        """All points, those of a first."""
         return _one_after_the_other(self.a, self.b)
 
     def check(self, graph: KNNGraph, side: int) -> None:
-        """Refuse a graph that is not of the points of a side, as the distances in some of its lists tell."""
+        """Refuse a graph that was not built from the points of a side, judging by the distances of some rows."""
         rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
         if graph.n != len(rows):
             raise ValueError(f"{ours} has {graph.n} rows, {theirs} {len(rows)}: they must be the same points")
@@ -219,7 +220,7 @@ class _Sides:
             _check_distances(graph, rows, ours, theirs)
 
     def own(self, graph: KNNGraph, side: int) -> Neighbors:
-        """The lists of a graph without self, beside the points of a side."""
+        """Return the lists of a graph without self, where the points of a side are."""
         self.check(graph, side)
         first = int(graph.include_self)
         if isinstance(self.a, np.ndarray):
@@ -242,7 +243,7 @@ class _Sides:
     def graph(
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
     ) -> KNNGraph:
-        """The joined graph, of the kind and in the place of the points of a."""
+        """Return the joined graph, of the same library and on the same device as the points of a."""
         if self.include_self:
             found = self.place.with_self(found, self.both, self.metric)
         found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))
@@ -252,12 +253,12 @@ class _Sides:
 
 
 def _check_distances(graph: KNNGraph, rows: Any, ours: str, theirs: str) -> None:
-    """Refuse a graph whose distances, in some of its rows, are not those of the points; names are for messages."""
+    """Refuse a graph whose distances in some rows are not those of the points; the names are for messages."""
     drawn = np.random.default_rng(0).choice(graph.n, min(graph.n, _CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), get_metric(graph.metric)
     indices, distances = (_rows_at(part, numbers) for part in (graph.indices, graph.distances))
     facts: dict[str, Any] = {"include_self": graph.include_self, "descending": metric.descending}
-    try:  # nobody has looked at those on CUDA
+    try:  # the lists of a graph on CUDA have not been checked
         check_lists(indices, distances, numbers, n=graph.n, **facts)
     except ValueError as error:
         raise ValueError(f"{ours}: {error}") from error
@@ -269,12 +270,12 @@ def _check_distances(graph: KNNGraph, rows: Any, ours: str, theirs: str) -> None
     found = returned(values, distances.dtype)
     wrong = np.argwhere((found != distances) & (indices >= 0))
     if len(wrong):
-        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # nor at these
+        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # nor have these values
         place = tuple(wrong[0])
         row, other = numbers[place[0]], indices[place]
         raise ValueError(
             f"{ours}: row {row} lists point {other} with {graph.metric} {distances[place]}, but rows {row} and {other} "
-            f"of {theirs} have {found[place]}: pass the points that the graph was made of, in its order"
+            f"of {theirs} have {found[place]}: pass the points from which the graph was built, in the same order"
         )
 
 
@@ -282,18 +283,18 @@ _Made = tuple[Neighbors, str, int | None, DescentReport | None]
 
 
 class _Crossing:
-    """Every point among all of the other side, by brute force.
+    """Search every point among all points of the other side, by brute force.
 
     Parameters
     ----------
     sides : _Sides
     threads, memory
-        As for the verbs.
+        As for :func:`merge`.
 
     Attributes
     ----------
     seconds : float
-        Rough expectation.
+        Expected, roughly.
     """
 
     def __init__(self, sides: _Sides, threads: int | None, memory: int | str | None) -> None:
@@ -310,7 +311,7 @@ class _Crossing:
         self.seconds = sum(made.seconds for made in self._plans)
 
     def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None, progress: ProgressLike) -> _Made:
-        """The joined lists; with the report of a sample where there is a plan for one."""
+        """Return the joined lists, with the report of a sample if there is a plan for one."""
         started, sides = time.perf_counter(), self._sides
         k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
         from_b = self._method.search_once(sides.a, sides.b, self._plans[0], progress=progress)
@@ -327,7 +328,7 @@ class _Crossing:
 
 
 def _descended(sides: _Sides, own: tuple[Neighbors, Neighbors], plan: DescentPlan, progress: ProgressLike) -> _Made:
-    """The joined lists by rounds in which sides meet."""
+    """Return the joined lists, by rounds that compare points of different sides."""
     boundary = len(sides.a)
     ids = _one_after_the_other(own[0].indices, own[1].indices + (own[1].indices >= 0) * boundary)
     backend = sides.descent.backend(sides.both, plan)
@@ -338,7 +339,7 @@ def _descended(sides: _Sides, own: tuple[Neighbors, Neighbors], plan: DescentPla
 
 
 def _rows_at(x: Any, numbers: Any) -> Any:
-    """Some rows of an array or tensor, as a NumPy array in host memory."""
+    """Copy some rows of an array or tensor to a NumPy array in host memory."""
     if isinstance(x, np.ndarray):
         return x[numbers]
     import torch
@@ -348,7 +349,7 @@ def _rows_at(x: Any, numbers: Any) -> Any:
 
 
 def _one_after_the_other(first: Any, second: Any) -> Any:
-    """Two arrays, or two tensors of one device, in one."""
+    """Concatenate two arrays, or two tensors on the same device."""
     if isinstance(first, np.ndarray):
         return np.concatenate([first, second])
     import torch

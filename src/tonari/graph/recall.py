@@ -1,4 +1,4 @@
-"""Recall of a graph: a random sample of its rows against the exact answer."""
+"""Recall of a graph: a random sample of its rows is compared with the exact answer."""
 
 from __future__ import annotations
 
@@ -34,17 +34,16 @@ def graph_recall(
     Parameters
     ----------
     graph : KNNGraph
-        Its distances are not trusted: those of the points it lists are computed anew. Where self is column 0, it is
-        left out and k is one less. Missing neighbours (-1) count as not found.
+        Its distances are not trusted: those of the listed points are computed anew. If column 0 is the point itself,
+        it is left out and k is one less. Missing neighbours (-1) count as not found.
     points : array of shape (n, d)
-        The points that the graph is of. The measuring is done by the CPU: what lies on CUDA, graph or points, is
-        copied to host memory.
+        The points of the graph. The CPU does the measurement: a graph or points on CUDA are copied to host memory.
     sample : int
-        Rows to draw, without putting back; all rows where there are no more than that.
+        Number of rows to draw, without replacement; all rows if there are no more.
     seed : int
-        Of the draw: the same seed measures the same rows.
+        Seed of the draw: the same seed measures the same rows.
     threads : int, optional
-        Default: all cores.
+        Default: as many as the work is worth, at most the processors that this process may use.
     progress : bool or callable(done, total), optional
         As for ``knn_graph``.
 
@@ -54,7 +53,7 @@ def graph_recall(
         sample or seed is not a whole number.
     ValueError
         points does not have the graph's number of rows, sample is less than 1, the graph has no column but self, or
-        a sampled row names a point twice.
+        a sampled row lists a point twice.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def graph_recall(
     first = int(graph.include_self)
     k = graph.k - first
     if k == 0:
-        raise ValueError("the graph lists no neighbour but self: there is nothing to measure")
+        raise ValueError("the graph lists no neighbour but self, expected at least one: there is nothing to measure")
 
     rows = np.sort(np.random.default_rng(seed).choice(graph.n, min(sample, graph.n), replace=False))
     queries = x[rows]
