@@ -217,7 +217,7 @@ def test_tensors_are_not_copied_and_sparse_ones_are_refused() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_file_has_it(kind: str, tmp_path: Path) -> None:
     for name in ("x.npy", "x.fbin", "x.fvecs", "x.npz"):
-        with pytest.raises(ValueError, match=r"found bfloat16, which no format here holds, .*astype\('float32'\)"):
+        with pytest.raises(ValueError, match=r"found bfloat16, which no format here supports, .*astype\('float32'\)"):
             tonari.io.write(tmp_path / name, of_kind(kind, numbers()))
         assert not (tmp_path / name).exists()
 

@@ -1,4 +1,4 @@
-"""Points and neighbours in files, by suffix.
+"""Points and neighbours in files; the suffix names the format.
 
     .fvecs .bvecs .ivecs                 TEXMEX: a width before each row          vecs.py           mapped
     .fbin .f16bin .u8bin .i8bin .ibin    Big-ANN: one header, then the values     bin.py            mapped
@@ -7,8 +7,9 @@
     .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            hdf5.py           loaded
     ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py   mapped
 
-A mapped file is opened, not read: rows come from the disk when they are used. A file that is not what it says is
-refused by one exception, `FileFormatError`, with the bytes found and expected. Every write appears whole or not at all.
+A mapped file is opened, not read: rows come from the disk when they are used. A file that does not hold what its header
+says is refused with one exception, `FileFormatError`, which has the bytes found and expected. Files are written whole
+or not at all.
 """
 
 from __future__ import annotations
@@ -49,21 +50,22 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expans
 
     Returns
     -------
-    array of shape (n, d), n and d at least 1, in the dtype of the file. C-contiguous, but for a mapped .fvecs, .bvecs
-    or .ivecs file, whose rows lie 4 bytes apart, and for arrays that were saved in Fortran order.
+    array of shape (n, d), n and d at least 1, in the dtype of the file. C-contiguous, except for a mapped .fvecs,
+    .bvecs or .ivecs file, whose rows have a gap of 4 bytes, and for arrays that were saved in Fortran order.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         no such file
     FileFormatError
-        what is there is not what the suffix and the header promise: a truncated, damaged or empty file, or one whose
-        size belies its header; rows of different width; no rows or columns; not numbers; HDF5 whose values are in
-        other files; more values than `max_expansion` allows. A ValueError, with path, bytes found and bytes expected.
+        the contents do not agree with the suffix and the header: a truncated, damaged or empty file, or one whose size
+        differs from what its header implies; rows of different width; no rows or columns; not numbers; HDF5 whose
+        values are in other files; more values than `max_expansion` allows. A ValueError, with path, bytes found and
+        bytes expected.
     ValueError
         unknown suffix; an unknown or missing `key` (with the known ones)
     MemoryError
-        a whole file that does not fit into memory
+        a sound file that does not fit into memory
     ImportError
         HDF5 without h5py
 
@@ -91,7 +93,7 @@ def write(path: StrPath, array: Array) -> None:
     ----------
     path : str or path; the suffix names the format, see `SUFFIXES`
     array : shape (n, d), n and d at least 1, any strides; of the dtype that the suffix stands for, never converted
-        (.npy, .npz and HDF5 take all integers and floating-point numbers)
+        (.npy, .npz and HDF5 support all integers and floating-point numbers)
 
     Raises
     ------
@@ -116,8 +118,8 @@ Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
     form = format_of(path)
     if hasattr(array, "dtype") and name_of_dtype(array) == "bfloat16":
         raise ValueError(
-            f"{path}: found bfloat16, which no format here holds, expected float32, which has all its values. "
-            "Use .astype('float32'), of a tensor .float().numpy()"
+            f"{path}: found bfloat16, which no format here supports, expected float32, which has all its values. "
+            "Use .astype('float32'), or .float().numpy() for a tensor"
         )
     array = from_host(array, f"{path}, the array to write", "(rows, columns)")
     check_matrix(f"{path}, the array to write", array.shape, array.dtype)
@@ -132,9 +134,10 @@ Use .astype('float32'), or one of these suffixes: .npy .npz .hdf5 .h5
 
 
 def describe(path: StrPath, *, key: str | None = None) -> FileInfo:
-    """Shape, dtype and size of a file, from its header (for .*vecs, from all rows' widths); values are not read.
+    """Describe a file: shape, dtype and size, from its header (for .*vecs, from all rows' widths); values are not read.
 
-    Raises what `read` raises, but an .ibin file of ground truth is described as such, and arrays of any size are.
+    Raises what `read` raises, except that an .ibin file of ground truth is described as such, and that arrays may be of
+    any size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import BinaryIO
 
 @contextmanager
 def atomic(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[BinaryIO]:
-    """Open a new binary file that takes the place of `path` when the block ends without an exception.
+    """Open a new binary file that replaces `path` when the block ends without an exception.
 
     The bytes go to a hidden temporary file in the same directory, reach the disk (fsync), and are then renamed
-    over `path` in one step. After an exception the temporary file is gone and `path` is what it was.
-    A symbolic link stays a link, and what it points to is replaced; without `follow`, the link itself is.
+    over `path` in one step. After an exception the temporary file is removed and `path` is unchanged.
+    A symbolic link stays a link, and its target is replaced; without `follow`, the link itself is replaced.
 
     Raises
     ------
@@ -30,9 +30,9 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[Bin
         raise IsADirectoryError(f"{path}: this is a directory, name a file in it")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: the directory {target.parent} does not exist, create it first")
-    # Only the beginning of the name: a name that is just short enough for its directory can be written too.
+    # Only the beginning of the name, so that a name of the maximum length can be written, too.
     temporary = target.with_name(f".{target.name[:16]}.{secrets.token_hex(4)}.tmp")
-    # Not tempfile: it makes files that only their owner may read, and os.replace would keep that.
+    # Not tempfile: it creates files that only their owner may read, and os.replace would keep that mode.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
     try:

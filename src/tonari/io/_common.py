@@ -1,4 +1,4 @@
-"""What every file format shares: its error, the description of a file, the first checks, and rows cut in pieces."""
+"""Shared by all file formats: the error, the description of a file, the first checks, and writing in pieces."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ import numpy.typing as npt
 
 try:
     from lzma import LZMAError as _LZMAError
-except ImportError:  # a Python without it, which cannot read such archives either
+except ImportError:  # a Python without lzma, which cannot read such archives either
     _LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 StrPath = str | os.PathLike[str]
 
-# Large enough that a system call costs nothing beside its copy, small beside the memory of any machine.
+# Large enough to make the cost of a system call negligible, small beside the memory of any machine.
 PIECE_BYTES = 8 << 20
 
-# Values in memory may take this many times the bytes of their file; small ones always may.
+# Values in memory may take this many times the bytes of their file; arrays of up to FREE_BYTES are always read.
 MAX_EXPANSION = 100.0
 FREE_BYTES = 64 << 20
 
-# What zipfile, its decompressors, NumPy, h5py and json raise on bytes that they do not expect.
+# Exceptions that zipfile, its decompressors, NumPy, h5py and json raise on unexpected bytes.
 _UNREADABLE = (
     ValueError,
     TypeError,
@@ -55,17 +55,17 @@ _UNREADABLE = (
 
 
 class FileFormatError(ValueError):
-    """A file does not hold what its suffix and its header promise.
+    """A file does not hold what its suffix and its header say.
 
-    It is cut off, damaged, of another kind, refers to other files, or would take far more memory than it has bytes.
+    It is truncated, damaged, of another kind, refers to other files, or would take far more memory than it has bytes.
 
     Attributes
     ----------
     path : Path
     found : int
-        Bytes that are there: of the file, or of that part of it which the message names.
+        Bytes found: of the file, or of the part of it that the message names.
     expected : int or str
-        Bytes that there should be, or what they should be, in words.
+        Bytes expected, or a description of what was expected.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class FileFormatError(ValueError):
 
 @dataclass(frozen=True)
 class FileInfo:
-    """What a file of points says about itself, read from its header and its size.
+    """The description of a file of points, from its header and its size.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class FileInfo:
     rows, columns : int
     dtype : str, for example "float32"
     bytes : int, the size of the file on disk
-    extra : dict of str to str, what only this format knows (header length, names of the arrays, ...)
+    extra : dict of str to str, facts that are specific to the format (header length, names of the arrays, ...)
     """
 
     path: Path
@@ -113,7 +113,7 @@ class FileInfo:
 
 
 def size_of(path: Path) -> int:
-    """Bytes in a file that exists and is not empty."""
+    """Return the size in bytes of a file that exists and is not empty; refuse any other path."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: this is a directory, a file is needed")
     if not path.exists():
@@ -127,7 +127,7 @@ def size_of(path: Path) -> int:
 
 
 def mismatch(path: Path, found: int, expected: int | str, why: str, fix: str) -> FileFormatError:
-    """The error of every file whose size belies its header."""
+    """Return the error for a file whose size differs from what its header implies."""
     message = f"{path}: found {found} bytes, expected {expected} bytes ({why}). {fix}"
     return FileFormatError(message, path, found, expected)
 
@@ -140,35 +140,35 @@ def _refusal(path: Path, found: int, expected: str, why: str, fix: str, where: s
 
 @contextmanager
 def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "") -> Iterator[None]:
-    """Turn what is raised for bytes that are not as `expected` into a `FileFormatError`.
+    """Convert exceptions for bytes that are not as `expected` to a `FileFormatError`.
 
-    `found` is the bytes of the file, or of what `where` names in it. Errors of the disk stay what they are.
+    `found` is the size in bytes of the file, or of the part that `where` names. Errors of the disk are not converted.
     """
     try:
         yield
     except FileFormatError:
         raise
     except _UNREADABLE as error:
-        # Decoders raise OSErrors without a number, and a place before the start of a file is EINVAL.
+        # Decoders raise OSErrors without a number, and seeking before the start of a file gives EINVAL.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno not in (None, errno.EINVAL)):
             raise
         raise _refusal(path, found, expected, reason(error), fix, where) from error
 
 
 def reason(error: BaseException) -> str:
-    """What an error says; its name, if it says nothing."""
+    """Return the message of an error, or its type if it has none."""
     return str(error).rstrip(".") or type(error).__name__
 
 
 def check_matrix(where: str, shape: tuple[int, ...], dtype: DType) -> None:
-    """Refuse to write what is not rows and columns of numbers; `where` names the file and the array."""
+    """Refuse to write anything but rows and columns of numbers; `where` names the file and the array."""
     fault = _fault(shape, dtype)
     if fault:
         raise ValueError(f"{where}: {fault}")
 
 
 def check_stored(path: Path, found: int, shape: tuple[int, ...], dtype: DType, *, where: str = "") -> None:
-    """Refuse to read what is not rows and columns of numbers."""
+    """Refuse to read anything but rows and columns of numbers."""
     fault = _fault(shape, dtype)
     if fault:
         expected = "a matrix of numbers"
@@ -191,7 +191,7 @@ def _fault(shape: tuple[int, ...], dtype: DType) -> str:
 
 
 def expansion(asked: float | None) -> float:
-    """How many times the bytes of a file its values may take in memory: `asked`, TONARI_MAX_EXPANSION, or 100.
+    """Return how many times the bytes of a file its values may take in memory: `asked`, TONARI_MAX_EXPANSION, or 100.
 
     >>> expansion(None), expansion(1000)
     (100.0, 1000.0)
@@ -210,20 +210,20 @@ def expansion(asked: float | None) -> float:
 
 
 def check_expansion(path: Path, size: int, needed: int, most: float, *, where: str = "") -> None:
-    """Refuse values of `needed` bytes in a file of `size` bytes, where that is more than `most` times as many."""
+    """Refuse values of `needed` bytes in a file of `size` bytes if that is more than `most` times as many."""
     if needed > max(FREE_BYTES, most * size):
         raise _refusal(
             path,
             size,
             f"at least {math.ceil(needed / most)} bytes",
             f"its values take {needed} bytes in memory, and at most {most:g} times the file are read",
-            f"If it is to be trusted, read it with max_expansion={math.ceil(needed / size)} or more.",
+            f"If you trust the file, read it with max_expansion={math.ceil(needed / size)} or more.",
             where,
         )
 
 
 def little(dtype: DType) -> DType:
-    """The same type in the byte order of every format here."""
+    """Return the same dtype in the byte order of all formats here."""
     return dtype.newbyteorder("<")
 
 
@@ -238,5 +238,5 @@ def pieces(array: Array) -> Iterator[tuple[int, Array]]:
 
 
 def loaded(array: Array, mmap: bool) -> Array:
-    """The map itself, or a C-contiguous copy of it in memory."""
+    """Return the map itself, or a C-contiguous copy of it in memory."""
     return array if mmap else np.array(array, order="C")

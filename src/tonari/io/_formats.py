@@ -20,7 +20,7 @@ class Family(Protocol):
 
 
 class Format(NamedTuple):
-    """What a suffix means: who reads it, the one dtype it holds (None: any number), whether it has named arrays."""
+    """The meaning of a suffix: its module, its dtype (None: any numbers), and whether it has named arrays."""
 
     family: Family
     dtype: DType | None = None
@@ -38,7 +38,7 @@ SUFFIXES: dict[str, Format] = {
 
 
 def format_of(path: Path, key: str | None = None) -> Format:
-    """What the suffix of `path` stands for; a `key` is refused where a file has no named arrays."""
+    """Return the format of the suffix of `path`; refuse a `key` if the format has no named arrays."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         nearest = difflib.get_close_matches(suffix or path.name, SUFFIXES, n=1, cutoff=0.0)[0]

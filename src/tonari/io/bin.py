@@ -3,7 +3,8 @@
     | n: uint32 | d: uint32 | n * d values, row by row |      8-byte header, little-endian
     | n: uint64 | d: uint64 | n * d values, row by row |      16-byte header, when n or d is above 2**32 - 1
 
-The size of the file tells the two apart. It also tells a matrix of ids from ground truth, which shares `.ibin`.
+The size of the file distinguishes the two. It also distinguishes a matrix of ids from ground truth, which shares
+`.ibin`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NARROW, WIDE = "<2I", "<2Q"
 
 
 def counts(path: Path) -> tuple[int, int, int]:
-    """(n, d, file size) by the 8-byte header."""
+    """Return (n, d, file size), reading an 8-byte header."""
     size = size_of(path)
     if size < 8:
         raise mismatch(path, size, "at least 8", "a header of two uint32, rows and columns", "The file is truncated.")
@@ -37,12 +38,12 @@ def counts(path: Path) -> tuple[int, int, int]:
 
 
 def holds_ground_truth(rows: int, columns: int, size: int) -> bool:
-    """Whether the size is that of n * k int32 ids and n * k float32 distances behind an 8-byte header."""
+    """Tell whether the size is that of n * k int32 ids and n * k float32 distances after an 8-byte header."""
     return rows > 0 and columns > 0 and size == 8 + 8 * rows * columns
 
 
 def layout(path: Path) -> tuple[int, int, int]:
-    """(header bytes, n, d), the one reading of the header that agrees with the size of the file."""
+    """Return (header bytes, n, d), by the reading of the header that agrees with the size of the file."""
     dtype = DTYPES[path.suffix.lower()]
     rows, columns, size = counts(path)
     expected = 8 + rows * columns * dtype.itemsize
@@ -55,7 +56,7 @@ def layout(path: Path) -> tuple[int, int, int]:
         wide_expected = 16 + wide_rows * wide_columns * dtype.itemsize
         if wide_rows and wide_columns and size == wide_expected:
             return 16, wide_rows, wide_columns
-        # The upper half of a uint64 row count below 2**32 sits where the narrow header keeps its columns: 0.
+        # The upper half of a uint64 row count below 2**32, which is 0, is where the narrow header has its columns.
         if rows and columns == 0 and wide_columns:
             why = f"16-byte header: {wide_rows} rows, {wide_columns} columns of {dtype}"
             raise mismatch(path, size, wide_expected, why, fix)
@@ -69,19 +70,19 @@ def layout(path: Path) -> tuple[int, int, int]:
 
 
 def header(rows: int, columns: int) -> bytes:
-    """8 bytes where both counts fit uint32, else 16."""
+    """Return the header: 8 bytes if both counts fit in uint32, else 16."""
     return struct.pack(NARROW if max(rows, columns) < 2**32 else WIDE, rows, columns)
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """The (n, d) matrix, C-contiguous."""
+    """Open the (n, d) matrix, C-contiguous."""
     offset, rows, columns = layout(path)
     dtype = DTYPES[path.suffix.lower()]
     return loaded(np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(rows, columns)), mmap)
 
 
 def write(path: Path, array: Array) -> None:
-    """Header, then the rows."""
+    """Write the header, then the rows."""
     with atomic(path) as file:
         file.write(header(*array.shape))
         for _, rows in pieces(array):
@@ -89,7 +90,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Shape and type from the header and the size; no value is read."""
+    """Describe the matrix by the header and the size; no value is read."""
     suffix = path.suffix.lower()
     offset, rows, columns = layout(path)
     extra = {"header": f"{offset} bytes"}

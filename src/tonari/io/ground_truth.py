@@ -2,7 +2,7 @@
 
     | n: uint32 | k: uint32 | n * k ids, int32 | n * k distances, float32 |      little-endian
 
-Files that keep their ids as uint32 read the same below 2**31. An id -1 (all bits set) is a missing neighbour.
+Files with uint32 ids read the same below 2**31. An id of -1 (all bits set) is a missing neighbour.
 """
 
 from __future__ import annotations
@@ -157,23 +157,23 @@ def write_ground_truth(path: StrPath, neighbors: Neighbors) -> None:
 
 
 def check_size(path: Path, shape: tuple[int, ...]) -> None:
-    """Refuse numbers of rows and neighbours that the header cannot tell."""
+    """Refuse numbers of rows and neighbours that do not fit in the header."""
     if max(shape) > MISSING:
         raise ValueError(f"{path}: shape {shape} does not fit the 8-byte header of ground truth")
 
 
 def as_ids(path: Path, indices: Array) -> Iterator[Array]:
-    """The indices as the format has them, piece by piece."""
+    """Yield the indices in the layout of the format, piece by piece."""
     if indices.dtype.kind not in "iu" or indices.min() < -1 or indices.max() >= MISSING:
         raise ValueError(
             f"{path}: indices are {indices.dtype} from {indices.min()} to {indices.max()}, expected integers from "
-            f"-1 (missing) to {MISSING - 1}: this format keeps 4 bytes for each"
+            f"-1 (missing) to {MISSING - 1}: this format has 4 bytes for each"
         )
     return (ids.view("<u4") if ids.dtype == np.int32 else ids.astype("<u4") for _, ids in pieces(indices))
 
 
 def as_values(path: Path, distances: Array) -> Iterator[Array]:
-    """The distances as the format has them, piece by piece."""
+    """Yield the distances in the layout of the format, piece by piece."""
     for _, values in pieces(distances):
         if values.dtype == np.float32:
             yield values
@@ -188,6 +188,6 @@ def as_values(path: Path, distances: Array) -> Iterator[Array]:
 
 
 def describe(path: Path) -> FileInfo:
-    """Rows and neighbours per row, from the header and the size."""
+    """Describe the file by the header and the size: rows and neighbours per row."""
     rows, k = _layout(path)
     return FileInfo(path, "ground truth", rows, k, "int32", size_of(path), {"distances": "float32"})

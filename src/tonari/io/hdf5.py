@@ -1,10 +1,10 @@
 """HDF5 files (.hdf5, .h5) as ann-benchmarks lays them out.
 
-Datasets: train (n, d), test (m, d), neighbors (m, k), distances (m, k); attribute `distance` on the file, the metric.
-Needs h5py. Read whole, because datasets may be chunked or compressed.
+Datasets: train (n, d), test (m, d), neighbors (m, k), distances (m, k); the attribute `distance` of the file is the
+metric. Needs h5py. Datasets are read whole, because they may be chunked or compressed.
 
-Nothing outside the file is read: a dataset that is a link into another file, or whose values lie in other files
-(external storage, virtual datasets), is refused. Else a file could hand out any other that its reader may read.
+Nothing outside the file is read: a dataset that is a link into another file, or whose values are in other files
+(external storage, virtual datasets), is refused. Otherwise a file could expose any other file that its reader may read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _h5py() -> Any:
 
 
 def _parsing(path: Path) -> AbstractContextManager[None]:
-    # The library's own text holds the size that the file should have (stored_eof).
+    # HDF5's own message has the size that the file should have (stored_eof).
     return parsing(path, path.stat().st_size, "a whole HDF5 file", "Fetch it again.")
 
 
@@ -61,7 +61,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 def _dataset(path: Path, file: Any, key: str) -> Any:
-    """The dataset `key`, all of whose values are in the file."""
+    """Return the dataset `key`; refuse it if any of its values are outside the file."""
     where = f"{path}, dataset {key!r}"
     with _parsing(path):
         found, elsewhere = _resolve(file, file, key)
@@ -88,9 +88,9 @@ def _other_file(path: Path, where: str, how: str) -> FileFormatError:
 
 
 def _resolve(file: Any, group: Any, name: str, links: int = SOFT_LINKS) -> tuple[Any, str]:
-    """What a name stands for, None if nothing; and in words what other file it is in, in which case it is not opened.
+    """Return the object of a name, or None; and a description of the other file that it is in, which is not opened.
 
-    HDF5 would follow a link to another file as soon as it is asked for the name, so links are followed here.
+    HDF5 would follow a link to another file as soon as it is asked for the name, so links are resolved here.
     """
     h5py = _h5py()
     first, _, rest = name.lstrip("/").partition("/")
@@ -115,11 +115,11 @@ def _keys(file: Any) -> list[str]:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """The (n, d) dataset `key`, "train" unless named; always in memory."""
+    """Read the (n, d) dataset `key`, "train" by default, to memory."""
     key = key or DEFAULT_KEY
     with _open(path) as file:
         dataset = _dataset(path, file, key)
-        # A chunk is held whole too, while it is decompressed.
+        # A chunk is also held whole while it is decompressed.
         needed = max(math.prod(dataset.shape), math.prod(dataset.chunks or ())) * dataset.dtype.itemsize
         check_expansion(path, path.stat().st_size, needed, most, where=f"{path}, dataset {key!r}")
         array: Array = np.empty(dataset.shape, dataset.dtype)
@@ -129,7 +129,7 @@ def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
 
 
 def write(path: Path, array: Array) -> None:
-    """A new file with the one dataset "train"."""
+    """Write a new file with the single dataset "train"."""
     h5py = _h5py()
     with atomic(path) as target, h5py.File(target, "w") as file:
         dataset = file.create_dataset(DEFAULT_KEY, array.shape, dtype=array.dtype.newbyteorder("<"))
@@ -138,7 +138,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Shape and type of one dataset; `extra` names all datasets, and the metric of the file if it is told safely."""
+    """Describe one dataset; `extra` names all datasets, and the metric of the file if it can be read safely."""
     key = key or DEFAULT_KEY
     with _open(path) as file:
         dataset = _dataset(path, file, key)
@@ -146,7 +146,7 @@ def describe(path: Path, *, key: str | None) -> FileInfo:
             extra = {"key": key, "keys": ", ".join(_keys(file))}
             if "distance" in file.attrs:
                 told = file.attrs.get_id("distance")
-                # Texts of variable length lie in a heap, and in a damaged one HDF5 2.0 searches without end.
+                # Strings of variable length are in a heap, and HDF5 2.0 searches a damaged heap without end.
                 if told.shape == () and told.dtype.kind == "S" and told.dtype.itemsize <= LONGEST_NAME:
                     extra["distance"] = file.attrs["distance"].decode()
             rows, columns = dataset.shape

@@ -24,12 +24,12 @@ from tonari.io._common import (
     size_of,
 )
 
-# The text of a header, padding included. NumPy takes no longer one either, unless it may unpickle.
+# Length of a header, padding included. NumPy also refuses longer ones, unless it may unpickle.
 LONGEST_HEADER = 10_000
 
 
 class Header(NamedTuple):
-    """What stands before the values; `offset` bytes long."""
+    """The header before the values; it takes `offset` bytes."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -38,9 +38,9 @@ class Header(NamedTuple):
 
 
 def read_header(file: IO[bytes], path: Path, size: int, where: str, *, text: bool = False) -> Header:
-    """Parse the header and compare the promised bytes with `size`; `where` names file (and array) in errors.
+    """Parse the header and compare the bytes that it implies with `size`; `where` names file (and array) in errors.
 
-    The array is a matrix of numbers, or one `text`.
+    The array is a matrix of numbers, or with `text` a single string.
     """
     start = file.read(npy_format.MAGIC_LEN)
     start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
@@ -49,7 +49,7 @@ def read_header(file: IO[bytes], path: Path, size: int, where: str, *, text: boo
     with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
         shape, fortran, dtype = _parse(start, length)
         if text and (dtype.kind != "U" or not dtype.itemsize or shape != ()):
-            raise ValueError(f"holds {dtype} of shape {shape}, not one text")
+            raise ValueError(f"holds {dtype} of shape {shape}, not a single string")
     if not text:
         check_stored(path, size, shape, dtype, where=where)
     offset = len(start)
@@ -75,7 +75,7 @@ def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:
 
 
 def write_array(file: IO[bytes], array: Array) -> None:
-    """One array in .npy layout, C order, little-endian, in pieces."""
+    """Write one array in .npy layout, in C order and little-endian, piece by piece."""
     fields = {"descr": npy_format.dtype_to_descr(little(array.dtype)), "fortran_order": False, "shape": array.shape}
     npy_format.write_array_header_1_0(file, fields)
     for _, rows in pieces(array):
@@ -89,20 +89,20 @@ def _header(path: Path) -> Header:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """The (n, d) matrix in the order in which it was saved (C or Fortran)."""
+    """Open the (n, d) matrix in the order in which it was saved (C or Fortran)."""
     head = _header(path)
     order: Literal["C", "F"] = "F" if head.fortran else "C"
     return loaded(np.memmap(path, head.dtype, "r", head.offset, head.shape, order), mmap)
 
 
 def write(path: Path, array: Array) -> None:
-    """C order, little-endian."""
+    """Write the matrix in C order, little-endian."""
     with atomic(path) as file:
         write_array(file, array)
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Shape and type from the header; no value is read."""
+    """Describe the matrix by the header; no value is read."""
     head = _header(path)
     rows, columns = head.shape
     extra = {"header": f"{head.offset} bytes", "order": "Fortran" if head.fortran else "C"}

@@ -1,4 +1,4 @@
-"""NumPy archives (.npz): a zip file of .npy files. Read whole, because a zip member cannot be mapped."""
+"""NumPy archives (.npz): a zip file of .npy files. Arrays are read whole, because a zip member cannot be mapped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_KEY = "arr_0"  # the name numpy.savez gives to an array without one
 
 
 class Archive:
-    """The arrays of an .npz file that is open; a context.
+    """The arrays of an open .npz file; a context.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Archive:
     Raises
     ------
     FileFormatError
-        The file is not a whole archive; so do the methods, where an array is not whole.
+        The file is not a complete archive. The methods raise it if an array is not complete.
     """
 
     def __init__(self, path: Path, most: float) -> None:
@@ -55,17 +55,17 @@ class Archive:
         self._zip.close()
 
     def header(self, key: str) -> Header:
-        """Shape and type of a matrix; no value is read."""
+        """Read the shape and type of a matrix; no value is read."""
         with self._opened(key) as (_, head):
             return head
 
     def matrix(self, key: str) -> Array:
-        """A matrix of numbers."""
+        """Read a matrix of numbers."""
         with self._opened(key) as (file, head):
             return self._values(key, file, head)
 
     def text(self, key: str) -> str:
-        """The one text that an array without dimensions holds."""
+        """Read the single string in an array without dimensions."""
         with self._opened(key, text=True) as (file, head):
             return str(self._values(key, file, head)[()])
 
@@ -88,7 +88,7 @@ class Archive:
             yield file, head
 
     def _values(self, key: str, file: IO[bytes], head: Header) -> Array:
-        # The header promises the bytes that the archive says there are; neither need be true.
+        # The header implies as many bytes as the archive says there are; both may be wrong.
         needed = math.prod(head.shape) * head.dtype.itemsize
         check_expansion(self.path, self.size, needed, self._most, where=f"{self.path}, array {key!r}")
         array: Array = np.empty(head.shape, head.dtype, order="F" if head.fortran else "C")
@@ -97,7 +97,7 @@ class Archive:
             while left:
                 piece = file.read(min(len(left), PIECE_BYTES))
                 if not piece:
-                    raise EOFError(f"array {key!r} ends {len(left)} bytes before its time")
+                    raise EOFError(f"array {key!r} ends {len(left)} bytes too early")
                 left[: len(piece)] = piece
                 left = left[len(piece) :]
         return array
@@ -115,13 +115,13 @@ def _choose(path: Path, keys: list[str], key: str | None) -> str:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """The (n, d) matrix `key`, or the only one; always in memory."""
+    """Read the (n, d) matrix `key`, or the only one, to memory."""
     with Archive(path, most) as archive:
         return archive.matrix(_choose(path, archive.keys, key))
 
 
 def write(path: Path, array: Array) -> None:
-    """An uncompressed archive with one array, named as numpy.savez names it."""
+    """Write an uncompressed archive with one array, named as numpy.savez names it."""
     with (
         atomic(path) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
@@ -131,7 +131,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Shape and type of one array from its header; `extra` names all arrays."""
+    """Describe one array by its header; `extra` names all arrays."""
     with Archive(path, math.inf) as archive:
         key = _choose(path, archive.keys, key)
         head = archive.header(key)

@@ -2,7 +2,8 @@
 
     | d | v v v ... v | d | v v v ... v | ...        little-endian; 4 + d * itemsize bytes for each row
 
-A map of the bytes, seen as (rows, 4 + d * itemsize) and cut after column 4, is the matrix: nothing is loaded.
+A memory map of the bytes, viewed as (rows, 4 + d * itemsize) and sliced after column 4, is the matrix: nothing is
+loaded.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from tonari.io._common import Array, DType, FileFormatError, FileInfo, loaded, m
 
 DTYPES: dict[str, DType] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1"), ".ivecs": np.dtype("<i4")}
 PREFIX = 4
-CHECKED_ROWS = 1 << 20  # rows whose widths are compared at once, so that the comparison itself stays small
+CHECKED_ROWS = 1 << 20  # rows whose widths are compared at once, to bound the memory of the comparison
 
 
 def _first_difference(widths: Array, columns: int) -> int:
-    """The first row whose width is not `columns`, or -1."""
+    """Return the first row whose width is not `columns`, or -1."""
     for start in range(0, len(widths), CHECKED_ROWS):
         different = np.flatnonzero(widths[start : start + CHECKED_ROWS] != columns)
         if different.size:
@@ -29,7 +30,7 @@ def _first_difference(widths: Array, columns: int) -> int:
 
 
 def _map(path: Path) -> Array:
-    """The matrix as a read-only strided map, after every row's width and the file's size are checked."""
+    """Map the matrix, read-only and strided, after checking every row's width and the size of the file."""
     dtype = DTYPES[path.suffix.lower()]
     size = size_of(path)
     if size < PREFIX:
@@ -69,12 +70,12 @@ def _map(path: Path) -> Array:
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
-    """The (n, d) matrix; with `mmap` a read-only view whose rows are 4 bytes apart, so it is not C-contiguous."""
+    """Open the (n, d) matrix; with `mmap` a read-only view with gaps of 4 bytes between rows, not C-contiguous."""
     return loaded(_map(path), mmap)
 
 
 def write(path: Path, array: Array) -> None:
-    """Each row behind its width."""
+    """Write each row after its width."""
     width = np.array([array.shape[1]], dtype="<i4").view(np.uint8)
     with atomic(path) as file:
         for _, rows in pieces(array):
@@ -85,7 +86,7 @@ def write(path: Path, array: Array) -> None:
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:
-    """Shape and type; every row's width has been checked."""
+    """Describe the matrix, after checking every row's width."""
     matrix = _map(path)
     rows, columns = matrix.shape
     extra = {"prefix": f"{PREFIX} bytes before each row"}

@@ -1,4 +1,4 @@
-"""k-selection: the k smallest or largest values of every row, by the papers' algorithms and by the best of them.
+"""k-selection: the k smallest or largest values of every row, by the papers' algorithms or the fastest of them.
 
     values (rows, n)         NumPy, torch on the CPU or on CUDA
         │  select_k          selection.py     checked once, at the border (tonari.inputs)

@@ -1,11 +1,11 @@
-"""method="auto": the method that was fastest, with its options, on the nearest shape that was timed.
+"""method="auto": the method, with its options, that was fastest on the nearest shape that was timed.
 
     distance² = (log2 rows - log2 rows')² + (log2 n - log2 n')² + (log2 k - log2 k')²
 
-among the timings of that device whose values have as many bytes, or nearly. The timings' winners are the entries of
-``auto_table.json``, which ``benchmarks/select.py`` learns; every method gives the same answer, so a poor choice costs
-time and nothing else. On a GPU no timing has a k beyond LARGEST_TIMED: from there "radix" takes inputs so small that
-launches take most of its time, and whatever is beyond a sorting network.
+among the timings of that device whose values have the nearest number of bytes. The entries of ``auto_table.json`` are
+the winners of the timings; ``benchmarks/select.py`` learns it. Every method gives the same answer, so a poor choice
+costs only time. On a GPU no timing has a k beyond LARGEST_TIMED: beyond it "radix" is chosen for inputs so small that
+launches take most of its time, and for every k that is too large for a sorting network.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
-# On a GPU: the largest k that was timed, and values that are read several times as soon as a launch is done.
+# On a GPU: the largest k that was timed; inputs of so few values are read several times in the time of a launch.
 LARGEST_TIMED = 2048
 FEW_VALUES = 1 << 21
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 
-# For a device without timings: reads every row little more than once, and no order of the values misleads it.
+# For a device without timings: it reads every row little more than once, and is fast for any order of the values.
 DEFAULT: tuple[str, Mapping[str, Any]] = ("threshold", MappingProxyType({}))
 
 
 @lru_cache(maxsize=4096)
 def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Mapping[str, Any]]:
-    """The method and options for a (rows, n) matrix.
+    """Choose the method and options for a (rows, n) matrix.
 
     Parameters
     ----------
@@ -61,6 +61,6 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
 
 @lru_cache(maxsize=1)
 def load_table() -> list[dict[str, Any]]:
-    """The entries: device, rows, n, k, bytes, method, options."""
+    """Load the entries: device, rows, n, k, bytes, method, options."""
     table: list[dict[str, Any]] = json.loads(_TABLE.read_text(encoding="utf-8"))
     return table

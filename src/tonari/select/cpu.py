@@ -1,12 +1,12 @@
 """k-selection on the CPU: rows in chunks over threads, each chunk one call of a kernel that releases the GIL.
 
-Up to 16 rows go together in the lanes of a vector, so chunks are multiples of 16 rows. Threads draw chunks that should
-take them a slice of time (so that Ctrl-C answers), and smaller ones towards the end (so that all end together); a few
-groups of rows are shared out evenly instead, unless it is counted what goes on in them.
+Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. Threads draw chunks
+that should take a slice of time (so that Ctrl-C answers), and smaller ones towards the end (so that all end together);
+a few groups of rows are divided evenly instead, unless operations are counted.
 
-Fewer groups than threads: columns are cut into parts as well, whose k best are selected from again. The parts are in
-order of their columns and each is in order of (value, column), so that a tie between candidates goes to the one that
-comes first, which is the one of the smaller column.
+If there are fewer groups than threads, columns are cut into parts as well, and the k best of each part are selected
+from again. The parts are in the order of their columns and each is ordered by (value, column), so that a tie between
+candidates goes to the first one, which has the smaller column.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tonari.core.workers import Workers, default_threads
 from tonari.select.request import Counters, Request, Selection
 
 _GROUP = 16  # rows in the lanes of a vector
-# Seconds of one thread, on AVX-512, for a row, for each of its values and for each that is selected; and how many times
-# as long queues take.
+# Seconds of one thread, on AVX-512, for a row, for each of its values and for each that is selected; and the factor by
+# which queues are slower.
 _ROW, _VALUE, _SELECTED, _QUEUES = 1e-6, 5e-10, 7e-9, 4.0
 _SLICE_SECONDS = 0.02
-_FIRST_VALUES = 1 << 17  # of a thread's first chunk: tens of microseconds at best, milliseconds at worst
-_MOST_VALUES = 1 << 28  # of one call: a quarter of a second at the pace of memory
-_LEAST_PART = 1 << 16  # columns: shorter parts are not worth a second selection
-_PART_OVER_K = 8  # a part has at least so many times k columns, so that few are left to select from again
+_FIRST_VALUES = 1 << 17  # in a thread's first chunk: tens of microseconds at best, milliseconds at worst
+_MOST_VALUES = 1 << 28  # in one call: a quarter of a second at the bandwidth of memory
+_LEAST_PART = 1 << 16  # columns: the second selection does not pay for shorter parts
+_PART_OVER_K = 8  # a part has at least so many times k columns, so that few candidates remain for the second selection
 
 _QUEUE = {"updates", "flushes", "examined", "lanes"}
 _COUNTED: dict[str, set[str]] = {
@@ -56,8 +56,8 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
 
     Returns
     -------
-    Selection of NumPy arrays (bfloat16 as its bits), and the first row with NaN if the request asks for it and there
-    is one
+    Selection of NumPy arrays (bfloat16 as its bits), and the first row with NaN, if there is one and the request asks
+    for it
     """
     rows, n = request.values.shape
     workers = Workers(threads or default_threads(_seconds(method, rows, n, request.k)))
@@ -69,10 +69,10 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
 
 
 def native_options(options: Any, n: int) -> dict[str, Any]:
-    """An options record as the kernels read it, for rows of n values.
+    """Convert an options record to the form that the kernels read, for rows of n values.
 
-    What is left to the kernels or only means something on a GPU is not there. Groups, buffers and samples beyond n + 1
-    are n + 1: more would cost memory and change nothing.
+    Options that are left to the kernels or that only matter on a GPU are omitted. Groups, buffers and samples beyond
+    n + 1 become n + 1: more would take memory and change nothing.
 
     >>> from dataclasses import make_dataclass
     >>> native_options(make_dataclass("Options", ["samples", "batch", "finish"])(None, 32, "halving"), 100)
@@ -87,20 +87,20 @@ def native_options(options: Any, n: int) -> dict[str, Any]:
 
 
 def _seconds(method: str, rows: int, n: int, k: int) -> float:
-    """What one thread is expected to take."""
+    """Return the expected time of one thread."""
     slower = _QUEUES if method in ("insertion", "heap", "merge_queue") else 1.0
     return slower * rows * (_ROW + _VALUE * n + _SELECTED * k)
 
 
 def _parts(rows: int, n: int, k: int, threads: int) -> int:
-    """How many parts the columns are cut into."""
+    """Return the number of parts into which the columns are cut."""
     groups = -(-rows // _GROUP)
     wanted = max(-(-threads // groups), -(-min(rows, _GROUP) * n // _MOST_VALUES))
     return max(1, min(wanted, n // max(_LEAST_PART, _PART_OVER_K * k)))
 
 
 def _even(rows: int, quantum: int, threads: int) -> int:
-    """Rows per chunk: `quantum`, or fewer where that gives every thread as much to do."""
+    """Return the rows per chunk: `quantum`, or fewer if that divides the work evenly among the threads."""
     groups = -(-rows // quantum)
     if not 0 < groups < 4 * threads:
         return quantum
@@ -109,16 +109,16 @@ def _even(rows: int, quantum: int, threads: int) -> int:
 
 @dataclass(frozen=True)
 class _Job:
-    """One selection: what all calls of the kernel share."""
+    """One selection: the state that all calls of the kernel share."""
 
     method: str
     request: Request
 
     def by_rows(self, workers: Workers) -> tuple[Selection, int | None]:
-        """Whole rows."""
+        """Select from whole rows."""
         request = self.request
         rows, n = request.values.shape
-        # A batch of rows has buffers of one size (threshold), so it is not cut either.
+        # The rows of a batch have buffers of one size (threshold), so a batch is not cut, either.
         quantum = math.lcm(_GROUP, getattr(request.options, "batch", None) or 1)
         if request.counters is None:
             quantum = _even(rows, quantum, workers.threads)
@@ -144,7 +144,7 @@ class _Job:
         return found, queue.nan_row
 
     def by_parts(self, parts: int, workers: Workers) -> tuple[Selection, int | None]:
-        """Parts of rows, and then the best of their best."""
+        """Select from parts of rows, and then from the best of the parts."""
         request = self.request
         rows, n = request.values.shape
         edges = [n * part // parts for part in range(parts + 1)]
@@ -170,7 +170,7 @@ class _Job:
         candidates = np.concatenate([part.values for part in found], axis=1)
         columns = np.concatenate([part.indices for part in found], axis=1)
         counts = None
-        if request.lengths is not None:  # entries that are missing from a part go behind all others
+        if request.lengths is not None:  # missing entries of a part go after all others
             order = np.argsort(columns < 0, axis=1, kind="stable")
             candidates, columns = (np.take_along_axis(array, order, axis=1) for array in (candidates, columns))
             counts = np.count_nonzero(columns >= 0, axis=1)
@@ -221,7 +221,7 @@ class _RowQueue:
         self._lock = threading.Lock()
 
     def draw(self, size: int) -> tuple[int, int] | None:
-        """The next rows, about `size` of them; None when there are none."""
+        """Return the next rows, about `size` of them; None if there are none left."""
         with self._lock:
             begin, left = self._next, self._end - self._next
             if left <= 0:
@@ -232,7 +232,7 @@ class _RowQueue:
             return begin, self._next
 
     def stop_at(self, nan_row: int) -> None:
-        """Note a row with NaN (-1: none). Rows before it are all drawn, and those behind it need no answer."""
+        """Record a row with NaN (-1: none). All rows before it are drawn already; rows after it need no answer."""
         if nan_row >= 0:
             with self._lock:
                 self.nan_row = nan_row if self.nan_row is None else min(self.nan_row, nan_row)
@@ -240,12 +240,12 @@ class _RowQueue:
 
 
 def _bits(values: _Array) -> _Array:
-    """Values as the kernels take them: the 16-bit floats as whole numbers."""
+    """View values as the kernels take them: float16 as int16."""
     return values.view(np.int16) if values.dtype == np.float16 else values
 
 
 def _fill(counters: Counters, method: str, counted: list[_native.SelectCounters]) -> None:
-    """Add up what the threads counted, and leave None what the method does not have."""
+    """Add up the counts of the threads, and leave None for counts that the method does not have."""
     has = _COUNTED[method]
     if "updates" in has:
         counters.updates = np.sum([part.updates for part in counted if part.updates], axis=0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Neighbour lists found over parts of the points become one."""
+"""Merging neighbour lists that were found over parts of the points."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def merge_neighbors(
     """Join neighbour lists that were found over separate parts of the points.
 
     Entries are ordered by (distance, index after the offset), so the result does not depend on the order of the
-    parts and lists may be merged in stages. A part must list its own k nearest, or all its points where it has fewer.
+    parts and lists may be merged in stages. A part must list its own k nearest points, or all its points if there
+    are fewer.
     Lists on one CUDA device are merged there.
 
     Parameters
     ----------
     parts : sequence of Neighbors, each of shape (m, k_i), all of one distance dtype
-        Entries with index -1 are missing; whatever their distance, they come last. On CUDA each row has to be in order,
-        as searches return it, with what is missing at its end.
+        Entries with index -1 are missing; they come last, whatever their distance. On CUDA each row must be in order,
+        as searches return it, with missing entries at its end.
     offsets : sequence of int
         ``offsets[i]`` is added to the indices of part i: the row at which that part of the points begins.
     k : int, optional
@@ -41,16 +42,16 @@ def merge_neighbors(
     Returns
     -------
     Neighbors of shape (m, k)
-        Missing entries have index -1 and distance inf (-inf for ``inner_product``). Indices are int64 where a part
-        has int64 or a shifted index needs 2**31 points, else int32.
+        Missing entries have index -1 and distance inf (-inf for ``inner_product``). Indices are int64 if a part has
+        int64 or if there are 2**31 points or more after the offsets, else int32.
 
     Raises
     ------
     TypeError
         An offset or k is not a whole number, or a part has other dtypes than Neighbors has.
     ValueError
-        Shapes, dtypes or devices of the parts differ, k is out of range, a distance is NaN, or a row names a point
-        twice. (The last two are not looked for on CUDA.)
+        Shapes, dtypes or devices of the parts differ, k is out of range, a distance is NaN, or a row lists a point
+        twice. (The last two are not checked on CUDA.)
 
     Examples
     --------
@@ -104,7 +105,7 @@ def merge_neighbors(
         missing = ids < 0
         values = np.concatenate([part.distances[here] for part in parts], axis=1)
         values[missing] = -np.inf if descending else np.inf
-        # A real entry may be infinitely far (float32 overflows), so "missing" is a key of its own.
+        # The distance of a real entry may be inf (float32 overflows), so "missing" is a separate key.
         order = np.lexsort((ids, -values if descending else values, missing))[:, :columns]
         distances[here] = np.take_along_axis(values, order, axis=1)
         indices[here] = np.take_along_axis(ids, order, axis=1)
@@ -113,7 +114,7 @@ def merge_neighbors(
 
 def _check_parts(parts: Sequence[Neighbors], shifts: Sequence[int]) -> None:
     if not parts:
-        raise ValueError("there is nothing to merge: parts is empty")
+        raise ValueError("parts is empty, expected at least one: there is nothing to merge")
     if len(parts) != len(shifts):
         raise ValueError(f"{len(parts)} parts need {len(parts)} offsets, got {len(shifts)}")
     first = parts[0]

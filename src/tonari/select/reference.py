@@ -1,4 +1,4 @@
-"""The definition of a selection: NumPy's stable sort, row by row; and, by name, slow models that count.
+"""The definition of a selection: NumPy's stable sort of every row; and, by name, slow models that count operations.
 
     ascending    order of values, NaN last, -0.0 equal to 0.0, ties by column: numpy.argsort(row, kind="stable")
     largest      the same of -values, or of ~values for whole numbers
@@ -44,9 +44,9 @@ def select_k_reference(
     method : str
         "auto" sorts. insertion, heap, merge_queue and hierarchical run their models, which fill ``counters``.
     sorted, threads
-        Change nothing here.
+        Have no effect here.
     lanes : int, optional
-        Rows that go together in a model. Default, as on the CPU: 8 for float64, else 16. On a GPU there are 32.
+        Rows that a model processes together. Default, as on the CPU: 8 for float64, else 16. On a GPU it is 32.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def select_k_reference(
 
 
 def _missing(dtype: str, held: np.dtype[Any], largest: bool) -> Any:
-    """What stands for a value that a row does not have."""
+    """Return the value that stands for a missing one."""
     if dtype == "bfloat16":
         return np.array(0xFF80 if largest else 0x7F80, np.uint16).view(np.int16)
     if held.kind == "f":

@@ -1,11 +1,11 @@
-"""Which methods there are and which options each has.
+"""The methods and the options of each.
 
     name  ->  module tonari.select.cuda.<name>, or tonari.select.papers.<name> for what auto never takes on CUDA
           ->  Options, select_on_gpu
 
 A module is imported when it is first asked for.
 
-Options is a frozen dataclass that refuses values it cannot work with.
+Options is a frozen dataclass that refuses invalid values.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
 _PAPERS = ("insertion", "heap", "merge_queue", "quick")
 
-# Options without a meaning on a device.
+# Options that have no meaning on a device.
 _HIDDEN = {"cpu": {"quick": {"unit"}}, "cuda": {"threshold": {"batch", "finish"}}}
 
 
 def check_method(name: Any) -> str:
-    """Refuse a method that does not exist; "auto" does.
+    """Refuse an unknown method; "auto" is known.
 
     >>> check_method("heep")
     Traceback (most recent call last):
@@ -43,12 +43,12 @@ bitonic, threshold, radix. Did you mean 'heap'?
 
 @functools.cache
 def method_module(name: str) -> ModuleType:
-    """The module of a method; imports neither torch nor Triton."""
+    """Import the module of a method; this imports neither torch nor Triton."""
     return importlib.import_module(f"tonari.select.{'papers' if name in _PAPERS else 'cuda'}.{name}")
 
 
 def option_names(name: str, device: str) -> tuple[str, ...]:
-    """Options that a method has on a device, "cpu" or "cuda".
+    """Return the names of the options that a method has on a device, "cpu" or "cuda".
 
     >>> option_names("radix", "cpu")
     ('bits',)
@@ -58,14 +58,14 @@ def option_names(name: str, device: str) -> tuple[str, ...]:
 
 
 def make_options(name: str, given: Mapping[str, Any], device: str) -> Any:
-    """The checked options record of a method.
+    """Make the checked options record of a method.
 
     Raises
     ------
     TypeError
-        For an option that the method does not have there; the message names those it has.
+        For an option that the method does not have on the device; the message names its options.
     ValueError
-        For a value that cannot work.
+        For an invalid value.
 
     Examples
     --------

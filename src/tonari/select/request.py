@@ -1,4 +1,4 @@
-"""What passes between the border of k-selection and its methods: a checked request, an answer, counters."""
+"""The records of k-selection: a checked request, an answer, and counters."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Selection(NamedTuple):
 
 @dataclass
 class Counters:
-    """What a method did, filled by ``select_k(..., counters=...)``; None where the method has no such thing.
+    """Counts of what a method did, filled by ``select_k(..., counters=...)``; None if the method has no such count.
 
     Attributes
     ----------
     updates : int64 array
-        Writes at each position of the queue, summed over the rows; position 0 is the head, which holds the largest.
+        Writes at each position of the queue, summed over the rows; position 0 is the head, the largest entry.
     merges : int
         Merges of queue levels, one for each row that takes part (merge_queue).
     flushes : int
-        Times that buffers were emptied: once for all the rows that do it together.
+        Times that buffers were emptied, counted once for all rows that do it together.
     examined : int
         Values compared with a queue's head or a threshold, or partitioned.
     lanes : int
-        Rows that go together: the lanes of a vector register or of a warp.
+        Rows that are processed together: the lanes of a vector register or of a warp.
     compression_ratio : float
         matsumoto2015, equation 4: n over the largest number of values left in a row of the batch; mean over batches.
     threshold_ratio : float
@@ -56,12 +56,12 @@ class Counters:
 
 @dataclass(frozen=True)
 class Request:
-    """A selection that has passed the border; nothing behind it checks again.
+    """A selection whose arguments have been checked; nothing that takes a Request checks them again.
 
     Attributes
     ----------
     values : NumPy array or torch tensor of shape (rows, n)
-        Last axis contiguous, rows at any distance. NumPy holds bfloat16 as int16 bits.
+        Last axis contiguous, any stride between rows. In NumPy, bfloat16 is held as its bits, int16.
     dtype : str
         "float32", "float16", "bfloat16", "float64", "int32" or "uint8".
     k : int
@@ -70,7 +70,7 @@ class Request:
     options : the options record of the method
     counters : Counters or None
     check_nan : bool
-        Whether the method has to tell of NaNs; they are ordered last either way.
+        Whether the method has to report NaNs; they are ordered last either way.
     """
 
     values: Any
@@ -86,13 +86,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a GPU method gives back.
+    """The result of a method on a GPU.
 
     Attributes
     ----------
     values, indices : tensors of shape (rows, k)
     nan_row : int32 tensor of one element, or None
-        The first row that holds NaN, or 2**31 - 1; None when nobody asked.
+        The first row with NaN, or 2**31 - 1 if there is none; None if the request does not ask for it.
     """
 
     values: Any

@@ -1,4 +1,4 @@
-"""select_k: the public function of k-selection. Arguments are checked here, before any work."""
+"""select_k, the public function of k-selection. Arguments are checked here, before any work."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def select_k(
     threads: int | None = None,
     **options: Any,
 ) -> Selection:
-    """Find the k smallest values of every row and where they are.
+    """Find the k smallest values of every row and their columns.
 
     Parameters
     ----------
     values : array of shape (rows, n)
         float32, float16, bfloat16, float64, int32 or uint8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, torch
-        tensors on the CPU or on CUDA. There may be no rows. Rows may lie at any distance and be read-only; where
-        columns do not follow each other in memory, they are copied.
+        tensors on the CPU or on CUDA. There may be zero rows. Rows may have any stride and be read-only; if columns
+        are not adjacent in memory, the values are copied.
     k : int
         1 to n.
     method : str
-        "auto": the fastest on the nearest shape that was timed. By name, all with the same answer:
+        "auto": the fastest method on the nearest shape that was timed. By name, all with the same answer:
 
         =============  ==================================================================================
         insertion      sorted queue per row (tang2015 III-B)
@@ -55,29 +55,29 @@ def select_k(
         radix          one digit of the values at a time
         =============  ==================================================================================
     largest : bool
-        The k largest instead.
+        Whether to find the k largest values instead.
     sorted : bool
-        False allows any order within a row: the same set, perhaps sooner.
+        False allows any order within a row: the same set, perhaps faster.
     lengths : whole numbers of shape (rows,), optional
-        Row i has only its first ``lengths[i]`` values, 0 to n; what lies behind them is never looked at.
+        Row i has only its first ``lengths[i]`` values, 0 to n; those after them are ignored.
     nan : "refuse" or "last"
-        Whether NaN is an error or comes after every number (also with ``largest``).
+        Whether NaN is an error or is ordered after every number (also with ``largest``).
     counters : Counters, optional
-        Filled with what the method did. None costs nothing.
+        Filled with counts of what the method did. Counting takes time only if it is given.
     threads : int, optional
-        On the CPU. Default: TONARI_NUM_THREADS, else the processors this process may use, but no more than the work is
-        worth: a selection of a millisecond or two has one.
+        Threads on the CPU. Default: TONARI_NUM_THREADS, else the processors that this process may use, but no more than
+        the work is worth: a selection of a millisecond or two uses one.
     **options
-        Of a method given by name:
+        Options of a method given by name:
 
         ==============================  ==========================================================================
         insertion, heap, merge_queue    buffer: "none", "own", "full" or "sorted" (Buffered Search, tang2015 III-D);
                                         buffer_size; group, levels (Hierarchical Partition in front of the queue)
-        merge_queue                     m: size of the first two levels; aligned: all rows that go together merge
-                                        when one must
+        merge_queue                     m: size of the first two levels; aligned: all rows that are processed
+                                        together merge when one must
         hierarchical                    group: values per group; levels: lists above the values
         quick                           unit: "warp" or "block" per row (GPU)
-        threshold                       samples: values looked at first; batch: rows with buffers of one size;
+        threshold                       samples: values that are sampled; batch: rows with buffers of one size;
                                         finish: "heap" or "halving"
         radix                           bits: of a digit
         ==============================  ==========================================================================
@@ -87,9 +87,9 @@ def select_k(
     Selection(values, indices)
         Both of shape (rows, k), on the input's side (torch in, torch out; CUDA in, CUDA out). values: the input's
         dtype and bits. indices: int32. Rows ascend by (value, index), with ``largest`` they descend by value: ties go
-        to the smaller index, also at the k-th place, and -0.0 equals 0.0. Infinities are values like others. Where a
-        row has fewer than k values the rest has index -1 and value inf (``largest``: -inf; whole numbers: the largest,
-        the smallest of their dtype).
+        to the smaller index, also at the k-th place, and -0.0 equals 0.0. Infinities are values like others. If a row
+        has fewer than k values, the other entries have index -1 and value inf (``largest``: -inf; for integers the
+        largest or the smallest of their dtype).
 
     Raises
     ------
@@ -104,8 +104,9 @@ def select_k(
     Notes
     -----
     The answer does not depend on method, threads, instruction set or device. TONARI_ISA=generic, avx2 or avx512 forces
-    an instruction set. On the CPU a vector register plays the warp of the papers: 16 rows go together (8 of float64).
-    With ``counters`` a row is never split among threads, so that what is counted is the algorithm.
+    an instruction set. On the CPU a vector register takes the place of the warp of the papers: 16 rows are processed
+    together (8 of float64). With ``counters`` a row is never split among threads, so that the counts are those of the
+    algorithm.
 
     - tang2015: Tang, Huang, Eyers, Mills, Guo. Efficient Selection Algorithm for Fast k-NN Search on GPUs. IPDPS 2015.
     - komarov2014: Komarov, Dashti, D'Souza. Fast k-NNG Construction with GPU-Based Quick Multi-Select. PLoS ONE 9(5).
@@ -124,7 +125,7 @@ def select_k(
     """
     check_method(method)
     if method == "auto" and options:
-        raise TypeError(f'options are those of a method given by name; got {", ".join(options)} with method="auto"')
+        raise TypeError(f'got {", ".join(options)} with method="auto", expected options only with a method by name')
     matrix, dtype = inputs.as_values(values, "values")
     rows, n = (int(size) for size in matrix.shape)
     k = inputs.check_k(k, n, without_self=False, noun="column")
@@ -136,7 +137,9 @@ def select_k(
     threads = inputs.check_threads(threads)
     on_cpu = isinstance(matrix, np.ndarray)
     if not on_cpu and threads is not None:
-        raise ValueError(f"threads={threads}: values are on {matrix.device} and selected from there; leave threads out")
+        raise ValueError(
+            f"threads={threads}: values are on {matrix.device}, where the selection runs; leave threads out"
+        )
     device = "cpu" if on_cpu else "cuda"
     method, chosen = choose(device, rows, n, k, dtype) if method == "auto" else (method, options)
     counts = inputs.as_lengths(lengths, (rows, n), "lengths")
