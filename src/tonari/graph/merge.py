@@ -34,7 +34,7 @@ from tonari.select.merge import merge_neighbors
 _SHARE = 0.5  # of the seconds of a whole graph, for one that is merged
 _OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
 _OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
-_CHECKED_ROWS = 64  # of each graph: computing their distances anew takes a millisecond or two
+_CHECKED_ROWS = 64  # of each graph: recomputing their distances takes a millisecond or two
 
 
 @in_default_floats
@@ -59,7 +59,7 @@ def merge(
         With the same metric, k and include_self; exact or approximate.
     points_a, points_b : arrays of shape (n_a, d) and (n_b, d)
         The points of the graphs, of the same dtype, both in host memory or both on one device. The distances of 64
-        rows of each graph are computed anew: a graph of other points, or of these in another order, is refused.
+        rows of each graph are recomputed: a graph of other points, or of these in another order, is refused.
     recall : float
         Share of the true neighbours to find for the points of either side, as for :func:`tonari.knn_graph`. Neighbours
         that a graph lacks on its own side are not searched for.

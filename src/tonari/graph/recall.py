@@ -34,7 +34,7 @@ def graph_recall(
     Parameters
     ----------
     graph : KNNGraph
-        Its distances are not trusted: those of the listed points are computed anew. If column 0 is the point itself,
+        Its distances are not trusted: those of the listed points are recomputed. If column 0 is the point itself,
         it is left out and k is one less. Missing neighbours (-1) count as not found.
     points : array of shape (n, d)
         The points of the graph. The CPU does the measurement: a graph or points on CUDA are copied to host memory.

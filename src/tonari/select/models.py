@@ -1,8 +1,8 @@
-"""Slow models of the queues and of Hierarchical Partition, which count what the kernels count.
+"""Slow models of the queues and of Hierarchical Partition, which count the same operations as the kernels.
 
-An entry is (rank of its value among all values, index); a pad is larger than every entry. Rows [W i, W i + W) go
-together: a step holds the entries that lanes of one group look at in the same instant, and queues of one group merge
-together if they are aligned. tang2015, sections III-B to III-E.
+An entry is (rank of its value among all values, index); a pad is larger than every entry. Rows [W i, W i + W) are a
+group: a step holds the entries that the lanes of one group compare at the same time, and aligned queues of one group
+merge together. tang2015, sections III-B to III-E.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def run_model(
     lengths : int64 array of shape (rows,)
     options : the options record of the method
     lanes : int
-        Rows that go together.
+        Rows per group.
     indices : int32 array of shape (rows, k)
-        Filled from the left; the rest stays as it is.
+        Filled from the left; other entries are not changed.
     counters : Counters
-        Filled with all that the method counts.
+        Filled with all counts of the method.
     """
     k, n = indices.shape[1], values.shape[1]
     ranks = np.unique(values, return_inverse=True)[1]
@@ -68,7 +68,7 @@ def run_model(
 
 
 def _size(method: str, k: int, options: Any) -> int:
-    """Places of a queue: a merge queue's are a whole number of levels."""
+    """Return the number of places of a queue; a merge queue has a whole number of levels."""
     size = options.m if method == "merge_queue" else k
     while size < k:
         size *= 2
@@ -87,18 +87,18 @@ class _InsertionQueues:
         return self.entries[lane][0]
 
     def take(self) -> list[List]:
-        """The entries of all lanes, whose queues are empty afterwards."""
+        """Return the entries of all lanes and empty their queues."""
         taken = self.entries
         self.entries = [[_PAD] * self.size for _ in self.lanes]
         return taken
 
     def offer(self, step: Step, together: Iterable[int]) -> None:
-        """Insert what is smaller than its queue's head; `together` are the lanes that wait for each other."""
+        """Insert entries smaller than the head of their queue; `together` are the lanes that wait for each other."""
         for lane in [lane for lane in step if step[lane] < self.head(lane)]:
             self._insert(lane, step[lane])
 
     def _insert(self, lane: int, entry: Entry, size: int | None = None) -> None:
-        """Push the head of the first `size` places out, and move larger entries on, one place each."""
+        """Drop the head of the first `size` places, and move each larger entry forward by one place."""
         at = 0
         while at + 1 < (size or self.size) and self.entries[lane][at + 1] > entry:
             self._write(lane, at, self.entries[lane][at + 1])
@@ -119,14 +119,14 @@ class _HeapQueues(_InsertionQueues):
         while (children := range(2 * hole + 1, min(2 * hole + 3, self.size))) and max(
             heap[children[0] : children[-1] + 1]
         ) > entry:
-            child = max(children, key=lambda place: (heap[place], -place))  # left if equal
+            child = max(children, key=lambda place: (heap[place], -place))  # the left one if equal
             self._write(lane, hole, heap[child])
             hole = child
         self._write(lane, hole, entry)
 
 
 class _MergeQueues(_InsertionQueues):
-    """Levels [0, m) [m, 2m) [2m, 4m) ..., each descending, and so their heads (Algorithm 2)."""
+    """Levels [0, m) [m, 2m) [2m, 4m) ..., each descending, with descending heads (Algorithm 2)."""
 
     def __init__(self, size: int, lanes: int, counters: Counters, m: int, aligned: bool) -> None:
         super().__init__(size, lanes, counters)
@@ -148,7 +148,7 @@ class _MergeQueues(_InsertionQueues):
             at, below = below, 2 * below
 
     def _merge(self, lane: int, half: int) -> None:
-        """Reverse Bitonic Merge (Figure 2b) of the first `half` places and the next."""
+        """Merge the first `half` places and the next `half` by Reverse Bitonic Merge (Figure 2b)."""
         assert self.counters.merges is not None
         self.counters.merges += 1
         for at in range(half):
@@ -175,7 +175,7 @@ class _Buffers:
         self.held: list[List] = [[] for _ in queues.lanes]
 
     def look(self, step: Step) -> None:
-        """One column: every lane's entry is compared with its head, and is a candidate if it is smaller."""
+        """Compare the entries of one column with the heads of their queues; smaller ones are candidates."""
         assert self.counters.examined is not None
         self.counters.examined += len(step)
         if self.kind == "none":
@@ -192,7 +192,7 @@ class _Buffers:
                 self._empty([lane])
 
     def end(self) -> None:
-        """Empty what is left."""
+        """Empty the buffers that still have entries."""
         left = [lane for lane in self.queues.lanes if self.held[lane]]
         if self.kind == "own":
             for lane in left:
@@ -213,7 +213,7 @@ class _Buffers:
 
 
 def _queue_group(method: str, rows: list[List], n: int, k: int, options: Any, counters: Counters) -> list[List]:
-    """The entries that the queues of one group hold in the end."""
+    """Return the entries that the queues of one group hold at the end."""
     size = _size(method, k, options)
     if method == "merge_queue":
         queues: _InsertionQueues = _MergeQueues(size, len(rows), counters, options.m, options.aligned)
@@ -239,7 +239,7 @@ def _queue_group(method: str, rows: list[List], n: int, k: int, options: Any, co
 
 
 def _lists(row: List, n: int, k: int, group: int | None, levels: int | None) -> list[List]:
-    """Bottom-up construction (Algorithm 4): the values, their groups' minima, the minima's groups' minima, ..."""
+    """Build bottom-up (Algorithm 4): the values, the minima of their groups, the minima of groups of these, ..."""
     lists, size = [row], n
     while group is not None and size > k and (levels is None or len(lists) <= levels):
         below, size = lists[-1], -(-size // group)
@@ -249,7 +249,7 @@ def _lists(row: List, n: int, k: int, group: int | None, levels: int | None) -> 
 
 
 def _top_down(row: List, k: int, options: Any, counters: Counters) -> List:
-    """Hierarchical Partition alone, in a row by itself: of the members of the k best groups the k best, and so on."""
+    """Search a row by Hierarchical Partition alone: the k best members of the k best groups, level by level."""
     lists = _lists(row, len(row), k, options.group, options.levels)
     best = sorted(lists[-1])[:k]
     assert counters.examined is not None
