@@ -267,9 +267,9 @@ def test_a_graph_of_other_points_is_not_merged(
 def test_points_in_another_order_are_not_the_graphs() -> None:
     graph_a, graph_b, a, b = halves()
     order = np.random.default_rng(5).permutation(700)
-    with pytest.raises(ValueError, match=r"graph_b: row .* in its order"):
+    with pytest.raises(ValueError, match=r"graph_b: row .* built, in the same order"):
         tonari.merge(graph_a, graph_b, a, b[order])
-    with pytest.raises(ValueError, match=r"the graph: row .* in its order"):
+    with pytest.raises(ValueError, match=r"the graph: row .* built, in the same order"):
         graph_a.add(a[order], b[:2])
 
 
