@@ -192,11 +192,11 @@ def test_recall_of_all_rows_and_of_a_sample(folder: Path) -> None:
     assert (whole["k"], whole["metric"], whole["seed"]) == (K, "euclidean", 0)
 
     part = _json("recall", "g.npz", "points.fbin", "--sample", "40", "--seed", "3")
-    expected = quality.graph_recall(graph, io.read("points.fbin"), sample=40, seed=3)
+    expected = quality.graph_recall(graph.lists, io.read("points.fbin"), sample=40, seed=3)
     assert (part["by_distance"], part["low"], part["high"]) == (expected.by_distance, expected.low, expected.high)
     assert (part["rows"], part["seed"]) == (40, 3)
     assert part["low"] < part["by_distance"] < part["high"]
-    other = quality.graph_recall(graph, io.read("points.fbin"), sample=40, seed=0)
+    other = quality.graph_recall(graph.lists, io.read("points.fbin"), sample=40, seed=0)
     assert other.by_distance != expected.by_distance, "the seed would not be seen"
 
     text = _run("recall", "g.npz", "points.fbin", "--sample", "40", "--seed", "3").stdout

@@ -19,6 +19,7 @@ import tonari
 from tonari import io
 from tonari.cli import main
 from tonari.core.neighbors import Neighbors
+from tonari.exact import plan as exact_plan
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import reference
 from tonari.nn_descent import plan as planning_descent

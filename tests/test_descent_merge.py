@@ -14,7 +14,8 @@ from select_checks import HAS_TORCH, needs_torch
 
 import tonari
 from tonari.core.neighbors import Neighbors
-from tonari.graph import merge as merging
+from tonari.graph import merging
+from tonari.graph import sides as checking
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS, reference
 from tonari.nn_descent.driver import build
@@ -383,13 +384,13 @@ def test_the_report_of_a_joined_graph_has_the_seconds_of_the_call(new: int, monk
     points = checks.gaussian(1_200, 8)
     first = len(points) - new
     graph = tonari.knn_graph(points[:first], 8, method="nn-descent", recall=0.9)
-    taken, checked = time.perf_counter(), merging._check_distances
+    taken, checked = time.perf_counter(), checking._check_distances
 
     def slowly(*arguments: Any) -> None:
         time.sleep(0.2)
         checked(*arguments)
 
-    monkeypatch.setattr(merging, "_check_distances", slowly)
+    monkeypatch.setattr(checking, "_check_distances", slowly)
     report = graph.add(points[:first], points[first:], recall=0.9).report
     assert report is not None
     assert 0.2 < report.seconds <= time.perf_counter() - taken

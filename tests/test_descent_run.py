@@ -14,12 +14,12 @@ import pytest
 from checks import assert_same_neighbors, assert_valid_neighbors
 
 from tonari.core.neighbors import Neighbors
-from tonari.graph.approximate import beside_rows
 from tonari.metrics import reference
 from tonari.metrics.recall import neighbors_recall
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.entries import ID, MISSING
+from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.reference import ReferenceBackend
 from tonari.nn_descent.report import DescentReport, RoundReport

@@ -26,8 +26,8 @@ from select_checks import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 import tonari
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
-from tonari.graph import merge as merging
 from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.sides import Sides
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.select.merge import merge_neighbors
@@ -210,9 +210,9 @@ def test_a_graph_of_other_points_is_not_merged(metric: str, include_self: bool) 
     made = [tonari.knn_graph(x, K, metric=metric, include_self=include_self) for x in points[:2]]
     graphs = [dataclasses.replace(x, indices=there(x.indices), distances=there(x.distances)) for x in made]
     a, b, other = map(there, points)
-    sides = merging._Sides(graphs[0], a, b, "auto")
+    sides = Sides(graphs[0].lists, a, b, "auto")
     for side, graph in enumerate(graphs):
-        sides.check(graph, side)
+        sides.check(graph.lists, side)
     with pytest.raises(ValueError, match=f"graph_a: row .* with {metric} .* of points_a have .*: pass the points from"):
         tonari.merge(*graphs[::-1], a, b)
     with pytest.raises(ValueError, match=r"the graph: row .* of points have .*: pass the points from"):

@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 
 from tonari.core.neighbors import Neighbors
+from tonari.graph import recall as measuring
 from tonari.graph.knn_graph import KNNGraph
-from tonari.graph.recall import graph_recall
 from tonari.metrics import METRICS
 from tonari.metrics.recall import SLACK, Recall, _interval, neighbors_recall
 from tonari.metrics.reference import brute
 
 N, K = 40, 4
+
+
+def graph_recall(graph: KNNGraph, points: Any, **given: Any) -> Recall:
+    return measuring.graph_recall(graph.lists, points, **given)
 
 
 def _graph(points: Any, k: int = K, metric: str = "euclidean") -> KNNGraph:

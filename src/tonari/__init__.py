@@ -31,11 +31,10 @@ Rooms import downwards only:
 """
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
-from tonari.api import Index, knn_graph, search, search_to_file
+from tonari.api import Index, knn_graph, merge, search, search_to_file
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.graph.knn_graph import KNNGraph
-from tonari.graph.merge import merge
 from tonari.methods.explain import Explanation, explain
 from tonari.methods.plan import plan
 from tonari.select import Selection, select_k

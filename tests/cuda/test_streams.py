@@ -155,15 +155,15 @@ def test_the_log_tells_wall_time(method: str, caplog: pytest.LogCaptureFixture) 
 def test_a_graph_s_report_has_the_seconds_of_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    from tonari.graph import approximate
+    from tonari.nn_descent import method
 
-    build = approximate.build
+    build = method.build
 
     def slowly_prepared(*arguments: Any, **named: Any) -> Any:
         time.sleep(0.3)
         return build(*arguments, **named)
 
-    monkeypatch.setattr(approximate, "build", slowly_prepared)
+    monkeypatch.setattr(method, "build", slowly_prepared)
     started = time.perf_counter()
     graph = tonari.knn_graph(checks.gaussian(2_000, 8), 5, method="nn-descent", recall=0.9)
     assert graph.report is not None

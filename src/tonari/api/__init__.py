@@ -1,13 +1,14 @@
 """The verbs. Arguments are checked here, before any work.
 
-    searching.py   search, search_to_file
-    index.py       Index: points prepared once, searched many times
+searching.py   search, search_to_file
+index.py       Index: points prepared once, searched many times
+graphs.py      knn_graph, merge
 
-`knn_graph` and `merge` are in `tonari.graph`, `plan` in `tonari.methods`, `select_k` in `tonari.select`.
+`plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """
 
+from tonari.api.graphs import knn_graph, merge
 from tonari.api.index import Index
 from tonari.api.searching import search, search_to_file
-from tonari.graph.build import knn_graph
 
-__all__ = ["Index", "knn_graph", "search", "search_to_file"]
+__all__ = ["Index", "knn_graph", "merge", "search", "search_to_file"]

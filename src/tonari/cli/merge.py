@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from tonari import io
+from tonari.api import graphs as verbs
 from tonari.cli import _common
 from tonari.cli.graph import emit_graph
-from tonari.graph import merge as merging
 from tonari.graph.knn_graph import KNNGraph
 
 
@@ -66,7 +66,7 @@ def merge(
     output = _common.check_output(output, (".npz",), inputs=(graph_a, graph_b, points_a, points_b), force=force)
     started = time.perf_counter()
     with _common.warnings_as_lines():
-        made = merging.merge(
+        made = verbs.merge(
             KNNGraph.load(graph_a),
             KNNGraph.load(graph_b),
             io.read(points_a, key=key),

@@ -102,7 +102,7 @@ def _graph(
         raise ValueError(f"{points}: holds {what}, expected the points from which {graph} was built")
     made = KNNGraph.load(graph)
     measured = quality.graph_recall(
-        made, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress
+        made.lists, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress
     )
     facts = dataclasses.asdict(measured) | {"of_rows": made.n, "metric": made.metric, "seed": seed}
     text = (

@@ -1,8 +1,10 @@
 """The k-nearest-neighbour graph.
 
-knn_graph.py     the container: its checks, exports and file
-build.py         `tonari.knn_graph`
-approximate.py   its part for graphs that may lack neighbours
-recall.py        the share of the true neighbours that a graph has
-merge.py         merging two graphs (wang2021, section 5), and adding points to one
+lists.py         what a graph is made of, and what makes it lists of neighbours
+build.py         the lists of a set of points: exact, or up to a recall (approximate.py)
+sides.py         two sets of points and their graphs, checked against each other
+merging.py       two graphs into one (wang2021, section 5), and points added to one
+recall.py        how many of the true neighbours a graph has
+csr.py           a graph as a sparse matrix
+knn_graph.py     the container that users have: its check, exports and file
 """

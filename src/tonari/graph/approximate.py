@@ -7,7 +7,7 @@ from typing import Any
 
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.lists import Lists
 from tonari.methods.auto import choose_graph
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.place import Place
@@ -38,7 +38,7 @@ def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool
 
 def kind_of_start(start: Any) -> str:
     """Return the name that a plan has for a start."""
-    if isinstance(start, KNNGraph):
+    if isinstance(start, Lists):
         return "graph"
     if start is None:
         return "clusters"
@@ -65,8 +65,8 @@ def choose_or_plan(
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:
     """The neighbours in a graph to start with, if there is one, as the methods of the place hold lists."""
-    if not isinstance(start, KNNGraph):
+    if not isinstance(start, Lists):
         return None
     if start.n != n:
         raise ValueError(f"start is a graph of {start.n} points, but there are {n}: they must be the same")
-    return place.there(start.indices[:, int(start.include_self) :])
+    return place.there(start.found.indices[:, int(start.include_self) :])

@@ -1,97 +1,46 @@
-"""`tonari.knn_graph`: the graph of a set of points, exact or to a given recall."""
+"""The lists of a k-NN graph: exact, or by NN-Descent up to a recall."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
-from tonari.core.floats import in_default_floats
 from tonari.core.method import GraphLists
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda.cuda_graph_cache import CAPTURED, key_of, replayed
 from tonari.graph.approximate import choose_or_plan, entries_of_start, kind_of_start, may_miss
-from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.lists import Lists
 from tonari.methods.answer import check_plan, decide, on_side_of
 from tonari.methods.decision import Decision
 from tonari.methods.place import Place, place_for, problem_of
 from tonari.methods.registry import check_method, method_for
-from tonari.metrics import TritonFunction, get_metric
+from tonari.metrics import get_metric
 
 logger = logging.getLogger("tonari")
 
 
-@in_default_floats
-def knn_graph(
+def build_lists(
     points: Any,
     k: int,
     *,
-    metric: str | TritonFunction = "euclidean",
+    metric: Any = "euclidean",
     method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,
-    start: str | KNNGraph | None = None,
+    start: str | Lists | None = None,
     include_self: bool = False,
-    device: str | Sequence[str] = "auto",
+    device: Any = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: ProgressLike = None,
     plan: Plan | None = None,
-) -> KNNGraph:
-    """Build the k-nearest-neighbour graph of a set of points: exactly, or by NN-Descent to a given recall.
-
-    Parameters that are not listed are those of :func:`search`.
-
-    Parameters
-    ----------
-    metric : str or Triton function
-        As for :func:`search`; for "nn-descent" on CUDA also a function of yours, decorated with ``triton.jit``, of two
-        float64 tensors q and x that is applied to the elements of two points and summed: f(q, x) >= 0, and 0 if they
-        are equal. The name of the graph's metric is then "triton:" and the function's name.
-    k : int
-        Neighbours per point, 1 to n - 1. A point is never its own neighbour: it is excluded by row identity, so its
-        duplicates are found.
-    method : str
-        As for :func:`search`, or "nn-descent": approximate, for many points in more than a few dimensions, on the CPU
-        or on one CUDA device. Its distances are those of exact search, and it finds nearly all true neighbours; the
-        same seed gives the same graph for any number of threads. "auto" takes it if `recall` is given and it is
-        expected to be clearly faster, and returns the exact graph if NN-Descent does not reach the recall.
-    recall : float, optional
-        Share of the true neighbours to find, below 1: NN-Descent continues until a random sample of rows, compared
-        with the exact answer, shows with 97.5 % confidence that the graph has it, and warns if it cannot reach it. For
-        "nn-descent", where the default is 0.99, and for "auto", which is exact without it.
-    seed : int, optional
-        Seed of the random choices of NN-Descent. Default: 0.
-    start : "clusters", "random" or KNNGraph, optional
-        What NN-Descent starts from: members of near clusters (default), random neighbours, or the neighbours in a
-        graph of the same points, of any metric or k.
-    include_self : bool
-        Put the point itself into column 0 (at distance 0; at <x, x> for "inner_product"), as one of the k columns;
-        k is then from 1 to n.
-
-    Returns
-    -------
-    KNNGraph
-        Its arrays are of the same library and on the same device as the points, as those of :func:`search` are as the
-        queries. The `report` of an approximate graph has the measured recall.
-
-    Warns
-    -----
-    UserWarning
-        ``method="nn-descent"`` did not reach the recall.
-
-    Examples
-    --------
-    >>> import numpy as np, tonari
-    >>> line = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
-    >>> tonari.knn_graph(line, k=1).indices.ravel().tolist()
-    [1, 0, 1]
-    """
+) -> Lists:
+    """Find the neighbours of every point among the others; see :func:`tonari.knn_graph`."""
     started = time.perf_counter()
     check_method(method)
     name = get_metric(metric).name
@@ -122,7 +71,7 @@ def knn_graph(
     found = place.with_self(lists.found, rows, name) if include_self else lists.found
     found = on_side_of(points, found)
     report = None if lists.report is None else lists.report.taken(started)
-    return KNNGraph.of_lists(found, name, made_by, include_self, seed=lists.seed, report=report)
+    return Lists(found, name, made_by, include_self, lists.seed, report)
 
 
 def _refuse_what_a_search_would(place: Place, rows: Any, metric: str, method: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 from collections.abc import Sequence
@@ -15,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.graph import csr
+from tonari.graph.lists import Lists, check_lists, in_numpy
+from tonari.graph.merging import add_points
 from tonari.graph.recall import graph_recall
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, expansion, reason
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 _FORMAT = "tonari.KNNGraph"
 _VERSION = 1
-_CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,8 +119,8 @@ class KNNGraph:
         if kinds[0] != kinds[1]:
             raise TypeError(f"indices are of {kinds[0]} and distances of {kinds[1]}: both must be of the same library")
         check_lists(
-            _in_numpy(indices),
-            _in_numpy(distances),
+            in_numpy(indices),
+            in_numpy(distances),
             np.arange(self.n),
             n=self.n,
             include_self=self.include_self,
@@ -127,20 +128,20 @@ class KNNGraph:
         )
 
     @classmethod
-    def of_lists(cls, found: Neighbors, metric: str, method: str, include_self: bool, **more: Any) -> KNNGraph:
-        """Make a graph of lists that this package found, without the checks of the constructor.
-
-        Parameters
-        ----------
-        found : Neighbors of shape (n, k)
-        metric, method, include_self, **more
-            As for the constructor.
-        """
+    def of_lists(cls, lists: Lists) -> KNNGraph:
+        """The graph of lists that this package made: what the constructor would look for is not in them."""
         made = object.__new__(cls)
-        given = {"metric": metric, "method": method, "include_self": include_self, "seed": None, "report": None} | more
-        for name, value in {"indices": found.indices, "distances": found.distances, **given}.items():
+        distances, indices = lists.found
+        given = {name: getattr(lists, name) for name in ("metric", "method", "include_self", "seed", "report")}
+        for name, value in {"indices": indices, "distances": distances, **given}.items():
             object.__setattr__(made, name, value)
         return made
+
+    @property
+    def lists(self) -> Lists:
+        """The same as a plain record, whose arrays are the graph's."""
+        facts = self.metric, self.method, self.include_self, self.seed, self.report
+        return Lists(Neighbors(self.distances, self.indices), *facts)
 
     @property
     def n(self) -> int:
@@ -171,12 +172,12 @@ class KNNGraph:
         """
         if isinstance(self.indices, np.ndarray):
             return self
-        indices, distances = (_in_numpy(inputs.to_host(part)) for part in (self.indices, self.distances))
+        indices, distances = (in_numpy(inputs.to_host(part)) for part in (self.indices, self.distances))
         return dataclasses.replace(self, indices=indices, distances=distances)
 
     def recall(self, points: Any, *, sample: int = 1000, seed: int = 0, threads: int | None = None) -> Recall:
         """Measure a random sample of rows against the exact answer, on the CPU; see :mod:`tonari.graph.recall`."""
-        return graph_recall(self, points, sample=sample, seed=seed, threads=threads)
+        return graph_recall(self.to_numpy().lists, points, sample=sample, seed=seed, threads=threads)
 
     def add(
         self,
@@ -215,10 +216,8 @@ class KNNGraph:
         >>> tonari.knn_graph(line[:2], k=1).add(line[:2], line[2:]).indices.ravel().tolist()
         [1, 0, 1]
         """
-        from tonari.graph.merge import add
-
         given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
-        return add(self, points, new_points, recall=recall, seed=seed, **given)
+        return KNNGraph.of_lists(add_points(self.lists, points, new_points, recall=recall, seed=seed, **given))
 
     def to_csr(
         self,
@@ -281,43 +280,8 @@ class KNNGraph:
         >>> graph.to_csr(symmetric="mutual", dtype="float64").toarray().tolist()
         [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
         """
-        try:
-            from scipy.sparse import csr_matrix
-        except ImportError as error:
-            raise ImportError("to_csr needs SciPy: pip install 'tonari[sparse]'") from error
-        if order not in ("distance", "index"):
-            raise ValueError(f'order={order!r}: expected "distance" or "index"')
-        if symmetric not in (None, "union", "mutual"):
-            raise ValueError(f'symmetric={symmetric!r}: expected "union", "mutual" or None')
-        with_self = self.include_self if include_self is None else inputs.check_flag(include_self, "include_self")
-        value = None if dtype is None else _value_dtype(dtype)
-        indices, distances = self.to_numpy()._with_self(with_self)
-        present = indices >= 0
-        # There can be more than 2**31 entries of fewer points; SciPy narrows indices that fit in 32 bits.
-        ends = np.cumsum(present.sum(axis=1, dtype=np.int64))
-        entries = distances[present].astype(value or distances.dtype, copy=False), indices[present]
-        matrix = csr_matrix((*entries, np.concatenate([[0], ends])), shape=(self.n, self.n))
-        if order == "index" or symmetric is not None:
-            matrix.sort_indices()
-        if symmetric is None:
-            return matrix
-        descending = get_metric(self.metric).descending
-        both = _both_ways(matrix, mutual=symmetric == "mutual", descending=descending)
-        return both if order == "index" else _nearest_first(both, descending=descending)
-
-    def _with_self(self, wanted: bool) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        if wanted == self.include_self:
-            return self.indices, self.distances
-        if not wanted:
-            return self.indices[:, 1:], self.distances[:, 1:]
-        if get_metric(self.metric).descending:
-            raise ValueError(
-                f"include_self=True: a graph by {self.metric} does not have the similarity of a point to itself; "
-                "build it with include_self=True"
-            )
-        own = np.arange(self.n, dtype=self.indices.dtype)[:, None]
-        zero = np.zeros((self.n, 1), self.distances.dtype)
-        return np.hstack([own, self.indices]), np.hstack([zero, self.distances])
+        asked: dict[str, Any] = {"order": order, "include_self": include_self, "symmetric": symmetric, "dtype": dtype}
+        return csr.to_csr(self.lists, **asked)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to an uncompressed .npz file, whole or not at all; equal graphs give equal bytes.
@@ -391,117 +355,6 @@ class KNNGraph:
             raise FileFormatError(message, path, archive.size, expected) from error
 
 
-def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Check a dtype that must be float32 or float64."""
-    try:
-        value = np.dtype(dtype)
-    except TypeError as error:
-        raise TypeError(f"dtype={dtype!r}: expected float32 or float64") from error
-    if value not in (np.float32, np.float64):
-        raise TypeError(f"dtype={value}: expected float32 or float64")
-    return value
-
-
-def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: bool) -> scipy.sparse.csr_matrix:
-    """Return the entries of a matrix and of its transpose, or those that both have; rows ascend by column number.
-
-    SciPy's own maximum and minimum would drop entries of 0.
-    """
-    n = matrix.shape[0]
-    ways = matrix, matrix.T.tocsr()
-    keys = np.concatenate([np.repeat(np.arange(n) * n, np.diff(way.indptr)) + way.indices for way in ways])
-    order = np.argsort(keys, kind="stable")  # a stable sort merges the two sorted runs
-    keys, values = keys[order], np.concatenate([way.data for way in ways])[order]
-    first = np.append(True, keys[1:] != keys[:-1])
-    twice = np.flatnonzero(~first)
-    nearer = np.maximum if descending else np.minimum
-    values[twice - 1] = nearer(values[twice - 1], values[twice])
-    kept = twice - 1 if mutual else np.flatnonzero(first)
-    rows, columns = np.divmod(keys[kept], n)
-    return type(matrix)((values[kept], columns, np.searchsorted(rows, np.arange(n + 1))), shape=(n, n))
-
-
-def _nearest_first(matrix: scipy.sparse.csr_matrix, *, descending: bool) -> scipy.sparse.csr_matrix:
-    """Order the entries of each row, which are sorted by column number: self first, then by (distance, column)."""
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    keys = np.empty(len(rows), np.complex128)  # NumPy orders them by real, then by imaginary part
-    keys.real = 2 * rows + (matrix.indices != rows)
-    keys.imag = -matrix.data if descending else matrix.data
-    order = np.argsort(keys, kind="stable")  # ten times as fast as lexsort, since rows are in order already
-    return type(matrix)((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)
-
-
-def check_lists(
-    indices: npt.NDArray[Any],
-    distances: npt.NDArray[Any],
-    own: npt.NDArray[Any],
-    *,
-    n: int,
-    include_self: bool,
-    descending: bool,
-) -> None:
-    """Refuse rows of a graph that are not lists of neighbours; the message names the first such row.
-
-    Parameters
-    ----------
-    indices, distances : arrays of shape (rows, k)
-    own : integers of shape (rows,)
-        The point of each row.
-    n : int
-        Number of points.
-    include_self : bool
-        Whether column 0 is the point itself. Its distance need not be in order with the others: a point may be less
-        similar to itself than to another.
-    descending : bool
-        Whether larger is nearer.
-
-    Raises
-    ------
-    ValueError
-        As :class:`KNNGraph` says.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tonari.graph.knn_graph import check_lists
-    >>> twice = np.array([[1, 2], [2, 2], [0, 1]]), np.array([[1.0, 2.0], [1.0, 1.0], [1.0, 2.0]])
-    >>> check_lists(*twice, np.arange(3), n=3, include_self=False, descending=False)
-    Traceback (most recent call last):
-    ValueError: row 1 lists a point twice
-    """
-    step = max(1, _CHECKED_AT_ONCE // indices.shape[1])
-    for begin in range(0, len(indices), step):
-        here = slice(begin, begin + step)
-        ids, values, points = indices[here], distances[here], own[here]
-        refuse = functools.partial(_refuse_rows, points)
-        refuse((ids < -1) | (ids >= n), f"has an index outside -1 to {n - 1}")
-        if include_self:
-            refuse(ids[:, 0] != points, "does not have its own point in column 0")
-        refuse(np.isnan(values), "has a distance that is NaN")
-        ids, values = ids[:, int(include_self) :], values[:, int(include_self) :]
-        refuse(ids == points[:, None], "has its own point among its neighbours")
-        missing = ids < 0
-        refuse(
-            missing[:, :-1] & ~missing[:, 1:], "has a neighbour after a missing one (-1): missing ones must come last"
-        )
-        nowhere = -np.inf if descending else np.inf
-        refuse(missing & (values != nowhere), f"has a distance for a missing neighbour (-1), expected {nowhere}")
-        left, right = (values[:, 1:], values[:, :-1]) if descending else (values[:, :-1], values[:, 1:])
-        refuse(
-            left > right, f"is not in order: {'similarities must descend' if descending else 'distances must ascend'}"
-        )
-        repeated = first_repeated_row(ids)
-        if repeated >= 0:
-            raise ValueError(f"row {points[repeated]} lists a point twice")
-
-
-def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:
-    """Refuse the first bad row, if there is one."""
-    rows = bad.any(axis=1) if bad.ndim == 2 else bad
-    if rows.any():
-        raise ValueError(f"row {points[rows.argmax()]} {what}")
-
-
 def _plain(part: Any, name: str) -> Any:
     """Check that a graph can hold an array: a NumPy array, a tensor, or any array on CUDA."""
     if not hasattr(part, "shape") or not hasattr(part, "dtype"):
@@ -515,9 +368,3 @@ def _plain(part: Any, name: str) -> Any:
             "numpy.asarray(...)"
         )
     return part
-
-
-def _in_numpy(part: Any) -> npt.NDArray[Any]:
-    """View an array in host memory as a NumPy array over the same memory."""
-    array: npt.NDArray[Any] = part.detach().numpy() if inputs.kind_of(part) == "torch" else part
-    return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,18 +10,16 @@ from tonari import exact
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.graph.lists import Lists
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall, recall_of
 from tonari.metrics.reference import returned, values_at
 
-if TYPE_CHECKING:
-    from tonari.graph.knn_graph import KNNGraph
-
 
 @in_default_floats
 def graph_recall(
-    graph: KNNGraph,
+    lists: Lists,
     points: Any,
     *,
     sample: int = 1000,
@@ -33,9 +31,9 @@ def graph_recall(
 
     Parameters
     ----------
-    graph : KNNGraph
-        Its distances are not trusted: those of the listed points are recomputed. If column 0 is the point itself,
-        it is left out and k is one less. Missing neighbours (-1) count as not found.
+    lists : Lists
+        Of a graph. Its distances are not trusted: those of the listed points are recomputed. If column 0 is the point
+        itself, it is left out and k is one less. Missing neighbours (-1) count as not found.
     points : array of shape (n, d)
         The points of the graph. The CPU does the measurement: a graph or points on CUDA are copied to host memory.
     sample : int
@@ -58,33 +56,33 @@ def graph_recall(
     Examples
     --------
     >>> import numpy as np
-    >>> from tonari.graph.knn_graph import KNNGraph
+    >>> from tonari.graph.lists import Lists
     >>> from tonari.graph.recall import graph_recall
     >>> points = np.array([[0.0], [1.0], [3.0], [7.0]], np.float32)
-    >>> nearest = KNNGraph(np.array([[1], [0], [0], [2]], np.int32), np.array([[1], [1], [3], [4]], np.float32),
-    ...                    metric="euclidean", method="by hand")
+    >>> found = Neighbors(np.array([[1], [1], [3], [4]], np.float32), np.array([[1], [0], [0], [2]], np.int32))
+    >>> nearest = Lists(found, metric="euclidean", method="by hand")
     >>> graph_recall(nearest, points)  # point 2 is nearer to 1 than to 0
     Recall(by_index=0.75, by_distance=0.75, low=0.75, high=0.75, rows=4, k=1)
     """
     sample, seed = check_count(sample, "sample"), check_count(seed, "seed", least=0)
     progress = check_progress(progress)
-    graph = graph.to_numpy()
+    indices = lists.in_numpy().indices
     x = as_rows(to_host(points), "points")
-    metric = get_metric(graph.metric)
+    metric = get_metric(lists.metric)
     if metric.nonnegative:
         check_nonnegative(x, "points")
-    if len(x) != graph.n:
-        raise ValueError(f"the graph has {graph.n} rows, points has {len(x)}: they must be the same points")
-    first = int(graph.include_self)
-    k = graph.k - first
+    if len(x) != lists.n:
+        raise ValueError(f"the graph has {lists.n} rows, points has {len(x)}: they must be the same points")
+    first = int(lists.include_self)
+    k = lists.k - first
     if k == 0:
         raise ValueError("the graph lists no neighbour but self, expected at least one: there is nothing to measure")
 
-    rows = np.sort(np.random.default_rng(seed).choice(graph.n, min(sample, graph.n), replace=False))
+    rows = np.sort(np.random.default_rng(seed).choice(lists.n, min(sample, lists.n), replace=False))
     queries = x[rows]
-    listed = graph.indices[rows, first:]
+    listed = indices[rows, first:]
     truth = exact.neighbors(
-        queries, x, k, metric=graph.metric, self_ids=rows.astype(np.int64), threads=threads, progress=progress
+        queries, x, k, metric=lists.metric, self_ids=rows.astype(np.int64), threads=threads, progress=progress
     )
-    values = returned(values_at(queries, x, listed, graph.metric), truth.distances.dtype)
-    return recall_of(Neighbors(values, listed), truth, graph.metric, rows, graph.n)
+    values = returned(values_at(queries, x, listed, lists.metric), truth.distances.dtype)
+    return recall_of(Neighbors(values, listed), truth, lists.metric, rows, lists.n)

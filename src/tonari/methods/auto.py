@@ -23,6 +23,7 @@ import numpy as np
 
 from tonari.core.errors import BudgetExceeded
 from tonari.core.method import TreeMethod
+from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.costs.formulas import MeanVisits
@@ -187,7 +188,7 @@ def choose_graph(
     except BudgetExceeded:
         return exact._replace(reason="there is no memory for the lists of NN-Descent")
     seconds = descent.seconds - arrival_seconds(problem)
-    if exact.seconds >= CLEARLY * seconds:
+    if is_clearly_faster(problem, descent, exact):
         seconds *= _hardness(problem, points)
     reason = f"{exact.seconds:.3g} s expected by {exact.plan.method!r}, {seconds:.3g} s by NN-Descent"
     taken = exact._replace(reason=reason)
@@ -195,6 +196,11 @@ def choose_graph(
         taken = Decision(method, descent, None, seconds, reason, exact._replace(prepared=None))
     logger.info("auto takes method='%s': %s", taken.plan.method, reason)
     return taken
+
+
+def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
+    """Whether NN-Descent is expected to take so much less time than an exact method that it may miss neighbours."""
+    return exact.seconds >= CLEARLY * (descent.seconds - arrival_seconds(problem))
 
 
 def _hardness(problem: Problem, points: Any) -> float:

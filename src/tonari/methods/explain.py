@@ -12,7 +12,7 @@ from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
-from tonari.methods.auto import by_sizes, choose, choose_graph
+from tonari.methods.auto import Open, by_sizes, choose, choose_graph, is_clearly_faster
 from tonari.methods.decision import Decision
 from tonari.methods.place import place_for, problem_of
 from tonari.methods.registry import NAMES, is_exact, method_for
@@ -147,7 +147,10 @@ def explain(
         devices = inputs.devices_for(device)
         kind = "float32" if dtype is None else dtype
         problem = make_problem(n, m, d, k, dtype=kind, metric=name, devices=devices, **given)
-        decision = None if recall is not None else by_sizes(problem, m)
+        decision: Decision | Open | None = by_sizes(problem, m)
+        descent = None if recall is None else candidate("nn-descent", problem, recall).plan
+        if descent is not None and isinstance(decision, Decision) and is_clearly_faster(problem, descent, decision):
+            decision = None
     else:
         place = place_for(device, points=points) if graph else place_for(device, queries=queries, points=points)
         base = place.rows(points, "points", name)

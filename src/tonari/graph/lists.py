@@ -1,0 +1,141 @@
+"""The lists of a graph, as the verbs hand them on, and what makes them lists of neighbours."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.methods.registry import NAMES, is_exact
+from tonari.metrics import get_metric
+from tonari.nn_descent.report import DescentReport
+
+_CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """What a :class:`tonari.KNNGraph` is made of.
+
+    Attributes
+    ----------
+    found : Neighbors of shape (n, k)
+    metric, method : str
+    include_self : bool
+        Whether column 0 is the point itself.
+    seed : int, optional
+    report : DescentReport, optional
+    """
+
+    found: Neighbors
+    metric: str
+    method: str
+    include_self: bool = False
+    seed: int | None = None
+    report: DescentReport | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.found.indices)
+
+    @property
+    def k(self) -> int:
+        """Columns, self included where it is there."""
+        return int(self.found.indices.shape[1])
+
+    @property
+    def exact(self) -> bool:
+        """Whether no neighbour can be missing."""
+        return self.method in NAMES and is_exact(self.method)
+
+    def in_numpy(self) -> Neighbors:
+        """The lists as NumPy arrays; checked, unless they are NumPy's already."""
+        if isinstance(self.found.indices, np.ndarray):
+            return self.found
+        found = Neighbors(*(in_numpy(inputs.to_host(part)) for part in self.found))
+        facts: dict[str, Any] = {"include_self": self.include_self, "descending": get_metric(self.metric).descending}
+        check_lists(found.indices, found.distances, np.arange(self.n), n=self.n, **facts)
+        return found
+
+
+def check_lists(
+    indices: npt.NDArray[Any],
+    distances: npt.NDArray[Any],
+    own: npt.NDArray[Any],
+    *,
+    n: int,
+    include_self: bool,
+    descending: bool,
+) -> None:
+    """Refuse rows of a graph that are not lists of neighbours; the message names the first such row.
+
+    Parameters
+    ----------
+    indices, distances : arrays of shape (rows, k)
+    own : integers of shape (rows,)
+        The point of each row.
+    n : int
+        Number of points.
+    include_self : bool
+        Whether column 0 is the point itself. Its distance need not be in order with the others: a point may be less
+        similar to itself than to another.
+    descending : bool
+        Whether larger is nearer.
+
+    Raises
+    ------
+    ValueError
+        As :class:`tonari.KNNGraph` says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.graph.lists import check_lists
+    >>> twice = np.array([[1, 2], [2, 2], [0, 1]]), np.array([[1.0, 2.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> check_lists(*twice, np.arange(3), n=3, include_self=False, descending=False)
+    Traceback (most recent call last):
+    ValueError: row 1 lists a point twice
+    """
+    step = max(1, _CHECKED_AT_ONCE // indices.shape[1])
+    for begin in range(0, len(indices), step):
+        here = slice(begin, begin + step)
+        ids, values, points = indices[here], distances[here], own[here]
+        refuse = functools.partial(_refuse_rows, points)
+        refuse((ids < -1) | (ids >= n), f"has an index outside -1 to {n - 1}")
+        if include_self:
+            refuse(ids[:, 0] != points, "does not have its own point in column 0")
+        refuse(np.isnan(values), "has a distance that is NaN")
+        ids, values = ids[:, int(include_self) :], values[:, int(include_self) :]
+        refuse(ids == points[:, None], "has its own point among its neighbours")
+        missing = ids < 0
+        refuse(
+            missing[:, :-1] & ~missing[:, 1:], "has a neighbour after a missing one (-1): missing ones must come last"
+        )
+        nowhere = -np.inf if descending else np.inf
+        refuse(missing & (values != nowhere), f"has a distance for a missing neighbour (-1), expected {nowhere}")
+        left, right = (values[:, 1:], values[:, :-1]) if descending else (values[:, :-1], values[:, 1:])
+        refuse(
+            left > right, f"is not in order: {'similarities must descend' if descending else 'distances must ascend'}"
+        )
+        repeated = first_repeated_row(ids)
+        if repeated >= 0:
+            raise ValueError(f"row {points[repeated]} lists a point twice")
+
+
+def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:
+    """Refuse the first bad row, if there is one."""
+    rows = bad.any(axis=1) if bad.ndim == 2 else bad
+    if rows.any():
+        raise ValueError(f"row {points[rows.argmax()]} {what}")
+
+
+def in_numpy(part: Any) -> npt.NDArray[Any]:
+    """View an array in host memory as a NumPy array over the same memory."""
+    array: npt.NDArray[Any] = part.detach().numpy() if inputs.kind_of(part) == "torch" else part
+    return array

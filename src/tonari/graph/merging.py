@@ -1,0 +1,157 @@
+"""Merge two graphs (GGM, wang2021 section 5): each point keeps its neighbours and is compared with the other side.
+
+If one side is small, every point is compared with all points of the other side, exactly. Otherwise the lists of the
+graphs are filled up with points of the other side, and rounds of NN-Descent compare points of different sides only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from tonari import inputs
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
+from tonari.core.plan import Plan
+from tonari.core.progress import ProgressLike
+from tonari.graph.build import build_lists
+from tonari.graph.lists import Lists
+from tonari.graph.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
+from tonari.methods.place import problem_of
+from tonari.methods.registry import search_method
+from tonari.nn_descent.driver import Measure, build, report_of
+from tonari.nn_descent.method import beside_rows
+from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
+from tonari.nn_descent.report import DescentReport
+from tonari.select.merge import merge_neighbors
+
+_SHARE = 0.5  # expected time of a merge as a share of that of a whole build
+
+
+def merge_lists(
+    a: tuple[Lists, Any],
+    b: tuple[Lists, Any],
+    *,
+    recall: float,
+    seed: int,
+    device: Any,
+    threads: int | None,
+    memory: int | str | None,
+    progress: ProgressLike,
+) -> Lists:
+    """Join two graphs, each given with its points; see :func:`tonari.merge`."""
+    recall, seed, progress = _checked(recall, seed, threads, memory, progress)
+    for name in ("metric", "k", "include_self"):
+        ours, theirs = getattr(a[0], name), getattr(b[0], name)
+        if ours != theirs:
+            raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
+    sides = Sides(a[0], a[1], b[1], device, OF_MERGE)
+    own = sides.own(a[0], 0), sides.own(b[0], 1)
+    if sides.k == 0:
+        return sides.joined(sides.place.no_others(sides.both, sides.metric), "exact")
+    plan = sides.plan(recall, seed, threads, memory)
+    crossing = _Crossing(sides, threads, memory)
+    if crossing.seconds > _SHARE * plan.seconds:
+        return sides.joined(*_descended(sides, own, plan, progress))
+    return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan, progress))
+
+
+@in_default_floats
+def add_points(
+    lists: Lists,
+    points: Any,
+    new_points: Any,
+    *,
+    recall: float,
+    seed: int,
+    device: Any,
+    threads: int | None,
+    memory: int | str | None,
+    progress: ProgressLike,
+) -> Lists:
+    """Add points to a graph; see :meth:`tonari.KNNGraph.add`."""
+    recall, seed, progress = _checked(recall, seed, threads, memory, progress)
+    given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
+    sides, metric = Sides(lists, points, new_points, device, OF_ADD), lists.metric
+    sides.check(lists, 0)  # before a graph of the new points is built
+    if sides.k == 0:
+        return sides.joined(sides.place.no_others(sides.both, metric), "exact")
+    if len(sides.b) > lists.k:
+        asked = {"method": "exact"} if lists.exact else {"recall": recall, "seed": seed}
+        new = build_lists(new_points, lists.k, metric=metric, include_self=lists.include_self, **asked, **given)
+        merged = merge_lists((lists, points), (new, new_points), recall=recall, seed=seed, **given)
+        report = None if merged.report is None else merged.report.taken(sides.started)
+        return dataclasses.replace(merged, report=report)
+    own = sides.own(lists, 0)
+    among = sides.place.no_others(sides.b, metric)
+    if len(sides.b) > 1:
+        among = sides.own(build_lists(new_points, len(sides.b) - 1, metric=metric, **given), 1)
+    plan = None if lists.exact else sides.plan(recall, seed, threads, memory)
+    return sides.joined(*_Crossing(sides, threads, memory).run((own, among), plan, progress))
+
+
+def _checked(recall: Any, seed: Any, threads: Any, memory: Any, progress: Any) -> tuple[float, int, ProgressLike]:
+    """Check the arguments, whether or not the chosen way uses them."""
+    inputs.check_threads(threads)
+    inputs.parse_memory(memory)
+    return check_recall(recall), check_seed(seed), inputs.check_progress(progress)
+
+
+_Made = tuple[Neighbors, str, int | None, DescentReport | None]
+
+
+class _Crossing:
+    """Search every point among all points of the other side, by brute force.
+
+    Parameters
+    ----------
+    sides : Sides
+    threads, memory
+        As for :func:`merge`.
+
+    Attributes
+    ----------
+    seconds : float
+        Expected, roughly.
+    """
+
+    def __init__(self, sides: Sides, threads: int | None, memory: int | str | None) -> None:
+        self._sides = sides
+        self._method = search_method("exact", sides.place.device)
+
+        def plan(queries: Any, points: Any) -> Plan:
+            k = min(sides.k, len(points))
+            problem = problem_of(sides.place, points, queries, k, sides.metric, threads=threads, memory=memory)
+            made: Plan = self._method.plan(problem)
+            return made
+
+        self._plans = plan(sides.a, sides.b), plan(sides.b, sides.a)
+        self.seconds = sum(made.seconds for made in self._plans)
+
+    def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None, progress: ProgressLike) -> _Made:
+        """Return the joined lists, with the report of a sample if there is a plan for one."""
+        started, sides = time.perf_counter(), self._sides
+        k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
+        from_b = self._method.search_once(sides.a, sides.b, self._plans[0], progress=progress)
+        from_a = self._method.search_once(sides.b, sides.a, self._plans[1], progress=progress)
+        of_a = merge_neighbors([own[0], from_b], shifts, k=k, metric=metric)
+        of_b = merge_neighbors([from_a, own[1]], shifts, k=k, metric=metric)
+        found = Neighbors(*(one_after_the_other(*parts) for parts in zip(of_a, of_b, strict=True)))
+        if measured is None:
+            return found, "exact", None, None
+        beside = Neighbors(*(sides.place.there(part) for part in found))
+        estimate = Measure(sides.descent.backend(sides.both, measured), measured, len(sides.a))(beside)
+        report = report_of(measured, estimate, [], time.perf_counter() - started)
+        return found, measured.method, measured.seed, report
+
+
+def _descended(sides: Sides, own: tuple[Neighbors, Neighbors], plan: DescentPlan, progress: ProgressLike) -> _Made:
+    """Return the joined lists, by rounds that compare points of different sides."""
+    boundary = len(sides.a)
+    ids = one_after_the_other(own[0].indices, own[1].indices + (own[1].indices >= 0) * boundary)
+    backend = sides.descent.backend(sides.both, plan)
+    kept = backend.entries_of(sides.place.there(ids), new=False)
+    seeds = backend.seeds(boundary, plan.list_size - sides.k)
+    found, report = build(backend, plan, progress, backend.beside(kept, seeds), boundary)
+    return beside_rows(found, sides.both), plan.method, plan.seed, report

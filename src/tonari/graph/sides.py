@@ -1,0 +1,164 @@
+"""Two sets of points and their graphs, checked against each other before they are merged."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from tonari import inputs
+from tonari._native import exact_values
+from tonari.core.neighbors import Neighbors
+from tonari.graph.lists import Lists, check_lists
+from tonari.methods.place import Place, place_for, problem_of
+from tonari.methods.registry import method_for
+from tonari.metrics import get_metric, is_own
+from tonari.metrics.reference import returned
+from tonari.nn_descent.method import NnDescent
+from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.report import DescentReport
+
+# What messages call the graph and the points of each side.
+OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
+OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
+_CHECKED_ROWS = 64  # of each graph: recomputing their distances takes a millisecond or two
+
+
+class Sides:
+    """The two sets of points, checked, and the engine that does the work.
+
+    Parameters
+    ----------
+    lists : Lists
+        The graph of one of them; the joined graph has its metric, k and include_self.
+    points_a, points_b : arrays
+    device : as for :func:`merge`
+    names : tuple
+        What messages call the graph and the points of each side.
+    """
+
+    def __init__(
+        self,
+        lists: Lists,
+        points_a: Any,
+        points_b: Any,
+        device: str | Sequence[str],
+        names: tuple[tuple[str, str], tuple[str, str]] = OF_MERGE,
+    ) -> None:
+        self.started = time.perf_counter()
+        self._names = names
+        (_, a), (_, b) = names
+        self.place: Place = place_for(device, **{a: points_a, b: points_b})
+        self.metric, self.include_self = lists.metric, lists.include_self
+        if is_own(self.metric):
+            raise ValueError(f"graphs by {self.metric!r} are not merged: only knn_graph supports a Triton function")
+        self.k = lists.k - lists.include_self
+        self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
+        self._side = inputs.side_of(points_a, a)
+        if isinstance(self.a, np.ndarray) != isinstance(self.b, np.ndarray):
+            raise ValueError(
+                f"{a} and {b} are on different devices, expected both in host memory or both on one device"
+            )
+        shapes = tuple(self.a.shape), tuple(self.b.shape)
+        dtypes = inputs.name_of_dtype(self.a), inputs.name_of_dtype(self.b)
+        if shapes[0][1] != shapes[1][1] or dtypes[0] != dtypes[1]:
+            raise ValueError(
+                f"{a} is {dtypes[0]} of shape {shapes[0]}, {b} {dtypes[1]} of shape {shapes[1]}: they must have the "
+                "same dtype and number of columns"
+            )
+
+    @functools.cached_property
+    def both(self) -> Any:
+        """All points, those of a first."""
+        return one_after_the_other(self.a, self.b)
+
+    def check(self, lists: Lists, side: int) -> None:
+        """Refuse a graph that was not built from the points of a side, judging by the distances of some rows."""
+        rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
+        if lists.n != len(rows):
+            raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
+        value = "float64" if inputs.name_of_dtype(rows) == "float64" else "float32"
+        if inputs.name_of_dtype(lists.found.distances) != value:
+            held = inputs.name_of_dtype(lists.found.distances)
+            raise ValueError(f"{ours} has distances in {held}, but those of {theirs} are in {value}")
+        if lists.k > lists.include_self:
+            _check_distances(lists, rows, ours, theirs)
+
+    def own(self, lists: Lists, side: int) -> Neighbors:
+        """Return the lists of a graph without self, where the points of a side are."""
+        self.check(lists, side)
+        first = int(lists.include_self)
+        if isinstance(self.a, np.ndarray):
+            return Neighbors(*(part[:, first:] for part in lists.in_numpy()))
+        return Neighbors(*(self.place.there(part)[:, first:] for part in lists.found))
+
+    @property
+    def descent(self) -> NnDescent:
+        """The method whose rounds join the lists."""
+        return cast(NnDescent, method_for("nn-descent", self.place.device))
+
+    def plan(self, recall: float, seed: int, threads: int | None, memory: int | str | None) -> DescentPlan:
+        """The plan of NN-Descent for both."""
+        given: dict[str, Any] = {"self_join": True, "threads": threads, "memory": memory}
+        problem = problem_of(self.place, self.both, self.both, self.k, self.metric, **given)
+        return self.descent.plan(problem, recall=recall, seed=seed, start="graph")
+
+    def joined(
+        self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
+    ) -> Lists:
+        """Return the joined lists, of the same library and on the same device as the points of a."""
+        if self.include_self:
+            found = self.place.with_self(found, self.both, self.metric)
+        found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))
+        if report is not None:
+            report = report.taken(self.started)
+        return Lists(found, self.metric, method, self.include_self, seed, report)
+
+
+def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
+    """Refuse a graph whose distances in some rows are not those of the points; the names are for messages."""
+    drawn = np.random.default_rng(0).choice(lists.n, min(lists.n, _CHECKED_ROWS), replace=False)
+    numbers, metric = np.sort(drawn), get_metric(lists.metric)
+    indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
+    facts: dict[str, Any] = {"include_self": lists.include_self, "descending": metric.descending}
+    try:  # the lists of a graph on CUDA have not been checked
+        check_lists(indices, distances, numbers, n=lists.n, **facts)
+    except ValueError as error:
+        raise ValueError(f"{ours}: {error}") from error
+    indices, distances = (part[:, int(lists.include_self) :] for part in (indices, distances))
+    listed, places = np.unique(np.maximum(indices, 0).astype(np.int64), return_inverse=True)
+    values = np.empty(indices.shape)
+    at = np.ascontiguousarray(places.reshape(indices.shape), np.int64)
+    exact_values(lists.metric, _rows_at(rows, numbers), _rows_at(rows, listed), at, values)
+    found = returned(values, distances.dtype)
+    wrong = np.argwhere((found != distances) & (indices >= 0))
+    if len(wrong):
+        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # nor have these values
+        place = tuple(wrong[0])
+        row, other = numbers[place[0]], indices[place]
+        raise ValueError(
+            f"{ours}: row {row} lists point {other} with {lists.metric} {distances[place]}, but rows {row} and {other} "
+            f"of {theirs} have {found[place]}: pass the points from which the graph was built, in the same order"
+        )
+
+
+def _rows_at(x: Any, numbers: Any) -> Any:
+    """Copy some rows of an array or tensor to a NumPy array in host memory."""
+    if isinstance(x, np.ndarray):
+        return x[numbers]
+    import torch
+
+    tensor = inputs.as_tensor(x)
+    return inputs.held(tensor[torch.from_numpy(numbers).to(tensor.device)].cpu())
+
+
+def one_after_the_other(first: Any, second: Any) -> Any:
+    """Concatenate two arrays, or two tensors on the same device."""
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    import torch
+
+    return torch.cat([first, second])
