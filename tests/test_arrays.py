@@ -377,7 +377,7 @@ def test_check_output_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not target.exists()
     target.write_bytes(b"old")
     assert check_output_path(target, {".npy", ".npz"}) == target
-    with pytest.raises(ValueError, match=r"suffix '.txt' .* expected .npy, .npz"):
+    with pytest.raises(ValueError, match=r"has the suffix '.txt', expected .npy, .npz"):
         check_output_path(tmp_path / "graph.txt", (".npz", ".npy"))
     with pytest.raises(FileNotFoundError, match="does not exist"):
         check_output_path(tmp_path / "no" / "graph.npz", (".npz",))
