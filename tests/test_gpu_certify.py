@@ -1,4 +1,4 @@
-"""The certificate on a GPU: the threshold of native/bounds.cpp bit for bit, and Lemma 2 by brute force.
+"""The certificate on a GPU: the threshold of native/exact/bounds.cpp bit for bit, and Lemma 2 by brute force.
 
 Without a CUDA device the kernel runs in Triton's interpreter.
 """

@@ -126,7 +126,7 @@ def test_the_unit_is_measured() -> None:
 
 
 def test_the_lock_is_given_up_in_one_way_alone() -> None:
-    """By what a daemon thread survives that comes back when the interpreter is at its end (native/unlocked.hpp)."""
+    """By what a daemon thread survives that comes back when the interpreter is at its end (bind/unlocked.hpp)."""
     sources = sorted((Path(__file__).parents[1] / "native").rglob("*.[ch]pp"))
     others = ("gil_scoped_release", "PyEval_RestoreThread", "Py_END_ALLOW_THREADS")
     assert sources

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "../common.hpp"
+#include "core/common.hpp"
 
 namespace tonari {
 

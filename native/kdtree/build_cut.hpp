@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "../row_values.hpp"
+#include "core/row_values.hpp"
 
 namespace tonari {
 

@@ -2,8 +2,8 @@
 #include <limits>
 #include <vector>
 
-#include "build.hpp"
-#include "build_cut.hpp"
+#include "kdtree/build.hpp"
+#include "kdtree/build_cut.hpp"
 
 namespace tonari {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "reach.hpp"
-#include "../select/order.hpp"
-#include "../select/room.hpp"
+#include "core/room.hpp"
+#include "kdtree/reach.hpp"
+#include "select/order.hpp"
 
 namespace tonari {
 namespace {

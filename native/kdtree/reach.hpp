@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "../common.hpp"
+#include "core/common.hpp"
 
 namespace tonari {
 namespace {

@@ -1,7 +1,7 @@
-#include "search.hpp"
+#include "kdtree/search.hpp"
 
-#include "../rows.hpp"
-#include "searches.hpp"
+#include "core/rows.hpp"
+#include "kdtree/searches.hpp"
 
 namespace tonari {
 

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "../common.hpp"
-#include "../cpu.hpp"
+#include "core/common.hpp"
+#include "core/cpu.hpp"
 
 namespace tonari {
 

@@ -1,7 +1,7 @@
-#include "lanes.hpp"
-#include "search_tile.hpp"
-#include "searches.hpp"
-#include "../simd_avx512.hpp"
+#include "kdtree/lanes.hpp"
+#include "kdtree/search_tile.hpp"
+#include "kdtree/searches.hpp"
+#include "simd/avx512.hpp"
 
 namespace tonari {
 namespace {

@@ -1,6 +1,6 @@
 // The search through a tree in portable C++, which any compiler maps to baseline vector registers.
-#include "search_tile.hpp"
-#include "searches.hpp"
+#include "kdtree/search_tile.hpp"
+#include "kdtree/searches.hpp"
 
 namespace tonari {
 namespace {

@@ -10,10 +10,10 @@
 #include <bit>
 #include <limits>
 
-#include "nearest.hpp"
-#include "reach.hpp"
-#include "../refine_tile.hpp"
-#include "search.hpp"
+#include "exact/refine_tile.hpp"
+#include "kdtree/nearest.hpp"
+#include "kdtree/reach.hpp"
+#include "kdtree/search.hpp"
 
 namespace tonari {
 namespace {

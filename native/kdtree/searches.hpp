@@ -1,7 +1,7 @@
 // The search through a tree, one entry per instruction set.
 #pragma once
 
-#include "search.hpp"
+#include "kdtree/search.hpp"
 
 namespace tonari {
 

@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "network.hpp"
-#include "order.hpp"
+#include "select/network.hpp"
+#include "select/order.hpp"
 
 namespace tonari {
 namespace {

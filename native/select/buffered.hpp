@@ -9,9 +9,9 @@
 // Every entry is compared with the head again when its turn comes.
 #pragma once
 
-#include "lane_rows.hpp"
-#include "reverse_merge.hpp"
-#include "room.hpp"
+#include "core/room.hpp"
+#include "select/lane_rows.hpp"
+#include "select/reverse_merge.hpp"
 
 namespace tonari {
 namespace {

@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-#include "keys.hpp"
+#include "select/keys.hpp"
 
 namespace tonari {
 namespace {

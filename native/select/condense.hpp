@@ -1,8 +1,8 @@
 // Keeps the smallest of entries whose columns ascend: a bound on the k-th smallest key by halving, then a compaction.
 #pragma once
 
-#include "compact.hpp"
-#include "halving.hpp"
+#include "select/compact.hpp"
+#include "select/halving.hpp"
 
 namespace tonari {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "key_lanes.hpp"
+#include "select/key_lanes.hpp"
 
 namespace tonari {
 namespace {

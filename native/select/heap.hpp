@@ -5,9 +5,9 @@
 // word, and lanes sift one after the other instead of gathering and scattering along all the paths at once.
 #pragma once
 
-#include "lanes.hpp"
-#include "queue_rows.hpp"
-#include "room.hpp"
+#include "core/room.hpp"
+#include "select/lanes.hpp"
+#include "select/queue_rows.hpp"
 
 namespace tonari {
 namespace {

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "condense.hpp"
-#include "order.hpp"
-#include "scan.hpp"
+#include "select/condense.hpp"
+#include "select/order.hpp"
+#include "select/scan.hpp"
 
 namespace tonari {
 namespace {

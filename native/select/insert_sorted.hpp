@@ -4,7 +4,7 @@
 //   new[p] = old[p + 1] > x ? old[p + 1] : old[p] > x ? x : old[p]
 #pragma once
 
-#include "lanes.hpp"
+#include "select/lanes.hpp"
 
 namespace tonari {
 namespace {

@@ -3,9 +3,9 @@
 // Updates at the position of the j-th smallest, in random order: sum over i = 1 ... n of min(1, j / i).
 #pragma once
 
-#include "insert_sorted.hpp"
-#include "lane_queue.hpp"
-#include "queue_rows.hpp"
+#include "select/insert_sorted.hpp"
+#include "select/lane_queue.hpp"
+#include "select/queue_rows.hpp"
 
 namespace tonari {
 namespace {

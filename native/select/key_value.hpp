@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "keys.hpp"
+#include "select/keys.hpp"
 
 namespace tonari {
 namespace {

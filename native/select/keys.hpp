@@ -11,7 +11,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "task.hpp"
+#include "select/task.hpp"
 
 namespace tonari {
 namespace {

@@ -1,8 +1,8 @@
 // What the queues of W lanes have in common: positions of W entries each, position 0 the head, which is the largest.
 #pragma once
 
-#include "lanes.hpp"
-#include "room.hpp"
+#include "core/room.hpp"
+#include "select/lanes.hpp"
 
 namespace tonari {
 namespace {

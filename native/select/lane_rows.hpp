@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lanes.hpp"
+#include "select/lanes.hpp"
 
 namespace tonari {
 namespace {

@@ -6,10 +6,10 @@
 // The copy of algorithm 2 that we have tests the opposite in line 5; the text around it says what is done here.
 #pragma once
 
-#include "insert_sorted.hpp"
-#include "lane_queue.hpp"
-#include "queue_rows.hpp"
-#include "reverse_merge.hpp"
+#include "select/insert_sorted.hpp"
+#include "select/lane_queue.hpp"
+#include "select/queue_rows.hpp"
+#include "select/reverse_merge.hpp"
 
 namespace tonari {
 namespace {

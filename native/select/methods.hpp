@@ -2,15 +2,15 @@
 // compiles its own copy of everything here (select_<isa>.cpp).
 #pragma once
 
-#include "bitonic.hpp"
-#include "heap.hpp"
-#include "hierarchical.hpp"
-#include "insertion.hpp"
-#include "merge_queue.hpp"
-#include "quick.hpp"
-#include "radix.hpp"
-#include "task.hpp"
-#include "threshold.hpp"
+#include "select/bitonic.hpp"
+#include "select/heap.hpp"
+#include "select/hierarchical.hpp"
+#include "select/insertion.hpp"
+#include "select/merge_queue.hpp"
+#include "select/quick.hpp"
+#include "select/radix.hpp"
+#include "select/task.hpp"
+#include "select/threshold.hpp"
 
 namespace tonari {
 namespace {

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <limits>
 
-#include "key_lanes.hpp"
-#include "keys.hpp"
+#include "select/key_lanes.hpp"
+#include "select/keys.hpp"
 
 namespace tonari {
 namespace {

@@ -1,6 +1,6 @@
-#include "order.hpp"
+#include "select/order.hpp"
 
-#include "float_keys.hpp"
+#include "select/float_keys.hpp"
 
 namespace tonari {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "keys.hpp"
-#include "network.hpp"
-#include "room.hpp"
+#include "core/room.hpp"
+#include "select/keys.hpp"
+#include "select/network.hpp"
 
 namespace tonari {
 

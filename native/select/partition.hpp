@@ -8,8 +8,8 @@
 // agree, for a group with a smaller number has members with smaller indices.
 #pragma once
 
-#include "buffered.hpp"
-#include "room.hpp"
+#include "core/room.hpp"
+#include "select/buffered.hpp"
 
 namespace tonari {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <optional>
 
-#include "lane_rows.hpp"
-#include "order.hpp"
-#include "partition.hpp"
-#include "room.hpp"
-#include "selects.hpp"
+#include "core/room.hpp"
+#include "select/lane_rows.hpp"
+#include "select/order.hpp"
+#include "select/partition.hpp"
+#include "select/selects.hpp"
 
 namespace tonari {
 namespace {

@@ -19,9 +19,9 @@
 #include <cstring>
 #include <utility>
 
-#include "condense.hpp"
-#include "order.hpp"
-#include "scatter.hpp"
+#include "select/condense.hpp"
+#include "select/order.hpp"
+#include "select/scatter.hpp"
 
 namespace tonari {
 namespace {

@@ -13,8 +13,8 @@
 #include <bit>
 #include <cstring>
 
-#include "compact.hpp"
-#include "order.hpp"
+#include "select/compact.hpp"
+#include "select/order.hpp"
 
 namespace tonari {
 namespace {

@@ -7,7 +7,7 @@
 // 2^(S-1) q, ..., q couple only the positions i + t q.
 #pragma once
 
-#include "lanes.hpp"
+#include "select/lanes.hpp"
 
 namespace tonari {
 namespace {

@@ -13,10 +13,10 @@
 #include <cstring>
 #include <limits>
 
-#include "condense.hpp"
-#include "room.hpp"
-#include "scan.hpp"
-#include "scatter.hpp"
+#include "core/room.hpp"
+#include "select/condense.hpp"
+#include "select/scan.hpp"
+#include "select/scatter.hpp"
 
 namespace tonari {
 namespace {

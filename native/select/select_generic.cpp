@@ -1,5 +1,5 @@
-#include "methods.hpp"
-#include "selects.hpp"
+#include "select/methods.hpp"
+#include "select/selects.hpp"
 
 namespace tonari {
 

@@ -1,4 +1,4 @@
-#include "selects.hpp"
+#include "select/selects.hpp"
 
 namespace tonari {
 

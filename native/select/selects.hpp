@@ -1,8 +1,8 @@
 // The methods of k-selection, one entry per instruction set, and the choice among them.
 #pragma once
 
-#include "../cpu.hpp"
-#include "task.hpp"
+#include "core/cpu.hpp"
+#include "select/task.hpp"
 
 namespace tonari {
 

@@ -17,10 +17,10 @@
 #include <limits>
 #include <memory>
 
-#include "key_value.hpp"
-#include "min_max_heap.hpp"
-#include "order.hpp"
-#include "samples.hpp"
+#include "select/key_value.hpp"
+#include "select/min_max_heap.hpp"
+#include "select/order.hpp"
+#include "select/samples.hpp"
 
 namespace tonari {
 namespace {

@@ -1,7 +1,7 @@
 """The floating-point environment of the verbs: a caller's may round otherwise, or take subnormal numbers for zero.
 
-Kernels set theirs at every call (native/default_floats.hpp); this is for the arithmetic and the comparisons that NumPy
-and Python do around them.
+Kernels set theirs at every call (native/core/default_floats.hpp); this is for the arithmetic and the comparisons that
+NumPy and Python do around them.
 """
 
 from __future__ import annotations

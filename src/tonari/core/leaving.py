@@ -3,7 +3,7 @@
 CPython waits for every thread but the daemons; those it cuts off while it finalises, where they next want its lock.
 What they have on their stacks is never given back then. So threads of ours that are daemons, as all are that serve one
 of the caller's, are stopped before that, and waited for. A daemon thread of the caller's is not ours to end: it goes on
-until it is cut off (native/unlocked.hpp), or waits where its work was stopped under it.
+until it is cut off (native/bind/unlocked.hpp), or waits where its work was stopped under it.
 """
 
 from __future__ import annotations

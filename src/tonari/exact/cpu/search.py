@@ -35,7 +35,7 @@ CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
 
 logger = logging.getLogger("tonari")
 
-_CLIMB, _RESAMPLE = 1, 2  # RowStatus in native/row_states.hpp; 0 is done
+_CLIMB, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
 _FEW = 8  # rows whose survivors are judged by exact values sooner than all points are packed again
 
 

@@ -2,8 +2,8 @@
 
     proved = next_minimum > T(kth)
 
-T is `Bounds::threshold_from_value` of native/bounds.cpp, which docs/exactness.md derives (Lemma 2): no point whose
-returned value is as good as the k-th has a true score above it. Float64 throughout; one program judges ROWS rows.
+T is `Bounds::threshold_from_value` of native/exact/bounds.cpp, which docs/exactness.md derives (Lemma 2): no point
+whose returned value is as good as the k-th has a true score above it. Float64 throughout; one program judges ROWS rows.
 """
 
 from __future__ import annotations

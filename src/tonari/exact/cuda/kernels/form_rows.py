@@ -1,4 +1,4 @@
-"""Original rows -> form rows (native/form.hpp), a block of columns at a time, in registers and in float64.
+"""Original rows -> form rows (native/exact/form.hpp), a block of columns at a time, in registers and in float64.
 
     euclidean                          x' = scale (x - centre)
     cosine, correlation                x' = scale x / |x|, for correlation of the row less its mean

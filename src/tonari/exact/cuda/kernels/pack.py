@@ -33,7 +33,7 @@ from tonari.exact.cuda.kernels.form_rows import (
 
 _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
-_HUGE = tl.constexpr(1e30)  # kHuge of native/form.hpp
+_HUGE = tl.constexpr(1e30)  # kHuge of native/exact/form.hpp
 _UNIT = tl.constexpr(2.0**-24)
 _TINY = tl.constexpr(2.0**-100)  # the floor of every bound, above what underflow takes of it
 _FLUSH = tl.constexpr(2.0**-60)  # smaller elements of float32 become 0

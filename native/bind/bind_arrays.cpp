@@ -1,0 +1,88 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "bind/binds.hpp"
+
+namespace nb = nanobind;
+
+namespace tonari {
+
+nb::object bits_of_bfloat16(nb::handle array) noexcept {
+  try {
+    const nb::object names = nb::getattr(array, "dtype").attr("names");
+    if (names.equal(nb::make_tuple("bfloat16"))) return array.attr("view")("uint16");
+  } catch (const nb::python_error&) {  // no array of NumPy's, or one without names
+  }
+  return {};
+}
+
+RowsView view_of(const Rows& rows) {
+  const auto& array = rows.array;
+  Dtype dtype;
+  const nb::dlpack::dtype type = array.dtype();
+  if (rows.is_bfloat16) {
+    dtype = Dtype::bf16;
+  } else if (type == nb::dtype<float>()) {
+    dtype = Dtype::f32;
+  } else if (type == nb::dtype<double>()) {
+    dtype = Dtype::f64;
+  } else if (type == nb::dtype<std::uint8_t>()) {
+    dtype = Dtype::u8;
+  } else if (type == nb::dtype<std::int8_t>()) {
+    dtype = Dtype::i8;
+  } else if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float) && type.bits == 16) {
+    dtype = Dtype::f16;
+  } else {
+    throw nb::type_error("rows must be float32, float16, bfloat16, float64, uint8 or int8");
+  }
+  return {array.data(), static_cast<std::int64_t>(array.shape(0)), static_cast<std::int64_t>(array.shape(1)), dtype};
+}
+
+void bind_arrays(Module& module) {
+  module.def(
+      "first_nonfinite_row",
+      [](const Rows& array, std::int64_t begin, std::optional<std::int64_t> end) {
+        const RowsView rows = view_of(array);
+        Unlocked unlocked;
+        return first_nonfinite_row(rows, begin, end.value_or(rows.n));
+      },
+      nb::arg("rows"), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
+      "First row in [begin, end) that holds NaN or infinity; -1 if there is none.");
+  module.def(
+      "first_negative_row",
+      [](const Rows& array, std::int64_t begin, std::optional<std::int64_t> end) {
+        const RowsView rows = view_of(array);
+        Unlocked unlocked;
+        return first_negative_row(rows, begin, end.value_or(rows.n));
+      },
+      nb::arg("rows"), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
+      "First row in [begin, end) that holds a negative value; -1 if there is none.");
+  module.def(
+      "column_means",
+      [](const Rows& array, std::int64_t step) {
+        const RowsView rows = view_of(array);
+        Unlocked unlocked;
+        std::vector<double> sums(static_cast<std::size_t>(rows.d), 0.0);
+        add_column_sums(rows, 0, rows.n, step, sums.data());
+        for (double& sum : sums) sum /= static_cast<double>((rows.n + step - 1) / step);
+        return sums;
+      },
+      nb::arg("rows"), nb::arg("step") = 1, "Mean of every step-th row, in float64.");
+  module.def(
+      "largest_magnitude",
+      [](const Rows& array, const std::vector<double>& centre, std::int64_t step) {
+        const RowsView rows = view_of(array);
+        Unlocked unlocked;
+        double largest = 0;
+        for (std::int64_t i = 0; i < rows.n; i += step) {
+          const double magnitude = largest_magnitude(rows, i, i + 1, centre.data());
+          largest = magnitude > largest ? magnitude : largest;
+        }
+        return largest;
+      },
+      nb::arg("rows"), nb::arg("centre"), nb::arg("step") = 1, "Largest |x - centre| over every step-th row.");
+}
+
+}  // namespace tonari

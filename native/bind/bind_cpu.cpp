@@ -1,0 +1,43 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/binds.hpp"
+#include "exact/kernels.hpp"
+
+namespace nb = nanobind;
+
+namespace tonari {
+
+void bind_cpu(Module& module) {
+  module.def(
+      "supported_isas",
+      [] {
+        std::vector<std::string> names;
+        for (Isa isa : supported_isas()) names.emplace_back(isa_name(isa));
+        return names;
+      },
+      "Instruction sets of this machine that the kernels were built for, weakest first.");
+  module.def(
+      "kernel_names",
+      [] {
+        std::vector<std::string> names;
+        for (const Kernel* kernel : available_kernels()) names.emplace_back(kernel->name);
+        return names;
+      },
+      "Names of the screen's kernels that can run here: operation/precision/instruction set.");
+  module.def(
+      "peak_rate",
+      [](const std::string& name, double seconds) {
+        for (const Kernel* kernel : available_kernels()) {
+          if (name == kernel->name) {
+            Unlocked unlocked;
+            return kernel->peak(seconds);
+          }
+        }
+        throw nb::value_error(("no kernel " + name + " on this machine").c_str());
+      },
+      nb::arg("kernel"), nb::arg("seconds") = 0.2,
+      "Operations per second of one core repeating the instruction that the kernel lives on.");
+}
+
+}  // namespace tonari

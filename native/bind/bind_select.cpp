@@ -1,0 +1,145 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <utility>
+
+#include "bind/binds.hpp"
+#include "select/selects.hpp"
+
+namespace nb = nanobind;
+
+namespace tonari {
+namespace {
+
+using Values = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+using Lengths = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutValues = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutIndices = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class Named, std::size_t COUNT>
+Named named(const char* what, const std::string& name, const std::pair<const char*, Named> (&names)[COUNT]) {
+  for (const auto& [known, value] : names) {
+    if (name == known) return value;
+  }
+  throw nb::value_error(("unknown " + std::string(what) + " " + name).c_str());
+}
+
+SelectMethod method_named(const std::string& name) {
+  return named<SelectMethod>("method", name,
+                             {{"insertion", SelectMethod::insertion},
+                              {"heap", SelectMethod::heap},
+                              {"merge_queue", SelectMethod::merge_queue},
+                              {"hierarchical", SelectMethod::hierarchical},
+                              {"quick", SelectMethod::quick},
+                              {"bitonic", SelectMethod::bitonic},
+                              {"threshold", SelectMethod::threshold},
+                              {"radix", SelectMethod::radix}});
+}
+
+ValueType value_type_named(const std::string& name) {
+  return named<ValueType>("type of values", name,
+                          {{"float32", ValueType::f32},
+                           {"float16", ValueType::f16},
+                           {"bfloat16", ValueType::bf16},
+                           {"float64", ValueType::f64},
+                           {"int32", ValueType::i32},
+                           {"uint8", ValueType::u8}});
+}
+
+Buffering buffering_named(const std::string& name) {
+  return named<Buffering>("buffer", name,
+                          {{"none", Buffering::none},
+                           {"own", Buffering::own},
+                           {"full", Buffering::full},
+                           {"sorted", Buffering::sorted}});
+}
+
+SelectOptions options_from(const nb::dict& given) {
+  SelectOptions options;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "buffer") {
+      options.buffer = buffering_named(nb::cast<std::string>(value));
+    } else if (name == "aligned") {
+      options.aligned = nb::cast<bool>(value);
+    } else if (name == "heap") {
+      options.heap = nb::cast<bool>(value);
+    } else {
+      std::int64_t SelectOptions::*number = named<std::int64_t SelectOptions::*>("option", name,
+                                                  {{"buffer_size", &SelectOptions::buffer_size},
+                                                   {"group", &SelectOptions::group},
+                                                   {"levels", &SelectOptions::levels},
+                                                   {"m", &SelectOptions::m},
+                                                   {"samples", &SelectOptions::samples},
+                                                   {"batch", &SelectOptions::batch},
+                                                   {"bits", &SelectOptions::bits}});
+      options.*number = nb::cast<std::int64_t>(value);
+    }
+  }
+  return options;
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw nb::value_error(what);
+}
+
+std::int64_t select(const std::string& isa, const std::string& method, const Values& values,
+                    const std::string& value_type, std::int64_t begin, std::int64_t end, std::int64_t k,
+                    const std::optional<Lengths>& lengths, bool largest, bool sorted, const nb::dict& options,
+                    const OutValues& out_values, const OutIndices& out_indices, SelectCounters* counters) {
+  const ValueType type = value_type_named(value_type);
+  const auto rows = static_cast<std::int64_t>(values.shape(0)), n = static_cast<std::int64_t>(values.shape(1));
+  const auto width = static_cast<std::size_t>(k), height = static_cast<std::size_t>(rows);
+  const int bits = 8 * value_bytes(type);
+  require(values.dtype().bits == bits && out_values.dtype().bits == bits, "values are not of the type that was named");
+  require(rows == 0 || n <= 1 || values.stride(1) == 1, "columns are not contiguous");
+  require(0 <= begin && begin <= end && end <= rows, "no such rows");
+  constexpr std::int64_t n_limit = std::int64_t{1} << 31;
+  require(1 <= k && k <= n && n < n_limit, "k must be in [1, n] and n below 2^31");
+  require(!lengths || lengths->shape(0) == height, "one length per row");
+  require(out_values.shape(0) == height && out_values.shape(1) == width, "out_values must be (rows, k)");
+  require(out_indices.shape(0) == height && out_indices.shape(1) == width, "out_indices must be (rows, k)");
+  const SelectOptions chosen = options_from(options);
+  require(chosen.buffer_size >= 1 && chosen.group >= 0 && chosen.m >= 1 && chosen.m <= n_limit, "no such queue");
+  const SelectTask task{.values = values.data(),
+                        .stride = values.stride(0),
+                        .type = type,
+                        .n = n,
+                        .lengths = lengths ? lengths->data() : nullptr,
+                        .k = k,
+                        .largest = largest,
+                        .sorted = sorted,
+                        .options = chosen,
+                        .out_values = out_values.data(),
+                        .out_indices = out_indices.data(),
+                        .counters = counters};
+  const SelectRows rows_of = select_rows(isa_named(isa), method_named(method), type);
+  Unlocked unlocked;
+  return rows_of(task, begin, end);
+}
+
+}  // namespace
+
+void bind_select(Module& module) {
+  Class<SelectCounters>(module, "SelectCounters", "What a selection did; see select/task.hpp.")
+      .def(nb::init<>())
+      .def_ro("updates", &SelectCounters::updates)
+      .def_ro("merges", &SelectCounters::merges)
+      .def_ro("flushes", &SelectCounters::flushes)
+      .def_ro("examined", &SelectCounters::examined)
+      .def_ro("lanes", &SelectCounters::lanes)
+      .def_ro("compression", &SelectCounters::compression)
+      .def_ro("batches", &SelectCounters::batches)
+      .def_ro("threshold_ratio", &SelectCounters::threshold_ratio)
+      .def_ro("rows", &SelectCounters::rows);
+
+  module.def("select_rows", &select, nb::arg("isa"), nb::arg("method"), nb::arg("values"), nb::arg("value_type"),
+             nb::arg("begin"), nb::arg("end"), nb::arg("k"), nb::kw_only(), nb::arg("lengths").none(),
+             nb::arg("largest"), nb::arg("sorted"), nb::arg("options"), nb::arg("out_values").noconvert(),
+             nb::arg("out_indices").noconvert(), nb::arg("counters").none(),
+             "Answers rows [begin, end) into the outputs; the first of them that holds NaN, or -1.");
+}
+
+}  // namespace tonari

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+#include <utility>
+
+#include "bind/unlocked.hpp"
+#include "core/cpu.hpp"
+#include "core/default_floats.hpp"
+#include "core/rows.hpp"
+#include "exact/kernels.hpp"
+
+namespace tonari {
+
+// The module and its classes as bindings see them. There is no way past these, so that every call, of functions that
+// are still to be written too, runs in the default floating-point environment.
+class Module {
+ public:
+  explicit Module(nanobind::module_ module) : module_(std::move(module)) {}
+
+  template <class Function, class... Extra>
+  Module& def(const char* name, Function&& function, const Extra&... extra) {
+    module_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats>(), extra...);
+    return *this;
+  }
+
+ private:
+  template <class T>
+  friend class Class;
+
+  nanobind::module_ module_;
+};
+
+template <class T>
+class Class {
+ public:
+  Class(Module& module, const char* name, const char* doc) : class_(module.module_, name, doc) {}
+
+  template <class Function, class... Extra>
+  Class& def(const char* name, Function&& function, const Extra&... extra) {
+    class_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats>(), extra...);
+    return *this;
+  }
+  // A constructor.
+  template <class... Args, class... Extra>
+  Class& def(nanobind::init<Args...> init, const Extra&... extra) {
+    class_.def(std::move(init), nanobind::call_guard<DefaultFloats>(), extra...);
+    return *this;
+  }
+  // A function that does not need the interpreter's lock, nor do its arguments once they are converted.
+  template <class Function, class... Extra>
+  Class& def_unlocked(const char* name, Function&& function, const Extra&... extra) {
+    class_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats, Unlocked>(), extra...);
+    return *this;
+  }
+  // A number that is there already.
+  template <class Getter>
+  Class& def_prop_ro(const char* name, Getter&& getter) {
+    class_.def_prop_ro(name, std::forward<Getter>(getter));
+    return *this;
+  }
+  template <class Member>
+  Class& def_ro(const char* name, Member T::*member) {
+    class_.def_ro(name, member);
+    return *this;
+  }
+
+ private:
+  nanobind::class_<T> class_;
+};
+
+void bind_cpu(Module& module);
+void bind_arrays(Module& module);
+void bind_engine(Module& module);
+void bind_select(Module& module);
+void bind_kdtree_build(Module& module);
+void bind_kdtree_search(Module& module);
+void bind_descent(Module& module);
+void bind_descent_start(Module& module);
+
+// Any accepted array: two dimensions, C order, read-only allowed. Of bfloat16, which NumPy lacks, `array` has the bits.
+struct Rows {
+  nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu> array;
+  bool is_bfloat16 = false;
+};
+
+RowsView view_of(const Rows& array);  // throws TypeError for other element types
+
+Metric metric_named(const std::string& name);
+Isa isa_named(const std::string& name);  // throws ValueError for one that this machine cannot run
+const Kernel& kernel_named(const std::string& name);
+
+// The bits of an array that has the dtype of bfloat16 (src/tonari/inputs/bfloat16.py); nothing for any other.
+nanobind::object bits_of_bfloat16(nanobind::handle array) noexcept;
+
+}  // namespace tonari
+
+template <>
+struct nanobind::detail::type_caster<tonari::Rows> {
+  using Array = make_caster<decltype(tonari::Rows::array)>;
+  NB_TYPE_CASTER(tonari::Rows, Array::Name)
+
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    Array array;
+    if (!array.from_python(source, flags, cleanup)) {
+      const object bits = tonari::bits_of_bfloat16(source);
+      if (!bits.is_valid() || !array.from_python(bits, flags, cleanup)) return false;
+      value.is_bfloat16 = true;
+    }
+    value.array = std::move(array.value);
+    return true;
+  }
+};

@@ -1,0 +1,59 @@
+// One value of a row, whatever its type; rows.hpp has whole rows.
+#pragma once
+
+#include <bit>
+#include <type_traits>
+
+#include "core/common.hpp"
+
+namespace tonari {
+
+// The bits of numbers that C++ has no type for.
+enum class Float16 : std::uint16_t {};
+enum class Bfloat16 : std::uint16_t {};
+
+// IEEE half to single by exponent arithmetic: subnormals come out right because 2^-14 * fraction is exact.
+inline float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
+  const std::uint32_t exponent = (half >> 10) & 0x1fu;
+  const std::uint32_t fraction = half & 0x3ffu;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  const std::uint32_t biased = exponent == 31 ? 255u : exponent + 112u;
+  return std::bit_cast<float>(sign | (biased << 23) | (fraction << 13));
+}
+
+// The upper half of a single.
+inline float bfloat16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+// visit(zero of the type that `dtype` is stored as).
+template <class Visit>
+auto with_type(Dtype dtype, Visit&& visit) {
+  switch (dtype) {
+    case Dtype::f32: return visit(float{});
+    case Dtype::f16: return visit(Float16{});
+    case Dtype::bf16: return visit(Bfloat16{});
+    case Dtype::f64: return visit(double{});
+    case Dtype::u8: return visit(std::uint8_t{});
+    case Dtype::i8: break;
+  }
+  return visit(std::int8_t{});
+}
+
+// A stored value as T, which holds it exactly.
+template <class T, class Stored>
+inline T to_value(Stored value) {
+  if constexpr (std::is_same_v<Stored, Float16>) {
+    return static_cast<T>(half_to_float(static_cast<std::uint16_t>(value)));
+  } else if constexpr (std::is_same_v<Stored, Bfloat16>) {
+    return static_cast<T>(bfloat16_to_float(static_cast<std::uint16_t>(value)));
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+}  // namespace tonari

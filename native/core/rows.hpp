@@ -1,0 +1,29 @@
+// Reading rows of any accepted type as float64: the one place that knows the input types.
+#pragma once
+
+#include <cstring>
+
+#include "core/common.hpp"
+
+namespace tonari {
+
+std::size_t dtype_size(Dtype dtype);
+
+// Row `i` as float64; exact for every accepted type. `out` holds rows.d values.
+void load_row(const RowsView& rows, std::int64_t i, double* out);
+
+inline const void* row_pointer(const RowsView& rows, std::int64_t i) {
+  return static_cast<const char*>(rows.data) + static_cast<std::size_t>(i * rows.d) * dtype_size(rows.dtype);
+}
+
+// First row of [begin, end) that holds NaN or infinity (or, for the second, a negative value); -1 if none.
+std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
+std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
+
+// Column sums of rows [begin, end) by `step`, added to `sums` (d values).
+void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end, std::int64_t step, double* sums);
+
+// Largest |x_i - centre_i| over rows [begin, end); centre may be null.
+double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre);
+
+}  // namespace tonari

@@ -1,0 +1,50 @@
+// The form in which rows are compared: original row -> float64 row of the score.
+//
+//   sqeuclidean, euclidean   x' = scale (x - centre)            score = |x'|^2 - 2 <q', x'>
+//   inner_product            x' = scale (x - centre)            score = -2 scale <centre, x'> - 2 <q', x'>
+//   cosine                   x' = x / |x|                       score = -2 <q', x'>
+//   correlation              x' = (x - mean(x)) / |x - mean(x)| score = -2 <q', x'>
+//   l1, linf, chi2           x' = scale x                       score = sum or max of f(q'_i, x'_i)
+//
+// Every score ascends with the distance and differs from it by terms of the query alone.
+#pragma once
+
+#include <vector>
+
+#include "core/common.hpp"
+#include "core/rows.hpp"
+
+namespace tonari {
+
+// Far above every score of packed rows and far below overflow: "no bound", without infinities that would turn into NaN
+// when multiplied by zero.
+constexpr float kHuge = 1e30f;
+
+struct Form {
+  Metric metric = Metric::sqeuclidean;
+  std::int64_t d = 0;
+  double scale = 1;            // a power of two, so that it rounds nothing
+  std::vector<double> centre;  // d values
+};
+
+inline bool is_elementwise(Metric m) { return m == Metric::l1 || m == Metric::linf || m == Metric::chi2; }
+inline bool is_angular(Metric m) { return m == Metric::cosine || m == Metric::correlation; }
+inline bool is_euclidean(Metric m) { return m == Metric::euclidean || m == Metric::sqeuclidean; }
+
+// Sum in the defined order: lane i % 16, then halves (docs/exactness.md, "The value").
+double lane_sum(const double* values, std::int64_t d);
+
+// Subtracts the row's mean; a constant row becomes zeros.
+void remove_mean(double* row, std::int64_t d);
+
+// Turns an original row (as float64) into the form's row, in place; NaN where the form cannot hold it.
+void to_form(const Form& form, double* row);
+
+// The part of the score that depends on the point alone, from its form row.
+double point_term(const Form& form, const double* row);
+
+// The part that the score leaves out because it depends on the query alone: |q'|^2 for euclidean forms,
+// scale <q', centre> + scale^2 |centre|^2 for the inner product, else 0.
+double query_term(const Form& form, const double* row, double square);
+
+}  // namespace tonari

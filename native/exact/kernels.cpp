@@ -1,0 +1,42 @@
+#include "exact/kernels.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "exact/screens.hpp"
+
+namespace tonari {
+
+std::vector<const Kernel*> available_kernels() {
+  std::vector<const Kernel*> found;
+  const CpuFeatures& cpu = cpu_features();
+  auto take = [&](std::span<const Kernel> table, bool level) {
+    for (const Kernel& kernel : table) {
+      const bool usable = kernel.needs == Needs::nothing || (kernel.needs == Needs::avx_vnni && cpu.avx_vnni) ||
+                          (kernel.needs == Needs::avx512_vnni && cpu.avx512_vnni);
+      const bool better_found = std::any_of(found.begin(), found.end(), [&](const Kernel* other) {
+        return std::string_view(other->name) == kernel.name;
+      });
+      if (level && usable && !better_found) found.push_back(&kernel);
+    }
+  };
+  take(generic_kernels(), true);
+#if TONARI_X86
+  take(avx_vnni_kernels(), cpu.avx2);  // before its stand-in of the same name
+  take(avx2_kernels(), cpu.avx2);
+  take(avx512_kernels(), cpu.avx512);
+  take(amx_kernels(), cpu.amx);
+#endif
+  return found;
+}
+
+double accumulation_error(const Kernel& kernel, std::int64_t d) {
+  constexpr double unit = 0x1p-24;
+  // Sums of float32 round once per term; int8 sums are exact and round only on conversion and scaling. The constant
+  // covers the rounding of a(x), of the bound's own evaluation and of the comparison, with room for the second order.
+  const double terms = kernel.precision == Precision::int8 ? 0.0 : static_cast<double>(d);
+  const double n = (terms + 16.0) * unit;
+  return n / (1 - 2 * n);
+}
+
+}  // namespace tonari

@@ -1,0 +1,100 @@
+// The screen's kernels and the views they work on.
+//
+// A kernel compares a block of packed queries with groups of packed points. Lanes are queries: one vector register
+// holds the same point's score for `lanes` queries, so a group's minimum is a few vector minima and one compare
+// against the running thresholds tells whether anything in the group can matter (tang2015 III-E with the bottom level
+// of the hierarchy inside the product; III-D for what happens to the survivors).
+#pragma once
+
+#include <vector>
+
+#include "core/common.hpp"
+#include "core/cpu.hpp"
+
+namespace tonari {
+
+enum class Op : int { inner, l1, linf, chi2 };
+enum class Precision : int { int8, bfloat16, float32 };
+enum class Needs : int { nothing, avx_vnni, avx512_vnni };  // beyond the instruction set's level
+
+// How rows lie in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte tile
+// row); rows come in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].
+struct Layout {
+  int point_group = 0;  // points whose minimum is taken together
+  int query_tile = 0;   // queries compared with a group at once
+  int run = 1;          // K for points
+  int tile_rows = 0;    // rows of a matrix-unit tile (16), or 0: then a tile is the whole group
+  int query_offset = 0; // added to an int8 query so that it is unsigned (pmaddubsw, vpdpbusd take unsigned x signed)
+  int query_limit = 127;  // largest magnitude of an int8 query
+};
+
+struct PointsView {
+  const void* data = nullptr;
+  const float* low = nullptr;          // a(x) less its own error: a score that cannot be too large
+  const float* error_query = nullptr;  // e1: error per unit of |q|
+  const float* error_rest = nullptr;   // e2: error per unit of the query's own rounding
+  const float* error_own = nullptr;    // e0
+  const float* group_error_query = nullptr;  // maxima of e1 and e2 over the group
+  const float* group_error_rest = nullptr;
+  const float* group_scale = nullptr;  // int8: value of one step, for the group
+  const std::int32_t* correction = nullptr;  // int8: start of the integer sum
+  std::int64_t base = 0;               // index of the first point
+};
+
+struct QueriesView {
+  const void* data = nullptr;
+  const float* norm = nullptr;       // |q|, rounded up
+  const float* rest = nullptr;       // |q - q^| and accumulation, rounded up
+  const float* step = nullptr;       // int8: value of one step
+  const float* threshold = nullptr;  // a point whose lowest score is above this cannot be among the answers
+  int tiles = 0;
+};
+
+// When queries are points too, a product serves both: `threshold[p]` is point p's own, as a query, and the queries' terms
+// as points complete the score seen from the other side. Null pointers: one side only.
+struct ReverseView {
+  const float* threshold = nullptr;  // by place in the packed run of points
+  const float* low = nullptr;        // of the queries as points, by row; +infinity beyond the last
+  const float* own = nullptr;
+  const float* tile_norm = nullptr;  // largest |q| and rest of each tile of queries
+  const float* tile_rest = nullptr;
+};
+
+struct Task {
+  PointsView points;
+  QueriesView queries;
+  ReverseView reverse;
+  std::int64_t group_begin = 0, group_end = 0;
+  // Groups of this range with g % stride == 0 only (take_stride), or all others (skip_stride), or all (stride == 0).
+  std::int64_t stride = 0;
+  bool take_stride = false;
+  int depth = 0;  // runs of dimensions: ceil(d / run)
+  // Called for every survivor: a query's row in the block, bounds on the score, and the point's place in the packed run.
+  void (*keep)(void* context, std::int64_t row, float lower, float upper, std::int64_t point) = nullptr;
+  // The same for a point that keeps a query: place of the point, bounds, and the query's row.
+  void (*keep_reverse)(void* context, std::int64_t point, float lower, float upper, std::int64_t row) = nullptr;
+  void* context = nullptr;
+
+  bool visits(std::int64_t group) const {
+    return stride == 0 || ((group % stride == 0) == take_stride);
+  }
+};
+
+struct Kernel {
+  const char* name;
+  Op op;
+  Precision precision;
+  Isa isa;
+  Needs needs;
+  Layout layout;
+  void (*screen)(const Task&);
+  double (*peak)(double seconds);  // operations per second of the instruction that does the work, one core
+};
+
+// All kernels of this build that this machine can run.
+std::vector<const Kernel*> available_kernels();
+
+// Unit roundoff bound of one kernel's score, relative to |a(x)| + 2 |q^| |x^| (docs/exactness.md).
+double accumulation_error(const Kernel& kernel, std::int64_t d);
+
+}  // namespace tonari

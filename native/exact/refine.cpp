@@ -1,0 +1,31 @@
+#include "exact/refine.hpp"
+
+#include <cmath>
+
+#include "exact/refines.hpp"
+
+namespace tonari {
+
+ExactQuery exact_query(Metric metric, const RowsView& queries, std::int64_t i) {
+  ExactQuery query;
+  query.row.resize(static_cast<std::size_t>(queries.d));
+  load_row(queries, i, query.row.data());
+  if (metric == Metric::correlation) remove_mean(query.row.data(), queries.d);
+  if (is_angular(metric)) {
+    std::vector<double> squares(query.row);
+    for (double& value : squares) value *= value;
+    query.norm = std::sqrt(lane_sum(squares.data(), queries.d));
+  }
+  return query;
+}
+
+ExactValues exact_values(Isa isa) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return exact_values_avx512;
+  if (isa >= Isa::avx2) return exact_values_avx2;
+#endif
+  (void)isa;
+  return exact_values_generic;
+}
+
+}  // namespace tonari

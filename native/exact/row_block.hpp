@@ -1,0 +1,35 @@
+// A block of queries against the points: screen -> select -> refine.
+#pragma once
+
+#include "exact/pack.hpp"
+#include "exact/row_states.hpp"
+
+namespace tonari {
+
+class RowBlock {
+ public:
+  RowBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
+           const SearchSpec& spec, Isa isa);
+
+  // Starts on queries [begin, end).
+  void open(std::int64_t begin, std::int64_t end);
+  // Screens groups [group_begin, group_end) of `points`; stride and take_stride as in Task.
+  void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
+              bool take_stride);
+  void end_sample() { states_.end_sample(scratch_); }
+  void absorb(RowBlock& other) { states_.absorb(other.states_, scratch_); }
+  template <class Value, class Index>
+  std::int64_t finish(Value* distances, Index* indices, std::uint8_t* status) {
+    return states_.finish(0, states_.count(), distances, indices, status, scratch_);
+  }
+
+ private:
+  const Kernel& kernel_;
+  const Form& form_;
+  const RowsView queries_;
+  PackedQueries packed_;
+  RowStates states_;
+  Scratch scratch_;
+};
+
+}  // namespace tonari

@@ -1,0 +1,253 @@
+#include "exact/row_states.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <stdexcept>
+
+#include "select/float_keys.hpp"
+#include "select/halving.hpp"
+
+namespace tonari {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
+constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
+constexpr std::size_t kPadding = 64;  // the widest tile of queries
+
+// Where to halve a range of scores: halves of values and of their keys alternate, so that neither outliers nor a change
+// of sign makes it long.
+struct MiddleScore {
+  bool by_value = true;
+  std::int32_t operator()(std::int32_t low, std::int32_t high) {
+    const std::int32_t middle = by_value ? float_key(key_float(low) / 2 + key_float(high) / 2) : MiddleKey{}(low, high);
+    by_value = !by_value;
+    return middle;
+  }
+};
+
+}  // namespace
+
+RowStates::RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec,
+                     Isa isa)
+    : form_(form),
+      queries_(queries),
+      points_(points),
+      spec_(spec),
+      bounds_(form, spec.double_output),
+      exact_values_(exact_values(isa)),
+      wanted_(spec.k + (spec.self_ids != nullptr ? 1 : 0)),
+      rooms_(spec.growth) {}
+
+void RowStates::open(std::int64_t begin, std::int64_t count, std::int64_t room) {
+  begin_ = begin, count_ = count;
+  if (const std::int64_t known = std::ssize(rows_); known < count) {
+    const std::int64_t size = 2 * wanted_ + room;
+    rows_.resize(static_cast<std::size_t>(count)), slots_.resize(rows_.size());
+    Survivor* next = rooms_.first_rooms(count - known, size);
+    for (std::int64_t r = known; r < count; ++r, next += size) {
+      Row& row = rows_[static_cast<std::size_t>(r)];
+      row.survivors = next;
+      row.held = size;
+      set_room(r, size);
+    }
+  }
+  thresholds_.assign(static_cast<std::size_t>(count) + kPadding, -kInfinity);
+  for (std::int64_t r = 0; r < count; ++r) {
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    row.was_sampled = row.climbs = row.beyond = false;
+    row.settled.clear();
+    keep_first(r, 0);
+  }
+}
+
+void RowStates::set_room(std::int64_t r, std::int64_t room) {
+  const auto at = static_cast<std::size_t>(r);
+  rows_[at].room = room;
+  slots_[at].end = rows_[at].survivors + room;
+}
+
+bool RowStates::grow(std::int64_t r, std::int64_t room) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  if (room > row.held) {
+    // Without a limit, from a page on, a row moves for the last time: what it does not fill is no memory in use.
+    const std::int64_t size = spec_.growth == kNoLimit && room > kPage ? spec_.capacity : room;
+    Survivor* const larger = rooms_.take(size);
+    if (larger == nullptr) return false;
+    const std::span<Survivor> held = survivors(r);
+    std::copy(held.begin(), held.end(), larger);
+    if (row.grown) rooms_.give_back(row.survivors, row.held);
+    row.survivors = larger;
+    row.held = size;
+    row.grown = true;
+    keep_first(r, std::ssize(held));
+  }
+  set_room(r, room);
+  return true;
+}
+
+void RowStates::start(std::int64_t r, double shift, bool beyond) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  row.shift = shift;
+  row.beyond = beyond;
+  set_threshold(r, beyond ? -kInfinity : kNoThreshold);
+}
+
+// Other threads may be reading thresholds while this one falls; an old value only lets more through.
+void RowStates::set_threshold(std::int64_t r, float value) {
+  std::atomic_ref<float>(thresholds_[static_cast<std::size_t>(r)]).store(value, std::memory_order_relaxed);
+}
+
+void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  condense(r, sampling ? spec_.sample_rank : wanted_, scratch);
+  const std::int64_t held = std::ssize(survivors(r)), room = row.room;
+  if (held * 4 <= room * 3) return;
+  if (room < spec_.capacity && grow(r, std::min(room * 2, spec_.capacity))) return;
+  if (spec_.may_climb) {
+    row.climbs = true;
+    keep_first(r, 0);
+    set_threshold(r, -kInfinity);
+  } else {
+    settle(r, scratch);
+  }
+}
+
+void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
+  const auto at = static_cast<std::size_t>(r);
+  const std::span<Survivor> held = survivors(r);
+  if (std::ssize(held) < rank) return;
+  scratch.keys.resize(held.size());
+  std::transform(held.begin(), held.end(), scratch.keys.begin(),
+                 [](const Survivor& survivor) { return float_key(survivor.upper); });
+  // Close above the rank-th smallest is all that a threshold needs.
+  const auto bound_key = at_least_kth(scratch.keys.data(), std::ssize(held), rank, rank / 8, MiddleScore{}).key;
+  const float kth = key_float(bound_key);
+  const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
+  const float threshold = std::min(thresholds_[at], bound);
+  set_threshold(r, threshold);
+  std::size_t kept = 0;  // without branches: half of them would be guessed wrong
+  for (const Survivor& survivor : held) {
+    held[kept] = survivor;
+    kept += survivor.lower <= threshold;
+  }
+  keep_first(r, static_cast<std::int64_t>(kept));
+}
+
+void RowStates::end_sample(Scratch& scratch) {
+  for (std::int64_t r = 0; r < count_; ++r) {
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    if (row.climbs || row.beyond) continue;
+    condense(r, spec_.sample_rank, scratch);
+    row.sampled = thresholds_[static_cast<std::size_t>(r)];
+    row.was_sampled = row.sampled < kNoThreshold;
+  }
+}
+
+void RowStates::absorb(RowStates& other, Scratch& scratch) {
+  for (std::int64_t r = 0; r < count_; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    Row &row = rows_[at], &more = other.rows_[at];
+    row.climbs |= more.climbs;
+    set_threshold(r, std::min(thresholds_[at], other.thresholds_[at]));
+    scratch.ranked.assign(row.settled.begin(), row.settled.end());
+    scratch.ranked.insert(scratch.ranked.end(), more.settled.begin(), more.settled.end());
+    keep_smallest(scratch.ranked, spec_.k);
+    row.settled.assign(scratch.ranked.begin(), scratch.ranked.end());
+    for (const Survivor& survivor : other.survivors(r)) {
+      if (survivor.lower <= thresholds_[at]) keep(r, survivor, false, scratch);
+    }
+    other.keep_first(r, 0);
+    more.settled.clear();
+  }
+}
+
+void RowStates::rank_exactly(std::int64_t r, Scratch& scratch) {
+  const std::vector<std::int64_t>& ids = scratch.ids;
+  const ExactQuery query = exact_query(form_.metric, queries_, begin_ + r);
+  scratch.values.resize(ids.size());
+  exact_values_(form_.metric, query, points_, ids.data(), std::ssize(ids), scratch.values.data());
+  scratch.ranked.reserve(scratch.ranked.size() + ids.size());
+  const std::int64_t self = spec_.self_ids != nullptr ? spec_.self_ids[begin_ + r] : -1;
+  for (std::size_t j = 0; j < ids.size(); ++j) {
+    if (ids[j] != self) scratch.ranked.push_back({bounds_.key(bounds_.returned(scratch.values[j])), ids[j]});
+  }
+}
+
+void RowStates::refine(std::int64_t r, Scratch& scratch) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  scratch.ranked.assign(row.settled.begin(), row.settled.end());
+  row.settled.clear();
+  scratch.ids.clear();
+  for (const Survivor& survivor : survivors(r)) scratch.ids.push_back(survivor.id);
+  keep_first(r, 0);
+  rank_exactly(r, scratch);
+}
+
+void RowStates::settle(std::int64_t r, Scratch& scratch) {
+  const auto at = static_cast<std::size_t>(r);
+  Row& row = rows_[at];
+  refine(r, scratch);
+  keep_smallest(scratch.ranked, spec_.k);
+  row.settled.assign(scratch.ranked.begin(), scratch.ranked.end());
+  if (std::ssize(row.settled) < spec_.k) return;
+  const double worst = std::max_element(row.settled.begin(), row.settled.end())->key;
+  const float bound = bounds_.threshold_from_value(bounds_.key(worst), row.shift);
+  set_threshold(r, std::min(thresholds_[at], bound));
+}
+
+void RowStates::search_exactly(std::int64_t r, std::int64_t begin, std::int64_t end, Scratch& scratch) {
+  constexpr std::int64_t batch = 4096;
+  std::vector<Ranked>& settled = rows_[static_cast<std::size_t>(r)].settled;
+  scratch.ranked.assign(settled.begin(), settled.end());
+  for (std::int64_t first = begin; first < end; first += batch) {
+    scratch.ids.clear();
+    for (std::int64_t id = first; id < std::min(first + batch, end); ++id) scratch.ids.push_back(id);
+    rank_exactly(r, scratch);
+    keep_smallest(scratch.ranked, spec_.k);
+  }
+  settled.assign(scratch.ranked.begin(), scratch.ranked.end());
+}
+
+bool RowStates::sample_was_enough(const Row& row, const std::vector<Ranked>& ranked) const {
+  if (std::ssize(ranked) < spec_.k) return false;
+  return bounds_.threshold_from_value(bounds_.key(ranked.back().key), row.shift) <= row.sampled;
+}
+
+template <class Value, class Index>
+std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* distances, Index* indices,
+                               std::uint8_t* status, Scratch& scratch) {
+  std::int64_t refined = 0;
+  for (std::int64_t r = first; r < last; ++r) {
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    RowStatus& end = reinterpret_cast<RowStatus*>(status)[r - first];
+    end = row.climbs ? RowStatus::climb : RowStatus::done;
+    if (row.climbs) continue;
+    condense(r, wanted_, scratch);
+    refined += std::ssize(survivors(r));
+    refine(r, scratch);
+    std::vector<Ranked>& ranked = scratch.ranked;
+    sort_ranked(ranked);
+    if (std::ssize(ranked) > spec_.k) ranked.resize(static_cast<std::size_t>(spec_.k));
+    if (row.was_sampled && !sample_was_enough(row, ranked)) {
+      end = RowStatus::resample;
+      continue;
+    }
+    if (std::ssize(ranked) < spec_.k) throw std::logic_error("a row lost neighbours: its bound does not hold");
+    Value* out_distances = distances + (r - first) * spec_.k;
+    Index* out_indices = indices + (r - first) * spec_.k;
+    for (const Ranked& item : ranked) {
+      *out_distances++ = static_cast<Value>(bounds_.key(item.key)) + Value{0};  // no negative zero
+      *out_indices++ = static_cast<Index>(item.id);
+    }
+  }
+  return refined;
+}
+
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, float*, std::int32_t*, std::uint8_t*, Scratch&);
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, float*, std::int64_t*, std::uint8_t*, Scratch&);
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, double*, std::int32_t*, std::uint8_t*, Scratch&);
+template std::int64_t RowStates::finish(std::int64_t, std::int64_t, double*, std::int64_t*, std::uint8_t*, Scratch&);
+
+}  // namespace tonari

@@ -1,0 +1,132 @@
+// Rows on their way through select -> refine: their running thresholds, their survivors, their exact results.
+//
+// Every row keeps a small buffer of survivors, appended to without order and condensed only when full (tang2015 III-D,
+// Buffered Search). Condensing finds a bound on the k-th smallest score; whatever cannot be below it is dropped, and the
+// row's threshold falls to it, so that the screen lets ever less through. A row whose survivors cannot be told apart by
+// their bounds either stops and reports `climb` (a finer precision will do better) or settles: the buffered survivors
+// are judged by their exact values at once, the k best are kept, and the screen goes on below the k-th of them. So the
+// answer is exact for any data; hard data costs time.
+#pragma once
+
+#include <limits>
+#include <span>
+
+#include "exact/bounds.hpp"
+#include "exact/refine.hpp"
+#include "exact/survivor_rooms.hpp"
+#include "select/order.hpp"
+
+namespace tonari {
+
+enum class RowStatus : std::uint8_t {
+  done = 0,
+  climb = 1,     // too many survivors at this precision
+  resample = 2,  // the sampled threshold was too low: search again without it
+};
+
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+struct SearchSpec {
+  std::int64_t k = 0;
+  const std::int64_t* self_ids = nullptr;  // per query of the whole set: the point it must not find; null for none
+  bool double_output = false;
+  bool may_climb = false;
+  std::int64_t capacity = 0;     // survivors a row may hold before it climbs or settles
+  std::int64_t growth = kNoLimit;  // and rooms beyond the rows' first ones, together
+  std::int64_t sample_rank = 0;  // matsumoto2015: rank that the sample's threshold has; 0 for no sample
+};
+
+// Working memory of one thread.
+struct Scratch {
+  std::vector<std::int32_t> keys;
+  std::vector<std::int64_t> ids;
+  std::vector<double> values;
+  std::vector<Ranked> ranked;
+};
+
+class RowStates {
+ public:
+  RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec, Isa isa);
+
+  // Starts on `count` queries from `begin` on, `room` survivors each at first. Opened many times, since the buffers are
+  // worth keeping: fresh memory costs more than all that is written to it.
+  void open(std::int64_t begin, std::int64_t count, std::int64_t room);
+  // Tells a row its query_term; a row beyond the screen's range lets nothing pass.
+  void start(std::int64_t row, double shift, bool beyond);
+
+  std::int64_t begin() const { return begin_; }
+  std::int64_t count() const { return count_; }
+  bool is_beyond(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)].beyond; }
+  // One per row, followed by a register's worth that lets nothing pass.
+  const float* thresholds() const { return thresholds_.data(); }
+
+  void keep(std::int64_t row, Survivor survivor, bool sampling, Scratch& scratch) {
+    Slot& slot = slots_[static_cast<std::size_t>(row)];
+    *slot.next++ = survivor;
+    if (slot.next == slot.end) make_room(row, sampling, scratch);
+  }
+  // After the sample: its threshold becomes every row's, to be checked in finish().
+  void end_sample(Scratch& scratch);
+  // Takes over what rows of the same queries hold that saw other points.
+  void absorb(RowStates& other, Scratch& scratch);
+  // Judges points [begin, end) by exact values alone.
+  void search_exactly(std::int64_t row, std::int64_t begin, std::int64_t end, Scratch& scratch);
+  // Refines, orders and writes rows [first, last) to the start of the outputs; returns how many survivors were refined.
+  template <class Value, class Index>
+  std::int64_t finish(std::int64_t first, std::int64_t last, Value* distances, Index* indices, std::uint8_t* status,
+                      Scratch& scratch);
+
+ private:
+  // Where a row's next survivor goes: all that the screen touches, so that a block's worth stays in the first cache.
+  struct Slot {
+    Survivor* next = nullptr;
+    Survivor* end = nullptr;
+  };
+  struct Row {
+    Survivor* survivors = nullptr;
+    std::int64_t room = 0;  // survivors that it holds until it is condensed
+    std::int64_t held = 0;  // and that there is memory for
+    std::vector<Ranked> settled;  // exact, at most k, and no room for more
+    double shift = 0;
+    float sampled = 0;  // threshold taken from the sample, if `was_sampled`
+    bool was_sampled = false;
+    bool climbs = false;
+    bool beyond = false;
+    bool grown = false;  // out of its first room
+  };
+
+  std::span<Survivor> survivors(std::int64_t row) {
+    const auto at = static_cast<std::size_t>(row);
+    return {rows_[at].survivors, slots_[at].next};
+  }
+  void set_room(std::int64_t row, std::int64_t room);
+  bool grow(std::int64_t row, std::int64_t room);  // keeps what the row holds; false where the limit is reached
+  void keep_first(std::int64_t row, std::int64_t count) {
+    const auto at = static_cast<std::size_t>(row);
+    slots_[at].next = rows_[at].survivors + count;
+  }
+  void make_room(std::int64_t row, bool sampling, Scratch& scratch);
+  // Drops what the rank-th smallest upper bound rules out.
+  void condense(std::int64_t row, std::int64_t rank, Scratch& scratch);
+  // Takes what is settled and the survivors, by their exact values, out of the row into scratch.ranked.
+  void refine(std::int64_t row, Scratch& scratch);
+  void settle(std::int64_t row, Scratch& scratch);
+  // Adds the points of scratch.ids to scratch.ranked.
+  void rank_exactly(std::int64_t row, Scratch& scratch);
+  bool sample_was_enough(const Row& row, const std::vector<Ranked>& ranked) const;
+  void set_threshold(std::int64_t row, float value);
+
+  const Form& form_;
+  const RowsView queries_, points_;
+  const SearchSpec spec_;
+  const Bounds bounds_;
+  const ExactValues exact_values_;
+  const std::int64_t wanted_;  // k, and one more where the row itself may be among the survivors
+  SurvivorRooms rooms_;
+  std::int64_t begin_ = 0, count_ = 0;
+  std::vector<Row> rows_;  // at least count_
+  std::vector<Slot> slots_;
+  std::vector<float> thresholds_;
+};
+
+}  // namespace tonari

@@ -1,0 +1,18 @@
+// The tables of kernels, one per instruction set.
+#pragma once
+
+#include <span>
+
+#include "exact/kernels.hpp"
+
+namespace tonari {
+
+std::span<const Kernel> generic_kernels();
+#if TONARI_X86
+std::span<const Kernel> avx2_kernels();
+std::span<const Kernel> avx_vnni_kernels();
+std::span<const Kernel> avx512_kernels();
+std::span<const Kernel> amx_kernels();
+#endif
+
+}  // namespace tonari

@@ -1,0 +1,55 @@
+// The points as their own queries: every product of two rows serves both (komarov2014 builds the same graph from one half
+// of the distance matrix).
+//
+// A range of rows is active: their thresholds and survivors live here, shared by all threads. A worker takes a block of
+// active rows as queries against later active rows from both sides, and against all other points from one side. A row's
+// survivors change under its lock; thresholds are read without one, since an old value only lets more through.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "exact/pack.hpp"
+#include "exact/row_states.hpp"
+
+namespace tonari {
+
+class SelfJoin {
+ public:
+  SelfJoin(const Kernel& kernel, const Form& form, const RowsView& points, const SearchSpec& spec, Isa isa);
+
+  // Makes rows [begin, end) active; prepare() must then see all of them, in any order and on any threads.
+  void open(std::int64_t begin, std::int64_t end);
+  void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
+  template <class Value, class Index>
+  std::int64_t finish(std::int64_t begin, std::int64_t end, Value* distances, Index* indices, std::uint8_t* status);
+
+ private:
+  friend class JoinWorker;
+
+  const Kernel& kernel_;
+  const Form& form_;
+  const RowsView points_;
+  RowStates states_;
+  std::unique_ptr<std::atomic_flag[]> locks_;
+  std::vector<float> low_, own_;  // of the active rows, as points
+};
+
+// One thread's hand in a join: a block of active rows, packed as queries.
+class JoinWorker {
+ public:
+  explicit JoinWorker(SelfJoin& join) : join_(join) {}
+
+  void open(std::int64_t begin, std::int64_t end);
+  // `both`: the groups are active rows after the block, and are served too.
+  void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, bool both);
+
+ private:
+  SelfJoin& join_;
+  PackedQueries packed_;
+  std::int64_t begin_ = 0;
+  std::vector<float> tile_norm_, tile_rest_;
+  Scratch scratch_;
+};
+
+}  // namespace tonari

@@ -1,0 +1,84 @@
+// Exact values of bytes, by whole numbers: sums of them are the same in any order, and float64 holds each, so these are
+// the bits of the definition, sooner. Internal linkage throughout.
+#pragma once
+
+#include "core/room.hpp"
+#include "exact/refine_tile.hpp"
+#include "nn_descent/round.hpp"
+
+namespace tonari {
+namespace {
+
+class ByteValues {
+ public:
+  explicit ByteValues(const DescentTask& task)
+      : metric_(task.metric), points_(task.points), query_(serves(task) ? room_.get(task.points.d) : nullptr) {}
+
+  static bool serves(const DescentTask& task) {
+    constexpr std::int64_t most = 1 << 15;  // columns: 2^31 / 2^16
+    const bool whole = task.points.dtype == Dtype::u8 || task.points.dtype == Dtype::i8;
+    return whole && task.points.d < most && task.metric != Metric::correlation && task.metric != Metric::chi2;
+  }
+
+  void open(const ExactQuery& query) {
+    norm_ = query.norm;
+    for (std::int64_t i = 0; i < points_.d; ++i) {
+      query_[i] = static_cast<std::int16_t>(query.row[static_cast<std::size_t>(i)]);
+    }
+  }
+
+  void operator()(const std::int64_t* ids, std::int64_t count, double* values) const {
+    if (points_.dtype == Dtype::u8) return each<std::uint8_t>(ids, count, values);
+    each<std::int8_t>(ids, count, values);
+  }
+
+ private:
+  template <class T>
+  void each(const std::int64_t* ids, std::int64_t count, double* values) const {
+    const T* data = static_cast<const T*>(points_.data);
+    for (std::int64_t j = 0; j < count; ++j) values[j] = value(data + ids[j] * points_.d);
+  }
+
+  template <class T>
+  double value(const T* x) const {
+    const std::int16_t* q = query_;
+    const auto d = static_cast<int>(points_.d);
+    std::int32_t sum = 0, square = 0;
+    switch (metric_) {
+      case Metric::sqeuclidean:
+      case Metric::euclidean:
+        for (int i = 0; i < d; ++i) {
+          const auto t = static_cast<std::int16_t>(q[i] - x[i]);
+          sum += t * t;
+        }
+        return metric_ == Metric::euclidean ? std::sqrt(static_cast<double>(sum)) : sum;
+      case Metric::l1:
+        for (int i = 0; i < d; ++i) sum += std::abs(q[i] - x[i]);
+        return sum;
+      case Metric::linf:
+        for (int i = 0; i < d; ++i) {
+          const int t = std::abs(q[i] - x[i]);
+          sum = t > sum ? t : sum;
+        }
+        return sum;
+      case Metric::inner_product:
+        for (int i = 0; i < d; ++i) sum += q[i] * x[i];
+        return sum;
+      default: break;
+    }
+    for (int i = 0; i < d; ++i) {
+      sum += q[i] * x[i];
+      square += x[i] * x[i];
+    }
+    return angular_distance(sum, norm_, std::sqrt(static_cast<double>(square)));
+  }
+
+  const Metric metric_;
+  const RowsView points_;
+  Room<std::int16_t> room_;
+  std::int16_t* query_;
+  double norm_ = 0;
+};
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,10 @@
+#include "nn_descent/round_tile.hpp"
+#include "nn_descent/rounds.hpp"
+
+namespace tonari {
+
+std::int64_t descent_round_avx512(const DescentTask& task, std::int64_t begin, std::int64_t end) {
+  return RoundRows<16>(task, exact_values_avx512).run(begin, end);
+}
+
+}  // namespace tonari

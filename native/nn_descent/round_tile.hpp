@@ -1,0 +1,206 @@
+// The rows of a round, written once for every instruction set. Internal linkage throughout.
+#pragma once
+
+#include "exact/refines.hpp"
+#include "nn_descent/byte_values.hpp"
+#include "nn_descent/others.hpp"
+#include "nn_descent/scores.hpp"
+#include "select/float_keys.hpp"
+
+namespace tonari {
+namespace {
+
+// The best entries of one row so far, ascending by (key, id). An id carries two marks below it.
+class BestEntries {
+ public:
+  static constexpr std::int64_t kWasThere = 1, kIsNew = 2;
+
+  explicit BestEntries(std::int64_t most) : most_(most), items_(room_.get(most)) {}
+
+  void clear() { size_ = 0; }
+  std::int64_t size() const { return size_; }
+  const Ranked& operator[](std::int64_t at) const { return items_[at]; }
+  double worst() const { return size_ < most_ ? std::numeric_limits<double>::infinity() : items_[size_ - 1].key; }
+
+  void offer(double key, std::int64_t id, std::int64_t marks) {
+    const Ranked item{key, id << 2 | marks};
+    if (size_ == most_ && !(item < items_[size_ - 1])) return;
+    std::int64_t at = size_ < most_ ? size_++ : size_ - 1;
+    for (; at > 0 && item < items_[at - 1]; --at) items_[at] = items_[at - 1];
+    items_[at] = item;
+  }
+
+ private:
+  std::int64_t most_, size_ = 0;
+  Room<Ranked> room_;
+  Ranked* items_;
+};
+
+template <int WIDTH>
+class RoundRows {
+ public:
+  RoundRows(const DescentTask& task, ExactValues exact)
+      : task_(task),
+        exact_(exact),
+        others_(task),
+        best_(task.list),
+        scores_(task),
+        bytes_(task),
+        scored_(task.points.dtype != Dtype::f64),
+        whole_(ByteValues::serves(task)),
+        ids_(ids_room_.get(task.list)),
+        marks_(marks_room_.get(task.list)),
+        values_(values_room_.get(task.list > kBatch ? task.list : kBatch)),
+        scores_of_(scores_room_.get(others_.most())),
+        words_(words_room_.get(others_.most())) {}
+
+  std::int64_t run(std::int64_t begin, std::int64_t end) {
+    std::int64_t changed = 0;
+    for (std::int64_t at = begin; at < end; ++at) {
+      if (at + 2 < end) others_.expect_row(row_at(at + 2));
+      if (at + 1 < end) others_.expect_hubs(row_at(at + 1));
+      changed += row(row_at(at));
+    }
+    return changed;
+  }
+
+ private:
+  static constexpr std::int64_t kBatch = 8;  // exact values made at once
+
+  std::int64_t row_at(std::int64_t at) const { return task_.order != nullptr ? task_.order[at] : at; }
+
+  std::int64_t row(std::int64_t u) {
+    const ExactQuery query = exact_query(task_.metric, task_.points, u);
+    if (whole_) bytes_.open(query);
+    best_.clear();
+    keep_own(u, query);
+    const std::int64_t count = others_.gather(u);
+    if (scored_) {
+      scores_.open(query);
+      meet_scored(query, count);
+    } else {
+      meet_all(query, count);
+    }
+    return write(u);
+  }
+
+  void values_of(const ExactQuery& query, const std::int64_t* ids, std::int64_t count) {
+    if (whole_) {
+      bytes_(ids, count, values_);
+    } else {
+      exact_(task_.metric, query, task_.points, ids, count, values_);
+    }
+  }
+
+  // The returned value as ascending order wants it.
+  double key_of(double value) const {
+    const double returned = task_.double_output ? value : static_cast<double>(static_cast<float>(value));
+    return task_.metric == Metric::inner_product ? -returned : returned;
+  }
+
+  void keep_own(std::int64_t u, const ExactQuery& query) {
+    const std::int32_t* own = task_.entries + u * task_.list;
+    std::int64_t count = 0;
+    for (std::int64_t j = 0; j < task_.list; ++j) {
+      if (own[j] < 0) continue;
+      const bool waits = (own[j] & kNew) != 0 && j >= task_.hubs;  // new, and no hub yet
+      ids_[count] = own[j] & kIdMask;
+      marks_[count++] = BestEntries::kWasThere | (waits ? BestEntries::kIsNew : 0);
+    }
+    values_of(query, ids_, count);
+    for (std::int64_t j = 0; j < count; ++j) best_.offer(key_of(values_[j]), ids_[j], marks_[j]);
+  }
+
+  // Those that cannot be left out by their scores, the nearest first, since each may push the limit down.
+  void meet_scored(const ExactQuery& query, std::int64_t count) {
+    const std::int32_t* ids = others_.ids();
+    scores_(ids, count, scores_of_);
+    float limit = scores_.limit(best_.worst());
+    std::int64_t left = 0;
+    for (std::int64_t j = 0; j < count; ++j) {  // without branches
+      const float score = scores_of_[j];
+      const std::int32_t key = score == score ? float_key(score) : std::numeric_limits<std::int32_t>::min();
+      words_[left] = static_cast<std::uint64_t>(static_cast<std::uint32_t>(key) ^ 0x80000000u) << 32 |
+                     static_cast<std::uint32_t>(ids[j]);
+      left += !(score > limit);
+    }
+    if (left > kBatch) std::sort(words_, words_ + left, Smaller{});
+    for (std::int64_t at = 0; at < left;) {
+      std::int64_t batch[kBatch], size = 0;
+      for (; at < left && size < kBatch; ++at) {
+        const auto key = static_cast<std::int32_t>(static_cast<std::uint32_t>(words_[at] >> 32) ^ 0x80000000u);
+        if (key <= float_key(limit)) batch[size++] = static_cast<std::int64_t>(words_[at] & 0xffffffffu);
+      }
+      offer(query, batch, size);
+      limit = scores_.limit(best_.worst());
+    }
+  }
+
+  void meet_all(const ExactQuery& query, std::int64_t count) {
+    const std::int32_t* ids = others_.ids();
+    for (std::int64_t at = 0; at < count;) {
+      std::int64_t batch[kBatch], size = 0;
+      for (; at < count && size < kBatch; ++at) batch[size++] = ids[at];
+      offer(query, batch, size);
+    }
+  }
+
+  void offer(const ExactQuery& query, const std::int64_t* ids, std::int64_t count) {
+    values_of(query, ids, count);
+    for (std::int64_t j = 0; j < count; ++j) best_.offer(key_of(values_[j]), ids[j], BestEntries::kIsNew);
+  }
+
+  std::int64_t write(std::int64_t u) {
+    std::int32_t* kept = task_.kept + u * task_.list;
+    for (std::int64_t j = 0; j < task_.list; ++j) {
+      kept[j] = kMissing;
+      if (j < best_.size()) {
+        kept[j] = static_cast<std::int32_t>(best_[j].id >> 2) | (best_[j].id & BestEntries::kIsNew ? kNew : 0);
+      }
+    }
+    const std::int64_t first = u * task_.k;
+    return task_.double_output ? write_found(u, static_cast<double*>(task_.distances) + first, task_.indices + first)
+                               : write_found(u, static_cast<float*>(task_.distances) + first, task_.indices + first);
+  }
+
+  template <class Value>
+  std::int64_t write_found(std::int64_t u, Value* distances, std::int32_t* indices) const {
+    const bool descending = task_.metric == Metric::inner_product;
+    const Value missing = std::numeric_limits<Value>::infinity() * (descending ? Value{-1} : Value{1});
+    std::int64_t changed = 0;
+    double sum = 0;
+    for (std::int64_t j = 0; j < task_.k; ++j) {
+      if (j >= best_.size()) {
+        distances[j] = missing;
+        indices[j] = kMissing;
+        continue;
+      }
+      const Ranked& item = best_[j];
+      distances[j] = static_cast<Value>(descending ? -item.key : item.key) + Value{0};  // no negative zero
+      indices[j] = static_cast<std::int32_t>(item.id >> 2);
+      changed += (item.id & BestEntries::kWasThere) == 0;
+      if (std::fabs(distances[j]) < std::numeric_limits<Value>::infinity()) sum += static_cast<double>(distances[j]);
+    }
+    task_.sums[u] = sum;
+    return changed;
+  }
+
+  const DescentTask& task_;
+  const ExactValues exact_;
+  Others others_;
+  BestEntries best_;
+  Scores<WIDTH> scores_;
+  ByteValues bytes_;
+  const bool scored_, whole_;
+  Room<std::int64_t> ids_room_, marks_room_;
+  Room<double> values_room_;
+  Room<float> scores_room_;
+  Room<std::uint64_t> words_room_;
+  std::int64_t *ids_, *marks_;
+  double* values_;
+  float* scores_of_;
+  std::uint64_t* words_;
+};
+
+}  // namespace
+}  // namespace tonari

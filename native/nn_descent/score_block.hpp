@@ -1,0 +1,45 @@
+// The points of least score for a block of queries, by what the screen says alone.
+//
+//   word = key of the score, sign flipped | place of the point        the smallest `count` of a row are its answer
+//
+// A row keeps words until its room is full, then condenses them to those that a bound on its count-th smallest allows,
+// which from then on is its threshold (tang2015 III-D, as in exact/row_states.hpp). Unlike in the exact search,
+// scores are taken as they are: points are packed with Errors::ignored, and nothing is refined. A row's answer depends on
+// nothing but its own query and the points that it met, in whatever order.
+#pragma once
+
+#include <vector>
+
+#include "exact/pack.hpp"
+#include "select/keys.hpp"
+
+namespace tonari {
+
+class ScoreBlock {
+ public:
+  // The best `count` points of every query, in the order of their scores.
+  ScoreBlock(const Kernel& kernel, const Form& form, std::int64_t count);
+
+  void open(const RowsView& queries, std::int64_t begin, std::int64_t end);
+  // Meets all of a packed run; its points have the places from `first` on.
+  void screen(const PackedPoints& points, std::int64_t first);
+  // Writes the places that row `row` of the block found, the best first, but not `own`; returns how many of `wanted`.
+  std::int64_t finish(std::int64_t row, std::int64_t own, std::int64_t wanted, std::int32_t* places);
+
+ private:
+  using Key = std::int32_t;
+
+  void keep(std::int64_t row, float score, std::int64_t place);
+  void condense(std::int64_t row);
+
+  const Kernel& kernel_;
+  const Form& form_;
+  const std::int64_t count_, room_;
+  PackedQueries packed_;
+  std::vector<Word<Key>> words_;  // room_ for every row
+  std::vector<std::int64_t> held_;
+  std::vector<float> thresholds_;
+  std::vector<Key> keys_;
+};
+
+}  // namespace tonari
