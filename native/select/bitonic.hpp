@@ -103,10 +103,10 @@ class BitonicRows {
   template <int LANES, int BIT>
   static void fold_runs(E* kept, std::int64_t length) {
     if constexpr (BIT < kWordLanes) {
-      const Vector across = flipped_lanes<(LANES - 1) | BIT>();
+      constexpr int flip = (LANES - 1) | BIT;
       for (std::int64_t i = 0; i < (length + 1) / 2; ++i) {
         E &front = kept[i], &back = kept[length - 1 - i];
-        E from_back = back.permuted(across), from_front = front.permuted(across);
+        E from_back = back.template flipped<flip>(), from_front = front.template flipped<flip>();
         E::order(front, from_back);
         if (length > 1) E::order(back, from_front);
       }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "select/key_lanes.hpp"
 #include "select/keys.hpp"
@@ -30,6 +31,16 @@ inline Vector lane_numbers() {
   Vector lanes = {};
   for (int lane = 0; lane < kWordLanes; ++lane) lanes[lane] = lane;
   return lanes;
+}
+
+// Lane i of the result is lane i ^ FLIP.
+template <int FLIP, std::size_t... LANE>
+Vector flipped(Vector from, std::index_sequence<LANE...>) {
+  return __builtin_shufflevector(from, from, (LANE ^ FLIP)...);
+}
+template <int FLIP>
+Vector flipped(Vector from) {
+  return flipped<FLIP>(from, std::make_index_sequence<kWordLanes>());
 }
 
 // A register of entries.
@@ -53,7 +64,10 @@ struct SortLanes<std::int32_t> {
     word = __builtin_convertvector(loaded, Vector) << 32 | (lane_numbers() + column);
   }
   Word<std::int32_t> get(std::int64_t lane) const { return static_cast<std::uint64_t>(word[lane] ^ kFlip); }
-  SortLanes permuted(Vector lanes) const { return {__builtin_shuffle(word, lanes)}; }
+  template <int FLIP>
+  SortLanes flipped() const {
+    return {tonari::flipped<FLIP>(word)};
+  }
   static SortLanes chosen(Vector first, SortLanes a, SortLanes b) { return {first ? a.word : b.word}; }
   static void order(SortLanes& a, SortLanes& b) {
     const Vector least = a.word < b.word ? a.word : b.word;
@@ -80,7 +94,10 @@ struct SortLanes<std::int64_t> {
   Word<std::int64_t> get(std::int64_t lane) const {
     return pack_word(key[lane], static_cast<std::int32_t>(index[lane]));
   }
-  SortLanes permuted(Vector lanes) const { return {__builtin_shuffle(key, lanes), __builtin_shuffle(index, lanes)}; }
+  template <int FLIP>
+  SortLanes flipped() const {
+    return {tonari::flipped<FLIP>(key), tonari::flipped<FLIP>(index)};
+  }
   static SortLanes chosen(Vector first, SortLanes a, SortLanes b) {
     return {first ? a.key : b.key, first ? a.index : b.index};
   }
@@ -92,11 +109,6 @@ struct SortLanes<std::int64_t> {
   }
 };
 
-// Lane numbers with the bits of FLIP flipped.
-template <int FLIP>
-Vector flipped_lanes() {
-  return lane_numbers() ^ FLIP;
-}
 // All ones in lanes whose bit BIT is clear.
 template <int BIT>
 Vector lower_lanes() {
@@ -175,7 +187,7 @@ template <int BIT, class Key>
 void clean_lanes(SortLanes<Key>* entries, std::int64_t length) {
   using E = SortLanes<Key>;
   for (std::int64_t i = 0; i < length; ++i) {
-    E low = entries[i], high = entries[i].permuted(flipped_lanes<BIT>());
+    E low = entries[i], high = entries[i].template flipped<BIT>();
     E::order(low, high);
     entries[i] = E::chosen(lower_lanes<BIT>(), low, high);
   }
@@ -191,11 +203,11 @@ void merge_lanes(SortLanes<Key>* entries, std::int64_t length, int lanes) {
     constexpr int flip = 2 * BIT - 1;
     for (std::int64_t i = 0; i < (length + 1) / 2; ++i) {
       E &front = entries[i], &back = entries[length - 1 - i];
-      E low = front, high = back.permuted(flipped_lanes<flip>());
+      E low = front, high = back.template flipped<flip>();
       E::order(low, high);
       const E upper = E::chosen(lower_lanes<BIT>(), high, low);
       front = E::chosen(lower_lanes<BIT>(), low, high);
-      if (length > 1) back = upper.permuted(flipped_lanes<flip>());
+      if (length > 1) back = upper.template flipped<flip>();
     }
     if constexpr (BIT > 1) clean_lanes<BIT / 2>(entries, length);
     clean_halves(entries, length, length / 2);
