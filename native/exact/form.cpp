@@ -25,13 +25,13 @@ double lane_sum(const double* values, std::int64_t d) {
 }
 
 void remove_mean(double* row, std::int64_t d) {
-  double low = row[0], high = row[0];
+  double least = row[0], most = row[0];
   for (std::int64_t i = 1; i < d; ++i) {
-    low = row[i] < low ? row[i] : low;
-    high = row[i] > high ? row[i] : high;
+    least = row[i] < least ? row[i] : least;
+    most = row[i] > most ? row[i] : most;
   }
   const double mean = lane_sum(row, d) / static_cast<double>(d);
-  const bool constant = low == high;
+  const bool constant = least == most;
   for (std::int64_t i = 0; i < d; ++i) row[i] = constant ? 0.0 : row[i] - mean;
 }
 

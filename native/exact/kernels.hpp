@@ -30,7 +30,7 @@ struct Layout {
 
 struct PointsView {
   const void* data = nullptr;
-  const float* low = nullptr;          // a(x) less its own error: a score that cannot be too large
+  const float* low = nullptr;          // a(x) - e0: the point's part of the score, never too large
   const float* error_query = nullptr;  // e1: error per unit of |q|
   const float* error_rest = nullptr;   // e2: error per unit of the query's own rounding
   const float* error_own = nullptr;    // e0

@@ -124,9 +124,9 @@ std::int32_t round_row_int8(const double* row, std::int64_t d, double step, doub
 }
 
 // Whether integers of the form row are themselves the packed bytes, so that nothing is rounded at all.
-bool integers_fit(const double* row, std::int64_t d, double low, double high) {
+bool integers_fit(const double* row, std::int64_t d, double least, double most) {
   for (std::int64_t i = 0; i < d; ++i) {
-    if (row[i] != nearest(row[i]) || row[i] < low || row[i] > high) return false;
+    if (row[i] != nearest(row[i]) || row[i] < least || row[i] > most) return false;
   }
   return true;
 }

@@ -20,8 +20,9 @@ constexpr std::size_t kPadding = 64;  // the widest tile of queries
 // of sign makes it long.
 struct MiddleScore {
   bool by_value = true;
-  std::int32_t operator()(std::int32_t low, std::int32_t high) {
-    const std::int32_t middle = by_value ? float_key(key_float(low) / 2 + key_float(high) / 2) : MiddleKey{}(low, high);
+  std::int32_t operator()(std::int32_t lower, std::int32_t upper) {
+    const std::int32_t middle =
+        by_value ? float_key(key_float(lower) / 2 + key_float(upper) / 2) : MiddleKey{}(lower, upper);
     by_value = !by_value;
     return middle;
   }

@@ -27,8 +27,8 @@ inline std::uint64_t survivors(const typename V::F (&least)[VECTORS], const Task
   for (int v = 0; v < VECTORS; ++v) {
     const int lane = first + v * V::lanes;
     const auto bound = V::fma(V::load(task.queries.norm + lane), e1, V::mul(V::load(task.queries.rest + lane), e2));
-    const auto low = V::sub(least[v], bound);
-    mask |= static_cast<std::uint64_t>(V::less_equal(low, V::load(task.queries.threshold + lane))) << (v * V::lanes);
+    const auto lower = V::sub(least[v], bound);
+    mask |= static_cast<std::uint64_t>(V::less_equal(lower, V::load(task.queries.threshold + lane))) << (v * V::lanes);
   }
   return mask;
 }

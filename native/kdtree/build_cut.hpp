@@ -75,14 +75,14 @@ T value_of_rank(const T* values, std::int64_t count, std::int64_t rank, T* first
     for (std::int64_t i = 0; i < sampled; ++i) sample[i] = values[i * count / sampled];
     std::sort(sample, sample + sampled);
     const std::int64_t expected = rank * sampled / count;
-    const T low = sample[std::max(expected - reach, std::int64_t{0})];
-    const T high = sample[std::min(expected + reach, sampled - 1)];
+    const T lower = sample[std::max(expected - reach, std::int64_t{0})];
+    const T upper = sample[std::min(expected + reach, sampled - 1)];
     std::int64_t below = 0, kept = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       const T value = values[i];
       first[kept] = value;
-      kept += (value >= low) & (value <= high);
-      below += value < low;
+      kept += (value >= lower) & (value <= upper);
+      below += value < lower;
     }
     if (rank < below || rank >= below + kept || kept > count / 4 * 3) break;  // misled, or too many are equal
     rank -= below;
@@ -102,23 +102,23 @@ void part_rows(Index* order, const T* keys, std::int64_t count, T value, std::in
   std::int64_t left = 0, right = 0;
   if (equal == 0) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const bool low = keys[i] < value;
+      const bool goes_left = keys[i] < value;
       const Index row = order[i];
       order[left] = row;
       spare[right] = row;
-      left += low;
-      right += !low;
+      left += goes_left;
+      right += !goes_left;
     }
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       const bool tied = keys[i] == value && equal > 0;
-      const bool low = tied || keys[i] < value;
+      const bool goes_left = tied || keys[i] < value;
       const Index row = order[i];
       order[left] = row;
       spare[right] = row;
       equal -= tied;
-      left += low;
-      right += !low;
+      left += goes_left;
+      right += !goes_left;
     }
   }
   std::copy(spare, spare + right, order + left);

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::int64_t kBlockRows = 4096;  // rows that are routed and counted while the cache has them
 
-// A node that is to be cut. Its median lies between `low` and `high` if the sample did not mislead.
+// A node that is to be cut. Its median lies between `lower` and `upper` if the sample did not mislead.
 template <class T>
 struct OpenNode {
   bool open = true;
   std::int32_t dimension = 0;
-  T low = 0, high = 0;
+  T lower = 0, upper = 0;
   std::int64_t left = 0;                          // rows that are to go left
   std::int64_t sample_begin = 0, sample_end = 0;  // its part of the sample
 };
@@ -23,7 +23,7 @@ struct OpenNode {
 // What one range holds of one node.
 template <class T>
 struct RangeCount {
-  std::int64_t below = 0, at_low = 0, at_high = 0;
+  std::int64_t below = 0, at_lower = 0, at_upper = 0;
   std::vector<T> between;
 };
 
@@ -69,18 +69,18 @@ class Top final : public TreeTop {
       for (std::int64_t row = begin; row < end; ++row) {
         const OpenNode<T>& node = nodes_[node_of(row)];
         const T value = source_.at(row, node.dimension);
-        counts[node_of(row)].below += value < node.low;
+        counts[node_of(row)].below += value < node.lower;
         candidates[found] = row;
-        found += (value >= node.low) & (value <= node.high);
+        found += (value >= node.lower) & (value <= node.upper);
       }
       for (std::int64_t i = 0; i < found; ++i) {
         const OpenNode<T>& node = nodes_[node_of(candidates[i])];
         const T value = source_.at(candidates[i], node.dimension);
         RangeCount<T>& count = counts[node_of(candidates[i])];
-        if (value == node.low) {
-          ++count.at_low;
-        } else if (value == node.high) {
-          ++count.at_high;
+        if (value == node.lower) {
+          ++count.at_lower;
+        } else if (value == node.upper) {
+          ++count.at_upper;
         } else {
           count.between.push_back(value);
         }
@@ -91,38 +91,38 @@ class Top final : public TreeTop {
   bool cut(std::int64_t index) override {
     const auto i = static_cast<std::size_t>(index);
     OpenNode<T>& node = nodes_[i];
-    std::int64_t below = 0, at_low = 0, at_high = 0;
+    std::int64_t below = 0, at_lower = 0, at_upper = 0;
     std::vector<T> between;
     for (const auto& counts : counts_) {
       below += counts[i].below;
-      at_low += counts[i].at_low;
-      at_high += counts[i].at_high;
+      at_lower += counts[i].at_lower;
+      at_upper += counts[i].at_upper;
       between.insert(between.end(), counts[i].between.begin(), counts[i].between.end());
     }
     const auto inside = static_cast<std::int64_t>(between.size());
     const std::int64_t rank = node.left - below;
-    if (rank < 0 || rank >= at_low + inside + at_high) {
-      node.low = -std::numeric_limits<T>::infinity();
-      node.high = std::numeric_limits<T>::infinity();
+    if (rank < 0 || rank >= at_lower + inside + at_upper) {
+      node.lower = -std::numeric_limits<T>::infinity();
+      node.upper = std::numeric_limits<T>::infinity();
       return false;
     }
 
     TopSplit<T> split{.dimension = node.dimension};
     std::int64_t equal = rank;  // rows that have the value and go left
-    if (rank < at_low) {
-      split.value = node.low;
-    } else if (rank >= at_low + inside) {
-      split.value = node.high;
-      equal -= at_low + inside;
+    if (rank < at_lower) {
+      split.value = node.lower;
+    } else if (rank >= at_lower + inside) {
+      split.value = node.upper;
+      equal -= at_lower + inside;
     } else {
-      T* middle = between.data() + (rank - at_low);
+      T* middle = between.data() + (rank - at_lower);
       std::nth_element(between.data(), middle, between.data() + inside);
       split.value = *middle;
       equal = std::count(between.data(), middle, *middle);
     }
     if (equal > 0) split.tie = row_of_tie(i, split, equal);
     node.open = false;
-    node.high = -std::numeric_limits<T>::infinity();  // no candidate, if other nodes make another pass necessary
+    node.upper = -std::numeric_limits<T>::infinity();  // no candidate, if other nodes make another pass necessary
     const std::size_t place = nodes_.size() - 1 + i;
     top_[place] = split;
     splits_.dimensions[place] = split.dimension;
@@ -179,8 +179,8 @@ class Top final : public TreeTop {
     const OpenNode<T>& node = nodes_[i];
     for (std::int64_t range = 0; range < ranges_; ++range) {
       const RangeCount<T>& counts = counts_[static_cast<std::size_t>(range)][i];
-      const std::int64_t here = split.value == node.low    ? counts.at_low
-                                : split.value == node.high ? counts.at_high
+      const std::int64_t here = split.value == node.lower    ? counts.at_lower
+                                : split.value == node.upper ? counts.at_upper
                                                            : std::count(counts.between.begin(), counts.between.end(),
                                                                         split.value);
       if (equal >= here) {
@@ -224,17 +224,17 @@ class Top final : public TreeTop {
     // Four standard deviations of a sample's median: a miss costs a second pass, in one node of 10,000.
     const double expected = static_cast<double>(seen) * static_cast<double>(node.left) / static_cast<double>(count);
     const double reach = 2 * std::sqrt(static_cast<double>(seen)) + 1;
-    const auto low = static_cast<std::int64_t>(std::floor(expected - reach));
-    const auto high = static_cast<std::int64_t>(std::ceil(expected + reach));
-    node.low = -std::numeric_limits<T>::infinity();
-    node.high = std::numeric_limits<T>::infinity();
-    if (low >= 0) {
-      std::nth_element(values.begin(), values.begin() + low, values.end());
-      node.low = values[static_cast<std::size_t>(low)];
+    const auto first = static_cast<std::int64_t>(std::floor(expected - reach));
+    const auto last = static_cast<std::int64_t>(std::ceil(expected + reach));
+    node.lower = -std::numeric_limits<T>::infinity();
+    node.upper = std::numeric_limits<T>::infinity();
+    if (first >= 0) {
+      std::nth_element(values.begin(), values.begin() + first, values.end());
+      node.lower = values[static_cast<std::size_t>(first)];
     }
-    if (high < seen) {
-      std::nth_element(values.begin() + std::max(low, std::int64_t{0}), values.begin() + high, values.end());
-      node.high = values[static_cast<std::size_t>(high)];
+    if (last < seen) {
+      std::nth_element(values.begin() + std::max(first, std::int64_t{0}), values.begin() + last, values.end());
+      node.upper = values[static_cast<std::size_t>(last)];
     }
   }
 

@@ -1,7 +1,7 @@
 // A bound on the k-th smallest key by halving the range of keys: no key moves and no branch depends on the data but the
 // one that ends it.
 //
-//   low <= k-th smallest <= high;   count keys <= middle;   k or more: high = middle, fewer: low = middle + 1
+//   lower <= k-th smallest <= upper;   count keys <= middle;   k or more: upper = middle, fewer: lower = middle + 1
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct Bound {
 // Halfway, rounded down.
 struct MiddleKey {
   template <class Key>
-  Key operator()(Key low, Key high) {
+  Key operator()(Key lower, Key upper) {
     using Bits = std::make_unsigned_t<Key>;
-    return low + static_cast<Key>((static_cast<Bits>(high) - static_cast<Bits>(low)) >> 1);
+    return lower + static_cast<Key>((static_cast<Bits>(upper) - static_cast<Bits>(lower)) >> 1);
   }
 };
 
@@ -78,27 +78,27 @@ class KeyPasses {
 };
 
 // Stops as soon as at most `slack` too many lie at or below; 1 <= k <= count. `middle` chooses where to cut
-// [low, high), and any choice in that range is right.
+// [lower, upper), and any choice in that range is right.
 template <class Key, class Middle = MiddleKey>
 Bound<Key> at_least_kth(const Key* keys, std::int64_t count, std::int64_t k, std::int64_t slack, Middle middle = {}) {
-  Key low = keys[0], high = keys[0];
+  Key lower = keys[0], upper = keys[0];
   for (std::int64_t i = 0; i < count; ++i) {
-    low = keys[i] < low ? keys[i] : low;
-    high = keys[i] > high ? keys[i] : high;
+    lower = keys[i] < lower ? keys[i] : lower;
+    upper = keys[i] > upper ? keys[i] : upper;
   }
   const KeyPasses<Key> passes(keys, count);
   std::int64_t held = count;
-  while (low < high) {
-    const Key tried = middle(low, high);
-    const Key cut = tried < low ? low : tried < high ? tried : high - 1;
+  while (lower < upper) {
+    const Key tried = middle(lower, upper);
+    const Key cut = tried < lower ? lower : tried < upper ? tried : upper - 1;
     const std::int64_t found = passes.count_up_to(cut);
     const bool enough = found >= k;
-    high = enough ? cut : high;
-    low = enough ? low : cut + 1;
+    upper = enough ? cut : upper;
+    lower = enough ? lower : cut + 1;
     held = enough ? found : held;
     if (held <= k + slack && enough) break;
   }
-  return {high, held};
+  return {upper, held};
 }
 
 }  // namespace

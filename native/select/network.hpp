@@ -187,9 +187,9 @@ template <int BIT, class Key>
 void clean_lanes(SortLanes<Key>* entries, std::int64_t length) {
   using E = SortLanes<Key>;
   for (std::int64_t i = 0; i < length; ++i) {
-    E low = entries[i], high = entries[i].template flipped<BIT>();
-    E::order(low, high);
-    entries[i] = E::chosen(lower_lanes<BIT>(), low, high);
+    E lesser = entries[i], greater = entries[i].template flipped<BIT>();
+    E::order(lesser, greater);
+    entries[i] = E::chosen(lower_lanes<BIT>(), lesser, greater);
   }
   if constexpr (BIT > 1) clean_lanes<BIT / 2>(entries, length);
 }
@@ -203,10 +203,10 @@ void merge_lanes(SortLanes<Key>* entries, std::int64_t length, int lanes) {
     constexpr int flip = 2 * BIT - 1;
     for (std::int64_t i = 0; i < (length + 1) / 2; ++i) {
       E &front = entries[i], &back = entries[length - 1 - i];
-      E low = front, high = back.template flipped<flip>();
-      E::order(low, high);
-      const E upper = E::chosen(lower_lanes<BIT>(), high, low);
-      front = E::chosen(lower_lanes<BIT>(), low, high);
+      E lesser = front, greater = back.template flipped<flip>();
+      E::order(lesser, greater);
+      const E upper = E::chosen(lower_lanes<BIT>(), greater, lesser);
+      front = E::chosen(lower_lanes<BIT>(), lesser, greater);
       if (length > 1) back = upper.template flipped<flip>();
     }
     if constexpr (BIT > 1) clean_lanes<BIT / 2>(entries, length);
