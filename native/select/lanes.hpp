@@ -36,7 +36,7 @@ constexpr std::int32_t kNoIndex = std::numeric_limits<std::int32_t>::max();
 // A register, or two halves: nothing in it is an array, so that compilers see registers throughout.
 template <class Key, int BYTES = 64>
 struct Vec {
-  Vec<Key, BYTES / 2> low, high;
+  Vec<Key, BYTES / 2> first, second;
 };
 template <class Key>
 struct Vec<Key, kRegisterBytes> {
@@ -72,8 +72,8 @@ template <class Key, int BYTES>
   if constexpr (BYTES == kRegisterBytes) {
     store_part(to, a.part);
   } else {
-    store(to, a.low);
-    store(to + kLanesOf<Key, BYTES / 2>, a.high);
+    store(to, a.first);
+    store(to + kLanesOf<Key, BYTES / 2>, a.second);
   }
 }
 template <int BYTES = 64, class Key>
@@ -89,7 +89,7 @@ template <class Key, int BYTES>
   if constexpr (BYTES == kRegisterBytes) {
     return {a.part + b.part};
   } else {
-    return {a.low + b.low, a.high + b.high};
+    return {a.first + b.first, a.second + b.second};
   }
 }
 
@@ -148,7 +148,7 @@ template <class Key, int BYTES>
   if constexpr (BYTES == kRegisterBytes) {
     return {a.part < b.part};
   } else {
-    return {less(a.low, b.low), less(a.high, b.high)};
+    return {less(a.first, b.first), less(a.second, b.second)};
   }
 }
 template <class Key, int BYTES>
@@ -156,7 +156,7 @@ template <class Key, int BYTES>
   if constexpr (BYTES == kRegisterBytes) {
     return {a.part == b.part};
   } else {
-    return {same(a.low, b.low), same(a.high, b.high)};
+    return {same(a.first, b.first), same(a.second, b.second)};
   }
 }
 template <class Key, int BYTES>
@@ -165,7 +165,7 @@ template <class Key, int BYTES>
   if constexpr (BYTES == kRegisterBytes) {
     return {(which.part & yes.part) | (~which.part & no.part)};
   } else {
-    return {choose(which.low, yes.low, no.low), choose(which.high, yes.high, no.high)};
+    return {choose(which.first, yes.first, no.first), choose(which.second, yes.second, no.second)};
   }
 }
 template <class Key, int BYTES>
@@ -173,7 +173,7 @@ template <class Key, int BYTES>
   if constexpr (BYTES == kRegisterBytes) {
     return {a.part & b.part};
   } else {
-    return {a.low & b.low, a.high & b.high};
+    return {a.first & b.first, a.second & b.second};
   }
 }
 template <class Key, int BYTES>
@@ -181,13 +181,13 @@ template <class Key, int BYTES>
   if constexpr (BYTES == kRegisterBytes) {
     return {a.part | b.part};
   } else {
-    return {a.low | b.low, a.high | b.high};
+    return {a.first | b.first, a.second | b.second};
   }
 }
 template <class Key, int BYTES>
 [[gnu::always_inline]] inline std::uint32_t bits_of(const Mask<Key, BYTES>& mask) {
   if constexpr (BYTES > kRegisterBytes) {
-    return bits_of(mask.low) | bits_of(mask.high) << kLanesOf<Key, BYTES / 2>;
+    return bits_of(mask.first) | bits_of(mask.second) << kLanesOf<Key, BYTES / 2>;
 #if defined(__AVX2__)
   } else if constexpr (sizeof(Key) == 4) {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask.part)));

@@ -27,8 +27,8 @@ template <int STEPS, bool CROSS, bool MASKED, bool COUNT, class Key, int BYTES>
   constexpr int W = kWidth<Key>;
   if constexpr (BYTES > kRegisterBytes) {
     constexpr int half = kLanesOf<Key, BYTES / 2>;
-    merge_some<STEPS, CROSS, MASKED, COUNT>(keys, indices, at, who.low, updates);
-    merge_some<STEPS, CROSS, MASKED, COUNT>(keys + half, indices + half, at, who.high, updates);
+    merge_some<STEPS, CROSS, MASKED, COUNT>(keys, indices, at, who.first, updates);
+    merge_some<STEPS, CROSS, MASKED, COUNT>(keys + half, indices + half, at, who.second, updates);
   } else {
     Entries<Key, BYTES> some[size];
     for (int t = 0; t < size; ++t) some[t] = {load<BYTES>(keys + at[t] * W), load<BYTES>(indices + at[t] * W)};
