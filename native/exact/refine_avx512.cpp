@@ -1,3 +1,5 @@
+// Exact values for AVX-512, in registers of eight float64: the same bits as in registers of any other width, since
+// exact/refine_tile.hpp adds in the defined order.
 #include "exact/refine_tile.hpp"
 #include "exact/refines.hpp"
 

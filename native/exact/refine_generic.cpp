@@ -1,3 +1,5 @@
+// Exact values for every processor, in registers of two float64: the same bits as in registers of any other width,
+// since exact/refine_tile.hpp adds in the defined order.
 #include "exact/refine_tile.hpp"
 #include "exact/refines.hpp"
 

@@ -1,3 +1,5 @@
+// tree_below: a node that TreeTop leaves, down to the leaves, by one thread. Rows are gathered as soon as a node of
+// them fits the second-level cache, cut there, and copied into leaves with their boxes.
 #include <limits>
 #include <vector>
 

@@ -1,3 +1,6 @@
+// TreeTop: the first levels of a tree, whose nodes are larger than the cache. All nodes of a level are cut together, by
+// passes over ranges of the rows that threads share: a sample says between which two values a median should lie, a pass
+// counts what is below them and gathers what is between, and the median is found among the gathered.
 #include <cmath>
 #include <limits>
 #include <vector>

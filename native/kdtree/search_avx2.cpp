@@ -1,3 +1,5 @@
+// The search through a tree for AVX2. A node has 16 children, more than a register has lanes: two or four registers
+// side by side (kdtree/lanes.hpp) act as one. kdtree/search_tile.hpp has the walk.
 #include "kdtree/lanes.hpp"
 #include "kdtree/search_tile.hpp"
 #include "kdtree/searches.hpp"

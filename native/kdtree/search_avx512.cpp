@@ -1,3 +1,5 @@
+// The search through a tree for AVX-512: one register holds a float32 of each of a node's 16 children, two side by side
+// hold a float64 (kdtree/lanes.hpp). kdtree/search_tile.hpp has the walk.
 #include "kdtree/lanes.hpp"
 #include "kdtree/search_tile.hpp"
 #include "kdtree/searches.hpp"

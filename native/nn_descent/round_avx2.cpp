@@ -1,3 +1,4 @@
+// Rounds of NN-Descent for AVX2, in registers of eight float32; nn_descent/round_tile.hpp has the rows of a round.
 #include "nn_descent/round_tile.hpp"
 #include "nn_descent/rounds.hpp"
 

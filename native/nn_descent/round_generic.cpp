@@ -1,3 +1,5 @@
+// Rounds of NN-Descent for every processor, in registers of four float32; nn_descent/round_tile.hpp has the rows of a
+// round.
 #include "nn_descent/round_tile.hpp"
 #include "nn_descent/rounds.hpp"
 

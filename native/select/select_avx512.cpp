@@ -1,3 +1,5 @@
+// Every method of k-selection for AVX-512: the registers of select/lanes.hpp and select/key_lanes.hpp are as wide as
+// this file's flags allow.
 #include "select/methods.hpp"
 #include "select/selects.hpp"
 
