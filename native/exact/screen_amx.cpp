@@ -11,9 +11,9 @@
 //           for run in chunk: 4 loads, 4 products     and, between them, a few rows of the block before:
 //                                                     score = low + sum, minimum, compare
 // The unit takes 16 cycles a product; the rows of the block before fill them with vector work, so that neither waits.
-#include <cstdlib>
 #include <cstring>
 
+#include "core/room.hpp"
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
@@ -23,7 +23,7 @@ namespace tonari {
 namespace {
 
 constexpr int kTileRows = 16, kTileBytes = 1024;
-constexpr int kPoints = 32, kQueries = 32;
+constexpr int kPoints = 32, kQueries = 32, kSums = kPoints * kQueries;
 // The first cache (48 KB) holds a panel of points (16 KB), the running tile of queries (14 KB at most) and a block of
 // sums (4 KB). 13 runs and 24 tiles would overfill it.
 constexpr int kChunkRuns = 7;
@@ -49,7 +49,7 @@ class TileScope {  // tiles belong to the thread between these two
 
 // Sums of one block, as they leave the tiles, and the block they belong to.
 struct alignas(64) Block {
-  std::int32_t sums[kPoints * kQueries];
+  std::int32_t sums[kSums];
   std::int64_t group;
   int tile;
 };
@@ -212,10 +212,8 @@ void screen_amx_sides(const Task& task) {
   const int chunks = (task.depth + kChunkRuns - 1) / kChunkRuns;
   const int chunk_runs = (task.depth + chunks - 1) / chunks;
   const std::int64_t panel = kPanelTiles / (2 * chunk_runs) > 1 ? kPanelTiles / (2 * chunk_runs) : 1;
-  const std::size_t waiting_bytes =
-      chunks == 1 ? 64 : static_cast<std::size_t>(panel) * static_cast<std::size_t>(task.queries.tiles) * 4 * kTileBytes;
-  std::int32_t* waiting = static_cast<std::int32_t*>(std::aligned_alloc(64, waiting_bytes));
-  if (waiting == nullptr) std::abort();  // a few hundred kilobytes; nothing can be said without memory
+  Room<std::int32_t> room;  // for the sums of a panel, a few hundred kilobytes, while the next chunk's turn comes
+  std::int32_t* waiting = chunks == 1 ? nullptr : room.get(panel * task.queries.tiles * kSums);
   Block block;  // its parts are judged during the next block's products, before it is filled again
   Epilogue<INT8, BOTH> before(task);
   Ahead ahead(task.queries.tiles);
@@ -232,15 +230,15 @@ void screen_amx_sides(const Task& task) {
         for (std::int64_t group = first; group < last; ++group) {
           if (!task.visits(group)) continue;
           const std::byte* a = points + 2 * group * tile_bytes + static_cast<std::int64_t>(run) * kTileBytes;
-          std::int32_t* wait = waiting + ((group - first) * task.queries.tiles + tile) * (kPoints * kQueries);
+          const std::int64_t place = ((group - first) * task.queries.tiles + tile) * kSums;
           if (chunk == 0) {
             zero_sums();
           } else {
-            load_sums(wait);
+            load_sums(waiting + place);
           }
           multiply<INT8>(a, b, tile_bytes, runs, before, ahead);
           if (chunk + 1 < chunks) {
-            store_sums(wait);
+            store_sums(waiting + place);
           } else {
             block.group = group;
             block.tile = tile;
@@ -252,7 +250,6 @@ void screen_amx_sides(const Task& task) {
     }
   }
   before.advance(kParts);
-  std::free(waiting);
 }
 
 template <bool INT8>
