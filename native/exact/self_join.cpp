@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 namespace tonari {
 namespace {
@@ -9,10 +10,29 @@ namespace {
 constexpr std::int64_t kFirstRoom = 24;  // survivors beyond 2 k before the first condensing: all active rows hold theirs
 constexpr std::size_t kPadding = 64;     // the widest tile of queries
 
+// Tells the processor that this thread waits for another one's store.
+inline void pause() {
+#if TONARI_X86
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// A row's survivors belong to one thread at a time: mostly for the few instructions that keep a survivor, but at times
+// until the row is condensed or settled, or until a thread that was suspended comes back.
 class Locked {
  public:
   explicit Locked(std::atomic_flag& flag) : flag_(flag) {
-    while (flag_.test_and_set(std::memory_order_acquire)) {
+    constexpr int patience = 64;  // pauses, some microseconds in all
+    for (int pauses = 0; flag_.test_and_set(std::memory_order_acquire);) {
+      while (flag_.test(std::memory_order_relaxed)) {
+        if (pauses < patience) {
+          pause(), ++pauses;
+        } else {
+          std::this_thread::yield();
+        }
+      }
     }
   }
   ~Locked() { flag_.clear(std::memory_order_release); }
