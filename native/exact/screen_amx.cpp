@@ -117,7 +117,8 @@ class Epilogue {
     std::uint64_t lanes = 0;
     for (int v = 0; v < 2; ++v) {
       const __m512 lower = _mm512_sub_ps(least[v], bound_[v]);
-      lanes |= static_cast<std::uint64_t>(Avx512::less_equal(lower, _mm512_loadu_ps(thresholds + v * 16))) << (v * 16);
+      const __m512 threshold = load_thresholds<Avx512>(thresholds + v * 16);
+      lanes |= static_cast<std::uint64_t>(Avx512::less_equal(lower, threshold)) << (v * 16);
     }
     if (lanes != 0 || reverse != 0) judge_part(lanes, reverse != 0);
   }
@@ -177,7 +178,9 @@ class Ahead {
   explicit Ahead(int query_tiles) : lines_((2 * kTileRows + query_tiles - 1) / query_tiles) {}
   void aim(const std::byte* begin, const std::byte* end) { at_ = begin, end_ = end; }
   void advance() {
-    for (int i = 0; i < lines_ && at_ < end_; ++i, at_ += 64) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+    for (int i = 0; i < lines_ && at_ < end_; ++i, at_ += 64) {
+      _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+    }
   }
 
  private:

@@ -18,6 +18,24 @@
 namespace tonari {
 namespace {
 
+// Thresholds, which another thread may lower meanwhile (RowStates::set_threshold): an older one lets more through. The
+// lanes of a register are as atomic as float32 is, but C++ has no word for it, so ThreadSanitizer sees them one by one.
+inline float load_threshold(const float* p) {
+  float threshold;
+  __atomic_load(p, &threshold, __ATOMIC_RELAXED);
+  return threshold;
+}
+template <class V>
+inline typename V::F load_thresholds(const float* p) {
+#if defined(__SANITIZE_THREAD__)
+  alignas(64) float lanes[V::lanes];
+  for (int i = 0; i < V::lanes; ++i) lanes[i] = load_threshold(p + i);
+  return V::load(lanes);
+#else
+  return V::load(p);
+#endif
+}
+
 template <class V, int VECTORS>
 inline std::uint64_t survivors(const typename V::F (&least)[VECTORS], const Task& task, std::int64_t group, int tile) {
   const int first = tile * VECTORS * V::lanes;
@@ -28,7 +46,8 @@ inline std::uint64_t survivors(const typename V::F (&least)[VECTORS], const Task
     const int lane = first + v * V::lanes;
     const auto bound = V::fma(V::load(task.queries.norm + lane), e1, V::mul(V::load(task.queries.rest + lane), e2));
     const auto lower = V::sub(least[v], bound);
-    mask |= static_cast<std::uint64_t>(V::less_equal(lower, V::load(task.queries.threshold + lane))) << (v * V::lanes);
+    const auto threshold = load_thresholds<V>(task.queries.threshold + lane);
+    mask |= static_cast<std::uint64_t>(V::less_equal(lower, threshold)) << (v * V::lanes);
   }
   return mask;
 }
@@ -43,7 +62,7 @@ inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t 
     if (((lanes >> (v * V::lanes)) & full) == 0) continue;
     const std::int64_t row = (static_cast<std::int64_t>(tile) * VECTORS + v) * V::lanes;
     const auto norm = V::load(task.queries.norm + row), rest = V::load(task.queries.rest + row);
-    const auto threshold = V::load(task.queries.threshold + row);
+    const auto threshold = load_thresholds<V>(task.queries.threshold + row);
     for (int p = 0; p < POINTS; ++p) {
       const std::int64_t at = first + p;
       const auto s = score(p, v);
@@ -62,8 +81,8 @@ inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t 
   }
 }
 
-// The other side of a product. From point p's place, query i's score is (s - low_p) + low_i; its errors are those of the
-// product (the same bound), of a(x_p), on which the sum started, and of a(x_i).
+// The other side of a product. From point p's place, query i's score is (s - low_p) + low_i; its errors are those of
+// the product (the same bound), of a(x_p), on which the sum started, and of a(x_i).
 //
 // A limit per point tells in one compare per register whether any lane can matter: s + low_i <= limit_p. It uses the
 // tile's largest bound, and 2^-20 of all that is added pays for the roundings of this shortcut.
@@ -73,7 +92,7 @@ inline void reverse_limits(const Task& task, int tile, std::int64_t first, int c
   const auto norm = V::set1(task.reverse.tile_norm[tile]), rest = V::set1(task.reverse.tile_rest[tile]);
   for (int p = 0; p < count; p += V::lanes) {
     const std::int64_t at = first + p;
-    const auto threshold = V::load(task.reverse.threshold + at), low = V::load(points.low + at);
+    const auto threshold = load_thresholds<V>(task.reverse.threshold + at), low = V::load(points.low + at);
     auto bound = V::fma(norm, V::load(points.error_query + at), V::mul(rest, V::load(points.error_rest + at)));
     bound = V::add(bound, V::load(points.error_own + at));
     const auto size = V::add(V::add(V::abs(threshold), V::abs(low)), bound);
@@ -95,7 +114,7 @@ inline void judge_reverse(const Task& task, int tile, std::int64_t first, SCORE&
       auto bound = V::fma(norm, V::set1(points.error_query[at]), V::mul(rest, V::set1(points.error_rest[at])));
       bound = V::add(bound, V::set1(points.error_own[at]));
       const auto lower = V::sub(s, bound);
-      std::uint32_t mask = V::less_equal(lower, V::set1(task.reverse.threshold[at]));
+      std::uint32_t mask = V::less_equal(lower, V::set1(load_threshold(task.reverse.threshold + at)));
       if (mask == 0) continue;
       alignas(64) float lowers[V::lanes], uppers[V::lanes];
       V::store(lowers, lower);
