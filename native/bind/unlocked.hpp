@@ -15,8 +15,8 @@ class Unlocked {
   ~Unlocked() {
     // An interpreter that has begun to finalise lets no daemon thread in again. CPython ends such a thread by
     // pthread_exit (3.14 lets it wait for ever), which glibc does by unwinding its stack; and through functions that
-    // must not throw, as this one and nanobind's, that is std::terminate and the end of the process by SIGABRT. Here the
-    // unwinding ends, and the thread waits, holding nothing that others need, until the process is gone.
+    // must not throw, as this one and nanobind's, that is std::terminate and the end of the process by SIGABRT. Here
+    // the unwinding ends, and the thread waits, holding nothing that others need, until the process is gone.
     try {
       PyEval_RestoreThread(state_);
     } catch (...) {

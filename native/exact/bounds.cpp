@@ -54,8 +54,7 @@ float Bounds::threshold_from_value(double value, double shift) const {
       score = 2 * (worst - 1);
       break;
     default:
-      size = worst * scale;
-      score = worst * scale;
+      size = score = worst * scale;
   }
   // Points beyond the screen's range carry the lowest score there is: no threshold may fall below it.
   return std::fmax(round_up(score + size * (kSlack + evaluation)), -kHuge);

@@ -50,8 +50,8 @@ struct QueriesView {
   int tiles = 0;
 };
 
-// When queries are points too, a product serves both: `threshold[p]` is point p's own, as a query, and the queries' terms
-// as points complete the score seen from the other side. Null pointers: one side only.
+// When queries are points too, a product serves both: `threshold[p]` is point p's own, as a query, and the queries'
+// terms as points complete the score seen from the other side. Null pointers: one side only.
 struct ReverseView {
   const float* threshold = nullptr;  // by place in the packed run of points
   const float* low = nullptr;        // of the queries as points, by row; +infinity beyond the last
@@ -69,7 +69,8 @@ struct Task {
   std::int64_t stride = 0;
   bool take_stride = false;
   int depth = 0;  // runs of dimensions: ceil(d / run)
-  // Called for every survivor: a query's row in the block, bounds on the score, and the point's place in the packed run.
+  // Called for every survivor: a query's row in the block, bounds on the score, and the point's place in the packed
+  // run.
   void (*keep)(void* context, std::int64_t row, float lower, float upper, std::int64_t point) = nullptr;
   // The same for a point that keeps a query: place of the point, bounds, and the query's row.
   void (*keep_reverse)(void* context, std::int64_t point, float lower, float upper, std::int64_t row) = nullptr;

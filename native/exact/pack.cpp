@@ -108,7 +108,8 @@ void round_row(const Kernel& kernel, const double* row, std::int64_t d, double f
   }
 }
 
-// The same in steps of `step`, between -limit - 1 and limit; `offset` is added to the element. Returns the elements' sum.
+// The same in steps of `step`, between -limit - 1 and limit; `offset` is added to the element. Returns the elements'
+// sum.
 std::int32_t round_row_int8(const double* row, std::int64_t d, double step, double limit, int offset,
                             std::byte* elements, double* rounded) {
   const double inverse = 1.0 / step;

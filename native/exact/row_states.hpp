@@ -1,11 +1,11 @@
 // Rows on their way through select -> refine: their running thresholds, their survivors, their exact results.
 //
 // Every row keeps a small buffer of survivors, appended to without order and condensed only when full (tang2015 III-D,
-// Buffered Search). Condensing finds a bound on the k-th smallest score; whatever cannot be below it is dropped, and the
-// row's threshold falls to it, so that the screen lets ever less through. A row whose survivors cannot be told apart by
-// their bounds either stops and reports `climb` (a finer precision will do better) or settles: the buffered survivors
-// are judged by their exact values at once, the k best are kept, and the screen goes on below the k-th of them. So the
-// answer is exact for any data; hard data costs time.
+// Buffered Search). Condensing finds a bound on the k-th smallest score; whatever cannot be below it is dropped, and
+// the row's threshold falls to it, so that the screen lets ever less through. A row whose survivors cannot be told
+// apart by their bounds either stops and reports `climb` (a finer precision will do better) or settles: the buffered
+// survivors are judged by their exact values at once, the k best are kept, and the screen goes on below the k-th of
+// them. So the answer is exact for any data; hard data costs time.
 #pragma once
 
 #include <limits>

@@ -63,7 +63,8 @@ double peak_i8(double seconds) {
 
 template <class OP>
 constexpr Kernel make(const char* name, Op op) {
-  return {name, op, Precision::float32, Isa::avx2, Needs::nothing, kLayout, screen_f32<Avx2, OP, kPoints, kVectors>, peak_f32};
+  constexpr auto screen = screen_f32<Avx2, OP, kPoints, kVectors>;
+  return {name, op, Precision::float32, Isa::avx2, Needs::nothing, kLayout, screen, peak_f32};
 }
 
 constexpr Kernel kKernels[] = {

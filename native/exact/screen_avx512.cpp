@@ -1,8 +1,9 @@
 // The screen for AVX-512: 16 lanes, 32 registers.
 //
 // 12 points x 2 registers of queries = 24 sums, 2 queries and 1 broadcast, of 32 registers: 24 multiply-adds (12
-// cycles on two ports) for 14 loads (7 cycles). int8 is the same shape with vpdpbusd, four products a lane (AVX512-VNNI):
-// queries are packed unsigned (plus 128), and each point's sum starts at -128 times the sum of its bytes.
+// cycles on two ports) for 14 loads (7 cycles). int8 is the same shape with vpdpbusd, four products a lane
+// (AVX512-VNNI): queries are packed unsigned (plus 128), and each point's sum starts at -128 times the sum of its
+// bytes.
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
@@ -59,8 +60,8 @@ double peak_i8(double seconds) {
 
 template <class OP>
 constexpr Kernel make(const char* name, Op op) {
-  return {name, op, Precision::float32, Isa::avx512, Needs::nothing, kLayout, screen_f32<Avx512, OP, kPoints, kVectors>,
-          peak_f32};
+  constexpr auto screen = screen_f32<Avx512, OP, kPoints, kVectors>;
+  return {name, op, Precision::float32, Isa::avx512, Needs::nothing, kLayout, screen, peak_f32};
 }
 
 constexpr Kernel kKernels[] = {

@@ -77,8 +77,8 @@ double peak_f32(double seconds) {
 
 template <class OP>
 constexpr Kernel make(const char* name, Op op) {
-  return {name, op, Precision::float32, Isa::generic, Needs::nothing, kLayout,
-          screen_f32<Portable, OP, kPoints, kVectors>, peak_f32};
+  constexpr auto screen = screen_f32<Portable, OP, kPoints, kVectors>;
+  return {name, op, Precision::float32, Isa::generic, Needs::nothing, kLayout, screen, peak_f32};
 }
 
 constexpr Kernel kKernels[] = {

@@ -7,7 +7,7 @@
 namespace tonari {
 namespace {
 
-constexpr std::int64_t kFirstRoom = 24;  // survivors beyond 2 k before the first condensing: all active rows hold theirs
+constexpr std::int64_t kFirstRoom = 24;  // survivors beyond 2 k before the first condensing, for all active rows
 constexpr std::size_t kPadding = 64;     // the widest tile of queries
 
 // Tells the processor that this thread waits for another one's store.

@@ -1,5 +1,5 @@
-// The points as their own queries: every product of two rows serves both (komarov2014 builds the same graph from one half
-// of the distance matrix).
+// The points as their own queries: every product of two rows serves both (komarov2014 builds the same graph from one
+// half of the distance matrix).
 //
 // A range of rows is active: their thresholds and survivors live here, shared by all threads. A worker takes a block of
 // active rows as queries against later active rows from both sides, and against all other points from one side. A row's

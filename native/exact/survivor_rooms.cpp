@@ -9,7 +9,8 @@ constexpr std::int64_t kBytes = sizeof(Survivor);
 // A small search is done with memory that malloc has at hand, since fresh pages cost it more than all the rest.
 constexpr std::int64_t kFirstPiece = (std::int64_t{1} << 16) / kBytes, kLastPiece = (std::int64_t{1} << 20) / kBytes;
 
-// A little more than the room, in whole cache lines: rooms of a power of two would all begin in the same sets of a cache.
+// A little more than the room, in whole cache lines: rooms of a power of two would all begin in the same sets of a
+// cache.
 constexpr std::int64_t stride_of(std::int64_t size) { return size / 4 * 4 + 4; }
 
 Survivor* survivors_in(const AlignedBytes& bytes) { return reinterpret_cast<Survivor*>(bytes.get()); }

@@ -182,10 +182,10 @@ class Top final : public TreeTop {
     const OpenNode<T>& node = nodes_[i];
     for (std::int64_t range = 0; range < ranges_; ++range) {
       const RangeCount<T>& counts = counts_[static_cast<std::size_t>(range)][i];
-      const std::int64_t here = split.value == node.lower    ? counts.at_lower
+      const std::int64_t found = std::count(counts.between.begin(), counts.between.end(), split.value);
+      const std::int64_t here = split.value == node.lower   ? counts.at_lower
                                 : split.value == node.upper ? counts.at_upper
-                                                           : std::count(counts.between.begin(), counts.between.end(),
-                                                                        split.value);
+                                                            : found;
       if (equal >= here) {
         equal -= here;
         continue;

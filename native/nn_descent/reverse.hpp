@@ -14,8 +14,9 @@ struct ReverseTask {
   std::int32_t* behind = nullptr;  // (n, reverse)
 };
 
-// Appends row u to those of the point that its entry in `column` names, if that is one of [begin, end). Called for every
-// column in turn: a point's rows come in order of (column, row), and those after the first `reverse` are left out.
+// Appends row u to those of the point that its entry in `column` names, if that is one of [begin, end). Called for
+// every column in turn: a point's rows come in order of (column, row), and those after the first `reverse` are left
+// out.
 void add_reverse(const ReverseTask& task, std::int64_t column, std::int64_t begin, std::int64_t end);
 
 // Marks the places of rows [begin, end) that were not filled as missing.

@@ -4,8 +4,8 @@
 //
 // A row keeps words until its room is full, then condenses them to those that a bound on its count-th smallest allows,
 // which from then on is its threshold (tang2015 III-D, as in exact/row_states.hpp). Unlike in the exact search,
-// scores are taken as they are: points are packed with Errors::ignored, and nothing is refined. A row's answer depends on
-// nothing but its own query and the points that it met, in whatever order.
+// scores are taken as they are: points are packed with Errors::ignored, and nothing is refined. A row's answer depends
+// on nothing but its own query and the points that it met, in whatever order.
 #pragma once
 
 #include <vector>
