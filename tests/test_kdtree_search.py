@@ -17,7 +17,7 @@ from checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
 from tonari import _native
 from tonari.core.neighbors import Neighbors
 from tonari.inputs import held
-from tonari.kdtree.cpu.search import Visits, native_tree, search_tree
+from tonari.kdtree.cpu.search import Visits, search_tree
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, plan_height, room_for
 from tonari.kdtree.plan import TREE_ISAS, TREE_METRICS
 from tonari.kdtree.reference import build_reference, reach_reference, visits_reference
@@ -371,7 +371,7 @@ def test_read_only_arrays_are_enough() -> None:
 
 def native_search(tree: Tree, queries: Array, k: int, order: Any = None) -> tuple[_native.TreeSearch, Neighbors]:
     found = Neighbors(np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), -7, np.int32))
-    search = _native.TreeSearch(native_tree(tree), ISAS[-1], "euclidean", k, queries, order, None, *found)
+    search = _native.TreeSearch(tree.native, ISAS[-1], "euclidean", k, queries, order, None, *found)
     return search, found
 
 
@@ -406,10 +406,10 @@ def test_types_that_no_tree_has_are_refused() -> None:
     tree = tree_of(points)
     for name, dtype in (("rows", np.float16), ("ids", np.uint32)):
         with pytest.raises(TypeError, match=f"{name} are not"):
-            native_tree(dataclasses.replace(tree, **{name: getattr(tree, name).astype(dtype)}))
+            _ = dataclasses.replace(tree, **{name: getattr(tree, name).astype(dtype)}).native
     found = Neighbors(np.empty((5, 1), np.float16), np.empty((5, 1), np.int32))
     with pytest.raises(TypeError, match="distances are not"):
-        _native.TreeSearch(native_tree(tree), ISAS[0], "euclidean", 1, points[:5], None, None, *found)
+        _native.TreeSearch(tree.native, ISAS[0], "euclidean", 1, points[:5], None, None, *found)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -418,9 +418,9 @@ def test_first_leaves_follow_the_splits(dtype: npt.DTypeLike) -> None:
     for height in (0, 1, 5, 8):
         tree = tree_of(points, height=height)
         leaves = np.full(100, -1, np.int32)
-        native_tree(tree).first_leaves(queries, 0, 60, leaves)
+        tree.native.first_leaves(queries, 0, 60, leaves)
         assert (leaves[60:] == -1).all()
-        native_tree(tree).first_leaves(queries, 60, 100, leaves)
+        tree.native.first_leaves(queries, 60, 100, leaves)
         for query, leaf in zip(queries, leaves, strict=True):
             node = 0
             while node < len(tree.split_values):

@@ -1,6 +1,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "bind/binds.hpp"
@@ -18,7 +19,7 @@ nb::object bits_of_bfloat16(nb::handle array) noexcept {
   return {};
 }
 
-RowsView view_of(const Rows& rows) {
+RowsView view_of(const Rows& rows, const char* name) {
   const auto& array = rows.array;
   Dtype dtype;
   const nb::dlpack::dtype type = array.dtype();
@@ -35,45 +36,66 @@ RowsView view_of(const Rows& rows) {
   } else if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float) && type.bits == 16) {
     dtype = Dtype::f16;
   } else {
-    throw nb::type_error("rows must be float32, float16, bfloat16, float64, uint8 or int8");
+    refuse_type(std::string(name) + " are " + type_text(type) +
+                ", expected float32, float16, bfloat16, float64, uint8 or int8");
   }
+  check_aligned(name, array);
+  if (array.shape(1) == 0) refuse(std::string(name) + " have no columns, expected at least one");
   return {array.data(), static_cast<std::int64_t>(array.shape(0)), static_cast<std::int64_t>(array.shape(1)), dtype};
 }
+
+namespace {
+
+std::int64_t end_of(const RowsView& rows, std::int64_t begin, std::optional<std::int64_t> end) {
+  check_range("rows", begin, end.value_or(rows.n), 0, rows.n);
+  return end.value_or(rows.n);
+}
+
+void check_step(const RowsView& rows, std::int64_t step) {
+  check_number("step", step, 1, std::max(rows.n, std::int64_t{1}));
+}
+
+}  // namespace
 
 void bind_arrays(Module& module) {
   module.def(
       "first_nonfinite_row",
       [](const Rows& array, std::int64_t begin, std::optional<std::int64_t> end) {
-        const RowsView rows = view_of(array);
+        const RowsView rows = view_of(array, "rows");
+        const std::int64_t last = end_of(rows, begin, end);
         Unlocked unlocked;
-        return first_nonfinite_row(rows, begin, end.value_or(rows.n));
+        return first_nonfinite_row(rows, begin, last);
       },
-      nb::arg("rows"), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
+      nb::arg("rows").noconvert(), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
       "First row in [begin, end) that holds NaN or infinity; -1 if there is none.");
   module.def(
       "first_negative_row",
       [](const Rows& array, std::int64_t begin, std::optional<std::int64_t> end) {
-        const RowsView rows = view_of(array);
+        const RowsView rows = view_of(array, "rows");
+        const std::int64_t last = end_of(rows, begin, end);
         Unlocked unlocked;
-        return first_negative_row(rows, begin, end.value_or(rows.n));
+        return first_negative_row(rows, begin, last);
       },
-      nb::arg("rows"), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
+      nb::arg("rows").noconvert(), nb::arg("begin") = 0, nb::arg("end") = nb::none(),
       "First row in [begin, end) that holds a negative value; -1 if there is none.");
   module.def(
       "column_means",
       [](const Rows& array, std::int64_t step) {
-        const RowsView rows = view_of(array);
+        const RowsView rows = view_of(array, "rows");
+        check_step(rows, step);
         Unlocked unlocked;
         std::vector<double> sums(static_cast<std::size_t>(rows.d), 0.0);
         add_column_sums(rows, 0, rows.n, step, sums.data());
         for (double& sum : sums) sum /= static_cast<double>((rows.n + step - 1) / step);
         return sums;
       },
-      nb::arg("rows"), nb::arg("step") = 1, "Mean of every step-th row, in float64.");
+      nb::arg("rows").noconvert(), nb::arg("step") = 1, "Mean of every step-th row, in float64.");
   module.def(
       "largest_magnitude",
       [](const Rows& array, const std::vector<double>& centre, std::int64_t step) {
-        const RowsView rows = view_of(array);
+        const RowsView rows = view_of(array, "rows");
+        check_step(rows, step);
+        check_columns("rows", rows, std::ssize(centre));
         Unlocked unlocked;
         double largest = 0;
         for (std::int64_t i = 0; i < rows.n; i += step) {
@@ -82,7 +104,8 @@ void bind_arrays(Module& module) {
         }
         return largest;
       },
-      nb::arg("rows"), nb::arg("centre"), nb::arg("step") = 1, "Largest |x - centre| over every step-th row.");
+      nb::arg("rows").noconvert(), nb::arg("centre"), nb::arg("step") = 1,
+      "Largest |x - centre| over every step-th row.");
 }
 
 }  // namespace tonari

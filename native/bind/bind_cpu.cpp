@@ -1,6 +1,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
+
 #include "bind/binds.hpp"
 #include "exact/kernels.hpp"
 
@@ -28,13 +30,16 @@ void bind_cpu(Module& module) {
   module.def(
       "peak_rate",
       [](const std::string& name, double seconds) {
+        if (!(seconds > 0 && std::isfinite(seconds))) {  // else it would never end, or have no rate
+          refuse("seconds=" + std::to_string(seconds) + ": expected a finite number above 0");
+        }
         for (const Kernel* kernel : available_kernels()) {
           if (name == kernel->name) {
             Unlocked unlocked;
             return kernel->peak(seconds);
           }
         }
-        throw nb::value_error(("no kernel " + name + " on this machine").c_str());
+        refuse("no kernel " + name + " on this machine");
       },
       nb::arg("kernel"), nb::arg("seconds") = 0.2,
       "Operations per second of one core repeating the instruction that the kernel lives on.");

@@ -1,9 +1,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "bind/binds.hpp"
+#include "nn_descent/lists.hpp"
 #include "nn_descent/reverse.hpp"
 #include "nn_descent/round.hpp"
 
@@ -33,13 +36,45 @@ struct BoundRound {
   Sums sums;
 };
 
-ReverseTask reverse_task(const Entries& entries, const Counts& counts, const NewEntries& behind) {
+constexpr std::int64_t kMostPoints = kNew;  // ids of lists, beside their marks
+constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // by one row: three times as many are 32-bit places
+
+// Checked for rows [begin, end), whose counts say where the task writes.
+ReverseTask reverse_task(const Entries& entries, const Counts& counts, const NewEntries& behind, std::int64_t begin,
+                         std::int64_t end) {
+  const auto n = static_cast<std::int64_t>(entries.shape(0)), reverse = static_cast<std::int64_t>(behind.shape(1));
+  check_number("rows of the entries", n, 0, kMostPoints);
+  check_aligned("entries", entries);
+  check_shape("counts", counts, {n});
+  check_shape("behind", behind, {n, reverse});
+  check_range("points", begin, end, 0, n);
+  check_numbers("counts", counts.data() + begin, end - begin, 0, reverse + 1);
   return {.n = static_cast<std::int64_t>(entries.shape(0)),
           .list = static_cast<std::int64_t>(entries.shape(1)),
           .reverse = static_cast<std::int64_t>(behind.shape(1)),
           .entries = entries.data(),
           .counts = counts.data(),
           .behind = behind.data()};
+}
+
+// Entries of lists: missing, or ids of n points, marked or not.
+void check_entries(const char* name, const std::int32_t* entries, std::int64_t count, std::int64_t n) {
+  const auto outside = [n](std::int32_t entry) { return entry >= 0 && (entry & kIdMask) >= n; };
+  bool any = false;
+  for (std::int64_t i = 0; i < count; ++i) any |= outside(entries[i]);
+  if (!any) return;
+  const std::int64_t at = std::find_if(entries, entries + count, outside) - entries;
+  refuse(std::string(name) + " has the id " + std::to_string(entries[at] & kIdMask) + " at place " +
+         std::to_string(at) + ", expected 0 to " + std::to_string(n - 1));
+}
+
+// Reads all lists once, which a round does several times over.
+void check_round(const DescentTask& task, const Entries& entries, const Entries& behind,
+                 const std::optional<Numbers>& order) {
+  const std::int64_t n = task.points.n;
+  check_entries("entries", task.entries, static_cast<std::int64_t>(entries.size()), n);
+  check_entries("behind", task.behind, static_cast<std::int64_t>(behind.size()), n);
+  if (order) check_numbers("order", order->data(), n, 0, n);
 }
 
 }  // namespace
@@ -49,37 +84,41 @@ void bind_descent(Module& module) {
       "add_reverse",
       [](const Entries& entries, std::int64_t column, std::int64_t begin, std::int64_t end, const Counts& counts,
          const NewEntries& behind) {
-        const ReverseTask task = reverse_task(entries, counts, behind);
+        check_number("column", column, 0, static_cast<std::int64_t>(entries.shape(1)) - 1);
+        const ReverseTask task = reverse_task(entries, counts, behind, begin, end);
         Unlocked unlocked;
         add_reverse(task, column, begin, end);
       },
-      nb::arg("entries"), nb::arg("column"), nb::arg("begin"), nb::arg("end"), nb::arg("counts").noconvert(),
-      nb::arg("behind").noconvert(),
+      nb::arg("entries").noconvert(), nb::arg("column"), nb::arg("begin"), nb::arg("end"),
+      nb::arg("counts").noconvert(), nb::arg("behind").noconvert(),
       "Append rows to those of points [begin, end) that a column names; see nn_descent/reverse.hpp.");
   module.def(
       "end_reverse",
       [](const Entries& entries, std::int64_t begin, std::int64_t end, const Counts& counts, const NewEntries& behind) {
-        const ReverseTask task = reverse_task(entries, counts, behind);
+        const ReverseTask task = reverse_task(entries, counts, behind, begin, end);
         Unlocked unlocked;
         end_reverse(task, begin, end);
       },
-      nb::arg("entries"), nb::arg("begin"), nb::arg("end"), nb::arg("counts").noconvert(),
+      nb::arg("entries").noconvert(), nb::arg("begin"), nb::arg("end"), nb::arg("counts").noconvert(),
       nb::arg("behind").noconvert(), "Mark what was not filled as missing.");
   module.def(
       "has_point_terms",
       [](const std::string& metric, const Rows& points) {
-        return has_terms(metric_named(metric), view_of(points).dtype);
+        return has_terms(metric_named(metric), view_of(points, "points").dtype);
       },
-      nb::arg("metric"), nb::arg("points"), "Whether a round wants point_terms.");
+      nb::arg("metric"), nb::arg("points").noconvert(), "Whether a round wants point_terms.");
   module.def(
       "point_terms",
       [](const std::string& metric, const Rows& points, std::int64_t begin, std::int64_t end, const Terms& terms) {
         const Metric chosen = metric_named(metric);
-        const RowsView rows = view_of(points);
+        const RowsView rows = view_of(points, "points");
+        check_range("points", begin, end, 0, rows.n);
+        check_shape("terms", terms, {rows.n, 2});
         Unlocked unlocked;
         point_terms(chosen, rows, begin, end, terms.data());
       },
-      nb::arg("metric"), nb::arg("points"), nb::arg("begin"), nb::arg("end"), nb::arg("terms").noconvert(),
+      nb::arg("metric"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
+      nb::arg("terms").noconvert(),
       "What scores in float32 need to know of points [begin, end): two numbers each.");
 
   Class<BoundRound>(module, "DescentRound", "One round of NN-Descent; see nn_descent/round.hpp.")
@@ -89,22 +128,41 @@ void bind_descent(Module& module) {
              std::optional<Terms> terms, const Entries& entries, const Entries& behind, std::int64_t hubs,
              std::int64_t breadth, std::int64_t width, std::int64_t boundary, std::optional<Numbers> order,
              const NewEntries& kept, const Output& distances, const NewEntries& indices, const Sums& sums) {
-            const bool doubles = distances.dtype() == nb::dtype<double>();
-            if (!doubles && distances.dtype() != nb::dtype<float>()) {
-              throw nb::type_error("distances are not float32 or float64");
-            }
-            const RowsView rows = view_of(points);
-            if (has_terms(metric_named(metric), rows.dtype) && !terms) throw nb::value_error("point terms are missing");
+            const Metric chosen = metric_named(metric);
+            const DescentRound round = descent_round(isa_named(isa));
+            const bool doubles = is_double("distances", distances.dtype());
+            const RowsView rows = view_of(points, "points");
+            const std::int64_t n = rows.n;
+            const auto list = static_cast<std::int64_t>(entries.shape(1));
+            const auto reverse = static_cast<std::int64_t>(behind.shape(1));
+            const auto k = static_cast<std::int64_t>(indices.shape(1));
+            check_number("rows of the points", n, 0, kMostPoints);
+            check_shape("entries", entries, {n, list});
+            check_shape("behind", behind, {n, reverse});
+            check_number("hubs", hubs, 0, list);
+            check_number("breadth", breadth, 1, list);
+            check_at_least("width", width, 1);
+            check_number("boundary", boundary, -1, n);
+            require(list <= kMostMet && hubs + reverse < kMostMet / (breadth + 1),
+                    "a row would meet too many others, expected less than 2**28 (hubs + columns of behind) * breadth");
+            require(terms.has_value() || !has_terms(chosen, rows.dtype),
+                    "terms are None, expected those of point_terms() for this metric");
+            if (terms) check_shape("terms", *terms, {n, 2});
+            if (order) check_shape("order", *order, {n});
+            check_shape("kept", kept, {n, list});
+            check_shape("distances", distances, {n, k});
+            check_shape("indices", indices, {n, k});
+            check_shape("sums", sums, {n});
             const DescentTask task{
-                .metric = metric_named(metric),
+                .metric = chosen,
                 .points = rows,
                 .terms = terms ? terms->data() : nullptr,
-                .list = static_cast<std::int64_t>(entries.shape(1)),
+                .list = list,
                 .hubs = hubs,
-                .reverse = static_cast<std::int64_t>(behind.shape(1)),
+                .reverse = reverse,
                 .breadth = breadth,
                 .width = width,
-                .k = static_cast<std::int64_t>(indices.shape(1)),
+                .k = k,
                 .boundary = boundary,
                 .entries = entries.data(),
                 .behind = behind.data(),
@@ -114,16 +172,22 @@ void bind_descent(Module& module) {
                 .distances = distances.data(),
                 .indices = indices.data(),
                 .sums = sums.data()};
-            new (self) BoundRound{task,   descent_round(isa_named(isa)), points,           entries, behind,
-                                  std::move(terms), std::move(order), kept, indices, distances, sums};
+            {
+              Unlocked unlocked;
+              check_round(task, entries, behind, order);
+            }
+            new (self) BoundRound{task,  round, points,  entries,   behind, std::move(terms),
+                                  std::move(order), kept, indices, distances, sums};
           },
-          nb::arg("isa"), nb::arg("metric"), nb::arg("points"), nb::arg("terms").none(), nb::arg("entries"),
-          nb::arg("behind"), nb::arg("hubs"), nb::arg("breadth"), nb::arg("width"), nb::arg("boundary"),
-          nb::arg("order").none(), nb::arg("kept").noconvert(), nb::arg("distances").noconvert(),
+          nb::arg("isa"), nb::arg("metric"), nb::arg("points").noconvert(), nb::arg("terms").noconvert().none(),
+          nb::arg("entries").noconvert(), nb::arg("behind").noconvert(), nb::arg("hubs"), nb::arg("breadth"),
+          nb::arg("width"), nb::arg("boundary"), nb::arg("order").noconvert().none(),
+          nb::arg("kept").noconvert(), nb::arg("distances").noconvert(),
           nb::arg("indices").noconvert(), nb::arg("sums").noconvert())
       .def(
           "run",
           [](const BoundRound& self, std::int64_t begin, std::int64_t end) {
+            check_range("rows", begin, end, 0, self.task.points.n);
             Unlocked unlocked;
             return self.round(self.task, begin, end);
           },

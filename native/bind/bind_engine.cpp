@@ -1,9 +1,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "bind/binds.hpp"
 #include "exact/row_block.hpp"
@@ -21,21 +24,39 @@ Metric metric_named(const std::string& name) {
   for (const auto& [known, metric] : names) {
     if (name == known) return metric;
   }
-  throw nb::value_error(("unknown metric " + name).c_str());
+  refuse("unknown metric " + name);
 }
 
 Isa isa_named(const std::string& name) {
   for (Isa isa : supported_isas()) {
     if (name == isa_name(isa)) return isa;
   }
-  throw nb::value_error(("this machine cannot run " + name).c_str());
+  refuse("this machine cannot run " + name);
 }
 
 const Kernel& kernel_named(const std::string& name) {
   for (const Kernel* kernel : available_kernels()) {
     if (name == kernel->name) return *kernel;
   }
-  throw nb::value_error(("no kernel " + name + " on this machine").c_str());
+  refuse("no kernel " + name + " on this machine");
+}
+
+void check_form(const Form& form, const Kernel& kernel, const char* name, const RowsView& rows) {
+  const Op op = form.metric == Metric::l1     ? Op::l1
+                : form.metric == Metric::linf ? Op::linf
+                : form.metric == Metric::chi2 ? Op::chi2
+                                              : Op::inner;
+  if (kernel.op != op) refuse(std::string("kernel ") + kernel.name + " does not compare by the metric of the form");
+  check_columns(name, rows, form.d);
+}
+
+void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& form, Errors needed) {
+  if (&points.packed.kernel() != &kernel) {
+    refuse(std::string("points are packed for ") + points.packed.kernel().name + ", expected " + kernel.name);
+  }
+  require(points.form == &form, "points are packed in another form, expected that of the queries");
+  require(needed == Errors::ignored || points.errors == Errors::measured,
+          "points are packed with errors=False, expected True for an exact search");
 }
 
 namespace {
@@ -47,17 +68,220 @@ using Ids = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::devic
 using Values = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-template <class Value, class Index>
-std::int64_t finish(RowBlock& block, Output<Value> distances, Output<Index> indices, Status status) {
-  Unlocked unlocked;
-  return block.finish(distances.data(), indices.data(), status.data());
+constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
+
+// Rows [begin, end) of something that open() makes ready; none before.
+struct OpenRows {
+  std::int64_t begin = 0, end = 0;
+
+  std::int64_t count() const { return end - begin; }
+  void check() const { require(begin < end, "no rows are open; call open() first"); }
+  // Opens rows by `open(begin, end)`; none are open if that fails.
+  template <class Open>
+  void reopen(const char* items, std::int64_t first, std::int64_t last, std::int64_t low, std::int64_t high,
+              Open&& open) {
+    check_range(items, first, last, low, high);
+    require(first < last, "no rows to open; expected begin < end");
+    *this = {};
+    open(first, last);
+    *this = {first, last};
+  }
+};
+
+void check_spec(const SearchSpec& spec, const RowsView& points) {
+  check_number("k", spec.k, 1, points.n);
+  check_number("capacity", spec.capacity, 1, kMostSurvivors);
+  check_at_least("growth", spec.growth, 0);
+  check_at_least("sample_rank", spec.sample_rank, 0);
+}
+
+void check_room(const SearchSpec& spec, std::int64_t begin, std::int64_t end) {
+  require(end - begin <= kMostSurvivors / (2 * spec.k + 64), "too many rows to open at once for this k");
+}
+
+// That a run holds some of the points of a search, so that their numbers are in range.
+void check_run(const BoundPoints& run, const RowsView& points) {
+  check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.n);
 }
 
 template <class Value, class Index>
-std::int64_t finish_join(SelfJoin& join, std::int64_t begin, std::int64_t end, Output<Value> distances,
-                         Output<Index> indices, Status status) {
-  Unlocked unlocked;
-  return join.finish(begin, end, distances.data(), indices.data(), status.data());
+void check_found(std::int64_t rows, std::int64_t k, bool double_output, std::int64_t n, const Output<Value>& distances,
+                 const Output<Index>& indices, const Status& status) {
+  check_type("distances", distances.dtype(), double_output ? nb::dtype<double>() : nb::dtype<float>());
+  check_id_type<Index>("indices", n);
+  check_shape("distances", distances, {rows, k});
+  check_shape("indices", indices, {rows, k});
+  check_shape("status", status, {rows});
+}
+
+// A block, and the arrays that it reads.
+struct BoundBlock {
+  Rows query_array, point_array;
+  std::optional<Self> self_ids;
+  RowsView queries, points;
+  const Kernel& kernel;
+  const Form& form;
+  SearchSpec spec;
+  RowBlock block;
+  OpenRows rows;
+
+  BoundBlock(const Kernel& chosen, const Form& in_form, const Rows& of_queries, const Rows& of_points,
+             std::optional<Self> own, const SearchSpec& asked, Isa isa)
+      : query_array(of_queries),
+        point_array(of_points),
+        self_ids(std::move(own)),
+        queries(view_of(query_array, "queries")),
+        points(view_of(point_array, "points")),
+        kernel(chosen),
+        form(in_form),
+        spec(asked),
+        block(kernel, form, queries, points, spec, isa) {
+    check_form(form, kernel, "queries", queries);
+    check_columns("points", points, form.d);
+    if (self_ids) check_shape("self_ids", *self_ids, {queries.n});
+    check_spec(spec, points);
+  }
+
+  void open(std::int64_t begin, std::int64_t end) {
+    rows.reopen("queries", begin, end, 0, queries.n, [this](std::int64_t first, std::int64_t last) {
+      check_room(spec, first, last);
+      block.open(first, last);
+    });
+  }
+
+  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
+              bool take_stride) {
+    rows.check();
+    check_packed(run, kernel, form, Errors::measured);
+    check_run(run, points);
+    check_range("groups", group_begin, group_end, 0, run.packed.groups());
+    check_at_least("stride", stride, 0);
+    if (stride > 0 && take_stride) check_at_least("sample_rank", spec.sample_rank, 1);
+    block.screen(run.packed, group_begin, group_end, stride, take_stride);
+  }
+
+  void end_sample() {
+    rows.check();
+    check_at_least("sample_rank", spec.sample_rank, 1);
+    block.end_sample();
+  }
+
+  void absorb(BoundBlock& other) {
+    rows.check();
+    require(&other != this, "a block cannot absorb itself");
+    require(other.rows.begin == rows.begin && other.rows.end == rows.end && other.queries.data == queries.data &&
+                other.points.data == points.data && &other.form == &form && other.spec.k == spec.k &&
+                other.spec.double_output == spec.double_output,
+            "blocks differ in their queries, points, form, k or type of distances: expected the same search");
+    block.absorb(other.block);
+  }
+
+  template <class Value, class Index>
+  std::int64_t finish(const Output<Value>& distances, const Output<Index>& indices, const Status& status) {
+    rows.check();
+    check_found<Value, Index>(rows.count(), spec.k, spec.double_output, points.n, distances, indices, status);
+    Unlocked unlocked;
+    return block.finish(distances.data(), indices.data(), status.data());
+  }
+};
+
+// A join, and the arrays that it reads.
+struct BoundJoin {
+  Rows point_array;
+  Self self_ids;
+  RowsView points;
+  const Kernel& kernel;
+  const Form& form;
+  SearchSpec spec;
+  SelfJoin join;
+  OpenRows active;
+
+  BoundJoin(const Kernel& chosen, const Form& in_form, const Rows& of_points, Self own, const SearchSpec& asked,
+            Isa isa)
+      : point_array(of_points),
+        self_ids(std::move(own)),
+        points(view_of(point_array, "points")),
+        kernel(chosen),
+        form(in_form),
+        spec(asked),
+        join(kernel, form, points, spec, isa) {
+    check_form(form, kernel, "points", points);
+    check_shape("self_ids", self_ids, {points.n});
+    check_spec(spec, points);
+  }
+
+  void open(std::int64_t begin, std::int64_t end) {
+    active.reopen("points", begin, end, 0, points.n, [this](std::int64_t first, std::int64_t last) {
+      check_room(spec, first, last);
+      join.open(first, last);
+    });
+  }
+
+  void check_active(std::int64_t begin, std::int64_t end) const {
+    active.check();
+    check_range("rows", begin, end, active.begin, active.end);
+  }
+
+  void check_points(const BoundPoints& run) const {
+    check_packed(run, kernel, form, Errors::measured);
+    check_run(run, points);
+  }
+
+  void prepare(std::int64_t begin, std::int64_t end, const BoundPoints& run) {
+    check_active(begin, end);
+    check_points(run);
+    check_range("rows", begin, end, run.packed.base(), run.packed.base() + run.packed.count());
+    join.prepare(begin, end, run.packed);
+  }
+
+  template <class Value, class Index>
+  std::int64_t finish(std::int64_t begin, std::int64_t end, const Output<Value>& distances,
+                      const Output<Index>& indices, const Status& status) {
+    check_active(begin, end);
+    check_found<Value, Index>(end - begin, spec.k, spec.double_output, points.n, distances, indices, status);
+    Unlocked unlocked;
+    return join.finish(begin, end, distances.data(), indices.data(), status.data());
+  }
+};
+
+struct BoundWorker {
+  BoundJoin& join;
+  JoinWorker worker;
+  OpenRows rows;
+  std::int64_t active_begin = 0;  // of the join, when the rows were opened
+
+  explicit BoundWorker(BoundJoin& of) : join(of), worker(of.join) {}
+
+  void open(std::int64_t begin, std::int64_t end) {
+    join.active.check();
+    rows.reopen("rows", begin, end, join.active.begin, join.active.end, [this](std::int64_t first, std::int64_t last) {
+      worker.open(first, last);
+      active_begin = join.active.begin;
+    });
+  }
+
+  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, bool both) {
+    rows.check();
+    require(active_begin == join.active.begin && rows.end <= join.active.end,
+            "the join has opened other rows; call open() of the worker again");
+    join.check_points(run);
+    check_range("groups", group_begin, group_end, 0, run.packed.groups());
+    if (both) {
+      require(join.kernel.op == Op::inner, "both: only kernels of inner products serve both sides");
+      const std::int64_t size = join.kernel.layout.point_group, base = run.packed.base();
+      check_range("both: points", base + group_begin * size,
+                  base + std::min(group_end * size, run.packed.count()), rows.end, join.active.end);
+    }
+    worker.screen(run.packed, group_begin, group_end, both);
+  }
+};
+
+template <class Value, class Index>
+void bind_finish(Class<BoundBlock>& block, Class<BoundJoin>& join) {
+  block.def("finish", &BoundBlock::finish<Value, Index>, nb::arg("distances").noconvert(),
+            nb::arg("indices").noconvert(), nb::arg("status").noconvert());
+  join.def("finish", &BoundJoin::finish<Value, Index>, nb::arg("begin"), nb::arg("end"),
+           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert());
 }
 
 }  // namespace
@@ -67,48 +291,62 @@ void bind_engine(Module& module) {
       "exact_values",
       [](const std::string& metric, const Rows& queries, const Rows& points, const Ids& indices, const Values& values) {
         const Metric chosen = metric_named(metric);
-        const RowsView query_rows = view_of(queries), point_rows = view_of(points);
+        const RowsView query_rows = view_of(queries, "queries"), point_rows = view_of(points, "points");
         const auto width = static_cast<std::int64_t>(indices.shape(1));
+        check_columns("points", point_rows, query_rows.d);
+        check_shape("indices", indices, {query_rows.n, width});
+        check_shape("values", values, {query_rows.n, width});
         const ExactValues compute = exact_values(supported_isas().back());
         Unlocked unlocked;
+        check_numbers("indices", indices.data(), query_rows.n * width, 0, point_rows.n);
         for (std::int64_t i = 0; i < query_rows.n; ++i) {
           const ExactQuery query = exact_query(chosen, query_rows, i);
           compute(chosen, query, point_rows, indices.data() + i * width, width, values.data() + i * width);
         }
       },
-      nb::arg("metric"), nb::arg("queries"), nb::arg("points"), nb::arg("indices"), nb::arg("values").noconvert(),
+      nb::arg("metric"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(), nb::arg("indices").noconvert(),
+      nb::arg("values").noconvert(),
       "Exact values of (queries[i], points[indices[i, j]]), in float64, before rounding to the output type.");
 
   Class<Form>(module, "Form", "The form in which rows are compared; see exact/form.hpp.")
       .def(
           "__init__",
           [](Form* self, const std::string& metric, std::vector<double> centre, double scale) {
-            const auto d = static_cast<std::int64_t>(centre.size());
+            const auto d = std::ssize(centre);
+            check_number("length of the centre", d, 1, std::numeric_limits<std::int32_t>::max());
+            for (const double value : centre) require(std::isfinite(value), "the centre is not finite");
+            int exponent = 0;
+            if (!(scale > 0) || std::frexp(scale, &exponent) != 0.5) {
+              refuse("scale=" + std::to_string(scale) + ": expected a power of two, which rounds nothing");
+            }
             new (self) Form{metric_named(metric), d, scale, std::move(centre)};
           },
           nb::arg("metric"), nb::arg("centre"), nb::arg("scale"));
 
-  Class<PackedPoints>(module, "PackedPoints", "A packed run of points; see exact/pack.hpp.")
+  Class<BoundPoints>(module, "PackedPoints", "A packed run of points; see exact/pack.hpp.")
       .def(
           "__init__",
-          [](PackedPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
+          [](BoundPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
              std::int64_t end, bool errors) {
             const Kernel& chosen = kernel_named(kernel);
-            const RowsView rows = view_of(points);
+            const RowsView rows = view_of(points, "points");
+            check_form(form, chosen, "points", rows);
+            check_range("points", begin, end, 0, rows.n);
+            const Errors kept = errors ? Errors::measured : Errors::ignored;
             Unlocked unlocked;
-            new (self) PackedPoints(chosen, form, rows, begin, end, errors ? Errors::measured : Errors::ignored);
+            new (self) BoundPoints{PackedPoints(chosen, form, rows, begin, end, kept), &form, kept};
           },
-          nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("begin"), nb::arg("end"),
-          nb::arg("errors") = true)
-      .def_prop_ro("group", [](const PackedPoints& points) { return points.kernel().layout.point_group; })
-      .def_prop_ro("groups", &PackedPoints::groups)
-      .def_prop_ro("count", &PackedPoints::count)
-      .def_prop_ro("nbytes", &PackedPoints::bytes);
+          nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
+          nb::arg("errors") = true, nb::keep_alive<1, 3>())  // the form, so that no other has its address
+      .def_prop_ro("group", [](const BoundPoints& points) { return points.packed.kernel().layout.point_group; })
+      .def_prop_ro("groups", [](const BoundPoints& points) { return points.packed.groups(); })
+      .def_prop_ro("count", [](const BoundPoints& points) { return points.packed.count(); })
+      .def_prop_ro("nbytes", [](const BoundPoints& points) { return points.packed.bytes(); });
 
-  Class<SelfJoin>(module, "SelfJoin", "The points as their own queries; see exact/self_join.hpp.")
-      .def(
+  Class<BoundJoin> join(module, "SelfJoin", "The points as their own queries; see exact/self_join.hpp.");
+  join.def(
           "__init__",
-          [](SelfJoin* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t k,
+          [](BoundJoin* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t k,
              const std::string& isa, const Self& self_ids, bool double_output, bool may_climb, std::int64_t capacity,
              std::int64_t growth) {
             const SearchSpec spec{.k = k,
@@ -117,33 +355,25 @@ void bind_engine(Module& module) {
                                   .may_climb = may_climb,
                                   .capacity = capacity,
                                   .growth = growth};
-            new (self) SelfJoin(kernel_named(kernel), form, view_of(points), spec, isa_named(isa));
+            new (self) BoundJoin(kernel_named(kernel), form, points, self_ids, spec, isa_named(isa));
           },
-          nb::arg("kernel"), nb::arg("form"), nb::arg("points"), nb::arg("k"), nb::arg("isa"), nb::arg("self_ids"),
-          nb::arg("double_output"), nb::arg("may_climb"), nb::arg("capacity"), nb::arg("growth"),
-          // The join reads these as long as it lives.
-          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 7>())
-      .def_unlocked("open", &SelfJoin::open, nb::arg("begin"), nb::arg("end"))
-      .def_unlocked("prepare", &SelfJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"))
-      .def("finish", finish_join<float, std::int32_t>, nb::arg("begin"), nb::arg("end"),
-           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert())
-      .def("finish", finish_join<float, std::int64_t>, nb::arg("begin"), nb::arg("end"),
-           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert())
-      .def("finish", finish_join<double, std::int32_t>, nb::arg("begin"), nb::arg("end"),
-           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert())
-      .def("finish", finish_join<double, std::int64_t>, nb::arg("begin"), nb::arg("end"),
-           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert());
+          nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("k"), nb::arg("isa"),
+          nb::arg("self_ids").noconvert(), nb::arg("double_output"), nb::arg("may_climb"), nb::arg("capacity"),
+          nb::arg("growth"), nb::keep_alive<1, 3>())  // the form
+      .def_unlocked("open", &BoundJoin::open, nb::arg("begin"), nb::arg("end"))
+      .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"));
 
-  Class<JoinWorker>(module, "JoinWorker", "One thread's hand in a join; see exact/self_join.hpp.")
-      .def(nb::init<SelfJoin&>(), nb::arg("join"), nb::keep_alive<1, 2>())
-      .def_unlocked("open", &JoinWorker::open, nb::arg("begin"), nb::arg("end"))
-      .def_unlocked("screen", &JoinWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
+  Class<BoundWorker>(module, "JoinWorker", "One thread's hand in a join; see exact/self_join.hpp.")
+      .def(nb::init<BoundJoin&>(), nb::arg("join"), nb::keep_alive<1, 2>())
+      .def_unlocked("open", &BoundWorker::open, nb::arg("begin"), nb::arg("end"))
+      .def_unlocked("screen", &BoundWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("both"));
 
-  Class<RowBlock>(module, "RowBlock", "A block of queries on its way through the engine; see exact/row_block.hpp.")
+  Class<BoundBlock> block(module, "RowBlock", "A block of queries on its way through the engine; see exact/row_block.hpp.");
+  block
       .def(
           "__init__",
-          [](RowBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
+          [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
              std::int64_t k, const std::string& isa, std::optional<Self> self_ids, bool double_output, bool may_climb,
              std::int64_t capacity, std::int64_t sample_rank) {
             const SearchSpec spec{.k = k,
@@ -152,26 +382,22 @@ void bind_engine(Module& module) {
                                   .may_climb = may_climb,
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
-            new (self) RowBlock(kernel_named(kernel), form, view_of(queries), view_of(points), spec, isa_named(isa));
+            new (self) BoundBlock(kernel_named(kernel), form, queries, points, std::move(self_ids), spec,
+                                  isa_named(isa));
           },
-          nb::arg("kernel"), nb::arg("form"), nb::arg("queries"), nb::arg("points"), nb::arg("k"), nb::arg("isa"),
-          nb::arg("self_ids").none(), nb::arg("double_output"), nb::arg("may_climb"), nb::arg("capacity"),
-          nb::arg("sample_rank"),
-          // The block reads these as long as it lives.
-          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 8>())
-      .def_unlocked("open", &RowBlock::open, nb::arg("begin"), nb::arg("end"))
-      .def_unlocked("screen", &RowBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
+          nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
+          nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),
+          nb::arg("may_climb"), nb::arg("capacity"), nb::arg("sample_rank"), nb::keep_alive<1, 3>())  // the form
+      .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"))
+      .def_unlocked("screen", &BoundBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("stride") = 0, nb::arg("take_stride") = false)
-      .def_unlocked("end_sample", &RowBlock::end_sample)
-      .def_unlocked("absorb", &RowBlock::absorb, nb::arg("other"))
-      .def("finish", finish<float, std::int32_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-           nb::arg("status").noconvert())
-      .def("finish", finish<float, std::int64_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-           nb::arg("status").noconvert())
-      .def("finish", finish<double, std::int32_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-           nb::arg("status").noconvert())
-      .def("finish", finish<double, std::int64_t>, nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-           nb::arg("status").noconvert());
+      .def_unlocked("end_sample", &BoundBlock::end_sample)
+      .def_unlocked("absorb", &BoundBlock::absorb, nb::arg("other"));
+
+  bind_finish<float, std::int32_t>(block, join);
+  bind_finish<float, std::int64_t>(block, join);
+  bind_finish<double, std::int32_t>(block, join);
+  bind_finish<double, std::int64_t>(block, join);
 }
 
 }  // namespace tonari

@@ -3,8 +3,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "bind/binds.hpp"
 #include "kdtree/search.hpp"
@@ -27,6 +30,7 @@ struct BoundTree {
   std::vector<Array> arrays;
   Numbers begins;
   Dimensions split_dimensions;
+  std::int64_t n = 0;  // points
 };
 
 // One search, and the arrays that it reads and writes.
@@ -38,18 +42,33 @@ struct BoundTreeSearch {
   Output distances, indices;
 };
 
-bool is_double(nb::dlpack::dtype type, const char* what) {
-  if (type != nb::dtype<float>() && type != nb::dtype<double>()) {
-    throw nb::type_error((std::string(what) + " are not float32 or float64").c_str());
+constexpr int kMostHeight = 31;  // numbers of leaves are int32
+
+// The levels of boxes over some leaves: their shapes, and that no child beyond the last one is there to be entered.
+template <class T>
+void check_boxes(const std::vector<Array>& boxes, std::int64_t leaves, std::int64_t d) {
+  std::int64_t children = leaves;
+  for (std::size_t level = 0; level == 0 || children > 1; ++level) {
+    const std::int64_t nodes = (children + kTreeWidth - 1) / kTreeWidth;
+    if (level == boxes.size()) {
+      refuse("boxes: " + std::to_string(level) + " levels, expected more, up to one of a single node");
+    }
+    check_shape("boxes", boxes[level], {nodes, d, 2, kTreeWidth});
+    const T* last = static_cast<const T*>(boxes[level].data()) + (nodes - 1) * d * 2 * kTreeWidth;
+    for (std::int64_t lane = children - (nodes - 1) * kTreeWidth; lane < kTreeWidth; ++lane) {
+      require(last[lane] == std::numeric_limits<T>::infinity(), "boxes: expected +inf for children that are absent");
+    }
+    children = nodes;
+    if (nodes == 1 && boxes.size() > level + 1) {
+      refuse("boxes: " + std::to_string(boxes.size()) + " levels, expected " + std::to_string(level + 1));
+    }
   }
-  return type == nb::dtype<double>();
 }
 
-bool is_wide(nb::dlpack::dtype type) {
-  if (type != nb::dtype<std::int32_t>() && type != nb::dtype<std::int64_t>()) {
-    throw nb::type_error("ids are not int32 or int64");
-  }
-  return type == nb::dtype<std::int64_t>();
+void check_order(const std::optional<Numbers>& order, std::int64_t m) {
+  if (!order) return;
+  check_shape("order", *order, {m});
+  check_numbers("order", order->data(), m, 0, m);
 }
 
 }  // namespace
@@ -60,17 +79,37 @@ void bind_kdtree_search(Module& module) {
           "__init__",
           [](BoundTree* self, std::int64_t height, const Array& rows, const Numbers& begins, const Array& ids,
              const std::vector<Array>& boxes, const Dimensions& split_dimensions, const Array& split_values) {
+            const bool doubles = is_double("rows", rows.dtype());
+            const bool wide = is_wide("ids", ids.dtype());
+            check_number("height", height, 0, kMostHeight);
+            require(rows.ndim() == 3 && rows.shape(1) > 0, "rows: expected shape (leaves, d, capacity)");
+            const std::int64_t leaves = std::int64_t{1} << height, n = static_cast<std::int64_t>(ids.size());
+            const auto d = static_cast<std::int64_t>(rows.shape(1));
+            const auto capacity = static_cast<std::int64_t>(rows.shape(2));
+            check_shape("rows", rows, {leaves, d, capacity});
+            require(capacity % kTreeWidth == 0, "rows: expected a capacity of whole blocks of 16 points");
+            check_shape("ids", ids, {n});
+            check_shape("begins", begins, {leaves + 1});
+            check_ascending("begins", begins.data(), leaves + 1, 0, 0, capacity);
+            check_number("last of the begins", begins.data()[leaves], n, n);
+            for (const Array& level : boxes) check_type("boxes", level.dtype(), rows.dtype());
+            doubles ? check_boxes<double>(boxes, leaves, d) : check_boxes<float>(boxes, leaves, d);
+            check_shape("split_dimensions", split_dimensions, {leaves - 1});
+            check_numbers("split_dimensions", split_dimensions.data(), leaves - 1, 0, d);
+            check_type("split_values", split_values.dtype(), rows.dtype());
+            check_shape("split_values", split_values, {leaves - 1});
             BoundTree tree;
+            tree.n = n;
             tree.arrays = boxes;
             tree.arrays.insert(tree.arrays.end(), {rows, ids, split_values});
             tree.begins = begins;
             tree.split_dimensions = split_dimensions;
             TreeView& view = tree.view;
-            view.d = static_cast<std::int64_t>(rows.shape(1));
+            view.d = d;
             view.height = height;
-            view.capacity = static_cast<std::int64_t>(rows.shape(2));
-            view.double_rows = is_double(rows.dtype(), "rows");
-            view.wide_ids = is_wide(ids.dtype());
+            view.capacity = capacity;
+            view.double_rows = doubles;
+            view.wide_ids = wide;
             view.begins = begins.data();
             view.ids = ids.data();
             view.rows = rows.data();
@@ -79,22 +118,29 @@ void bind_kdtree_search(Module& module) {
             view.split_values = split_values.data();
             new (self) BoundTree(std::move(tree));
           },
-          nb::arg("height"), nb::arg("rows"), nb::arg("begins"), nb::arg("ids"), nb::arg("boxes"),
-          nb::arg("split_dimensions"), nb::arg("split_values"))
+          nb::arg("height"), nb::arg("rows").noconvert(), nb::arg("begins").noconvert(), nb::arg("ids").noconvert(),
+          nb::arg("boxes").noconvert(), nb::arg("split_dimensions").noconvert(), nb::arg("split_values").noconvert())
       .def(
           "first_leaves",
           [](const BoundTree& tree, const Rows& queries, std::int64_t begin, std::int64_t end, const Leaves& leaves) {
-            const RowsView rows = view_of(queries);
+            const RowsView rows = view_of(queries, "queries");
+            check_columns("queries", rows, tree.view.d);
+            check_range("queries", begin, end, 0, rows.n);
+            check_shape("leaves", leaves, {rows.n});
             Unlocked unlocked;
             first_leaves(tree.view, rows, begin, end, leaves.data());
           },
-          nb::arg("queries"), nb::arg("begin"), nb::arg("end"), nb::arg("leaves").noconvert());
+          nb::arg("queries").noconvert(), nb::arg("begin"), nb::arg("end"), nb::arg("leaves").noconvert());
 
   module.def(
       "order_by_leaf",
       [](const Leaves& leaves, std::int64_t count, const Order& order) {
         const auto m = static_cast<std::int64_t>(leaves.shape(0));
+        check_number("count", count, 0, std::int64_t{1} << kMostHeight);
+        check_shape("leaves", leaves, {m});
+        check_shape("order", order, {m});
         Unlocked unlocked;
+        check_numbers("leaves", leaves.data(), m, 0, count);
         order_by_leaf(leaves.data(), m, count, order.data());
       },
       nb::arg("leaves").noconvert(), nb::arg("count"), nb::arg("order").noconvert(),
@@ -106,25 +152,42 @@ void bind_kdtree_search(Module& module) {
           [](BoundTreeSearch* self, const BoundTree& tree, const std::string& isa, const std::string& metric,
              std::int64_t k, const Rows& queries, std::optional<Numbers> order, std::optional<Numbers> self_ids,
              const Output& distances, const Output& indices) {
+            const Metric chosen = metric_named(metric);
+            require(chosen == Metric::euclidean || chosen == Metric::sqeuclidean || chosen == Metric::l1 ||
+                        chosen == Metric::linf,
+                    "metric: expected euclidean, sqeuclidean, l1 or linf for a tree");
+            const RowsView rows = view_of(queries, "queries");
+            const bool doubles = is_double("distances", distances.dtype());
+            check_columns("queries", rows, tree.view.d);
+            check_number("k", k, 1, tree.n - (self_ids ? 1 : 0));
+            require(tree.view.double_rows || (!doubles && rows.dtype != Dtype::f64),
+                    "a tree of float32 cannot answer in float64");
+            check_type("indices", indices.dtype(),
+                       tree.view.wide_ids ? nb::dtype<std::int64_t>() : nb::dtype<std::int32_t>());
+            check_shape("distances", distances, {rows.n, k});
+            check_shape("indices", indices, {rows.n, k});
+            if (self_ids) check_shape("self_ids", *self_ids, {rows.n});
+            check_order(order, rows.n);
             const TreeTask task{
                 .tree = &tree.view,
-                .metric = metric_named(metric),
+                .metric = chosen,
                 .k = k,
-                .queries = view_of(queries),
+                .queries = rows,
                 .order = order ? order->data() : nullptr,
                 .self_ids = self_ids ? self_ids->data() : nullptr,
-                .double_output = is_double(distances.dtype(), "distances"),
+                .double_output = doubles,
                 .distances = distances.data(),
                 .indices = indices.data()};
             new (self) BoundTreeSearch{task,      tree_search(isa_named(isa)), queries, std::move(order),
                                        std::move(self_ids), distances, indices};
           },
-          nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("k"), nb::arg("queries"), nb::arg("order").none(),
-          nb::arg("self_ids").none(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-          nb::keep_alive<1, 2>())
+          nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("k"), nb::arg("queries").noconvert(),
+          nb::arg("order").noconvert().none(), nb::arg("self_ids").noconvert().none(),
+          nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::keep_alive<1, 2>())  // the tree
       .def(
           "run",
           [](const BoundTreeSearch& self, std::int64_t begin, std::int64_t end, std::int64_t budget) {
+            check_range("queries", begin, end, 0, self.task.queries.n);
             TreeVisits visits;
             Unlocked unlocked;
             const std::int64_t stopped = self.search(self.task, begin, end, budget, visits);

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -23,7 +24,7 @@ Named named(const char* what, const std::string& name, const std::pair<const cha
   for (const auto& [known, value] : names) {
     if (name == known) return value;
   }
-  throw nb::value_error(("unknown " + std::string(what) + " " + name).c_str());
+  refuse("unknown " + std::string(what) + " " + name);
 }
 
 SelectMethod method_named(const std::string& name) {
@@ -81,8 +82,20 @@ SelectOptions options_from(const nb::dict& given) {
   return options;
 }
 
-void require(bool holds, const char* what) {
-  if (!holds) throw nb::value_error(what);
+constexpr std::int64_t kMostValues = std::int64_t{1} << 31;  // of a row, and no option needs more
+
+// What would not end, or would not fit, whichever method reads it.
+void check_options(const SelectOptions& options) {
+  check_at_least("buffer_size", options.buffer_size, 1);
+  if (options.group != 0) check_number("group", options.group, 2, kMostValues);
+  check_at_least("levels", options.levels, 0);
+  check_number("m", options.m, 1, kMostValues);
+  if (!std::has_single_bit(static_cast<std::uint64_t>(options.m))) {
+    refuse("m=" + std::to_string(options.m) + ": expected a power of two");
+  }
+  check_at_least("samples", options.samples, 0);
+  check_number("batch", options.batch, 1, kMostValues);
+  check_number("bits", options.bits, 1, 11);
 }
 
 std::int64_t select(const std::string& isa, const std::string& method, const Values& values,
@@ -91,18 +104,21 @@ std::int64_t select(const std::string& isa, const std::string& method, const Val
                     const OutValues& out_values, const OutIndices& out_indices, SelectCounters* counters) {
   const ValueType type = value_type_named(value_type);
   const auto rows = static_cast<std::int64_t>(values.shape(0)), n = static_cast<std::int64_t>(values.shape(1));
-  const auto width = static_cast<std::size_t>(k), height = static_cast<std::size_t>(rows);
   const int bits = 8 * value_bytes(type);
   require(values.dtype().bits == bits && out_values.dtype().bits == bits, "values are not of the type that was named");
   require(rows == 0 || n <= 1 || values.stride(1) == 1, "columns are not contiguous");
-  require(0 <= begin && begin <= end && end <= rows, "no such rows");
-  constexpr std::int64_t n_limit = std::int64_t{1} << 31;
-  require(1 <= k && k <= n && n < n_limit, "k must be in [1, n] and n below 2^31");
-  require(!lengths || lengths->shape(0) == height, "one length per row");
-  require(out_values.shape(0) == height && out_values.shape(1) == width, "out_values must be (rows, k)");
-  require(out_indices.shape(0) == height && out_indices.shape(1) == width, "out_indices must be (rows, k)");
+  check_aligned("values", values);
+  check_range("rows", begin, end, 0, rows);
+  check_number("n", n, 1, kMostValues - 1);
+  check_number("k", k, 1, n);
+  if (lengths) {
+    check_shape("lengths", *lengths, {rows});
+    check_numbers("lengths", lengths->data() + begin, end - begin, 0, n + 1);
+  }
+  check_shape("out_values", out_values, {rows, k});
+  check_shape("out_indices", out_indices, {rows, k});
   const SelectOptions chosen = options_from(options);
-  require(chosen.buffer_size >= 1 && chosen.group >= 0 && chosen.m >= 1 && chosen.m <= n_limit, "no such queue");
+  check_options(chosen);
   const SelectTask task{.values = values.data(),
                         .stride = values.stride(0),
                         .type = type,
@@ -135,10 +151,10 @@ void bind_select(Module& module) {
       .def_ro("threshold_ratio", &SelectCounters::threshold_ratio)
       .def_ro("rows", &SelectCounters::rows);
 
-  module.def("select_rows", &select, nb::arg("isa"), nb::arg("method"), nb::arg("values"), nb::arg("value_type"),
-             nb::arg("begin"), nb::arg("end"), nb::arg("k"), nb::kw_only(), nb::arg("lengths").none(),
-             nb::arg("largest"), nb::arg("sorted"), nb::arg("options"), nb::arg("out_values").noconvert(),
-             nb::arg("out_indices").noconvert(), nb::arg("counters").none(),
+  module.def("select_rows", &select, nb::arg("isa"), nb::arg("method"), nb::arg("values").noconvert(),
+             nb::arg("value_type"), nb::arg("begin"), nb::arg("end"), nb::arg("k"), nb::kw_only(),
+             nb::arg("lengths").noconvert().none(), nb::arg("largest"), nb::arg("sorted"), nb::arg("options"),
+             nb::arg("out_values").noconvert(), nb::arg("out_indices").noconvert(), nb::arg("counters").none(),
              "Answers rows [begin, end) into the outputs; the first of them that holds NaN, or -1.");
 }
 

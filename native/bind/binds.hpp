@@ -6,11 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "bind/unlocked.hpp"
+#include "bind/checks.hpp"
 #include "core/cpu.hpp"
 #include "core/default_floats.hpp"
-#include "core/rows.hpp"
 #include "exact/kernels.hpp"
+#include "exact/pack.hpp"
+#include "core/rows.hpp"
+#include "bind/unlocked.hpp"
 
 namespace tonari {
 
@@ -86,7 +88,20 @@ struct Rows {
   bool is_bfloat16 = false;
 };
 
-RowsView view_of(const Rows& array);  // throws TypeError for other element types
+// Throws TypeError for other element types, and ValueError for rows without columns. `name` is for messages.
+RowsView view_of(const Rows& rows, const char* name);
+
+// A packed run of points, and the form that it was packed in, which lives as long.
+struct BoundPoints {
+  PackedPoints packed;
+  const Form* form;
+  Errors errors;
+};
+
+// That the run was packed for the kernel, in this very form, with errors that were measured if they are needed.
+void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& form, Errors needed);
+// That the kernel compares as the form's metric wants it, and the rows are as wide as the form.
+void check_form(const Form& form, const Kernel& kernel, const char* name, const RowsView& rows);
 
 Metric metric_named(const std::string& name);
 Isa isa_named(const std::string& name);  // throws ValueError for one that this machine cannot run

@@ -37,7 +37,7 @@ using DescentRound = std::int64_t (*)(const DescentTask& task, std::int64_t begi
 
 DescentRound descent_round(Isa isa);
 
-// What float32 scores need to know of points [begin, end), two numbers each; see scores.hpp.
+// What float32 scores need to know of points [begin, end), two numbers each; see nn_descent/scores.hpp.
 bool has_terms(Metric metric, Dtype dtype);
 void point_terms(Metric metric, const RowsView& points, std::int64_t begin, std::int64_t end, float* terms);
 

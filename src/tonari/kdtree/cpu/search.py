@@ -69,10 +69,9 @@ def search_tree(
         np.empty((m, plan.k), np.float64 if double else np.float32), np.empty((m, plan.k), tree.ids.dtype)
     )
     workers = Workers(plan.threads)
-    native = native_tree(tree)
-    order = _order(native, queries, tree, workers) if plan.sort and m > 1 else None
+    order = _order(queries, tree, workers) if plan.sort and m > 1 else None
     search = _native.TreeSearch(
-        native, plan.isa, plan.metric, plan.k, queries, order, self_ids, found.distances, found.indices
+        tree.native, plan.isa, plan.metric, plan.k, queries, order, self_ids, found.distances, found.indices
     )
 
     def work(begin: int) -> Visits:
@@ -92,16 +91,9 @@ def search_tree(
     )
 
 
-def native_tree(tree: Tree) -> _native.TreeView:
-    """The tree as the kernels take it; it holds the same arrays."""
-    return _native.TreeView(
-        tree.height, tree.rows, tree.begins, tree.ids, list(tree.boxes), tree.split_dimensions, tree.split_values
-    )
-
-
-def _order(native: _native.TreeView, queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDArray[np.int64]:
+def _order(queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDArray[np.int64]:
     """The queries in the order of the leaves that they lie in."""
-    m = len(queries)
+    m, native = len(queries), tree.native
     leaves, order = np.empty(m, np.int32), np.empty(m, np.int64)
 
     def route(begin: int) -> None:

@@ -7,11 +7,14 @@ that it is exact whatever the splits are, and the splits only say where to look 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tonari import _native
 
 WIDTH = 16  # children per node of boxes: one AVX-512 register of float32
 BLOCK = 16  # a leaf's room is a multiple of this many points
@@ -58,6 +61,13 @@ class Tree:
     def leaves(self) -> int:
         """Number of leaves."""
         return 1 << self.height
+
+    @functools.cached_property
+    def native(self) -> _native.TreeView:
+        """The tree as the kernels take it. It holds the same arrays, and looks through the small ones once."""
+        return _native.TreeView(
+            self.height, self.rows, self.begins, self.ids, list(self.boxes), self.split_dimensions, self.split_values
+        )
 
     @property
     def nbytes(self) -> int:

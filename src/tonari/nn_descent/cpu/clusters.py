@@ -125,7 +125,7 @@ class Nearest:
     def __init__(self, centres: npt.NDArray[np.float32], plan: DescentPlan, workers: Workers) -> None:
         self._workers = workers
         self._scores = Scores(centres, "sqeuclidean", plan)
-        looked_at = centres[:: -(-len(centres) // _LOOK_CENTRES)]
+        looked_at = np.ascontiguousarray(centres[:: -(-len(centres) // _LOOK_CENTRES)])
         enough = self._scores.coarse_is_enough(looked_at, centres, _LOOK_NEAR, 2 * _LOOK_NEAR, workers)
         self._kernel = self._scores.coarse if enough else self._scores.fine
         parts = [centres[begin : begin + _PART] for begin in range(0, len(centres), _PART)]
