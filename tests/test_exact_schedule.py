@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -334,6 +337,53 @@ def test_an_index_makes_room_for_a_larger_search_and_packs_again_after_it(monkey
     assert prepared.packed_bytes > left
     index.search(rows[:1], 10)
     assert sum(end - begin for begin, end in packed) < len(rows)  # once, and only what was let go
+
+
+def test_searches_at_once_pack_the_points_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, at_once = points("mixed"), 4
+    bare = PreparedPoints(rows, tonari.plan(N, M, D, 10, threads=1, resident=False, point_chunk=480))
+    plan = tonari.plan(N, M, D, 10, threads=1, point_chunk=480)
+    assert plan.resident
+    packed, pack = packed_slices(monkeypatch), PreparedPoints.pack
+
+    def slowly(*given: Any) -> Any:
+        time.sleep(0.1)  # so that all are here before one has packed
+        return pack(*given)
+
+    monkeypatch.setattr(PreparedPoints, "pack", slowly)
+    together = threading.Barrier(at_once)
+
+    def work() -> Neighbors:
+        together.wait()
+        return search_prepared(rows[:M], bare, plan)[0]
+
+    with ThreadPoolExecutor(at_once) as pool:
+        answers = [pool.submit(work) for _ in range(at_once)]
+        for answer in answers:
+            assert_same_neighbors(answer.result(), truth("mixed", 10))
+    assert sorted(packed) == bare.slices
+
+
+@pytest.mark.parametrize("self_join", [False, True])
+def test_a_search_keeps_what_it_packed_whatever_another_lets_go(
+    self_join: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = points("mixed")
+    plan = tonari.plan(N, N, D, 10, threads=1, point_chunk=480, ladder=("float32",), self_join=self_join)
+    prepared = PreparedPoints(rows, plan)
+    packed, hold = packed_slices(monkeypatch), PreparedPoints.hold
+
+    def let_go_after(self: PreparedPoints, kernel: str, count: int, workers: Workers) -> Any:
+        held = hold(self, kernel, count, workers)
+        hold(self, kernel, 0, workers)  # as another search does that needs the memory
+        return held
+
+    monkeypatch.setattr(PreparedPoints, "hold", let_go_after)
+    own = np.arange(N) if self_join else None
+    found, _ = search_prepared(rows, prepared, plan, self_ids=own)
+    assert_same_neighbors(found, brute(rows, rows, 10, self_ids=own))
+    assert prepared.packed_bytes == 0
+    assert packed == []
 
 
 def test_a_finer_copy_goes_where_memory_is_short_and_stays_elsewhere() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -39,6 +40,9 @@ class Index:
 
     On the CPU as many points stay packed as `memory` leaves room for beside the search at hand. The others are packed
     anew by every search.
+
+    Several threads may search one Index at a time. What is packed is packed by one of them, for all; `memory` is for
+    each search.
 
     Warns
     -----
@@ -86,6 +90,7 @@ class Index:
         self._first = first
         kind = first.method.kind(self._problem(self._points[:1], 1))
         self._ready: dict[tuple[str, str], Decision] = {(self.method, kind): first}
+        self._preparing = threading.Lock()  # of the one search that adds to what is ready
         self._warned = False
 
     def _problem(self, queries: Any, k: int, threads: int | None = None) -> Problem:
@@ -109,7 +114,7 @@ class Index:
         return self._memory
 
     def __getstate__(self) -> dict[str, Any]:
-        left = ("_place", "_ready", "_first")
+        left = ("_place", "_ready", "_first", "_preparing")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
         state["_first_k"] = self._first.plan.k
         points = self._points
@@ -129,7 +134,7 @@ class Index:
 
     def __copy__(self) -> Index:
         made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__, _ready=dict(self._ready))
+        made.__dict__.update(self.__dict__, _ready=dict(self._ready), _preparing=threading.Lock())
         return made
 
     @in_default_floats
@@ -148,7 +153,7 @@ class Index:
         rows = self._place.rows(queries, "queries", self.metric)
         inputs.same_width(rows, self._points)
         threads = inputs.check_threads(threads) or self._threads
-        decision = self._decide(rows, self._problem(rows, k, threads), progress)
+        decision = self._decide(self._problem(rows, k, threads), progress)
         return on_side_of(queries, answer(rows, self._points, decision, progress))
 
     def search_chunks(
@@ -217,7 +222,7 @@ class Index:
         problem = self._problem(one, min(USUAL_K, self.n), threads)
         return choose(problem, points, one, as_if=points, progress=progress)
 
-    def _decide(self, queries: Any, problem: Problem, progress: ProgressLike) -> Decision:
+    def _decide(self, problem: Problem, progress: ProgressLike) -> Decision:
         """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
         method = self._first.method
         if self._asked == "auto" and method.refuses(problem) is not None:  # a tree that cannot serve this k
@@ -227,8 +232,11 @@ class Index:
         plan = method.plan(problem, prepared_by=None if ready is None else ready.plan)
         self._warn_of_packing(plan)
         if ready is None:
-            ready = by_plan(method, plan, method.prepare(self._points, plan, progress))
-            self._ready[kind] = ready
+            with self._preparing:
+                ready = self._ready.get(kind)  # by another search meanwhile
+                if ready is None:
+                    ready = by_plan(method, plan, method.prepare(self._points, plan, progress))
+                    self._ready[kind] = ready
         return by_plan(method, plan, ready.prepared)
 
     def _warn_of_packing(self, plan: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -34,22 +35,29 @@ class PreparedPoints:
         self.form = _form(points, plan.metric)
         self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
         self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
+        self._holding = threading.Lock()  # of the one search that changes what is held
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
                 self.hold(plan.kernel(plan.ladder[0]), rows, Workers(plan.threads), bar)
 
-    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> None:
-        """Hold the first `count` points packed for `kernel`, and nothing else: some are packed now, or let go."""
+    def hold(
+        self, kernel: str, count: int, workers: Workers, bar: Progress | None = None
+    ) -> list[_native.PackedPoints]:
+        """Hold the first `count` points packed for `kernel`, and nothing else: some are packed now, or let go.
+
+        Of several searches at a time one packs and the others wait. What this returns is what is held; it stays as it
+        is for the search that has it, whatever is held later.
+        """
         first, slices = self.slices[0], self.slices
         wanted = len(slices) if count == len(self.points) else count // (first[1] - first[0])
-        held = self.resident(kernel)
-        if len(held) == wanted:
-            return
-        held = held[:wanted]
-        self._held = kernel, held  # what is let go goes before more is made
-        if len(held) < wanted:
-            self._held = kernel, held + self.pack(kernel, slices[len(held) : wanted], workers, bar)
+        with self._holding:
+            held = self.resident(kernel)[:wanted]
+            self._held = kernel, held  # what is let go goes before more is made
+            if len(held) < wanted:
+                held = held + self.pack(kernel, slices[len(held) : wanted], workers, bar)
+                self._held = kernel, held
+            return held
 
     def pack(
         self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Progress | None = None

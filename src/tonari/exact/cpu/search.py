@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,7 +64,7 @@ def search_prepared(
     with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
         search = _Search(prepared, plan, Workers(plan.threads), bar, report)
         rung, sampled = prepared.first_rung(plan), plan.sample_rank > 0
-        prepared.hold(plan.kernel(plan.ladder[rung]), n if rung else plan.resident_points, search.workers)
+        search.hold(rung, n if rung else plan.resident_points)
         pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
         todo: list[Task] = []
         if pilot:
@@ -73,7 +73,7 @@ def search_prepared(
             status = search.rows(queries[:pilot], ids, head, rung=rung, sampled=sampled)
             if plan.prefers_finer(rung, report.refined / pilot):
                 rung += 1
-                prepared.hold(plan.kernel(plan.ladder[rung]), n, search.workers)
+                search.hold(rung, n)
                 todo += search.unfinished(slice(0, pilot), status, rung - 1)
             else:
                 todo += search.unfinished(slice(0, pilot), status, rung)
@@ -112,10 +112,22 @@ class _Search:
     workers: Workers
     bar: Progress
     report: Report
+    # Of the prepared points; no other search changes it.
+    held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
+
+    def hold(self, rung: int, count: int) -> None:
+        """Hold the first `count` points packed for a rung, and nothing else."""
+        kernel = self.plan.kernel(self.plan.ladder[rung])
+        self.held = "", []  # what is let go goes before more is made
+        self.held = kernel, self.prepared.hold(kernel, count, self.workers)
+
+    def resident(self, kernel: str) -> list[_native.PackedPoints]:
+        """The first slices, as far as they are held packed for `kernel`."""
+        return self.held[1] if kernel == self.held[0] else []
 
     def holds(self, rung: int) -> bool:
         """Whether all points are packed for a rung already."""
-        return self.prepared.holds(self.plan.kernel(self.plan.ladder[rung]))
+        return len(self.resident(self.plan.kernel(self.plan.ladder[rung]))) == len(self.prepared.slices)
 
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], rung: int) -> list[Task]:
         """What is left to do for rows that ended as `status` says: again without a sample, or one rung up.
@@ -171,7 +183,7 @@ class _Search:
 
         size = plan.query_block
         blocks = [(begin, min(begin + size, len(queries))) for begin in range(0, len(queries), size)]
-        packed = self.prepared.resident(kernel)
+        packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or plan.point_splits > 1:
             refined = self._stream(blocks, kernel, packed, new_block, close_block, sampled)
         else:
@@ -199,7 +211,7 @@ class _Search:
     ) -> npt.NDArray[np.uint8]:
         """Search the points for each other, a product of two active rows serving both; rows from `first` on count."""
         plan, prepared, precision = self.plan, self.prepared, self.plan.ladder[rung]
-        packed = prepared.resident(plan.kernel(precision))
+        packed = self.resident(plan.kernel(precision))
         join = _native.SelfJoin(
             plan.kernel(precision),
             prepared.form,
