@@ -56,6 +56,10 @@ class Lists(NamedTuple):
     entries: Any
     distances: Any
 
+    def arguments(self) -> dict[str, Any]:
+        """They as kernels' arguments."""
+        return {"entries_ptr": self.entries, "distances_ptr": self.distances}
+
 
 class Locks:
     """Updates behind spinlocks, one for each segment of a list."""
@@ -79,7 +83,8 @@ class Locks:
         found = torch.full((n, room), -1, dtype=torch.int32, device=samples.device)
         constants = {"SAMPLES": count, "ROOM": room, "BLOCK": BLOCK}
         programs = -(-samples.numel() // BLOCK)
-        launch(append_kernel, programs, samples, counts, found, samples.numel(), constants=constants, warps=WARPS)
+        arguments = {"listed_ptr": samples, "counts_ptr": counts, "reverse_ptr": found, "pairs": samples.numel()}
+        launch(append_kernel, programs, arguments, constants=constants, warps=WARPS)
         return found
 
     def update(self, lists: Lists, keys: Any, ids: Any) -> None:
@@ -90,7 +95,8 @@ class Locks:
 
         rows, kinds, batch = keys.shape
         constants = {"BATCH": batch, "SIZE": lists.entries.shape[1], "SEGMENT": self.segment} | _bits("NEW", "ID")
-        launch(insert_kernel, rows * kinds, keys, ids, *lists, self._locks, constants=constants, warps=1)
+        arguments = {"keys_ptr": keys, "ids_ptr": ids, **lists.arguments(), "locks_ptr": self._locks}
+        launch(insert_kernel, rows * kinds, arguments, constants=constants, warps=1)
 
 
 class Proposals:
@@ -123,7 +129,8 @@ class Proposals:
         n, size = lists.entries.shape
         rows = _rows_of_a_program(keys)
         constants = {"SIZE": size, "CHUNK": CHUNK, "ROWS": rows} | _bits("NEW", "ID")
-        launch(merge_kernel, -(-n // rows), keys, ids, firsts, *lists, n, constants=constants, warps=1)
+        arguments = {"keys_ptr": keys, "ids_ptr": ids, "firsts_ptr": firsts, **lists.arguments(), "n": n}
+        launch(merge_kernel, -(-n // rows), arguments, constants=constants, warps=1)
 
 
 UPDATES: dict[str, type[Locks] | type[Proposals]] = {"locks": Locks, "proposals": Proposals}
@@ -188,7 +195,8 @@ def start(form: Form, size: int, segment: int, samples: int, seed: int) -> Lists
     entries = torch.full((n, size), -1, dtype=torch.int32, device=form.rows.device)
     lists = Lists(entries, torch.full((n, size), torch.inf, device=form.rows.device))
     constants = _shape(width) | {"SAMPLES": samples, "SIZE": size, "SEGMENT": segment} | _bits("NEW")
-    launch(start_kernel, n, form.rows, form.member_terms, *lists, n, seed, constants=constants, warps=WARPS)
+    arguments = {"rows_ptr": form.rows, "terms_ptr": form.member_terms, **lists.arguments(), "n": n, "seed": seed}
+    launch(start_kernel, n, arguments, constants=constants, warps=WARPS)
     return lists
 
 
@@ -218,7 +226,8 @@ def sample(lists: Lists, samples: int) -> tuple[Any, Any]:
     new, old = (torch.full((n, samples), -1, dtype=torch.int32, device=lists.entries.device) for _ in range(2))
     rows = _rows_of_a_program(new)
     constants = {"SIZE": size, "SAMPLES": samples, "ROWS": rows} | _bits("NEW", "ID")
-    launch(sample_kernel, -(-n // rows), *lists, new, old, n, constants=constants, warps=WARPS)
+    arguments = {**lists.arguments(), "new_ptr": new, "old_ptr": old, "n": n}
+    launch(sample_kernel, -(-n // rows), arguments, constants=constants, warps=WARPS)
     return new, old
 
 
@@ -234,7 +243,8 @@ def join(own: Any, reverse: Any) -> Any:
     joined = torch.empty_like(reverse)
     rows = _rows_of_a_program(own)
     constants = {"SAMPLES": samples, "ROWS": rows}
-    launch(join_kernel, -(-n // rows), own, reverse, joined, n, constants=constants, warps=WARPS)
+    arguments = {"own_ptr": own, "reverse_ptr": reverse, "samples_ptr": joined, "n": n}
+    launch(join_kernel, -(-n // rows), arguments, constants=constants, warps=WARPS)
     return joined
 
 
@@ -248,14 +258,16 @@ def cross(form: Form, new: Any, old: Any, lists: Lists, segment: int, first: int
     launch(
         cross_kernel,
         len(keys),
-        form.rows,
-        form.member_terms,
-        new,
-        old,
-        lists.distances,
-        keys,
-        ids,
-        first,
+        {
+            "rows_ptr": form.rows,
+            "terms_ptr": form.member_terms,
+            "new_ptr": new,
+            "old_ptr": old,
+            "distances_ptr": lists.distances,
+            "keys_ptr": keys,
+            "ids_ptr": ids,
+            "first": first,
+        },
         constants=_shape(form.rows.shape[1]) | constants,
         warps=WARPS,
         registers=REGISTERS,

@@ -420,7 +420,13 @@ def test_the_limit_leaves_room_for_every_rounding(d: int, metric: str) -> None:
     values = np.concatenate([10.0 ** rng.uniform(-15, 15, 8191), [0.0]]).astype(np.float32)
     limits = torch.zeros(8192, dtype=torch.int32, device=DEVICE)
     given = torch.from_numpy(values).to(DEVICE)
-    launch(_limits_kernel, 1, given, limits, constants={"D": d, "METRIC": metric}, warps=1)
+    launch(
+        _limits_kernel,
+        1,
+        {"values_ptr": given, "limits_ptr": limits},
+        constants={"D": d, "METRIC": metric},
+        warps=1,
+    )
     keys = limits.cpu().numpy()
     assert (keys & 31 == 31).all()
     reach = values.astype(np.float64) ** (2 if metric == "euclidean" else 1)

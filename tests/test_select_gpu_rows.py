@@ -95,7 +95,10 @@ def small_tiles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def run_network(device: str, which: int, keys: Any, ids: Any, k: int, descending: bool) -> tuple[Any, Any]:
     keys, ids = (torch.from_numpy(part).to(device) for part in (keys, ids))
     out_keys, out_ids = keys[:k].clone(), ids[:k].clone()
-    network_kernel[(1,)](keys, ids, out_keys, out_ids, which, len(keys), k, int(descending), num_warps=1)
+    network_kernel[(1,)](
+        keys_ptr=keys, ids_ptr=ids, out_keys_ptr=out_keys, out_ids_ptr=out_ids,
+        WHICH=which, N=len(keys), K=k, DESCENDING=int(descending), num_warps=1,
+    )  # fmt: skip
     return out_keys.cpu().numpy(), out_ids.cpu().numpy()
 
 

@@ -38,6 +38,18 @@ from tonari.select.request import Request
 
 if HAS_TORCH:
     import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def copy_kernel(values_ptr, out_ptr, SIZE: tl.constexpr):
+        at = tl.arange(0, SIZE)
+        tl.store(out_ptr + at, tl.load(values_ptr + at))
+
+    @triton.jit
+    def clear_kernel(out_ptr):
+        tl.store(out_ptr + tl.program_id(0), 0)
+
 
 # Rows that streaming has to cut into several tiles, and that the sample leaves well below half of.
 LONG = 2600
@@ -529,31 +541,114 @@ class Compiled:
 
 
 class Kernel:
-    """Stands for a kernel of Triton: the variants that were compiled."""
+    """Stands for a kernel of Triton: the variants that were compiled, and what for."""
 
     device_caches: ClassVar[dict[int, Any]] = {}
     arg_names = ("values_ptr", "n", "missing_ptr", "SIZE", "WIDE")
 
     def __init__(self) -> None:
-        self.fn = object()
+        def some_kernel(values_ptr, n, missing_ptr, SIZE: tl.constexpr, WIDE: tl.constexpr): ...
+
+        self.fn = some_kernel
         self.variants: list[Compiled] = []
+        self.asked: list[dict[str, Any]] = []
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Compiled]:
-        def compiled(*_: Any, **__: Any) -> Compiled:
+        def compiled(**asked: Any) -> Compiled:
+            self.asked.append(asked)
             self.variants.append(Compiled())
             return self.variants[-1]
 
         return compiled
 
 
+ARGUMENTS = {"missing_ptr": None, "values_ptr": None, "n": 5}
+CONSTANTS = {"WIDE": False, "SIZE": 8}
+
+
 @needs_torch
 def test_a_known_variant_is_given_addresses() -> None:
-    """In the kernel's order, whatever that of the constants is; another variant is compiled."""
+    """In the kernel's order, whatever that of the names is; another variant is compiled."""
     first, second = Kernel(), Kernel()
     row = torch.zeros(40, dtype=torch.int32)
     for kernel, programs, n in ((first, 3, 5), (first, 4, 7), (second, 4, 7), (first, 4, 16)):
-        launch(kernel, programs, row, n, None, constants={"WIDE": False, "SIZE": 8}, warps=1)
+        arguments = {"n": n, "missing_ptr": None, "values_ptr": row}
+        launch(kernel, programs, arguments, constants=CONSTANTS, warps=1)
     assert len(first.variants) == 2
     assert first.variants[0].runs == [((4, 1, 1), row.data_ptr(), 7, None, 8, False)]
     assert not first.variants[1].runs
     assert [variant.runs for variant in second.variants] == [[]]
+    assert first.asked[1] == {"values_ptr": row, "n": 16, "missing_ptr": None, **CONSTANTS, "num_warps": 1}
+
+
+@needs_torch
+def test_a_variant_belongs_to_its_constants_names() -> None:
+    """The same values under each other's names are another variant, in whatever order they are written."""
+    kernel = Kernel()
+    arguments = {"values_ptr": torch.zeros(40), "n": 5, "missing_ptr": None}
+    for constants in ({"SIZE": 2, "WIDE": 4}, {"SIZE": 4, "WIDE": 2}, {"WIDE": 4, "SIZE": 2}, {"WIDE": 2, "SIZE": 4}):
+        launch(kernel, 1, arguments, constants=constants, warps=1)
+    assert [(asked["SIZE"], asked["WIDE"]) for asked in kernel.asked] == [(2, 4), (4, 2)]
+    assert [[run[-2:] for run in variant.runs] for variant in kernel.variants] == [[(2, 4)], [(4, 2)]]
+
+
+@needs_torch
+@pytest.mark.parametrize("programs", [0, 1])
+@pytest.mark.parametrize(
+    ("arguments", "constants", "message"),
+    [
+        (ARGUMENTS | {"m": 3}, CONSTANTS, "no argument is called 'm'"),
+        ({"values_ptr": None, "n": 5}, CONSTANTS, "argument 'missing_ptr' is missing"),
+        (
+            {"values_ptr": None, "n": 5, "mising_ptr": None},
+            CONSTANTS,
+            "no argument is called 'mising_ptr', argument 'missing_ptr' is missing",
+        ),
+        (ARGUMENTS, CONSTANTS | {"TILE": 3}, "no constant is called 'TILE'"),
+        (ARGUMENTS, {"WIDE": True}, "constant 'SIZE' is missing"),
+        (ARGUMENTS, {"WIDE": True, "SIZES": 3}, "no constant is called 'SIZES', constant 'SIZE' is missing"),
+        (
+            ARGUMENTS | {"SIZE": 3},
+            {"WIDE": True},
+            "no argument is called 'SIZE', constant 'SIZE' is missing",
+        ),
+    ],
+)
+def test_names_that_are_not_the_kernels(
+    arguments: dict[str, Any], constants: dict[str, Any], message: str, programs: int
+) -> None:
+    kernel = Kernel()
+    with pytest.raises(TypeError) as error:
+        launch(kernel, programs, arguments, constants=constants, warps=1)
+    taken = "arguments values_ptr, n, missing_ptr; constants SIZE, WIDE"
+    assert str(error.value) == f"some_kernel: {message}; expected {taken}"
+    assert not kernel.variants
+
+
+@needs_torch
+def test_arguments_come_by_name_only() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        launch(Kernel(), 1, torch.zeros(40), 5, None, constants=CONSTANTS, warps=1)  # type: ignore[call-arg, arg-type]
+
+
+def test_constants_follow_the_other_arguments() -> None:
+    def mixed(SIZE: tl.constexpr, values_ptr): ...
+
+    kernel = Kernel()
+    kernel.fn, kernel.arg_names = mixed, ("SIZE", "values_ptr")  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"mixed: its constants \('SIZE',\) have to follow its other arguments"):
+        launch(kernel, 1, {"values_ptr": None}, constants={"SIZE": 8}, warps=1)
+
+
+@on_device
+def test_names_of_a_real_kernel(device: str) -> None:
+    """Kernels of one constant, or none, are launched like any other."""
+    row = torch.arange(8, dtype=torch.int32, device=device)
+    out = torch.zeros_like(row)
+    for _ in range(2):  # the second time on a card without Triton's own binding
+        launch(copy_kernel, 1, {"out_ptr": out, "values_ptr": row}, constants={"SIZE": 8}, warps=1)
+        assert out.tolist() == row.tolist()
+        launch(clear_kernel, 8, {"out_ptr": out}, constants={}, warps=1)
+        assert not out.any()
+    with pytest.raises(TypeError, match="copy_kernel: argument 'out_ptr' is missing; expected arguments values_ptr, "):
+        launch(copy_kernel, 1, {"values_ptr": row}, constants={"SIZE": 8}, warps=1)

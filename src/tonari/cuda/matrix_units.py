@@ -79,7 +79,13 @@ def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.ND
 
     queries, points, low = (torch.from_numpy(part).to(device) for part in probe)
     out = torch.full((2, ROWS, ROWS), float("nan"), dtype=torch.float32, device=device)
-    launch(products_kernel, 1, queries, points, low, out, constants={"ROWS": ROWS, "WIDTH": WIDTH}, warps=4)
+    launch(
+        products_kernel,
+        1,
+        {"queries_ptr": queries, "points_ptr": points, "low_ptr": low, "out_ptr": out},
+        constants={"ROWS": ROWS, "WIDTH": WIDTH},
+        warps=4,
+    )
     plain, started = out.cpu().numpy()
     return plain, started
 

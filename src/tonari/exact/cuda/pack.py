@@ -28,6 +28,8 @@ POINT_WARPS = 16
 QUERY_ROWS, QUERY_WARPS = 16, 4
 LARGEST_FLOAT16 = 60_000.0  # magnitude of a packed value; 65504 would do
 LARGEST_FLOAT32 = 1e12  # so that no sum comes near 1e30
+# Outputs of the kernel for points alone, or for queries alone: None for the others.
+_ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
 # Columns of products beyond which float32 sums have no useful bound: n <= 1/4 in docs/exactness.md.
 MOST_COLUMNS = 2**20 - 16
 
@@ -150,8 +152,8 @@ def pack_points(
     """
     n, d = points.shape
     packed = room_for(n, d, precision, points.device) if room is None else room
-    out = (packed.low, packed.e1, packed.e2, None, None, None, flags)
-    _launch(points, form, precision, packed.values, out, first, POINT_TILE, POINT_WARPS, points=True)
+    out = {"values_ptr": packed.values, "low_ptr": packed.low, "e1_ptr": packed.e1, "e2_ptr": packed.e2}
+    _launch(points, form, precision, out, flags, first, POINT_TILE, POINT_WARPS, points=True)
     return packed
 
 
@@ -163,8 +165,8 @@ def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, 
     values = _empty_values(m, queries.shape[1], precision, queries.device)
     norm, rest = (torch.empty(m, dtype=torch.float32, device=queries.device) for _ in range(2))
     shift = torch.empty(m, dtype=torch.float64, device=queries.device)
-    out = (None, None, None, norm, rest, shift, flags)
-    _launch(queries, form, precision, values, out, first, QUERY_ROWS, QUERY_WARPS, points=False)
+    out = {"values_ptr": values, "norm_ptr": norm, "rest_ptr": rest, "shift_ptr": shift}
+    _launch(queries, form, precision, out, flags, first, QUERY_ROWS, QUERY_WARPS, points=False)
     return PackedQueries(values, norm, rest, shift)
 
 
@@ -192,8 +194,8 @@ def _launch(
     rows: Any,
     form: DeviceForm,
     precision: str,
-    values: Any,
-    out: Any,
+    out: dict[str, Any],
+    flags: Any,
     first: int,
     tile: int,
     warps: int,
@@ -203,21 +205,24 @@ def _launch(
     from tonari.exact.cuda.kernels.pack import pack_kernel
 
     n, d = rows.shape
-    height, width = values.shape
+    height, width = out["values_ptr"].shape
     launch(
         pack_kernel,
         -(-n // tile),
-        rows,
-        form.centre,
-        form.scale,
-        values,
-        *out,
-        n,
-        height,
-        d,
-        rows.stride(0),
-        width,
-        first,
+        {
+            "rows_ptr": rows,
+            "centre_ptr": form.centre,
+            "scale_ptr": form.scale,
+            **dict.fromkeys(_ONE_SIDE),
+            **out,
+            "flags_ptr": flags,
+            "n": n,
+            "height": height,
+            "d": d,
+            "stride": rows.stride(0),
+            "width": width,
+            "first_row": first,
+        },
         constants={
             "METRIC": "euclidean" if form.metric == "sqeuclidean" else form.metric,
             "PRECISION": precision,

@@ -157,12 +157,24 @@ def _launch(
     if m == 0:
         return
     split = _split_of(queries, points, m)
-    bounds = (points.low, points.e1, points.e2, queries.norm[rows], queries.rest[rows], thresholds)
-    groups = group_count(points.n, group)
-    if lists is None:
-        out, sizes = (minima, None, None, None), (groups, minima.stride(0), 0, 0)
-    else:
-        out, sizes = (None, lists.values, lists.entries, lists.counts), (groups, 0, lists.counts.shape[1], lists.room)
+    common = {
+        "low_ptr": points.low,
+        "e1_ptr": points.e1,
+        "e2_ptr": points.e2,
+        "norm_ptr": queries.norm[rows],
+        "rest_ptr": queries.rest[rows],
+        "thresholds_ptr": thresholds,
+        "minima_ptr": minima,
+        "values_ptr": None if lists is None else lists.values,
+        "entries_ptr": None if lists is None else lists.entries,
+        "counts_ptr": None if lists is None else lists.counts,
+        "m": m,
+        "groups": group_count(points.n, group),
+        "minima_stride": minima.stride(0) if lists is None else 0,
+        "segments": 0 if lists is None else lists.counts.shape[1],
+        "room": 0 if lists is None else lists.room,
+        "row_tiles": split.row_tiles,
+    }
     constants = {"BM": split.rows, "BN": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
     if width <= RESIDENT_WIDTH:
         from tonari.exact.cuda.kernels.screen import screen_kernel
@@ -172,17 +184,15 @@ def _launch(
         launch(
             screen_kernel,
             split.row_tiles * split.parts,
-            _blocks(q, split.rows, first),
-            _blocks(q, split.rows, more) if more else None,
-            _blocks(points.values, split.columns, first),
-            _blocks(points.values, split.columns, more) if more else None,
-            *bounds,
-            *out,
-            m,
-            split.blocks,
-            *sizes,
-            split.row_tiles,
-            split.each,
+            {
+                "queries": _blocks(q, split.rows, first),
+                "queries_more": _blocks(q, split.rows, more) if more else None,
+                "points": _blocks(points.values, split.columns, first),
+                "points_more": _blocks(points.values, split.columns, more) if more else None,
+                **common,
+                "tiles": split.blocks,
+                "tiles_per_program": split.each,
+            },
             constants={**constants, "WIDTH": first, "MORE": more, "STAGES": 2 if width > 96 else 3},
             warps=8 if split.rows == 128 and width > 96 else 4,
         )
@@ -192,17 +202,15 @@ def _launch(
         launch(
             screen_wide_kernel,
             split.row_tiles * split.parts,
-            _blocks(q, split.rows, STEP),
-            _blocks(points.values, split.columns, STEP),
-            *bounds,
-            *out,
-            m,
-            points.n,
-            width,
-            *sizes,
-            split.row_tiles,
-            split.blocks,
-            split.each,
+            {
+                "queries": _blocks(q, split.rows, STEP),
+                "points": _blocks(points.values, split.columns, STEP),
+                **common,
+                "n": points.n,
+                "width": width,
+                "blocks": split.blocks,
+                "blocks_per_program": split.each,
+            },
             constants={**constants, "STEP": STEP, "POINT_TILE": POINT_TILE, "STAGES": 4},
             warps=8 if split.rows == 128 else 4,
         )
@@ -231,23 +239,25 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
     launch(
         screen_hopper_kernel,
         split.row_tiles * split.parts,
-        _swizzled(q, half, width),
-        _swizzled(points.values, POINT_TILE, width),
-        points.low,
-        points.e1,
-        points.e2,
-        queries.norm[rows],
-        queries.rest[rows],
-        thresholds,
-        lists.values,
-        lists.entries,
-        lists.counts,
-        m,
-        split.blocks,
-        lists.counts.shape[1],
-        lists.room,
-        split.row_tiles,
-        split.each,
+        {
+            "queries": _swizzled(q, half, width),
+            "points": _swizzled(points.values, POINT_TILE, width),
+            "low_ptr": points.low,
+            "e1_ptr": points.e1,
+            "e2_ptr": points.e2,
+            "norm_ptr": queries.norm[rows],
+            "rest_ptr": queries.rest[rows],
+            "thresholds_ptr": thresholds,
+            "values_ptr": lists.values,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            "m": m,
+            "tiles": split.blocks,
+            "segments": lists.counts.shape[1],
+            "room": lists.room,
+            "row_tiles": split.row_tiles,
+            "tiles_per_program": split.each,
+        },
         constants={"HALF": half, "BN": POINT_TILE, "WIDTH": width, "STAGES": HOPPER_STAGES, "TILES": HOPPER_TILES},
         warps=8,
     )

@@ -24,11 +24,13 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
     launch(
         home_kernel,
         -(-len(queries) // HOME_QUERIES),
-        queries,
-        tree.boxes,
-        homes,
-        len(queries),
-        *_offsets(tree),
+        {
+            "queries_ptr": queries,
+            "boxes_ptr": tree.boxes,
+            "leaves_ptr": homes,
+            "count": len(queries),
+            **_offsets(tree),
+        },
         constants={
             "TOP": len(tree.levels) - 1,
             "D": tree.d,
@@ -77,17 +79,20 @@ def walk(
     launch(
         search_kernel,
         len(order),
-        queries,
-        order,
-        own,
-        tree.rows,
-        tree.ids,
-        tree.boxes,
-        *found,
-        visits,
-        k,
-        tree.leaf // BLOCK,
-        *_offsets(tree),
+        {
+            "queries_ptr": queries,
+            "order_ptr": order,
+            "own_ptr": own,
+            "rows_ptr": tree.rows,
+            "ids_ptr": tree.ids,
+            "boxes_ptr": tree.boxes,
+            "distances_ptr": found.distances,
+            "indices_ptr": found.indices,
+            "visits_ptr": visits,
+            "k": k,
+            "blocks": tree.leaf // BLOCK,
+            **_offsets(tree),
+        },
         constants={
             "TOP": len(tree.levels) - 1,
             "D": tree.d,
@@ -111,8 +116,8 @@ def beyond(rows: Any) -> Any:
     return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= LARGEST)
 
 
-def _offsets(tree: DeviceTree) -> list[int]:
-    """Elements before the boxes of levels 1 to 3."""
+def _offsets(tree: DeviceTree) -> dict[str, int]:
+    """Elements before the boxes of levels 1 to 3; 0 where the tree has no such level."""
     node = tree.d * 2 * WIDTH
-    begins = [begin * node for begin in tree.levels[1:]]
-    return begins + [0] * (MOST_LEVELS - 1 - len(begins))
+    begins = dict(enumerate(tree.levels))
+    return {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}

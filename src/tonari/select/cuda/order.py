@@ -28,14 +28,16 @@ def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
     launch(
         encode_kernel,
         -(-entries // BLOCK),
-        distances,
-        indices,
-        keys,
-        entries,
-        distances.shape[1],
-        distances.stride(0),
-        indices.stride(0),
-        keys.stride(0),
+        {
+            "distances_ptr": distances,
+            "ids_ptr": indices,
+            "keys_ptr": keys,
+            "entries": entries,
+            "columns": distances.shape[1],
+            "distance_stride": distances.stride(0),
+            "id_stride": indices.stride(0),
+            "key_stride": keys.stride(0),
+        },
         constants={"METRIC": metric, "BLOCK": BLOCK},
         warps=WARPS,
     )
@@ -53,10 +55,7 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
     launch(
         decode_kernel,
         -(-entries // BLOCK),
-        keys,
-        distances,
-        indices,
-        entries,
+        {"keys_ptr": keys, "distances_ptr": distances, "ids_ptr": indices, "entries": entries},
         constants={"METRIC": metric, "BLOCK": BLOCK},
         warps=WARPS,
     )

@@ -98,17 +98,19 @@ def _narrow_alone(request: Request, survivors: Survivors) -> None:
     launch(
         radix_kernel,
         len(bits),
-        bits,
-        part_of(request.lengths, rows),
-        survivors.bits,
-        survivors.ids,
-        survivors.counts,
-        survivors.nan_row,
-        rows.start,
-        bits.stride(0),
-        bits.shape[1],
-        request.k,
-        survivors.bits.shape[1],
+        {
+            "values_ptr": bits,
+            "lengths_ptr": part_of(request.lengths, rows),
+            "bits_ptr": survivors.bits,
+            "ids_ptr": survivors.ids,
+            "counts_ptr": survivors.counts,
+            "nan_row_ptr": survivors.nan_row,
+            "first_row": rows.start,
+            "stride": bits.stride(0),
+            "n": bits.shape[1],
+            "k": request.k,
+            "capacity": survivors.bits.shape[1],
+        },
         constants={"CHECK_NAN": request.check_nan and form.infinite > 0, **_constants(request)},
         warps=WARPS,
     )
@@ -134,41 +136,42 @@ def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None
     parts = -(-n // chunk)
     key_dtype = torch.int64 if wide else torch.int32
     whole = {"dtype": torch.int32, "device": bits.device}
-    states = (
-        torch.empty((digits, count), dtype=key_dtype, device=bits.device),
-        torch.empty((digits, count, 2), **whole),
-        torch.zeros((digits, count, 1 << request.options.bits), **whole),
-    )
     equals = torch.empty((count, parts), **whole)
     key, last = torch.empty(count, dtype=key_dtype, device=bits.device), torch.empty(count, **whole)
-    shapes = bits.stride(0), n, request.k, count, parts, chunk
+    common = {
+        "values_ptr": bits,
+        "lengths_ptr": lengths,
+        "prefixes_ptr": torch.empty((digits, count), dtype=key_dtype, device=bits.device),
+        "shares_ptr": torch.empty((digits, count, 2), **whole),
+        "histograms_ptr": torch.zeros((digits, count, 1 << request.options.bits), **whole),
+        "stride": bits.stride(0),
+        "n": n,
+        "k": request.k,
+        "rows": count,
+        "parts": parts,
+        "chunk": chunk,
+    }
     constants = _constants(request)
     for digit in range(digits):
-        launch(digit_kernel, count * parts, bits, lengths, *states, *shapes, digit, constants=constants, warps=WARPS)
+        launch(digit_kernel, count * parts, {**common, "digit": digit}, constants=constants, warps=WARPS)
     launch(
         equals_kernel,
         count * parts,
-        bits,
-        lengths,
-        *states,
-        equals,
-        *shapes,
-        digits,
+        {**common, "equals_ptr": equals, "digits": digits},
         constants=constants,
         warps=WARPS,
     )
     launch(
         settle_kernel,
         count,
-        bits,
-        lengths,
-        *states,
-        equals,
-        key,
-        last,
-        survivors.counts,
-        *shapes,
-        digits,
+        {
+            **common,
+            "equals_ptr": equals,
+            "keys_ptr": key,
+            "ids_ptr": last,
+            "counts_ptr": survivors.counts,
+            "digits": digits,
+        },
         constants=constants | {"PARTS": power_of_two(parts)},
         warps=WARPS,
     )

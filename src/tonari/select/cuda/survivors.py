@@ -143,15 +143,17 @@ def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -
     launch(
         finish_kernel,
         len(survivors.bits),
-        part_of(as_bits(request.values, request.dtype), rows),
-        survivors.bits,
-        survivors.ids,
-        survivors.counts,
-        part_of(as_bits(answer.values, request.dtype), rows),
-        part_of(answer.indices, rows),
-        request.values.stride(0),
-        request.k,
-        capacity,
+        {
+            "values_ptr": part_of(as_bits(request.values, request.dtype), rows),
+            "bits_ptr": survivors.bits,
+            "ids_ptr": survivors.ids,
+            "counts_ptr": survivors.counts,
+            "out_values_ptr": part_of(as_bits(answer.values, request.dtype), rows),
+            "out_ids_ptr": part_of(answer.indices, rows),
+            "stride": request.values.stride(0),
+            "k": request.k,
+            "capacity": capacity,
+        },
         constants={
             **tile_of(capacity, warps),
             "SIZE": size,
@@ -175,46 +177,52 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
     rows, bits, ids, counts, _ = survivors
     count, capacity = bits.shape
     key_dtype = torch.int64 if form.wide else torch.int32
-    pairs = torch.empty_like(bits, dtype=key_dtype), torch.empty_like(ids)
-    merged = torch.empty_like(pairs[0]), torch.empty_like(pairs[1])
+    keys, key_ids = torch.empty_like(bits, dtype=key_dtype), torch.empty_like(ids)
+    merged_keys, merged_ids = torch.empty_like(keys), torch.empty_like(key_ids)
     runs = -(-capacity // RUN)
     constants = {"INFINITE": form.infinite, "LARGEST": request.largest, "WIDE": form.wide}
     launch(
         sort_runs_kernel,
         count * runs,
-        bits,
-        ids,
-        counts,
-        *pairs,
-        capacity,
-        runs,
+        {
+            "bits_ptr": bits,
+            "ids_ptr": ids,
+            "counts_ptr": counts,
+            "keys_ptr": keys,
+            "out_ids_ptr": key_ids,
+            "capacity": capacity,
+            "runs": runs,
+        },
         constants=constants | {"RUN": RUN},
         warps=warps_for(RUN, form.wide),
     )
     values = part_of(as_bits(request.values, request.dtype), rows)
-    found = part_of(as_bits(answer.values, request.dtype), rows), part_of(answer.indices, rows)
+    found_bits, found_ids = part_of(as_bits(answer.values, request.dtype), rows), part_of(answer.indices, rows)
     span = RUN
     final = False
     while not final:
         final = 2 * span >= capacity
-        out = found if final else merged
         tiles = -(-(request.k if final else capacity) // MERGE_TILE)
         launch(
             merge_kernel,
             count * tiles,
-            values,
-            counts,
-            *pairs,
-            *out,
-            request.values.stride(0),
-            request.k,
-            capacity,
-            span,
-            tiles,
+            {
+                "values_ptr": values,
+                "counts_ptr": counts,
+                "keys_ptr": keys,
+                "ids_ptr": key_ids,
+                "out_keys_ptr": found_bits if final else merged_keys,
+                "out_ids_ptr": found_ids if final else merged_ids,
+                "stride": request.values.stride(0),
+                "k": request.k,
+                "capacity": capacity,
+                "span": span,
+                "tiles": tiles,
+            },
             constants={"FINAL": final, "MISSING": form.missing(request.largest), **constants, "TILE": MERGE_TILE},
             warps=warps_for(MERGE_TILE, form.wide),
         )
-        pairs, merged = merged, pairs
+        keys, key_ids, merged_keys, merged_ids = merged_keys, merged_ids, keys, key_ids
         span *= 2
 
 
