@@ -14,12 +14,12 @@ import triton.language as tl
 
 @triton.jit
 def products_kernel(queries_ptr, points_ptr, low_ptr, out_ptr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    rows = tl.arange(0, ROWS)
-    columns = tl.arange(0, WIDTH)
-    where = rows[:, None] * WIDTH + columns[None, :]  # [ROWS, WIDTH]
-    queries = tl.load(queries_ptr + where)
-    points = tl.load(points_ptr + where)
-    started = tl.zeros([ROWS, ROWS], tl.float32) + tl.load(low_ptr + rows)[None, :]
-    pairs = rows[:, None] * ROWS + rows[None, :]  # [ROWS, ROWS]
-    tl.store(out_ptr + pairs, tl.dot(queries, points.T))
-    tl.store(out_ptr + ROWS * ROWS + pairs, tl.dot(queries, points.T, started))
+    row = tl.arange(0, ROWS)
+    column = tl.arange(0, WIDTH)
+    at = row[:, None] * WIDTH + column[None, :]  # [ROWS, WIDTH]
+    queries = tl.load(queries_ptr + at)
+    points = tl.load(points_ptr + at)
+    started = tl.zeros([ROWS, ROWS], tl.float32) + tl.load(low_ptr + row)[None, :]
+    pair_at = row[:, None] * ROWS + row[None, :]  # [ROWS, ROWS]
+    tl.store(out_ptr + pair_at, tl.dot(queries, points.T))
+    tl.store(out_ptr + ROWS * ROWS + pair_at, tl.dot(queries, points.T, started))

@@ -175,7 +175,7 @@ def _launch(
         "room": 0 if lists is None else lists.room,
         "row_tiles": split.row_tiles,
     }
-    constants = {"BM": split.rows, "BN": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
+    constants = {"ROWS": split.rows, "COLUMNS": split.columns, "GROUP": group, "LISTED": LISTED, "DENSE": lists is None}
     if width <= RESIDENT_WIDTH:
         from tonari.exact.cuda.kernels.screen import screen_kernel
 
@@ -258,7 +258,7 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
             "row_tiles": split.row_tiles,
             "tiles_per_program": split.each,
         },
-        constants={"HALF": half, "BN": POINT_TILE, "WIDTH": width, "STAGES": HOPPER_STAGES, "TILES": HOPPER_TILES},
+        constants={"HALF": half, "COLUMNS": POINT_TILE, "WIDTH": width, "STAGES": HOPPER_STAGES, "TILES": HOPPER_TILES},
         warps=8,
     )
 

@@ -21,10 +21,10 @@ def chosen_kernel(
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, WIDTH)
-    value = tl.load(values_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))
-    there = value < float("inf")
-    index = tl.load(indices_ptr + row * (width + 1) + at, mask=there, other=0)
-    entry = tl.load(entries_ptr + row * capacity + index, mask=there, other=0)
+    value = tl.load(values_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))  # [WIDTH]
+    present = value < float("inf")
+    index = tl.load(indices_ptr + row * (width + 1) + at, mask=present, other=0)
+    entry = tl.load(entries_ptr + row * capacity + index, mask=present, other=0)
     mask = entry & 15
     wanted = (mask & 1) + ((mask >> 1) & 1) + ((mask >> 2) & 1) + (mask >> 3)
     end = tl.cumsum(wanted, 0)
@@ -41,6 +41,6 @@ def chosen_kernel(
     squeezed = tl.min(tl.where(end > room, value, float("inf")), 0)
     following = tl.minimum(tl.load(values_ptr + row * (width + 1) + width), tl.load(thresholds_ptr + row))
     segment = tl.arange(0, SEGMENTS)
-    counts = tl.load(counts_ptr + row * segments + segment, mask=segment < segments, other=0)
+    counts = tl.load(counts_ptr + row * segments + segment, mask=segment < segments, other=0)  # [SEGMENTS]
     cut = tl.max(counts, 0) > segment_room
     tl.store(following_ptr + row, tl.where(cut, -float("inf"), tl.minimum(following, squeezed)))

@@ -41,7 +41,7 @@ def certify_kernel(
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     present = row < rows
     value = tl.load(kth_ptr + row * kth_stride, mask=present, other=0.0).to(tl.float64)
-    shift = tl.load(shift_ptr + row, mask=present, other=0.0)
+    shift = tl.load(shift_ptr + row, mask=present, other=0.0)  # [ROWS]
     scale = tl.load(scale_ptr)
     ANGULAR: tl.constexpr = METRIC == "cosine" or METRIC == "correlation"
 

@@ -18,29 +18,29 @@ from tonari.select.cuda.kernels.order import ascending, make_keys
 
 @triton.jit
 def store_row(
-    lanes, row, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+    lanes, row, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
     METRIC: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
     """Fold and store what one query has."""
-    present = numbers < tl.where(row < rows, count, 0)
-    ids = first_id + numbers
+    present = point < tl.where(row < rows, count, 0)
+    ids = first_id + point
     at = tl.minimum(row, rows - 1)
     if HAS_OWN:
-        real = ids != tl.load(own_ptr + at)
+        kept = ids != tl.load(own_ptr + at)
     else:
-        real = present
+        kept = present
     query_norm = 0.0
     if (METRIC == "cosine") | (METRIC == "correlation"):
         query_norm = tl.load(query_norms_ptr + at)
     values = ascending(value_of(fold(lanes, POINTS, METRIC), query_norm, point_norms, METRIC), METRIC)
-    out = tl.where(real, values, float("inf")) if DOUBLE else make_keys(values, ids, real)
-    tl.store(out_ptr + row.to(tl.int64) * out_stride + numbers, out, mask=present)
+    out = tl.where(kept, values, float("inf")) if DOUBLE else make_keys(values, ids, kept)
+    tl.store(out_ptr + row.to(tl.int64) * out_stride + point, out, mask=present)
 
 
 @triton.jit
 def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
     """Lanes of one query with columns at ... at + 15."""
-    q = tl.load(query_ptrs + at)[None, :]
+    q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if TERM is None:
         lanes = add_terms(lanes, q, x, METRIC)
     else:
@@ -80,43 +80,43 @@ def dense_kernel(
     # Programs that run side by side have the same points.
     begin = (tl.program_id(0) % parts) * rows_per_part
     end = tl.minimum(begin + rows_per_part, rows)
-    numbers = (tl.program_id(0) // parts) * POINTS + tl.arange(0, POINTS)
-    present = numbers < count
-    columns = tl.arange(0, 16)
-    point_ptrs = points_ptr + (numbers.to(tl.int64) * width)[:, None] + columns[None, :]
+    point = (tl.program_id(0) // parts) * POINTS + tl.arange(0, POINTS)
+    present = point < count
+    column = tl.arange(0, 16)
+    point_ptrs = points_ptr + (point.to(tl.int64) * width)[:, None] + column[None, :]
     point_norms = 0.0
     if (METRIC == "cosine") | (METRIC == "correlation"):
-        point_norms = tl.load(point_norms_ptr + numbers, mask=present, other=0.0)
-    for number in tl.range(begin, end, 4):
-        top = tl.cast(number, tl.int32)
+        point_norms = tl.load(point_norms_ptr + point, mask=present, other=0.0)
+    for start in tl.range(begin, end, 4):
+        row = tl.cast(start, tl.int32)
         # Behind the last query it is computed again.
-        q0 = queries_ptr + top.to(tl.int64) * width + columns
-        q1 = queries_ptr + tl.minimum(top + 1, rows - 1).to(tl.int64) * width + columns
-        q2 = queries_ptr + tl.minimum(top + 2, rows - 1).to(tl.int64) * width + columns
-        q3 = queries_ptr + tl.minimum(top + 3, rows - 1).to(tl.int64) * width + columns
+        q0_ptrs = queries_ptr + row.to(tl.int64) * width + column
+        q1_ptrs = queries_ptr + tl.minimum(row + 1, rows - 1).to(tl.int64) * width + column
+        q2_ptrs = queries_ptr + tl.minimum(row + 2, rows - 1).to(tl.int64) * width + column
+        q3_ptrs = queries_ptr + tl.minimum(row + 3, rows - 1).to(tl.int64) * width + column
         lanes0 = tl.zeros([POINTS, 16], tl.float64)
         lanes1 = lanes0
         lanes2 = lanes0
         lanes3 = lanes0
         for at in tl.range(0, width, 16):
-            x = tl.load(point_ptrs + at, mask=present[:, None]).to(tl.float64)
-            lanes0 = add_step(lanes0, q0, x, at, d, METRIC, TERM)
-            lanes1 = add_step(lanes1, q1, x, at, d, METRIC, TERM)
-            lanes2 = add_step(lanes2, q2, x, at, d, METRIC, TERM)
-            lanes3 = add_step(lanes3, q3, x, at, d, METRIC, TERM)
+            x = tl.load(point_ptrs + at, mask=present[:, None]).to(tl.float64)  # [POINTS, 16]
+            lanes0 = add_step(lanes0, q0_ptrs, x, at, d, METRIC, TERM)
+            lanes1 = add_step(lanes1, q1_ptrs, x, at, d, METRIC, TERM)
+            lanes2 = add_step(lanes2, q2_ptrs, x, at, d, METRIC, TERM)
+            lanes3 = add_step(lanes3, q3_ptrs, x, at, d, METRIC, TERM)
         store_row(
-            lanes0, top, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            lanes0, row, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
             METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip
         store_row(
-            lanes1, top + 1, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            lanes1, row + 1, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
             METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip
         store_row(
-            lanes2, top + 2, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            lanes2, row + 2, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
             METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip
         store_row(
-            lanes3, top + 3, rows, numbers, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
+            lanes3, row + 3, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
             METRIC, DOUBLE, HAS_OWN, POINTS,
         )  # fmt: skip

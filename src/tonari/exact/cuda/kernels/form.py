@@ -42,20 +42,20 @@ def sample_kernel(
     least = tl.full([ROWS, COLUMNS], _INFINITY, tl.float64)
     greatest = tl.full([ROWS, COLUMNS], -_INFINITY, tl.float64)
     for start in range(part * chunk, end, ROWS):
-        number = start + tl.arange(0, ROWS)[:, None]
-        sampled = number < end
+        number = start + tl.arange(0, ROWS)[:, None]  # [ROWS, 1]
+        present = number < end
         x, _ = read_elements(
-            rows_ptr, tl.where(sampled, number.to(tl.int64) * every, n), column[None, :], n, d, stride, "euclidean"
+            rows_ptr, tl.where(present, number.to(tl.int64) * every, n), column[None, :], n, d, stride, "euclidean"
         )
         sums += x
-        least = tl.where(sampled, tl.minimum(least, x), least)
-        greatest = tl.where(sampled, tl.maximum(greatest, x), greatest)
+        least = tl.where(present, tl.minimum(least, x), least)
+        greatest = tl.where(present, tl.maximum(greatest, x), greatest)
     size = tl.num_programs(0) // blocks * d
-    place = parts_ptr + part * d + column
+    out_ptrs = parts_ptr + part * d + column
     inside = column < d
-    tl.store(place, tl.sum(sums, 0), mask=inside)
-    tl.store(place + size, tl.min(least, 0), mask=inside)
-    tl.store(place + 2 * size, tl.max(greatest, 0), mask=inside)
+    tl.store(out_ptrs, tl.sum(sums, 0), mask=inside)
+    tl.store(out_ptrs + size, tl.min(least, 0), mask=inside)
+    tl.store(out_ptrs + 2 * size, tl.max(greatest, 0), mask=inside)
 
 
 @triton.jit
@@ -63,7 +63,7 @@ def column_centre(parts_ptr, column, parts, d, count, PARTS: tl.constexpr, COLUM
     """The mean of some columns of the sample, float64 [COLUMNS]."""
     sums = tl.zeros([PARTS, COLUMNS], tl.float64)
     for start in range(0, parts, PARTS):
-        part = start + tl.arange(0, PARTS)[:, None]
+        part = start + tl.arange(0, PARTS)[:, None]  # [PARTS, 1]
         sums += tl.load(parts_ptr + part * d + column[None, :], mask=(part < parts) & (column < d)[None, :], other=0.0)
     return tl.sum(sums, 0) / tl.cast(count, tl.float64)
 
@@ -75,10 +75,10 @@ def column_magnitude(parts_ptr, column, centre, parts, d, PARTS: tl.constexpr, C
     for start in range(0, parts, PARTS):
         part = start + tl.arange(0, PARTS)[:, None]
         inside = (part < parts) & (column < d)[None, :]
-        least = parts_ptr + (parts + part) * d + column[None, :]
-        greatest = least + parts * d
-        low = tl.abs(tl.load(least, mask=inside, other=0.0) - centre[None, :])
-        high = tl.abs(tl.load(greatest, mask=inside, other=0.0) - centre[None, :])
+        least_ptrs = parts_ptr + (parts + part) * d + column[None, :]
+        greatest_ptrs = least_ptrs + parts * d
+        low = tl.abs(tl.load(least_ptrs, mask=inside, other=0.0) - centre[None, :])
+        high = tl.abs(tl.load(greatest_ptrs, mask=inside, other=0.0) - centre[None, :])
         magnitude = tl.where(inside, tl.maximum(magnitude, tl.maximum(low, high)), magnitude)
     return tl.max(magnitude, 0)
 

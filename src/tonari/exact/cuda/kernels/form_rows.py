@@ -69,12 +69,12 @@ def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr, METRIC: tl.conste
     lane i mod 16 in ascending i, then halves.
     """
     column = tl.arange(0, 16)[None, :]
-    rows = row[:, None]
-    first, _ = read_elements(rows_ptr, rows, column * 0, n, d, stride, METRIC)
+    row_axis = row[:, None]
+    first, _ = read_elements(rows_ptr, row_axis, column * 0, n, d, stride, METRIC)
     lanes = tl.zeros([ROWS, 16], tl.float64)
     differs = tl.zeros([ROWS, 16], tl.int32)
     for start in range(0, d, 16):
-        x, _ = read_elements(rows_ptr, rows, start + column, n, d, stride, METRIC)
+        x, _ = read_elements(rows_ptr, row_axis, start + column, n, d, stride, METRIC)  # [ROWS, 16]
         lanes += x
         differs = tl.maximum(differs, ((x != first) & (start + column < d)).to(tl.int32))
     lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 8)), 1)  # a sum of two has one order
@@ -99,7 +99,7 @@ def angular_factor(
     squares = tl.zeros([ROWS, T], tl.float64)
     for start in range(0, d, T * V):
         column = start + local
-        x, _ = read_elements(rows_ptr, row[:, None, None], column, n, d, stride, METRIC)
+        x, _ = read_elements(rows_ptr, row[:, None, None], column, n, d, stride, METRIC)  # [ROWS, T, V]
         if METRIC == "correlation":
             x = less_mean(x, column, mean, varies, d)
         squares += tl.sum(x * x, 2)

@@ -7,14 +7,14 @@ import triton.language as tl
 
 
 @triton.jit
-def member_column(groups, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
-    """Column of member number `member` of each of `groups`; both broadcast."""
+def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
+    """Column of member number `member` of group number `group`; both broadcast."""
     # Bits, not remainders by two: from those of `numbers % GROUP` Triton 3.6 infers that all columns are even, and
     # loads wider than rows are aligned.
     if GROUP == 1:
-        return groups
+        return group
     PER_TILE: tl.constexpr = POINT_TILE // GROUP
-    tile = groups // PER_TILE
-    rest = groups % PER_TILE
+    tile = group // PER_TILE
+    rest = group % PER_TILE
     run = (rest // 4) * (GROUP // 2) + (member >> 1)
     return tile * POINT_TILE + 8 * run + 2 * (rest % 4) + (member & 1)

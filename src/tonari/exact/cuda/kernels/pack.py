@@ -101,9 +101,9 @@ def set_aside(
     infinite = tl.zeros([ROWS], tl.int32)
     large = tl.zeros([ROWS], tl.int32)
     negative = tl.zeros([ROWS], tl.int32)
-    rows = row[:, None, None]
+    row_axis = row[:, None, None]
     for start in range(0, width, T * V):
-        x = load_elements(rows_ptr, rows, start + local, n, d, stride)
+        x = load_elements(rows_ptr, row_axis, start + local, n, d, stride)  # [ROWS, T, V]
         infinite |= any_of(is_finite(x) == 0)
         if x.dtype == tl.float64:
             large |= any_of(is_finite(x) & (tl.abs(x) > 1e150))
@@ -117,7 +117,7 @@ def set_aside(
         column = start + local
         cleared = beyond[:, None, None] & (column < width)
         zeros = tl.zeros([ROWS, T, V], values_ptr.dtype.element_ty)
-        tl.store(values_ptr + rows * width + column, zeros, mask=cleared)
+        tl.store(values_ptr + row_axis * width + column, zeros, mask=cleared)
 
 
 @triton.jit(do_not_specialize=["n", "height", "d", "stride", "first_row"])
@@ -160,7 +160,7 @@ def pack_kernel(
     if PRECISION == "float32":
         width = d
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    rows = row[:, None, None]
+    row_axis = row[:, None, None]
     local = tl.arange(0, T)[None, :, None] * V + tl.arange(0, V)[None, None, :]
     present = row < n
     scale = tl.load(scale_ptr)
@@ -183,7 +183,7 @@ def pack_kernel(
     end = width if PRECISION == "float16" else d
     for start in range(0, end, T * V):
         column = start + local
-        x, sound = read_elements(rows_ptr, rows, column, n, d, stride, METRIC)
+        x, sound = read_elements(rows_ptr, row_axis, column, n, d, stride, METRIC)  # [ROWS, T, V]
         if METRIC == "euclidean":
             x = x - tl.load(centre_ptr + column, mask=column < d, other=0.0)
         if METRIC == "correlation":
@@ -200,27 +200,27 @@ def pack_kernel(
                 second = rest.to(tl.float16)
                 rest = rest - second.to(tl.float32)
                 # Small products first: a sum loses what it does relative to its size.
-                place = values_ptr + rows * width + column
-                inside = (rows < height) & (column < d)
-                tl.store(place, second, mask=inside)
-                tl.store(place + d, first if POINTS else second, mask=inside)
-                tl.store(place + 2 * d, second if POINTS else first, mask=inside)
-                tl.store(place + 3 * d, first, mask=inside)
+                out_ptrs = values_ptr + row_axis * width + column
+                inside = (row_axis < height) & (column < d)
+                tl.store(out_ptrs, second, mask=inside)
+                tl.store(out_ptrs + d, first if POINTS else second, mask=inside)
+                tl.store(out_ptrs + 2 * d, second if POINTS else first, mask=inside)
+                tl.store(out_ptrs + 3 * d, first, mask=inside)
             else:
-                tl.store(values_ptr + rows * width + column, first, mask=(rows < height) & (column < width))
+                tl.store(values_ptr + row_axis * width + column, first, mask=(row_axis < height) & (column < width))
             sizes += tl.sum(form * form, 2)
             differences += tl.sum(rest * rest, 2).to(tl.float64)
         else:
             size = tl.abs(form)
             y = tl.where(size < _FLUSH, 0.0, form).to(tl.float32)
-            tl.store(values_ptr + rows * width + column, y, mask=(rows < height) & (column < d))
+            tl.store(values_ptr + row_axis * width + column, y, mask=(row_axis < height) & (column < d))
             sizes = joined(sizes, size, METRIC)
             differences = joined(differences, tl.abs(form - y.to(tl.float64)), METRIC)
     if PRECISION == "split":
         for start in range(4 * d, width, T * V):
             column = start + local
             zeros = tl.zeros([ROWS, T, V], tl.float16)
-            tl.store(values_ptr + rows * width + column, zeros, mask=(rows < height) & (column < width))
+            tl.store(values_ptr + row_axis * width + column, zeros, mask=(row_axis < height) & (column < width))
 
     beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
     if tl.max(beyond.to(tl.int32), 0) > 0:

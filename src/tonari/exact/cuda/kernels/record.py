@@ -18,37 +18,38 @@ import triton.language as tl
 
 
 @triton.jit
-def lowest_scores(scores, norm, rest, e1, e2, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
-    """(BM, BN) scores -> (BM, BN / (4 GROUP), 4) certified minima, groups in order along the last two axes."""
+def lowest_scores(scores, norm, rest, e1, e2, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr):
+    """Scores [ROWS, COLUMNS] -> certified minima [ROWS, COLUMNS / (4 GROUP), 4], groups in order along these."""
     RUNS: tl.constexpr = GROUP // 2
-    scores = tl.reshape(scores, (BM, BN // (8 * RUNS), RUNS, 4, 2))
+    scores = tl.reshape(scores, (ROWS, COLUMNS // (8 * RUNS), RUNS, 4, 2))
     bound = norm * e1 + rest * e2
     return tl.min(tl.min(scores, 4), 2) - bound[:, None, None]
 
 
 @triton.jit
 def write_all(
-    lowest, rows, real, first_group, groups, minima_ptr, stride, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr
-):
-    """Write the minima of a block whose first group is `first_group`; `real` says which rows are there."""
-    PARTS: tl.constexpr = BN // (4 * GROUP)
+    lowest, row, present, first_group, groups, minima_ptr, stride,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Write the minima of a block whose first group is `first_group`; `present` says which rows are there."""
+    PARTS: tl.constexpr = COLUMNS // (4 * GROUP)
     group = first_group + tl.arange(0, PARTS)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
-    where = rows[:, None, None].to(tl.int64) * stride + group
-    tl.store(minima_ptr + where, lowest, mask=real[:, None, None] & (group < groups))
+    at = row[:, None, None].to(tl.int64) * stride + group
+    tl.store(minima_ptr + at, lowest, mask=present[:, None, None] & (group < groups))
 
 
 @triton.jit
 def append_below(
     lowest, counts, thresholds, first_group, values_ptr, entries_ptr, starts, room,
-    BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
 ):  # fmt: skip
-    """Append what is at or below the thresholds to the threads' segments; the new (BM, 4) counts.
+    """Append what is at or below the thresholds to the threads' segments; the new counts [ROWS, 4].
 
     An entry is 16 times the number of a group of LISTED columns, plus its mask.
     """
     MERGED: tl.constexpr = LISTED // GROUP
-    PARTS: tl.constexpr = BN // (4 * LISTED)
-    lowest = tl.reshape(lowest, (BM, PARTS, MERGED, 4))
+    PARTS: tl.constexpr = COLUMNS // (4 * LISTED)
+    lowest = tl.reshape(lowest, (ROWS, PARTS, MERGED, 4))
     passed = (lowest <= thresholds[:, None, None, None]).to(tl.int32)
     masks = tl.sum(passed << tl.arange(0, MERGED)[None, None, :, None], 2)
     lowest = tl.min(lowest, 2)
@@ -57,10 +58,10 @@ def append_below(
     for part in tl.static_range(PARTS):
         mask = tl.sum(tl.where(parts == part, masks, 0), 1)
         value = tl.min(tl.where(parts == part, lowest, float("inf")), 1)
-        where = starts + counts
+        at = starts + counts
         hit = mask > 0
         fits = hit & (counts < room)
-        tl.store(values_ptr + where, value, mask=fits)
-        tl.store(entries_ptr + where, (first_group + 4 * part + lane) * 16 + mask, mask=fits)
+        tl.store(values_ptr + at, value, mask=fits)
+        tl.store(entries_ptr + at, (first_group + 4 * part + lane) * 16 + mask, mask=fits)
         counts += hit.to(tl.int32)
     return counts

@@ -33,12 +33,12 @@ def candidates(
     HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr,
 ):  # fmt: skip
     """Points that are candidates `numbers` of a row, and which of them exist."""
-    slots = numbers // GROUP
-    groups = tl.load(groups_ptr + row * groups_stride + slots, mask=slots < width, other=-1)
+    slot = numbers // GROUP
+    group = tl.load(groups_ptr + row * groups_stride + slot, mask=slot < width, other=-1)
     # A mask instead of a remainder: from a remainder of a remainder Triton 3.6 infers that all ids are even, and loads
     # wider than rows are aligned.
-    ids = member_column(tl.maximum(groups, 0), numbers & (GROUP - 1), GROUP, POINT_TILE)
-    present = (groups >= 0) & (ids >= 0) & (ids < n)  # negative: beyond 2**31 - 1, in the last tile's padding
+    ids = member_column(tl.maximum(group, 0), numbers & (GROUP - 1), GROUP, POINT_TILE)
+    present = (group >= 0) & (ids >= 0) & (ids < n)  # negative: beyond 2**31 - 1, in the last tile's padding
     if HAS_OWN:
         present = present & (ids != tl.load(own_ptr + row))
     return ids, present
@@ -46,7 +46,7 @@ def candidates(
 
 @triton.jit
 def add_step(
-    lanes, squares, query_ptr, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
+    lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
     """Lanes, and for angular metrics those of the points' squares, with columns at ... at + 15."""
     x = widened(x).to(tl.float64)
@@ -57,7 +57,7 @@ def add_step(
             x -= mean[:, None]
     if (METRIC == "cosine") | (METRIC == "correlation"):
         squares += x * x
-    q = tl.load(query_ptr + at)[None, :]
+    q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if TERM is None:
         lanes = add_terms(lanes, q, x, METRIC)
     else:
@@ -130,17 +130,17 @@ def refine_kernel(
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)
     count = width * GROUP
     if LISTED:
-        ids = tl.load(ids_ptr + row * columns + numbers, mask=numbers < count, other=0x7FFFFFFF)
+        ids = tl.load(ids_ptr + row * columns + numbers, mask=numbers < count, other=0x7FFFFFFF)  # [CHUNK]
         present = ids < 0x7FFFFFFF
     else:
         ids, present = candidates(
             groups_ptr, own_ptr, row, numbers, width, groups_stride, n, HAS_OWN, GROUP, POINT_TILE
         )
-    rows = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
-    query_ptr = queries_ptr + row * query_width + tl.arange(0, 16)
+    row_ptrs = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
+    query_ptrs = queries_ptr + row * query_width + tl.arange(0, 16)
     mean = 0.0
     if METRIC == "correlation":
-        mean, differs = means(rows, d, present, CHUNK, UNIT)
+        mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     squares = lanes
     # Nothing is read where no candidate is there. Four steps are loaded before the first is used; what is left comes a
@@ -148,17 +148,17 @@ def refine_kernel(
     stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64
     for at in tl.range(0, batches, 64):
-        x0 = load_lanes(rows, at, d, present, UNIT, False)
-        x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
-        x2 = load_lanes(rows, at + 32, d, present, UNIT, False)
-        x3 = load_lanes(rows, at + 48, d, present, UNIT, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x0, mean, at, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x1, mean, at + 16, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x2, mean, at + 32, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, query_ptr, x3, mean, at + 48, d, METRIC, TERM, False)
+        x0 = load_lanes(row_ptrs, at, d, present, UNIT, False)  # [CHUNK, 16]
+        x1 = load_lanes(row_ptrs, at + 16, d, present, UNIT, False)
+        x2 = load_lanes(row_ptrs, at + 32, d, present, UNIT, False)
+        x3 = load_lanes(row_ptrs, at + 48, d, present, UNIT, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x0, mean, at, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x1, mean, at + 16, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x2, mean, at + 32, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x3, mean, at + 48, d, METRIC, TERM, False)
     for at in tl.range(batches, stop, 16):
-        x = load_lanes(rows, at, d, present, UNIT, True)
-        lanes, squares = add_step(lanes, squares, query_ptr, x, mean, at, d, METRIC, TERM, True)
+        x = load_lanes(row_ptrs, at, d, present, UNIT, True)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x, mean, at, d, METRIC, TERM, True)
 
     folded = fold(lanes, CHUNK, METRIC)
     query_norm = folded

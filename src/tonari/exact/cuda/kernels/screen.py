@@ -1,8 +1,8 @@
 """The screen for rows that stay in shared memory: one tile of queries against a run of tiles of points.
 
-    tile of queries   BM x WIDTH float16, loaded once
-    tile of points    POINT_TILE x WIDTH, streamed through `STAGES` buffers by the tensor memory accelerator
-    accumulator       BM x POINT_TILE float32, started at the points' `low`; its minima leave the kernel, it never does
+    tile of queries   ROWS x WIDTH float16, loaded once
+    tile of points    COLUMNS x WIDTH, a POINT_TILE, streamed through `STAGES` buffers by the tensor memory accelerator
+    accumulator       ROWS x COLUMNS float32, started at the points' `low`; its minima leave the kernel, it never does
 
 WIDTH is a power of two, or WIDTH and MORE are two that add up to the packed width (96 = 64 + 32). tang2015, section
 III-E, is the idea: the bottom level of its hierarchy, the groups' minima, is built while the scores are in registers.
@@ -21,42 +21,45 @@ def screen_kernel(
     queries, queries_more, points, points_more, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
     minima_ptr, values_ptr, entries_ptr, counts_ptr,
     m, tiles, groups, minima_stride, segments, room, row_tiles, tiles_per_program,
-    BM: tl.constexpr, BN: tl.constexpr, WIDTH: tl.constexpr, MORE: tl.constexpr, GROUP: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr, MORE: tl.constexpr, GROUP: tl.constexpr,
     LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     # Programs that run side by side have the same points: neighbours in number differ in their queries.
-    first_row = (tl.program_id(0) % row_tiles) * BM
+    first_row = (tl.program_id(0) % row_tiles) * ROWS
     begin = (tl.program_id(0) // row_tiles) * tiles_per_program
     end = tl.minimum(begin + tiles_per_program, tiles)
-    rows = first_row + tl.arange(0, BM)
-    columns = tl.arange(0, BN)
-    real = rows < m
-    q = queries.load([first_row, 0])
+    row = first_row + tl.arange(0, ROWS)
+    column = tl.arange(0, COLUMNS)
+    present = row < m
+    q = queries.load([first_row, 0])  # [ROWS, WIDTH]
     if MORE:
-        q_more = queries_more.load([first_row, WIDTH])
-    norm = tl.load(norm_ptr + rows, mask=real, other=0.0)
-    rest = tl.load(rest_ptr + rows, mask=real, other=0.0)
+        q_more = queries_more.load([first_row, WIDTH])  # [ROWS, MORE]
+    norm = tl.load(norm_ptr + row, mask=present, other=0.0)
+    rest = tl.load(rest_ptr + row, mask=present, other=0.0)
     if not DENSE:
-        thresholds = tl.load(thresholds_ptr + rows, mask=real, other=-float("inf"))
+        thresholds = tl.load(thresholds_ptr + row, mask=present, other=-float("inf"))
         # The list of a row is `segments` times `room` entries; four of its segments are this program's.
         segment = (tl.program_id(0) // row_tiles) * 4 + tl.arange(0, 4)[None, :]
-        starts = (tl.arange(0, BM)[:, None] * segments + segment) * room
+        starts = (tl.arange(0, ROWS)[:, None] * segments + segment) * room
         values_ptr += first_row.to(tl.int64) * segments * room
         entries_ptr += first_row.to(tl.int64) * segments * room
-        counts = tl.zeros((BM, 4), tl.int32)
+        counts = tl.zeros((ROWS, 4), tl.int32)
     for number in tl.range(begin, end, num_stages=STAGES):
         tile = tl.cast(number, tl.int32)
-        scores = tl.dot(q, points.load([tile * BN, 0]).T)
+        scores = tl.dot(q, points.load([tile * COLUMNS, 0]).T)  # [ROWS, COLUMNS]
         if MORE:
-            scores = tl.dot(q_more, points_more.load([tile * BN, WIDTH]).T, scores)
-        scores = scores + tl.load(low_ptr + tile * BN + columns)[None, :]
-        lowest = lowest_scores(scores, norm, rest, tl.load(e1_ptr + tile), tl.load(e2_ptr + tile), BM, BN, GROUP)
+            scores = tl.dot(q_more, points_more.load([tile * COLUMNS, WIDTH]).T, scores)
+        scores = scores + tl.load(low_ptr + tile * COLUMNS + column)[None, :]
+        lowest = lowest_scores(scores, norm, rest, tl.load(e1_ptr + tile), tl.load(e2_ptr + tile), ROWS, COLUMNS, GROUP)
         if DENSE:
-            write_all(lowest, rows, real, tile * (BN // GROUP), groups, minima_ptr, minima_stride, BM, BN, GROUP)
+            write_all(
+                lowest, row, present, tile * (COLUMNS // GROUP), groups, minima_ptr, minima_stride,
+                ROWS, COLUMNS, GROUP,
+            )  # fmt: skip
         else:
             counts = append_below(
-                lowest, counts, thresholds, tile * (BN // LISTED), values_ptr, entries_ptr, starts, room,
-                BM, BN, GROUP, LISTED,
+                lowest, counts, thresholds, tile * (COLUMNS // LISTED), values_ptr, entries_ptr, starts, room,
+                ROWS, COLUMNS, GROUP, LISTED,
             )  # fmt: skip
     if not DENSE:
-        tl.store(counts_ptr + rows[:, None] * segments + segment, counts, mask=real[:, None])
+        tl.store(counts_ptr + row[:, None] * segments + segment, counts, mask=present[:, None])

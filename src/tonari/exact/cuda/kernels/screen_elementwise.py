@@ -98,30 +98,30 @@ def screen_elementwise_kernel(
     STEP: tl.constexpr = 4
     row_tiles = tl.cdiv(m, R * TR)
     tile = tl.program_id(0) // row_tiles  # neighbours share the points
-    rows = tl.program_id(0) % row_tiles * (R * TR) + tl.arange(0, R)[:, None] * TR + tl.arange(0, TR)[None, :]
-    at = tl.minimum(rows, m - 1)
-    columns = member_column(tl.arange(0, TC)[None, :], tl.arange(0, C)[:, None], C, POINT_TILE)
-    steps = tl.arange(0, STEP)[None, None, :]
-    q_ptr = queries_ptr + at.to(tl.int64)[:, :, None] * d + steps
-    x_ptr = points_ptr + (tile.to(tl.int64) * POINT_TILE + columns)[:, :, None] * d + steps
-    next_q = tl.load(q_ptr, mask=steps < d, other=0)
-    next_x = tl.load(x_ptr, mask=steps < d, other=0)
+    row = tl.program_id(0) % row_tiles * (R * TR) + tl.arange(0, R)[:, None] * TR + tl.arange(0, TR)[None, :]
+    at = tl.minimum(row, m - 1)
+    column = member_column(tl.arange(0, TC)[None, :], tl.arange(0, C)[:, None], C, POINT_TILE)
+    step = tl.arange(0, STEP)[None, None, :]
+    q_ptrs = queries_ptr + at.to(tl.int64)[:, :, None] * d + step
+    x_ptrs = points_ptr + (tile.to(tl.int64) * POINT_TILE + column)[:, :, None] * d + step
+    next_q = tl.load(q_ptrs, mask=step < d, other=0)  # [R, TR, STEP]
+    next_x = tl.load(x_ptrs, mask=step < d, other=0)  # [C, TC, STEP]
     total = tl.zeros([R, C, TR, TC], tl.float32)
     if METRIC == "chi2":
         q_sums = tl.zeros([R, TR, STEP], tl.float32)
         x_sums = tl.zeros([C, TC, STEP], tl.float32)
-    for i in range(0, d, STEP):
+    for start in range(0, d, STEP):
         q = next_q
         x = next_x
-        next_q = tl.load(q_ptr + (i + STEP), mask=steps < d - i - STEP, other=0)
-        next_x = tl.load(x_ptr + (i + STEP), mask=steps < d - i - STEP, other=0)
+        next_q = tl.load(q_ptrs + (start + STEP), mask=step < d - start - STEP, other=0)
+        next_x = tl.load(x_ptrs + (start + STEP), mask=step < d - start - STEP, other=0)
         if METRIC == "chi2":
             q_sums += q
             x_sums += x
             q = inverse(q)
             x = inverse(x)
         total = add_terms(total, q[:, None, :, None, :], x[None, :, None, :, :], METRIC)
-    low = tl.load(low_ptr + tile * POINT_TILE + columns)[None, :, None, :]
+    low = tl.load(low_ptr + tile * POINT_TILE + column)[None, :, None, :]
     if METRIC == "chi2":
         sums = tl.sum(q_sums, 2)[:, None, :, None] + tl.sum(x_sums, 2)[None, :, None, :]
         total = (low + sums) - 4 * total
@@ -130,10 +130,10 @@ def screen_elementwise_kernel(
     least = tl.min(total, 1)
     least = tl.min(least.reshape(R, TR, POINT_TILE // (4 * GROUP), GROUP // C, 4), 3)
     bound = tl.load(norm_ptr + at) * tl.load(e1_ptr + tile) + tl.load(rest_ptr + at) * tl.load(e2_ptr + tile)
-    groups = tl.arange(0, POINT_TILE // (4 * GROUP))[:, None] * 4 + tl.arange(0, 4)[None, :]
-    groups += tile * (POINT_TILE // GROUP)
+    group = tl.arange(0, POINT_TILE // (4 * GROUP))[:, None] * 4 + tl.arange(0, 4)[None, :]
+    group += tile * (POINT_TILE // GROUP)
     tl.store(
-        minima_ptr + rows.to(tl.int64)[:, :, None, None] * stride + groups[None, None, :, :],
+        minima_ptr + row.to(tl.int64)[:, :, None, None] * stride + group[None, None, :, :],
         least - bound[:, :, None, None],
-        mask=rows[:, :, None, None] < m,
+        mask=row[:, :, None, None] < m,
     )

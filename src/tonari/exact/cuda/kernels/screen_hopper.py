@@ -1,8 +1,8 @@
 """The screen on Hopper: the matrix units never wait for the minima.
 
     queries           2 x HALF rows in shared memory, loaded once: half a and half b
-    tile of points    BN x WIDTH, streamed through STAGES buffers by the tensor memory accelerator
-    accumulators      one per half, HALF x BN float32: while the product of one half runs, the other's minima are taken
+    tile of points    COLUMNS x WIDTH, streamed through STAGES buffers by the tensor memory accelerator
+    accumulators      one per half, HALF x COLUMNS float32: while one half's product runs, the other's minima are taken
 
         issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill tile i
 
@@ -19,32 +19,32 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warp
 
 
 @gluon.jit
-def lowest_parts(scores, BN: gl.constexpr, HALF: gl.constexpr):
-    """(HALF, BN) scores -> (HALF, parts of 8, 4 lanes) minima."""
-    scores = scores.reshape([HALF, BN // 32, 4, 4, 2])
+def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
+    """Scores [HALF, COLUMNS] -> minima [HALF, parts of 8, 4 lanes]."""
+    scores = scores.reshape([HALF, COLUMNS // 32, 4, 4, 2])
     return gl.min(gl.min(scores, 4), 2)
 
 
 @gluon.jit
 def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
-    values_ptr, entries_ptr, room, HALF: gl.constexpr, BN: gl.constexpr,
+    values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
     """Append a tile's groups below the thresholds; the new counts."""
-    lowest = lowest_parts(scores + low[None, :], BN, HALF)
+    lowest = lowest_parts(scores + low[None, :], COLUMNS, HALF)
     layout: gl.constexpr = lowest.type.layout
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]
-    part = gl.arange(0, BN // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
+    part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
     passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]
     mask = gl.sum(passed, 1)
     value = gl.min(lowest, 1)
     lane = gl.arange(0, 4, layout=gl.SliceLayout(0, gl.SliceLayout(1, layout)))
     hit = mask > 0
     fits = hit & (counts < room)
-    where = starts + counts
-    gl.store(values_ptr + where, value, mask=fits)
-    gl.store(entries_ptr + where, (first_group + lane[None, :]) * 16 + mask, mask=fits)
+    at = starts + counts
+    gl.store(values_ptr + at, value, mask=fits)
+    gl.store(entries_ptr + at, (first_group + lane[None, :]) * 16 + mask, mask=fits)
     return counts + hit.to(gl.int32)
 
 
@@ -53,17 +53,17 @@ def screen_hopper_kernel(
     queries, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr,
     values_ptr, entries_ptr, counts_ptr,
     m, tiles, segments, room, row_tiles, tiles_per_program,
-    HALF: gl.constexpr, BN: gl.constexpr, WIDTH: gl.constexpr, STAGES: gl.constexpr,
+    HALF: gl.constexpr, COLUMNS: gl.constexpr, WIDTH: gl.constexpr, STAGES: gl.constexpr,
     TILES: gl.constexpr,
 ):  # fmt: skip
-    mma: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[8, 1], instr_shape=[16, BN, 16])
+    mma: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[8, 1], instr_shape=[16, COLUMNS, 16])
     first_row = (gl.program_id(0) % row_tiles) * (2 * HALF)
-    column = gl.program_id(0) // row_tiles
-    begin = column * tiles_per_program
+    part = gl.program_id(0) // row_tiles
+    begin = part * tiles_per_program
     end = begin + tiles_per_program  # whole strides of TILES; tiles beyond the last are empty
 
     q = gl.allocate_shared_memory(gl.float16, [2, HALF, WIDTH], queries.layout)
-    x = gl.allocate_shared_memory(gl.float16, [STAGES, BN, WIDTH], points.layout)
+    x = gl.allocate_shared_memory(gl.float16, [STAGES, COLUMNS, WIDTH], points.layout)
     loaded = gl.allocate_shared_memory(gl.int64, [STAGES + 1, 1], mbarrier.MBarrierLayout())
     for stage in gl.static_range(STAGES + 1):
         mbarrier.init(loaded.index(stage), count=1)
@@ -71,29 +71,29 @@ def screen_hopper_kernel(
     tma.async_copy_global_to_shared(queries, [first_row, 0], loaded.index(STAGES), q.index(0))
     tma.async_copy_global_to_shared(queries, [first_row + HALF, 0], loaded.index(STAGES), q.index(1))
     for stage in gl.static_range(STAGES):
-        there = begin + stage < end
-        mbarrier.expect(loaded.index(stage), 2 * BN * WIDTH, pred=there)
+        present = begin + stage < end
+        mbarrier.expect(loaded.index(stage), 2 * COLUMNS * WIDTH, pred=present)
         tma.async_copy_global_to_shared(
-            points, [(begin + stage) * BN, 0], loaded.index(stage), x.index(stage), pred=there
+            points, [(begin + stage) * COLUMNS, 0], loaded.index(stage), x.index(stage), pred=present
         )
 
-    a = gl.zeros([HALF, BN], gl.float32, layout=mma)
-    b = gl.zeros([HALF, BN], gl.float32, layout=mma)
+    a = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
+    b = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
     # What a tile leaves has a layout of its own; rows, columns and lanes are arranged for it.
-    shape: gl.constexpr = lowest_parts(a, BN, HALF).type.layout
+    shape: gl.constexpr = lowest_parts(a, COLUMNS, HALF).type.layout
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, shape))
     by_lane: gl.constexpr = gl.SliceLayout(1, shape)
-    columns = gl.arange(0, BN, layout=gl.SliceLayout(0, mma))
+    column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
     row_a = first_row + gl.arange(0, HALF, layout=by_row)
     row_b = row_a + HALF
-    norm_a = gl.load(norm_ptr + row_a, mask=row_a < m, other=0.0)
-    norm_b = gl.load(norm_ptr + row_b, mask=row_b < m, other=0.0)
+    norm_a = gl.load(norm_ptr + row_a, mask=row_a < m, other=0.0)  # [HALF]
+    norm_b = gl.load(norm_ptr + row_b, mask=row_b < m, other=0.0)  # [HALF]
     rest_a = gl.load(rest_ptr + row_a, mask=row_a < m, other=0.0)
     rest_b = gl.load(rest_ptr + row_b, mask=row_b < m, other=0.0)
     thresholds_a = gl.load(thresholds_ptr + row_a, mask=row_a < m, other=-float("inf"))
     thresholds_b = gl.load(thresholds_ptr + row_b, mask=row_b < m, other=-float("inf"))
     local = gl.arange(0, HALF, layout=gl.SliceLayout(1, by_lane))
-    segment = 4 * column + gl.arange(0, 4, layout=gl.SliceLayout(0, by_lane))
+    segment = 4 * part + gl.arange(0, 4, layout=gl.SliceLayout(0, by_lane))
     starts_a = (local[:, None] * segments + segment[None, :]) * room
     starts_b = starts_a + HALF * segments * room
     values_ptr += first_row.to(gl.int64) * segments * room
@@ -104,23 +104,25 @@ def screen_hopper_kernel(
     mbarrier.wait(loaded.index(STAGES), 0)
     # ptxas keeps products running only from one place in straight code to another: TILES tiles, then a pause.
     for first in range(begin, end, TILES):
-        at = first - begin
-        mbarrier.wait(loaded.index(at % STAGES), (at // STAGES) & 1)
-        running_a = warpgroup_mma(q.index(0), x.index(at % STAGES).permute((1, 0)), a, use_acc=False, is_async=True)
+        step = first - begin
+        mbarrier.wait(loaded.index(step % STAGES), (step // STAGES) & 1)
+        running_a = warpgroup_mma(q.index(0), x.index(step % STAGES).permute((1, 0)), a, use_acc=False, is_async=True)
         for number in gl.static_range(TILES):
             tile = first + number
-            here = x.index((at + number) % STAGES)
+            here = x.index((step + number) % STAGES)
             running_b = warpgroup_mma(q.index(1), here.permute((1, 0)), b, use_acc=False, is_async=True)
-            low = gl.load(low_ptr + tile * BN + columns, mask=(tile < tiles) & (columns < BN), other=float("inf"))
+            low = gl.load(
+                low_ptr + tile * COLUMNS + column, mask=(tile < tiles) & (column < COLUMNS), other=float("inf")
+            )
             e1 = gl.load(e1_ptr + tile, mask=tile < tiles, other=0.0)
             e2 = gl.load(e2_ptr + tile, mask=tile < tiles, other=0.0)
             a = warpgroup_mma_wait(1, deps=[running_a])
             counts_a = take(
-                a, low, norm_a, rest_a, e1, e2, thresholds_a, counts_a, starts_a, tile * (BN // 32),
-                values_ptr, entries_ptr, room, HALF, BN,
+                a, low, norm_a, rest_a, e1, e2, thresholds_a, counts_a, starts_a, tile * (COLUMNS // 32),
+                values_ptr, entries_ptr, room, HALF, COLUMNS,
             )  # fmt: skip
             if number + 1 < TILES:
-                following = at + number + 1
+                following = step + number + 1
                 mbarrier.wait(loaded.index(following % STAGES), (following // STAGES) & 1)
                 running_a = warpgroup_mma(
                     q.index(0), x.index(following % STAGES).permute((1, 0)), a, use_acc=False, is_async=True
@@ -130,12 +132,14 @@ def screen_hopper_kernel(
                 b = warpgroup_mma_wait(0, deps=[running_b])
             gl.thread_barrier()  # both warpgroups are done with this tile
             refill = tile + STAGES < end
-            buffer = (at + number) % STAGES
-            mbarrier.expect(loaded.index(buffer), 2 * BN * WIDTH, pred=refill)
-            tma.async_copy_global_to_shared(points, [(tile + STAGES) * BN, 0], loaded.index(buffer), here, pred=refill)
+            buffer = (step + number) % STAGES
+            mbarrier.expect(loaded.index(buffer), 2 * COLUMNS * WIDTH, pred=refill)
+            tma.async_copy_global_to_shared(
+                points, [(tile + STAGES) * COLUMNS, 0], loaded.index(buffer), here, pred=refill
+            )
             counts_b = take(
-                b, low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b, tile * (BN // 32),
-                values_ptr, entries_ptr, room, HALF, BN,
+                b, low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b, tile * (COLUMNS // 32),
+                values_ptr, entries_ptr, room, HALF, COLUMNS,
             )  # fmt: skip
     for stage in gl.static_range(STAGES + 1):
         mbarrier.invalidate(loaded.index(stage))

@@ -68,19 +68,19 @@ def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
 
 
 @triton.jit
-def load_lanes(rows, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
+def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
     """Columns at ... at + 15 of some rows, [rows, 16]; zeros beyond the end if these are the LAST columns.
 
-    `rows` are pointers and d a multiple of UNIT, in which rows are aligned. What is not present has any value. Elements
-    are as they are stored: whoever computes with them widens them.
+    d is a multiple of UNIT, in which rows are aligned. What is not present has any value. Elements are as they are
+    stored: whoever computes with them widens them.
     """
-    columns = at + tl.arange(0, 16)
+    column = at + tl.arange(0, 16)
     if LAST:
         # Constant within a unit, so that units are still loaded whole.
         inside = at + tl.arange(0, 16) // UNIT * UNIT < d
-        loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None] & inside[None, :], other=0)
+        loaded = tl.load(row_ptrs[:, None] + column[None, :], mask=present[:, None] & inside[None, :], other=0)
     else:
-        loaded = tl.load(rows[:, None] + columns[None, :], mask=present[:, None])
+        loaded = tl.load(row_ptrs[:, None] + column[None, :], mask=present[:, None])
     return loaded
 
 
@@ -92,25 +92,25 @@ def add_to_mean(lanes, spread, x, first, inside):
 
 
 @triton.jit
-def means(rows, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
+def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
     """Mean of each row, and whether its elements differ."""
-    columns = tl.arange(0, 16)
-    first = widened(tl.load(rows, mask=present, other=0)).to(tl.float64)
+    column = tl.arange(0, 16)
+    first = widened(tl.load(row_ptrs, mask=present, other=0)).to(tl.float64)  # [PAIRS]
     lanes = tl.zeros([PAIRS, 16], tl.float64)
     spread = tl.zeros([PAIRS, 16], tl.int32)
     batches = d // 64 * 64
     for at in tl.range(0, batches, 64):
-        x0 = load_lanes(rows, at, d, present, UNIT, False)
-        x1 = load_lanes(rows, at + 16, d, present, UNIT, False)
-        x2 = load_lanes(rows, at + 32, d, present, UNIT, False)
-        x3 = load_lanes(rows, at + 48, d, present, UNIT, False)
-        lanes, spread = add_to_mean(lanes, spread, x0, first, columns >= 0)
-        lanes, spread = add_to_mean(lanes, spread, x1, first, columns >= 0)
-        lanes, spread = add_to_mean(lanes, spread, x2, first, columns >= 0)
-        lanes, spread = add_to_mean(lanes, spread, x3, first, columns >= 0)
+        x0 = load_lanes(row_ptrs, at, d, present, UNIT, False)  # [PAIRS, 16]
+        x1 = load_lanes(row_ptrs, at + 16, d, present, UNIT, False)
+        x2 = load_lanes(row_ptrs, at + 32, d, present, UNIT, False)
+        x3 = load_lanes(row_ptrs, at + 48, d, present, UNIT, False)
+        lanes, spread = add_to_mean(lanes, spread, x0, first, column >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x1, first, column >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x2, first, column >= 0)
+        lanes, spread = add_to_mean(lanes, spread, x3, first, column >= 0)
     for at in tl.range(batches, d, 16):
-        x = load_lanes(rows, at, d, present, UNIT, True)
-        lanes, spread = add_to_mean(lanes, spread, x, first, at + columns < d)
+        x = load_lanes(row_ptrs, at, d, present, UNIT, True)
+        lanes, spread = add_to_mean(lanes, spread, x, first, at + column < d)
     return fold(lanes, PAIRS, "sum") / d.to(tl.float64), tl.max(spread, 1) > 0
 
 

@@ -31,19 +31,19 @@ def widen_kernel(
     UNIT: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    numbers = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    present = numbers < rows
-    places = numbers.to(tl.int64)
-    row_ptrs = rows_ptr + places * (units.to(tl.int64) * UNIT)
-    out_ptrs = out_ptr + (places * (steps.to(tl.int64) * 16))[:, None] + tl.arange(0, 16)[None, :]
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    present = row < rows
+    long_row = row.to(tl.int64)
+    row_ptrs = rows_ptr + long_row * (units.to(tl.int64) * UNIT)
+    out_ptrs = out_ptr + (long_row * (steps.to(tl.int64) * 16))[:, None] + tl.arange(0, 16)[None, :]
     if METRIC == "correlation":
         mean, differs = means(row_ptrs, d, present, ROWS, UNIT)
     squares = tl.zeros([ROWS, 16], tl.float64)
     for at in tl.range(0, steps * 16, 16):
-        x = widened(load_lanes(row_ptrs, at, d, present, UNIT, True)).to(tl.float64)
+        x = widened(load_lanes(row_ptrs, at, d, present, UNIT, True)).to(tl.float64)  # [ROWS, 16]
         if METRIC == "correlation":
             x = tl.where(differs[:, None], less_mean(x, mean, at, d), 0.0)
         squares += x * x
         tl.store(out_ptrs + at, x.to(out_ptr.dtype.element_ty), mask=present[:, None])
     if (METRIC == "cosine") | (METRIC == "correlation"):
-        tl.store(norms_ptr + numbers, tl.sqrt(fold(squares, ROWS, METRIC)), mask=present)
+        tl.store(norms_ptr + row, tl.sqrt(fold(squares, ROWS, METRIC)), mask=present)

@@ -36,11 +36,11 @@ def load_query(rows_ptr, row, D: tl.constexpr):
 def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
     """Keys [WIDTH] of a node's children."""
     lane = tl.arange(0, WIDTH)
-    box = boxes_ptr + node.to(tl.int64) * (2 * D * WIDTH) + lane
+    box_ptrs = boxes_ptr + node.to(tl.int64) * (2 * D * WIDTH) + lane
     total = tl.zeros([WIDTH], tl.float32)
     for i in tl.static_range(D):
-        low = tl.load(box + 2 * i * WIDTH)
-        high = tl.load(box + (2 * i + 1) * WIDTH)
+        low = tl.load(box_ptrs + 2 * i * WIDTH)  # [WIDTH]
+        high = tl.load(box_ptrs + (2 * i + 1) * WIDTH)
         gap = tl.maximum(tl.maximum(low - query[i], query[i] - high), 0.0)
         total = add_difference(total, gap.to(tl.float32), METRIC)
     bits = total.to(tl.int32, bitcast=True)

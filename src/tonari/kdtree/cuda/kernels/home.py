@@ -32,12 +32,12 @@ def home_kernel(
     BLOCK: tl.constexpr,
 ):
     """Number of the first leaf of each query."""
-    boxes = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
+    level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     begin = tl.program_id(0).to(tl.int64) * BLOCK
     for row in tl.range(begin, tl.minimum(begin + BLOCK, count)):
         query = load_query(queries_ptr, row, D)
         node = tl.full([], 0, tl.int32)
         for down in tl.static_range(TOP + 1):
-            nearest = tl.min(child_keys(query, boxes[TOP - down], node, D, METRIC, WIDTH))
+            nearest = tl.min(child_keys(query, level_ptrs[TOP - down], node, D, METRIC, WIDTH))
             node = node * WIDTH + (nearest & (WIDTH - 1))
         tl.store(leaves_ptr + row, node)

@@ -73,17 +73,17 @@ def scan_leaf(
     """The list and the limit after a leaf's points."""
     slot = tl.arange(0, LIST)
     for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
-        place = block * BLOCK + tl.arange(0, BLOCK)
-        column_ptr = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
+        at = block * BLOCK + tl.arange(0, BLOCK)
+        column_ptrs = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
         points = ()
         total = tl.zeros([BLOCK], rows_ptr.dtype.element_ty)
         for i in tl.static_range(D):
-            x = tl.load(column_ptr + i * BLOCK)
+            x = tl.load(column_ptrs + i * BLOCK)  # [BLOCK]
             points = points + (x,)
             total = add_difference(total, query[i] - x, METRIC)
         near = total.to(tl.float32).to(tl.int32, bitcast=True) <= limit
         if tl.max(near.to(tl.int32)) > 0:
-            numbers = tl.load(ids_ptr + place)
+            numbers = tl.load(ids_ptr + at)
             found = exact_values(query, points, D, METRIC, DOUBLE)
             found = tl.where(near & (numbers != own), found, NOTHING)
             last = tl.min(tl.where(slot >= k - 1, values, NOTHING))
@@ -107,12 +107,12 @@ def scan_leaf(
 
 @triton.jit
 def visit(
-    query, values, ids, limit, visits, node, boxes, rows_ptr, ids_ptr, own, k, blocks,
+    query, values, ids, limit, visits, node, level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
     LIST: tl.constexpr, WIDTH: tl.constexpr, NOTHING: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
     """The list and the limit after all that lies below a node of a level; the children of level 0 are leaves."""
-    keys = child_keys(query, boxes[LEVEL], node, D, METRIC, WIDTH)
+    keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     if COUNT:
         visits += tl.where(tl.arange(0, 2) == 1, 1, 0)
     nearest = tl.min(keys)
@@ -127,7 +127,7 @@ def visit(
                 visits += tl.where(tl.arange(0, 2) == 0, 1, 0)
         else:
             values, ids, limit, visits = visit(
-                query, values, ids, limit, visits, child, boxes, rows_ptr, ids_ptr, own, k, blocks,
+                query, values, ids, limit, visits, child, level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
                 LEVEL - 1, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT,
             )  # fmt: skip
         keys = tl.where(keys == nearest, 0x7FFFFFFF, keys)
@@ -168,7 +168,7 @@ def search_kernel(
     """Neighbours of one query."""
     NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
     slot = tl.arange(0, LIST)
-    boxes = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
+    level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     row = tl.load(order_ptr + tl.program_id(0))
     query = load_query(queries_ptr, row, D)
     own = -1
@@ -179,7 +179,7 @@ def search_kernel(
     limit = tl.full([], 3.0e38, tl.float32).to(tl.int32, bitcast=True) | (WIDTH - 1)
     visits = tl.zeros([2], tl.int32)
     values, ids, limit, visits = visit(
-        query, values, ids, limit, visits, tl.full([], 0, tl.int32), boxes, rows_ptr, ids_ptr, own, k, blocks,
+        query, values, ids, limit, visits, tl.full([], 0, tl.int32), level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
         TOP, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT,
     )  # fmt: skip
     found = values.to(tl.float64 if DOUBLE else tl.float32, bitcast=True)

@@ -36,25 +36,25 @@ def spread_kernel(
 ):
     """Dimension of the largest variance of each segment, and the smallest and largest value there, by a sample."""
     segment = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
-    inside = segment < segments
-    begin = tl.load(bounds_ptr + segment, mask=inside, other=0)
-    size = tl.load(bounds_ptr + segment + 1, mask=inside, other=0) - begin
-    place = begin[:, None] + tl.arange(0, SAMPLES)[None, :].to(tl.int64) * size[:, None] // SAMPLES
+    present = segment < segments
+    begin = tl.load(bounds_ptr + segment, mask=present, other=0)
+    size = tl.load(bounds_ptr + segment + 1, mask=present, other=0) - begin
+    at = begin[:, None] + tl.arange(0, SAMPLES)[None, :].to(tl.int64) * size[:, None] // SAMPLES
     # The last leaves may begin behind the last point.
-    row = tl.load(order_ptr + tl.minimum(place, last)).to(tl.int64) * D
+    row_at = tl.load(order_ptr + tl.minimum(at, last)).to(tl.int64) * D
     widest = tl.zeros([SEGMENTS], tl.int32)
     most = tl.full([SEGMENTS], -1, rows_ptr.dtype.element_ty)
     for dimension in tl.range(D):
-        values = tl.load(rows_ptr + row + dimension)
+        values = tl.load(rows_ptr + row_at + dimension)  # [SEGMENTS, SAMPLES]
         gaps = values - (tl.sum(values, axis=1) / SAMPLES)[:, None]
         spread = tl.sum(gaps * gaps, axis=1)
         wider = spread > most
         most = tl.where(wider, spread, most)
         widest = tl.where(wider, dimension, widest)
-    values = tl.load(rows_ptr + row + widest[:, None])
-    tl.store(widest_ptr + segment, widest, mask=inside)
-    tl.store(low_ptr + segment, tl.min(values, axis=1), mask=inside)
-    tl.store(high_ptr + segment, tl.max(values, axis=1), mask=inside)
+    values = tl.load(rows_ptr + row_at + widest[:, None])
+    tl.store(widest_ptr + segment, widest, mask=present)
+    tl.store(low_ptr + segment, tl.min(values, axis=1), mask=present)
+    tl.store(high_ptr + segment, tl.max(values, axis=1), mask=present)
 
 
 @triton.jit(do_not_specialize=["n", "segments", "halvings", "bits"], do_not_specialize_on_alignment=["bounds_ptr"])
@@ -79,7 +79,7 @@ def key_kernel(
 ):
     """Key of each position; `halvings` steps find the segment in which it lies."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = position < n
+    present = position < n
     segment = tl.zeros([BLOCK], tl.int32)
     beyond = tl.zeros([BLOCK], tl.int32) + segments
     for _ in tl.range(halvings):
@@ -87,11 +87,11 @@ def key_kernel(
         right = tl.load(bounds_ptr + middle) <= position
         segment = tl.where(right, middle, segment)
         beyond = tl.where(right, beyond, middle)
-    row = tl.load(order_ptr + position, mask=inside, other=0).to(tl.int64)
-    value = tl.load(rows_ptr + row * D + tl.load(widest_ptr + segment))
+    row = tl.load(order_ptr + position, mask=present, other=0).to(tl.int64)
+    value = tl.load(rows_ptr + row * D + tl.load(widest_ptr + segment))  # [BLOCK]
     low = tl.load(low_ptr + segment)
     width = tl.load(high_ptr + segment) - low
     most = (1 << bits) - 1
     step = (value - low) / tl.where(width > 0, width, 1.0) * most
     step = tl.minimum(tl.maximum(step, 0.0), most).to(tl.int32)
-    tl.store(keys_ptr + position, (segment << bits) | step, mask=inside)
+    tl.store(keys_ptr + position, (segment << bits) | step, mask=present)

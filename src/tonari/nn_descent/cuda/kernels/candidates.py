@@ -69,42 +69,42 @@ def candidates_kernel(
 ):
     """A row's own ids, then those of the others."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    inside = row < rows
-    point = tl.load(order_ptr + first + row, mask=inside, other=0)
+    present = row < rows
+    point = tl.load(order_ptr + first + row, mask=present, other=0)  # [ROWS, 1]
     slot = tl.arange(0, SLOTS)[None, :]
     # Neighbour of each slot: reverse ones first, as their own candidates and as hubs.
     hub_slot = slot - ROOM
     hub = hub_slot // BREADTH
-    listed = (hub_slot >= 0) & (hub < HUBS) & inside
-    turned = ((hub_slot < 0) | ((hub >= HUBS) & (hub < HUBS + ROOM))) & inside
-    neighbour = tl.load(entries_ptr + point * SIZE + hub, mask=listed, other=-1)
+    listed = (hub_slot >= 0) & (hub < HUBS) & present
+    turned = ((hub_slot < 0) | ((hub >= HUBS) & (hub < HUBS + ROOM))) & present
+    neighbour = tl.load(entries_ptr + point * SIZE + hub, mask=listed, other=-1)  # [ROWS, SLOTS]
     back = tl.load(reverse_ptr + point * ROOM + tl.where(hub_slot < 0, slot, hub - HUBS), mask=turned, other=-1)
     neighbour = tl.where(turned, back, neighbour)
     followed = (hub_slot >= 0) & (neighbour >= 0)
-    place = (neighbour & ID).to(tl.int64) * SIZE + hub_slot % BREADTH
-    entry = tl.load(entries_ptr + place, mask=followed, other=-1)
+    at = (neighbour & ID).to(tl.int64) * SIZE + hub_slot % BREADTH
+    entry = tl.load(entries_ptr + at, mask=followed, other=-1)  # [ROWS, SLOTS]
     fresh = ((neighbour | entry) & NEW) != 0
     met = (hub_slot < 0) & (neighbour >= 0)
     id = tl.where(hub_slot < 0, neighbour, entry) & ID
     kept = (met | (followed & (entry >= 0) & fresh)) & (id != point)
     if ACROSS:
         kept = kept & ((id < boundary) != (point < boundary))
-    out = out_ptr + row * (SIZE + WIDTH)
+    out_ptrs = out_ptr + row * (SIZE + WIDTH)
     own_count = tl.zeros([ROWS, 1], tl.int32)
     for column in tl.range(SIZE):
-        own = tl.load(entries_ptr + point * SIZE + column, mask=inside, other=-1)
+        own = tl.load(entries_ptr + point * SIZE + column, mask=present, other=-1)
         own_id = own & ID
         kept = kept & ((own < 0) | (id != own_id))
-        tl.store(out + own_count, own_id, mask=own >= 0)
+        tl.store(out_ptrs + own_count, own_id, mask=own >= 0)
         own_count += (own >= 0).to(tl.int32)
     hashed = (id.to(tl.uint32) * _HASH).to(tl.int32, bitcast=True) ^ _TOP
     ordered = sort_rows(tl.where(kept, hashed, _NONE), ROWS, SLOTS)
-    scratch = sorted_ptr + row * SLOTS + slot
-    tl.store(scratch, ordered, mask=inside)
+    scratch_ptrs = sorted_ptr + row * SLOTS + slot
+    tl.store(scratch_ptrs, ordered, mask=present)
     tl.debug_barrier()
-    before = tl.load(scratch - 1, mask=(slot > 0) & inside, other=_NONE)
+    before = tl.load(scratch_ptrs - 1, mask=(slot > 0) & present, other=_NONE)
     single = (ordered != _NONE) & ((slot == 0) | (ordered != before))
     position = tl.cumsum(single.to(tl.int32), 1) - 1
     chosen = single & (position < WIDTH)
     id = ((ordered ^ _TOP).to(tl.uint32, bitcast=True) * _BACK).to(tl.int32, bitcast=True)
-    tl.store(out + own_count + position, id, mask=chosen)
+    tl.store(out_ptrs + own_count + position, id, mask=chosen)

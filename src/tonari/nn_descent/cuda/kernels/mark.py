@@ -39,24 +39,24 @@ def mark_kernel(
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)
-    columns = tl.arange(0, PADDED)[None, :]
-    inside = (columns < SIZE) & present
-    ids = tl.load(ids_ptr + row * SIZE + columns, mask=inside, other=-1)
+    column = tl.arange(0, PADDED)[None, :]
+    inside = (column < SIZE) & present
+    ids = tl.load(ids_ptr + row * SIZE + column, mask=inside, other=-1)  # [ROWS, PADDED]
     known = tl.zeros([ROWS, PADDED], tl.int1)
     still = tl.zeros([ROWS, PADDED], tl.int1)
-    for column in tl.range(SIZE):
-        old = tl.load(old_ptr + point * SIZE + column, mask=present, other=-1)
+    for old_column in tl.range(SIZE):
+        old = tl.load(old_ptr + point * SIZE + old_column, mask=present, other=-1)  # [ROWS, 1]
         same = (ids == (old & ID)) & (old >= 0)
         known = known | same
-        still = still | (same & ((old & NEW) != 0) & (column >= HUBS))
+        still = still | (same & ((old & NEW) != 0) & (old_column >= HUBS))
     entry = tl.where(known & (still == 0), ids, ids | NEW)
-    tl.store(new_ptr + point * SIZE + columns, tl.where(ids >= 0, entry, -1), mask=inside)
-    first_k = (columns < k) & inside
-    distances = tl.load(distances_ptr + row * SIZE + columns, mask=first_k, other=0.0)
-    tl.store(found_ids_ptr + point * k + columns, ids, mask=first_k)
-    tl.store(found_distances_ptr + point * k + columns, distances, mask=first_k)
-    there = first_k & (ids >= 0)
-    changed = tl.sum((there & (known == 0)).to(tl.int32), axis=1, keep_dims=True)
+    tl.store(new_ptr + point * SIZE + column, tl.where(ids >= 0, entry, -1), mask=inside)
+    first_k = (column < k) & inside
+    distances = tl.load(distances_ptr + row * SIZE + column, mask=first_k, other=0.0)
+    tl.store(found_ids_ptr + point * k + column, ids, mask=first_k)
+    tl.store(found_distances_ptr + point * k + column, distances, mask=first_k)
+    counted = first_k & (ids >= 0)
+    changed = tl.sum((counted & (known == 0)).to(tl.int32), axis=1, keep_dims=True)
     tl.store(changed_ptr + point, changed, mask=present)
-    total = tl.sum(tl.where(there, distances, 0.0).to(tl.float64), axis=1, keep_dims=True)
+    total = tl.sum(tl.where(counted, distances, 0.0).to(tl.float64), axis=1, keep_dims=True)
     tl.store(sums_ptr + point, total, mask=present)

@@ -40,46 +40,46 @@ def near_kernel(
     BEST: tl.constexpr,
 ):
     """Numbers of each row's nearest centres, the nearest first; ORDERED: of the rows that `order` names."""
-    slots = tl.program_id(0).to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
-    wanted = slots < rows
-    query = slots
+    slot = tl.program_id(0).to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
+    present = slot < rows
+    query = slot
     if ORDERED:
-        query = tl.load(order_ptr + slots, mask=wanted, other=0)
-    query_terms = tl.load(query_terms_ptr + query, mask=wanted, other=0.0)
-    columns = tl.arange(0, CENTRES)
-    steps = tl.arange(0, STEP)
-    query_rows = rows_ptr + query[:, None] * D + steps[None, :]
+        query = tl.load(order_ptr + slot, mask=present, other=0)
+    query_terms = tl.load(query_terms_ptr + query, mask=present, other=0.0)
+    column = tl.arange(0, CENTRES)
+    step = tl.arange(0, STEP)
+    query_ptrs = rows_ptr + query[:, None] * D + step[None, :]
     tiles = (1 << tile_bits) - 1
     least = tl.full([QUERIES, CENTRES], _LAST, tl.int32)
     second = least
     if STEP >= D:  # the rows stay where they are
-        inside = (steps < D)[None, :]
-        q = tl.load(query_rows, mask=wanted[:, None] & inside, other=0.0)
+        inside = (step < D)[None, :]
+        q = tl.load(query_ptrs, mask=present[:, None] & inside, other=0.0)  # [QUERIES, STEP]
     for tile in tl.range(0, tl.cdiv(centres, CENTRES)):
-        centre = tile * CENTRES + columns
-        there = centre < centres
-        centre_rows = centres_ptr + centre[:, None].to(tl.int64) * D + steps[None, :]
+        centre = tile * CENTRES + column
+        centre_present = centre < centres
+        centre_ptrs = centres_ptr + centre[:, None].to(tl.int64) * D + step[None, :]
         if STEP >= D:
-            x = tl.load(centre_rows, mask=there[:, None] & inside, other=0.0)
-            product = tl.dot(q, tl.trans(x))
+            x = tl.load(centre_ptrs, mask=centre_present[:, None] & inside, other=0.0)  # [CENTRES, STEP]
+            product = tl.dot(q, tl.trans(x))  # [QUERIES, CENTRES]
         else:
             product = tl.zeros([QUERIES, CENTRES], tl.float32)
-            for column in tl.range(0, D, STEP):
-                left = column + steps < D
-                part = tl.load(query_rows + column, mask=wanted[:, None] & left[None, :], other=0.0)
-                x = tl.load(centre_rows + column, mask=there[:, None] & left[None, :], other=0.0)
+            for start in tl.range(0, D, STEP):
+                inside_step = start + step < D
+                part = tl.load(query_ptrs + start, mask=present[:, None] & inside_step[None, :], other=0.0)
+                x = tl.load(centre_ptrs + start, mask=centre_present[:, None] & inside_step[None, :], other=0.0)
                 product = tl.dot(part, tl.trans(x), product)
-        terms = tl.load(centre_terms_ptr + centre, mask=there, other=0.0)
+        terms = tl.load(centre_terms_ptr + centre, mask=centre_present, other=0.0)
         score = tl.maximum(query_terms[:, None] + terms[None, :] - 2.0 * product, 0.0)
         key = (score.to(tl.int32, bitcast=True) & ~tiles) | tile
-        key = tl.where(there[None, :], key, _LAST)
+        key = tl.where(centre_present[None, :], key, _LAST)
         if BEST > 1:
             second = tl.minimum(second, tl.maximum(least, key))
         least = tl.minimum(least, key)
-    out = near_ptr + slots * BEST
+    out_ptrs = near_ptr + slot * BEST
     for best in tl.range(BEST):
-        key, column = tl.min(least, axis=1, return_indices=True)
-        tl.store(out + best, ((key & tiles) * CENTRES + column).to(near_ptr.dtype.element_ty), mask=wanted)
-        taken = columns[None, :] == column[:, None]
+        key, nearest = tl.min(least, axis=1, return_indices=True)
+        tl.store(out_ptrs + best, ((key & tiles) * CENTRES + nearest).to(near_ptr.dtype.element_ty), mask=present)
+        taken = column[None, :] == nearest[:, None]
         least = tl.where(taken, second, least)
         second = tl.where(taken, _LAST, second)

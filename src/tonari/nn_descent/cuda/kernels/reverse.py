@@ -33,11 +33,13 @@ def reverse_kernel(
 ):
     """Write the listing point, with the bit of its entry; `numbers` say which (column, row) a pair was."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    listed = tl.load(listed_ptr + at, mask=at < pairs, other=n)
-    inside = listed < n
-    place = at - tl.load(firsts_ptr + listed, mask=inside, other=0) + tl.load(counts_ptr + listed, mask=inside, other=0)
-    inside = inside & (place < room)
-    number = tl.load(numbers_ptr + at, mask=inside, other=0)
+    listed = tl.load(listed_ptr + at, mask=at < pairs, other=n)  # [BLOCK]
+    present = listed < n
+    place = (
+        at - tl.load(firsts_ptr + listed, mask=present, other=0) + tl.load(counts_ptr + listed, mask=present, other=0)
+    )
+    present = present & (place < room)
+    number = tl.load(numbers_ptr + at, mask=present, other=0)
     row = number % n
-    entry = tl.load(entries_ptr + row * size + column + number // n, mask=inside, other=0)
-    tl.store(reverse_ptr + listed.to(tl.int64) * room + place, row.to(tl.int32) | (entry & NEW), mask=inside)
+    entry = tl.load(entries_ptr + row * size + column + number // n, mask=present, other=0)
+    tl.store(reverse_ptr + listed.to(tl.int64) * room + place, row.to(tl.int32) | (entry & NEW), mask=present)

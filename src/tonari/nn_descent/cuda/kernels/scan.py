@@ -64,40 +64,40 @@ def scan_kernel(
     if cluster < clusters:
         begin = tl.load(pair_bounds_ptr + cluster) + (program - tl.load(tile_bounds_ptr + cluster)) * QUERIES
         end = tl.load(pair_bounds_ptr + cluster + 1)
-        slots = begin + tl.arange(0, QUERIES)
-        wanted = slots < end
-        pair = tl.load(pairs_ptr + slots, mask=wanted, other=0)
-        places = first + pair // probes
-        query = tl.load(order_ptr + places)
+        slot = begin + tl.arange(0, QUERIES)
+        present = slot < end
+        pair = tl.load(pairs_ptr + slot, mask=present, other=0)
+        place = first + pair // probes
+        query = tl.load(order_ptr + place)
         query_terms = tl.load(query_terms_ptr + query)
-        steps = tl.arange(0, STEP)
-        query_rows = rows_ptr + query[:, None] * D + steps[None, :]
+        step = tl.arange(0, STEP)
+        query_ptrs = rows_ptr + query[:, None] * D + step[None, :]
         if STEP >= D:  # the points stay where they are, and members come while others are compared
-            q = tl.load(query_rows, mask=(steps < D)[None, :], other=0.0)
+            q = tl.load(query_ptrs, mask=(step < D)[None, :], other=0.0)  # [QUERIES, STEP]
         # A window of a very large cluster lies around these points, if they are members.
-        low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(wanted, places, 1 << 30)), limit)
+        low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(present, place, 1 << 30)), limit)
         least = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
         second = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
-        columns = tl.arange(0, MEMBERS)
+        column = tl.arange(0, MEMBERS)
         for at in tl.range(low, high, MEMBERS):
-            inside = at + columns < high
-            member = tl.load(order_ptr + at + columns, mask=inside, other=0)
-            member_rows = rows_ptr + member[:, None] * D + steps[None, :]
+            member_present = at + column < high
+            member = tl.load(order_ptr + at + column, mask=member_present, other=0)
+            member_ptrs = rows_ptr + member[:, None] * D + step[None, :]
             if STEP >= D:
-                x = tl.load(member_rows, mask=(steps < D)[None, :], other=0.0)
-                product = tl.dot(q, tl.trans(x))
+                x = tl.load(member_ptrs, mask=(step < D)[None, :], other=0.0)  # [MEMBERS, STEP]
+                product = tl.dot(q, tl.trans(x))  # [QUERIES, MEMBERS]
             else:
                 product = tl.zeros([QUERIES, MEMBERS], tl.float32)
-                for column in tl.range(0, D, STEP):
-                    part = tl.load(query_rows + column)
-                    x = tl.load(member_rows + column)
+                for start in tl.range(0, D, STEP):
+                    part = tl.load(query_ptrs + start)
+                    x = tl.load(member_ptrs + start)
                     product = tl.dot(part, tl.trans(x), product)
             terms = tl.load(member_terms_ptr + member)
             score = tl.maximum(query_terms[:, None] + terms[None, :] - 2.0 * product, 0.0)
-            allowed = inside[None, :] & (member[None, :] != query[:, None])
+            allowed = member_present[None, :] & (member[None, :] != query[:, None])
             if ACROSS:
                 allowed = allowed & ((member < boundary)[None, :] != (query < boundary)[:, None])
-            number = (at - low).to(tl.int32) + columns
+            number = (at - low).to(tl.int32) + column
             bits = score.to(tl.int32, bitcast=True) & _SCORES
             key = tl.where(allowed, bits | number[None, :], _LAST)
             second = tl.minimum(second, tl.maximum(least, key))
@@ -111,9 +111,9 @@ def scan_kernel(
             least = tl.where(taken, second, least)
             second = tl.where(taken, _LAST, second)
         # All together, so that their loads and stores wait once.
-        found = (best != _LAST) & wanted[:, None]
+        found = (best != _LAST) & present[:, None]
         member = tl.load(order_ptr + low + (best & _NUMBERS), mask=found, other=-1)
-        out = pair.to(tl.int64)[:, None] * BEST + ranks[None, :]
-        tl.store(ids_ptr + out, member.to(tl.int32), mask=wanted[:, None])
+        out_at = pair.to(tl.int64)[:, None] * BEST + ranks[None, :]
+        tl.store(ids_ptr + out_at, member.to(tl.int32), mask=present[:, None])
         score = tl.where(found, best.to(tl.float32, bitcast=True), float("inf"))
-        tl.store(scores_ptr + out, score, mask=wanted[:, None])
+        tl.store(scores_ptr + out_at, score, mask=present[:, None])

@@ -31,10 +31,10 @@ def write_best(
     LARGEST: tl.constexpr,
 ):
     """Write the first k of K sorted pairs; a place without one has the largest index there is."""
-    held = ids < 0x7FFFFFFF
-    keys = tl.where(held, keys, tl.full((), MISSING, keys.dtype))
-    store_values(out_values_ptr + places, row_ptr, keys, ids, places < k, held, INFINITE, LARGEST)
-    tl.store(out_ids_ptr + places, tl.where(held, ids, -1), mask=places < k)
+    present = ids < 0x7FFFFFFF
+    keys = tl.where(present, keys, tl.full((), MISSING, keys.dtype))
+    store_values(out_values_ptr + places, row_ptr, keys, ids, places < k, present, INFINITE, LARGEST)
+    tl.store(out_ids_ptr + places, tl.where(present, ids, -1), mask=places < k)
 
 
 @triton.jit(do_not_specialize=["n", "k"])
@@ -78,7 +78,7 @@ def bitonic_kernel(
     for start in range(begin, end, TILE):
         ids = start + tl.arange(0, TILE)
         present = ids < end
-        keys = load_keys(row_ptr + ids, present, INFINITE, LARGEST, WIDE)
+        keys = load_keys(row_ptr + ids, present, INFINITE, LARGEST, WIDE)  # [TILE]
         if CHECK_NAN:
             strange += tl.sum((present & (keys == last_key(WIDE))).to(tl.int32))
         keys, ids = smallest_pairs(keys, tl.where(present, ids, 0x7FFFFFFF), TILE, K, DESCENDING=1)
@@ -122,7 +122,7 @@ def merge_runs_kernel(
     places = tl.arange(0, K)
     run_keys_ptr += row * parts * K
     run_ids_ptr += row * parts * K
-    best_keys = tl.load(run_keys_ptr + places)
+    best_keys = tl.load(run_keys_ptr + places)  # [K]
     best_ids = tl.load(run_ids_ptr + places)
     for part in range(1, parts):
         backward = part * K + (K - 1 - places)  # descending, for keep_smaller

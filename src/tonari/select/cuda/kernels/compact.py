@@ -77,7 +77,7 @@ def compact_kernel(
     for start in range(begin, end, T * A * V):
         ids = start + tile_offsets(A, T, V)
         if start + A * T * V <= end:  # wide loads need no mask
-            bits = tl.load(row_ptr + ids)
+            bits = tl.load(row_ptr + ids)  # [T, A, V]
             taken = passes(bits, ids, key, last, EXACT, INFINITE, LARGEST, WIDE)
         else:
             present = ids < end

@@ -20,15 +20,15 @@ from tonari.select.cuda.kernels.tiles import places, tile_offsets, total
 
 @triton.jit
 def keep_smallest(
-    bits, ids, mask, k, most, bits_ptr, ids_ptr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
+    bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Write the k to `most` smallest of the pairs under `mask` to memory, in no order.
+    """Write the k to `most` smallest of the pairs that are `present` to memory, in no order.
 
     How many, and a pair that they do not exceed.
     """
     keys = to_keys(bits, INFINITE, LARGEST, WIDE)
-    key, last = kth_pair(keys, ids, mask, k, most)
-    kept = mask & at_or_below(keys, ids, key, last)
+    key, last = kth_pair(keys, ids, present, k, most)
+    kept = present & at_or_below(keys, ids, key, last)
     at = places(kept)
     tl.store(bits_ptr + at, bits, mask=kept)
     tl.store(ids_ptr + at, ids, mask=kept)
@@ -53,15 +53,15 @@ def write_row(
 ):
     """Answer one row from `count` <= SIZE pairs in memory, at most k if they are not SORTED."""
     at = tl.arange(0, SIZE)
-    held = at < count
-    keys = to_keys(tl.load(bits_ptr + at, mask=held, other=0), INFINITE, LARGEST, WIDE)
-    keys = tl.where(held, keys, last_key(WIDE))
-    ids = tl.load(ids_ptr + at, mask=held, other=0x7FFFFFFF)
+    present = at < count
+    keys = to_keys(tl.load(bits_ptr + at, mask=present, other=0), INFINITE, LARGEST, WIDE)
+    keys = tl.where(present, keys, last_key(WIDE))
+    ids = tl.load(ids_ptr + at, mask=present, other=0x7FFFFFFF)  # [SIZE]
     if SORTED:
         keys, ids = sort_pairs(keys, ids, SIZE)
-    keys = tl.where(held, keys, tl.full((), MISSING, keys.dtype))
-    store_values(out_values_ptr + at, row_ptr, keys, ids, at < k, held, INFINITE, LARGEST)
-    tl.store(out_ids_ptr + at, tl.where(held, ids, -1), mask=at < k)
+    keys = tl.where(present, keys, tl.full((), MISSING, keys.dtype))
+    store_values(out_values_ptr + at, row_ptr, keys, ids, at < k, present, INFINITE, LARGEST)
+    tl.store(out_ids_ptr + at, tl.where(present, ids, -1), mask=at < k)
 
 
 @triton.jit
@@ -89,10 +89,10 @@ def finish_row(
         most = SIZE
     if count > most:
         slots = tile_offsets(A, T, V)
-        mask = slots < count
-        bits = tl.load(bits_ptr + slots, mask=mask, other=0)
-        ids = tl.load(ids_ptr + slots, mask=mask, other=0)
-        count, _, _ = keep_smallest(bits, ids, mask, k, most, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE)
+        present = slots < count
+        bits = tl.load(bits_ptr + slots, mask=present, other=0)  # [T, A, V]
+        ids = tl.load(ids_ptr + slots, mask=present, other=0)
+        count, _, _ = keep_smallest(bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE)
         tl.debug_barrier()  # what the other threads stored is loaded next
     write_row(
         out_values_ptr, out_ids_ptr, row_ptr, bits_ptr, ids_ptr, count, k,

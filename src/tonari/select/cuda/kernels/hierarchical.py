@@ -23,14 +23,14 @@ from tonari.select.cuda.kernels.tiles import places, row_length, tile_offsets, t
 
 @triton.jit
 def load_entries(
-    pointers, mask, WHOLE: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
+    ptrs, present, WHOLE: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Keys of a list, of the values themselves if VALUES; `mask` does not matter if WHOLE."""
+    """Keys of a list, of the values themselves if VALUES; `present` does not matter if WHOLE."""
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
     if WHOLE:
-        return to_keys(tl.load(pointers), FORMAT, LARGEST and VALUES, WIDE)
-    return load_keys(pointers, mask, FORMAT, LARGEST and VALUES, WIDE)
+        return to_keys(tl.load(ptrs), FORMAT, LARGEST and VALUES, WIDE)
+    return load_keys(ptrs, present, FORMAT, LARGEST and VALUES, WIDE)
 
 
 @triton.jit
@@ -79,7 +79,7 @@ def minima_kernel(
     local = tl.arange(0, GROUPS)[:, None] * G + members
     strange = tl.zeros((), tl.int32)
     if (G == WIDTH) & ((tile + 1) * GROUPS <= size // G):
-        keys = load_entries(row_ptr + local, True, True, VALUES, INFINITE, LARGEST, WIDE)
+        keys = load_entries(row_ptr + local, True, True, VALUES, INFINITE, LARGEST, WIDE)  # [GROUPS, WIDTH]
         if CHECK_NAN:
             strange = tl.max((keys == last_key(WIDE)).to(tl.int32))
         minima = tl.min(keys, axis=1)
@@ -125,13 +125,13 @@ def keep_best(
     """
     tl.debug_barrier()  # what the other threads stored is loaded next
     slots = tile_offsets(A, T, V)
-    mask = slots < held
-    bits = tl.load(slot_bits_ptr + slots, mask=mask, other=0)
-    ids = tl.load(slot_ids_ptr + slots, mask=mask, other=0)
+    present = slots < held
+    bits = tl.load(slot_bits_ptr + slots, mask=present, other=0)  # [T, A, V]
+    ids = tl.load(slot_ids_ptr + slots, mask=present, other=0)
     tl.debug_barrier()  # all have loaded before the first is overwritten
     keys = to_keys(bits, INFINITE if VALUES else 0, LARGEST and VALUES, WIDE)
-    key, last = kth_pair(keys, ids, mask, k, most)
-    kept = mask & at_or_below(keys, ids, key, last)
+    key, last = kth_pair(keys, ids, present, k, most)
+    kept = present & at_or_below(keys, ids, key, last)
     at = places(kept)
     tl.store(slot_bits_ptr + at, bits, mask=kept)
     tl.store(out_ids_ptr + at, ids, mask=kept)
@@ -190,7 +190,7 @@ def offer_members(
         first = group * G
         present = present & (member + v < tl.minimum(G, size - first))
         ids = first + member + v
-        bits = tl.load(list_ptr + ids, mask=present, other=0)
+        bits = tl.load(list_ptr + ids, mask=present, other=0)  # [T, A, V]
         keys = to_keys(bits, FORMAT, LARGEST and VALUES, WIDE)
         taken = present & at_or_below(keys, ids, key, last)
         found = total(taken)

@@ -41,10 +41,10 @@ def to_keys(bits, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.conste
 
 
 @triton.jit
-def load_keys(pointers, mask, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
-    """Keys at `pointers`; LAST where `mask` is false."""
-    keys = to_keys(tl.load(pointers, mask=mask, other=0), INFINITE, LARGEST, WIDE)
-    return tl.where(mask, keys, last_key(WIDE))
+def load_keys(ptrs, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
+    """Keys at `ptrs`; LAST where none is `present`."""
+    keys = to_keys(tl.load(ptrs, mask=present, other=0), INFINITE, LARGEST, WIDE)
+    return tl.where(present, keys, last_key(WIDE))
 
 
 @triton.jit
@@ -77,11 +77,11 @@ def comparable_bits(key, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl
 
 
 @triton.jit
-def store_values(out_ptr, row_ptr, keys, ids, mask, real, INFINITE: tl.constexpr, LARGEST: tl.constexpr):
+def store_values(out_ptrs, row_ptr, keys, ids, mask, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr):
     """Store the values of keys where `mask`; zeros and NaN, which a key does not tell apart, are read from the row."""
-    bits = to_bits(keys, INFINITE, LARGEST, out_ptr.dtype.element_ty.primitive_bitwidth)
+    bits = to_bits(keys, INFINITE, LARGEST, out_ptrs.dtype.element_ty.primitive_bitwidth)
     if INFINITE > 0:
         zero = -1 if LARGEST else 0
-        unclear = mask & real & ((keys == zero) | (keys == last_key(keys.dtype == tl.int64)))
+        unclear = mask & present & ((keys == zero) | (keys == last_key(keys.dtype == tl.int64)))
         bits = tl.where(unclear, tl.load(row_ptr + ids, mask=unclear, other=0).to(bits.dtype), bits)
-    tl.store(out_ptr, bits.to(out_ptr.dtype.element_ty), mask=mask)
+    tl.store(out_ptrs, bits.to(out_ptrs.dtype.element_ty), mask=mask)

@@ -35,10 +35,10 @@ def make_keys(values, ids, present):
 def open_keys(keys):
     """Values in float32 and ids of keys; inf and -1 for nothing."""
     bits = keys.to(tl.int64, bitcast=True)
-    real = bits != 0x7FF0000000000000
+    present = bits != 0x7FF0000000000000
     values = (bits >> 32).to(tl.int32).to(tl.float32, bitcast=True)
     ids = ((bits ^ (bits >> 63)) & 0xFFFFFFFF).to(tl.int32)
-    return tl.where(real, values, float("inf")), tl.where(real, ids, -1)
+    return tl.where(present, values, float("inf")), tl.where(present, ids, -1)
 
 
 @triton.jit(do_not_specialize=["entries", "columns", "distance_stride", "id_stride", "key_stride"])
@@ -60,12 +60,12 @@ def encode_kernel(
 ):
     """Keys of lists: float32 distances and int32 ids, -1 where there is none."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < entries
+    present = at < entries
     row = at // columns
     column = at % columns
-    distances = tl.load(distances_ptr + row * distance_stride + column, mask=inside, other=0)
-    ids = tl.load(ids_ptr + row * id_stride + column, mask=inside, other=-1)
-    tl.store(keys_ptr + row * key_stride + column, make_keys(ascending(distances, METRIC), ids, ids >= 0), mask=inside)
+    distances = tl.load(distances_ptr + row * distance_stride + column, mask=present, other=0)  # [BLOCK]
+    ids = tl.load(ids_ptr + row * id_stride + column, mask=present, other=-1)
+    tl.store(keys_ptr + row * key_stride + column, make_keys(ascending(distances, METRIC), ids, ids >= 0), mask=present)
 
 
 @triton.jit(do_not_specialize=["entries"])
@@ -83,7 +83,7 @@ def decode_kernel(
 ):
     """Distances and ids of keys."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < entries
-    values, ids = open_keys(tl.load(keys_ptr + at, mask=inside, other=0))
-    tl.store(distances_ptr + at, ascending(values, METRIC), mask=inside)
-    tl.store(ids_ptr + at, ids, mask=inside)
+    present = at < entries
+    values, ids = open_keys(tl.load(keys_ptr + at, mask=present, other=0))
+    tl.store(distances_ptr + at, ascending(values, METRIC), mask=present)
+    tl.store(ids_ptr + at, ids, mask=present)

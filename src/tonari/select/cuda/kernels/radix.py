@@ -56,7 +56,7 @@ def digit_histogram(
         ids = start + tl.arange(0, TILE)
         present = ids < end
         if start + TILE <= end:  # wide loads need no mask
-            keys = to_keys(tl.load(row_ptr + ids), INFINITE, LARGEST, WIDE)
+            keys = to_keys(tl.load(row_ptr + ids), INFINITE, LARGEST, WIDE)  # [TILE]
         else:
             keys = load_keys(row_ptr + ids, present, INFINITE, LARGEST, WIDE)
         numbers = flip_sign(keys, WIDE)
@@ -156,7 +156,7 @@ def collect(
     for start in range(0, length, TILE):
         ids = start + tl.arange(0, TILE)
         present = ids < length
-        bits = tl.load(row_ptr + ids, mask=present, other=0)
+        bits = tl.load(row_ptr + ids, mask=present, other=0)  # [TILE]
         keys = to_keys(bits, INFINITE, LARGEST, WIDE)
         taken = present & at_or_below(keys, ids, key, last)
         at = base + tl.cumsum(taken.to(tl.int32), 0) - 1
@@ -235,7 +235,7 @@ def state_before(
     share = tl.where(wanted < length, wanted + 1, wanted)
     if digit > 0:
         at = (digit - 1) * rows + row
-        histogram = tl.load(histograms_ptr + at * (1 << BITS) + tl.arange(0, 1 << BITS))
+        histogram = tl.load(histograms_ptr + at * (1 << BITS) + tl.arange(0, 1 << BITS))  # [2**BITS]
         above = NUMBER_BITS - (digit - 1) * BITS
         prefix, wanted, share = narrow(
             tl.load(prefixes_ptr + at),

@@ -42,13 +42,13 @@ def sort_runs_kernel(
     begin = (program % runs) * RUN
     if begin < count:
         at = begin + tl.arange(0, RUN)
-        held = at < count
-        keys = to_keys(tl.load(bits_ptr + row * capacity + at, mask=held, other=0), INFINITE, LARGEST, WIDE)
-        keys = tl.where(held, keys, last_key(WIDE))
-        ids = tl.load(ids_ptr + row * capacity + at, mask=held, other=0x7FFFFFFF)
+        present = at < count
+        keys = to_keys(tl.load(bits_ptr + row * capacity + at, mask=present, other=0), INFINITE, LARGEST, WIDE)
+        keys = tl.where(present, keys, last_key(WIDE))
+        ids = tl.load(ids_ptr + row * capacity + at, mask=present, other=0x7FFFFFFF)  # [RUN]
         keys, ids = sort_pairs(keys, ids, RUN)
-        tl.store(keys_ptr + row * capacity + at, keys, mask=held)
-        tl.store(out_ids_ptr + row * capacity + at, ids, mask=held)
+        tl.store(keys_ptr + row * capacity + at, keys, mask=present)
+        tl.store(out_ids_ptr + row * capacity + at, ids, mask=present)
 
 
 @triton.jit
@@ -70,9 +70,9 @@ def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, pla
 @triton.jit
 def load_run(keys_ptr, ids_ptr, at, size, WIDE: tl.constexpr):
     """Pairs of a run; those beyond its end come after all others."""
-    held = at < size
-    keys = tl.load(keys_ptr + at, mask=held, other=0)
-    return tl.where(held, keys, last_key(WIDE)), tl.load(ids_ptr + at, mask=held, other=0x7FFFFFFF)
+    present = at < size
+    keys = tl.load(keys_ptr + at, mask=present, other=0)
+    return tl.where(present, keys, last_key(WIDE)), tl.load(ids_ptr + at, mask=present, other=0x7FFFFFFF)
 
 
 @triton.jit(do_not_specialize=["k", "span"])
@@ -114,18 +114,18 @@ def merge_kernel(
     place = tl.minimum(begin - start, size_a + size_b)
     first = merge_path(keys_ptr, ids_ptr, size_a, keys_ptr + span, ids_ptr + span, size_b, place)
     slots = tl.arange(0, TILE)
-    keys_a, ids_a = load_run(keys_ptr, ids_ptr, first + slots, size_a, WIDE)
+    keys_a, ids_a = load_run(keys_ptr, ids_ptr, first + slots, size_a, WIDE)  # [TILE]
     keys_b, ids_b = load_run(
         keys_ptr + span, ids_ptr + span, place - first + TILE - 1 - slots, size_b, WIDE
     )  # backwards
     keys, ids = keep_smaller(keys_a, ids_a, keys_b, ids_b, TILE)
     at = begin + slots
-    held = at < count
+    present = at < count
     if FINAL:
-        keys = tl.where(held, keys, tl.full((), MISSING, keys.dtype))
+        keys = tl.where(present, keys, tl.full((), MISSING, keys.dtype))
         row_ptr = values_ptr + row * stride
-        store_values(out_keys_ptr + row * k + at, row_ptr, keys, ids, at < k, held, INFINITE, LARGEST)
-        tl.store(out_ids_ptr + row * k + at, tl.where(held, ids, -1), mask=at < k)
+        store_values(out_keys_ptr + row * k + at, row_ptr, keys, ids, at < k, present, INFINITE, LARGEST)
+        tl.store(out_ids_ptr + row * k + at, tl.where(present, ids, -1), mask=at < k)
     else:
-        tl.store(out_keys_ptr + row * capacity + at, keys, mask=held)
-        tl.store(out_ids_ptr + row * capacity + at, ids, mask=held)
+        tl.store(out_keys_ptr + row * capacity + at, keys, mask=present)
+        tl.store(out_ids_ptr + row * capacity + at, ids, mask=present)

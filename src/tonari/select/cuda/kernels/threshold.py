@@ -60,7 +60,7 @@ def resident_kernel(
     ids_ptr += row * SIZE
     ids = tile_offsets(A, T, V)
     present = ids < length
-    bits = tl.load(row_ptr + ids, mask=present, other=0)
+    bits = tl.load(row_ptr + ids, mask=present, other=0)  # [T, A, V]
     if CHECK_NAN:
         strange = to_keys(bits, INFINITE, LARGEST, WIDE) == last_key(WIDE)
         if tl.sum(per_thread((present & strange).to(tl.int32)), 0) > 0:
@@ -106,7 +106,7 @@ def sample_pairs(
     first = strata * width + jitter
     if RUN > 1:
         first = first // 4 * 4  # 16 bytes at a time
-    ids = first + tl.arange(0, RUN)[None, None, :]
+    ids = first + tl.arange(0, RUN)[None, None, :]  # [T, A, RUN]
     present = ids < length
     keys = to_keys(tl.load(row_ptr + ids, mask=present, other=0), INFINITE, LARGEST, WIDE)
     return keys, ids, present
@@ -204,7 +204,7 @@ def merge_samples_kernel(
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     slots = tile_offsets(A, T, V)
     present = slots < count
-    keys = tl.load(sample_keys_ptr + row * count + slots, mask=present, other=0)
+    keys = tl.load(sample_keys_ptr + row * count + slots, mask=present, other=0)  # [T, A, V]
     ids = tl.load(sample_ids_ptr + row * count + slots, mask=present, other=0)
     key, last = kth_pair(keys, ids, present, rank, rank)
     key, last = pair_of(keys, ids, present & at_or_below(keys, ids, key, last))

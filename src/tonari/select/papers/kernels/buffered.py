@@ -8,8 +8,8 @@
 Every entry is compared with the head again when its turn comes. Lanes with full buffers at the same column empty them
 in the same steps, each as if it were alone: their queues never merge together.
 
-    queue    (keys, indices, size, lanes that have a row, counters)
-    buffer   (keys, indices, size)
+    queue    (key_ptrs, index_ptrs, size, present: the lanes that have a row, count_ptrs)
+    buffer   (key_ptrs, index_ptrs, size)
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ def insert_smaller(
     COUNT: tl.constexpr,
 ):
     """Insert the entries of `lanes` that are below their heads; the heads afterwards."""
-    keys, indices, size, together, counts = queue
+    key_ptrs, index_ptrs, size, present, count_ptrs = queue
     smaller = lanes & before(key, index, head_key, head_index)
     if any_lane(smaller):
         if QUEUE == INSERTION:
-            insert_sorted(keys, indices, size, key, index, smaller, counts, COUNT)
+            insert_sorted(key_ptrs, index_ptrs, size, key, index, smaller, count_ptrs, COUNT)
         elif QUEUE == HEAP:
-            insert_into_heap(keys, indices, size, key, index, smaller, counts, COUNT)
+            insert_into_heap(key_ptrs, index_ptrs, size, key, index, smaller, count_ptrs, COUNT)
         else:
             tl.static_assert(QUEUE == MERGE_QUEUE)
-            insert_and_merge(keys, indices, size, key, index, smaller, together, counts, M, ALIGNED, COUNT)
-        head_key, head_index = load_entry(keys, indices, 0, together)
+            insert_and_merge(key_ptrs, index_ptrs, size, key, index, smaller, present, count_ptrs, M, ALIGNED, COUNT)
+        head_key, head_index = load_entry(key_ptrs, index_ptrs, 0, present)
     return head_key, head_index
 
 
 @triton.jit
-def sort_buffers(keys, indices, held, lanes):
+def sort_buffers(key_ptrs, index_ptrs, held, lanes):
     """Sort the first held[lane] entries of each lane, smallest first: odd-even transposition, in `held` rounds."""
     rounds = tl.max(held, axis=0)
     for step in range(rounds):
         for position in range(step % 2, rounds - 1, 2):
-            descend(keys, indices, position + 1, position, lanes & (position + 1 < held), keys, False)
+            descend(key_ptrs, index_ptrs, position + 1, position, lanes & (position + 1 < held), key_ptrs, False)
 
 
 @triton.jit
@@ -94,16 +94,16 @@ def empty_buffers(
     COUNT: tl.constexpr,
 ):
     """Insert what the buffers of `lanes` hold, in order; the heads afterwards."""
-    keys, indices, _ = buffer
-    counts = queue[4]
+    key_ptrs, index_ptrs, _ = buffer
+    count_ptrs = queue[4]
     ALONE: tl.constexpr = BUFFER == OWN
     if COUNT:
-        count(counts, FLUSHES, lanes if ALONE else tl.arange(0, LANES) == 0)
+        count(count_ptrs, FLUSHES, lanes if ALONE else tl.arange(0, LANES) == 0)
     if BUFFER == SORTED:
-        sort_buffers(keys, indices, held, lanes)
+        sort_buffers(key_ptrs, index_ptrs, held, lanes)
     for j in range(tl.max(tl.where(lanes, held, 0), axis=0)):
         taken = lanes & (j < held)
-        key, index = load_entry(keys, indices, j, taken)
+        key, index = load_entry(key_ptrs, index_ptrs, j, taken)
         head_key, head_index = insert_smaller(
             queue, key, index, taken, head_key, head_index, QUEUE, M, ALIGNED and not ALONE, COUNT
         )
@@ -134,9 +134,9 @@ def offer(
             queue, key, index, present, head_key, head_index, QUEUE, M, ALIGNED, COUNT
         )
     else:
-        keys, indices, size = buffer
+        key_ptrs, index_ptrs, size = buffer
         candidate = present & before(key, index, head_key, head_index)
-        store_entry(keys, indices, held, key, index, candidate)
+        store_entry(key_ptrs, index_ptrs, held, key, index, candidate)
         held += candidate.to(tl.int32)
         full = held == size
         if any_lane(full):

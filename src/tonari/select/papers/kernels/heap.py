@@ -13,7 +13,7 @@ from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before,
 
 
 @triton.jit
-def insert_into_heap(keys, indices, size, key, index, lanes, counts, COUNT: tl.constexpr):
+def insert_into_heap(key_ptrs, index_ptrs, size, key, index, lanes, count_ptrs, COUNT: tl.constexpr):
     """Insert entries below their roots."""
     hole = tl.zeros([LANES], tl.int32)
     moving = lanes
@@ -21,15 +21,15 @@ def insert_into_heap(keys, indices, size, key, index, lanes, counts, COUNT: tl.c
         left = 2 * hole + 1
         has_left = moving & (left < size)
         has_right = moving & (left + 1 < size)
-        left_key, left_index = load_entry(keys, indices, left, has_left)
-        right_key, right_index = load_entry(keys, indices, left + 1, has_right)
+        left_key, left_index = load_entry(key_ptrs, index_ptrs, left, has_left)
+        right_key, right_index = load_entry(key_ptrs, index_ptrs, left + 1, has_right)
         goes_right = has_right & before(left_key, left_index, right_key, right_index)
         child_key = tl.where(goes_right, right_key, left_key)
         child_index = tl.where(goes_right, right_index, left_index)
         sinks = has_left & before(key, index, child_key, child_index)
         moved_key, moved_index = tl.where(sinks, child_key, key), tl.where(sinks, child_index, index)
-        store_entry(keys, indices, hole, moved_key, moved_index, moving)
+        store_entry(key_ptrs, index_ptrs, hole, moved_key, moved_index, moving)
         if COUNT:
-            count(counts, hole + UPDATES, moving)
+            count(count_ptrs, hole + UPDATES, moving)
         hole = tl.where(goes_right, left + 1, left)
         moving = sinks

@@ -15,18 +15,18 @@ from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before,
 
 
 @triton.jit
-def insert_sorted(keys, indices, size, key, index, lanes, counts, COUNT: tl.constexpr):
+def insert_sorted(key_ptrs, index_ptrs, size, key, index, lanes, count_ptrs, COUNT: tl.constexpr):
     """Insert entries below their heads into the first `size` positions."""
     position = tl.full((), 0, tl.int32)
     sizes = tl.zeros([LANES], tl.int32) + size
     moving = lanes
     while any_lane(moving):
         inside = moving & (position + 1 < sizes)
-        next_key, next_index = load_entry(keys, indices, position + 1, inside)
+        next_key, next_index = load_entry(key_ptrs, index_ptrs, position + 1, inside)
         larger = inside & before(key, index, next_key, next_index)
         moved_key, moved_index = tl.where(larger, next_key, key), tl.where(larger, next_index, index)
-        store_entry(keys, indices, position, moved_key, moved_index, moving)
+        store_entry(key_ptrs, index_ptrs, position, moved_key, moved_index, moving)
         if COUNT:
-            count(counts, position + UPDATES, moving)
+            count(count_ptrs, position + UPDATES, moving)
         moving = larger
         position += 1

@@ -2,7 +2,7 @@
 
     entry          (key, index), compared in that order; a pad, (LAST, PAD_INDEX), is larger than all that exist
     memory         [position][32 lanes], so that lanes at one position read one line
-    `keys`, ...    [32] pointers: each lane's position 0
+    `key_ptrs`, ...   [32] pointers: each lane's position 0
 
 Programs have one warp and tensors 32 elements: a lane loads what it has stored itself, and nothing needs a barrier.
 """
@@ -37,42 +37,42 @@ def before(key, index, other_key, other_index):
 
 
 @triton.jit
-def load_entry(keys, indices, position, mask):
+def load_entry(key_ptrs, index_ptrs, position, mask):
     """Entries at a position, the same for all lanes or one for each."""
     at = tl.cast(position, tl.int64) * LANES
-    return tl.load(keys + at, mask=mask, other=0), tl.load(indices + at, mask=mask, other=0)
+    return tl.load(key_ptrs + at, mask=mask, other=0), tl.load(index_ptrs + at, mask=mask, other=0)
 
 
 @triton.jit
-def store_entry(keys, indices, position, key, index, mask):
+def store_entry(key_ptrs, index_ptrs, position, key, index, mask):
     """Store entries at a position, the same for all lanes or one for each."""
     at = tl.cast(position, tl.int64) * LANES
-    tl.store(keys + at, key, mask=mask)
-    tl.store(indices + at, index, mask=mask)
+    tl.store(key_ptrs + at, key, mask=mask)
+    tl.store(index_ptrs + at, index, mask=mask)
 
 
 @triton.jit
-def fill_with_pads(keys, indices, size, lanes, WIDE: tl.constexpr):
+def fill_with_pads(key_ptrs, index_ptrs, size, lanes, WIDE: tl.constexpr):
     """Empty queues of `size` positions."""
     for position in range(size):
-        store_entry(keys, indices, position, last_key(WIDE), PAD_INDEX, lanes)
+        store_entry(key_ptrs, index_ptrs, position, last_key(WIDE), PAD_INDEX, lanes)
 
 
 @triton.jit
-def count(counts, slot, lanes):
+def count(count_ptrs, slot, lanes):
     """Count one for each lane in `lanes`."""
-    at = counts + tl.cast(slot, tl.int64) * LANES
-    tl.store(at, tl.load(at, mask=lanes, other=0) + 1, mask=lanes)
+    slot_ptrs = count_ptrs + tl.cast(slot, tl.int64) * LANES
+    tl.store(slot_ptrs, tl.load(slot_ptrs, mask=lanes, other=0) + 1, mask=lanes)
 
 
 @triton.jit
-def descend(keys, indices, upper, lower, lanes, counts, COUNT: tl.constexpr):
+def descend(key_ptrs, index_ptrs, upper, lower, lanes, count_ptrs, COUNT: tl.constexpr):
     """Exchange the entries at two positions where the one at `upper` is the smaller."""
-    upper_key, upper_index = load_entry(keys, indices, upper, lanes)
-    lower_key, lower_index = load_entry(keys, indices, lower, lanes)
+    upper_key, upper_index = load_entry(key_ptrs, index_ptrs, upper, lanes)
+    lower_key, lower_index = load_entry(key_ptrs, index_ptrs, lower, lanes)
     swapped = lanes & before(upper_key, upper_index, lower_key, lower_index)
-    store_entry(keys, indices, upper, lower_key, lower_index, swapped)
-    store_entry(keys, indices, lower, upper_key, upper_index, swapped)
+    store_entry(key_ptrs, index_ptrs, upper, lower_key, lower_index, swapped)
+    store_entry(key_ptrs, index_ptrs, lower, upper_key, upper_index, swapped)
     if COUNT:
-        count(counts, upper + UPDATES, swapped)
-        count(counts, lower + UPDATES, swapped)
+        count(count_ptrs, upper + UPDATES, swapped)
+        count(count_ptrs, lower + UPDATES, swapped)

@@ -18,24 +18,24 @@ from tonari.select.papers.kernels.lanes import LANES, MERGES, any_lane, before, 
 
 
 @triton.jit
-def merge_halves(keys, indices, half, lanes, counts, COUNT: tl.constexpr):
+def merge_halves(key_ptrs, index_ptrs, half, lanes, count_ptrs, COUNT: tl.constexpr):
     """Merge the first `half` positions, a power of two, with as many behind them."""
     for i in range(half):
-        descend(keys, indices, i, 2 * half - 1 - i, lanes, counts, COUNT)
+        descend(key_ptrs, index_ptrs, i, 2 * half - 1 - i, lanes, count_ptrs, COUNT)
     distance = half // 2
     while distance > 0:
         for i in range(half):
             upper = i + (i & -distance)  # the i-th position that does not have the bit `distance`
-            descend(keys, indices, upper, upper + distance, lanes, counts, COUNT)
+            descend(key_ptrs, index_ptrs, upper, upper + distance, lanes, count_ptrs, COUNT)
         distance = distance // 2
 
 
 @triton.jit
-def must_merge(keys, indices, level, below, size, lanes, ALIGNED: tl.constexpr):
+def must_merge(key_ptrs, index_ptrs, level, below, size, lanes, ALIGNED: tl.constexpr):
     """Those of `lanes` that merge level `below` with what is above it: all that are there if ALIGNED and any must."""
     inside = lanes & (below < tl.zeros([LANES], tl.int32) + size)
-    key, index = load_entry(keys, indices, level, inside)
-    below_key, below_index = load_entry(keys, indices, below, inside)
+    key, index = load_entry(key_ptrs, index_ptrs, level, inside)
+    below_key, below_index = load_entry(key_ptrs, index_ptrs, below, inside)
     broken = inside & before(key, index, below_key, below_index)
     if ALIGNED:
         broken = tl.where(lanes, tl.max(broken.to(tl.int32), axis=0), 0) > 0
@@ -44,27 +44,27 @@ def must_merge(keys, indices, level, below, size, lanes, ALIGNED: tl.constexpr):
 
 @triton.jit
 def insert_and_merge(
-    keys,
-    indices,
+    key_ptrs,
+    index_ptrs,
     size,
     key,
     index,
     lanes,
-    together,
-    counts,
+    present,
+    count_ptrs,
     M: tl.constexpr,
     ALIGNED: tl.constexpr,
     COUNT: tl.constexpr,
 ):
-    """Insert entries below their heads in `lanes`; `together` are the lanes that merge if ALIGNED."""
-    insert_sorted(keys, indices, M, key, index, lanes, counts, COUNT)
+    """Insert entries below their heads in `lanes`; the lanes `present`, which have a row, merge together if ALIGNED."""
+    insert_sorted(key_ptrs, index_ptrs, M, key, index, lanes, count_ptrs, COUNT)
     level = tl.full((), 0, tl.int32)
     below = tl.full((), M, tl.int32)
-    merging = must_merge(keys, indices, level, below, size, together if ALIGNED else lanes, ALIGNED)
+    merging = must_merge(key_ptrs, index_ptrs, level, below, size, present if ALIGNED else lanes, ALIGNED)
     while any_lane(merging):
-        merge_halves(keys, indices, below, merging, counts, COUNT)
+        merge_halves(key_ptrs, index_ptrs, below, merging, count_ptrs, COUNT)
         if COUNT:
-            count(counts, MERGES, merging)
+            count(count_ptrs, MERGES, merging)
         level = below
         below = below * 2
-        merging = must_merge(keys, indices, level, below, size, merging, ALIGNED)
+        merging = must_merge(key_ptrs, index_ptrs, level, below, size, merging, ALIGNED)

@@ -31,26 +31,26 @@ def list_size(length, group, list_number):
 
 @triton.jit
 def load_list(
-    values, lists, entries, mask, list_number, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
+    value_ptrs, list_ptrs, entries, mask, list_number, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
     """Keys of entries of a list; list 0 is the row itself."""
     if list_number == 0:
-        keys = load_keys(values + entries, mask, INFINITE, LARGEST, WIDE)
+        keys = load_keys(value_ptrs + entries, mask, INFINITE, LARGEST, WIDE)
     else:
-        keys = tl.load(lists + entries, mask=mask, other=last_key(WIDE))
+        keys = tl.load(list_ptrs + entries, mask=mask, other=last_key(WIDE))
     return keys
 
 
 @triton.jit
-def write_survivors(indices, size, values, out_bits, out_indices, lanes):
+def write_survivors(index_ptrs, size, value_ptrs, out_bit_ptrs, out_index_ptrs, lanes):
     """Write each lane's entries one after the other, without pads; how many there are."""
     found = tl.zeros([LANES], tl.int32)
     for position in range(size):
-        index = tl.load(indices + tl.cast(position, tl.int64) * LANES, mask=lanes, other=PAD_INDEX)
-        real = index != PAD_INDEX
-        tl.store(out_bits + found, tl.load(values + index, mask=real, other=0), mask=real)
-        tl.store(out_indices + found, index, mask=real)
-        found += real.to(tl.int32)
+        index = tl.load(index_ptrs + tl.cast(position, tl.int64) * LANES, mask=lanes, other=PAD_INDEX)
+        present = index != PAD_INDEX
+        tl.store(out_bit_ptrs + found, tl.load(value_ptrs + index, mask=present, other=0), mask=present)
+        tl.store(out_index_ptrs + found, index, mask=present)
+        found += present.to(tl.int32)
     return found
 
 
@@ -101,15 +101,15 @@ def queue_kernel(
     program = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, LANES)
     row = program * LANES + lane
-    together = row < rows
-    length = tl.where(together, n, 0)
+    present = row < rows
+    length = tl.where(present, n, 0)
     if HAS_LENGTHS:
-        length = tl.load(lengths_ptr + row, mask=together, other=0).to(tl.int32)
-    values = values_ptr + row * stride
-    lists = lists_ptr + row * lists_stride
+        length = tl.load(lengths_ptr + row, mask=present, other=0).to(tl.int32)
+    value_ptrs = values_ptr + row * stride
+    list_ptrs = lists_ptr + row * lists_stride
     first = program * size * LANES + lane
-    keys, indices, numbers = keys_ptr + first, indices_ptr + first, numbers_ptr + first
-    queue = (keys, indices, size, together, counts_ptr + program * (size + UPDATES) * LANES + lane)
+    key_ptrs, index_ptrs, number_ptrs = keys_ptr + first, indices_ptr + first, numbers_ptr + first
+    queue = (key_ptrs, index_ptrs, size, present, counts_ptr + program * (size + UPDATES) * LANES + lane)
     first = program * buffer_size * LANES + lane
     buffer = (buffer_keys_ptr + first, buffer_indices_ptr + first, buffer_size)
 
@@ -126,29 +126,31 @@ def queue_kernel(
             members = tl.full((), 0, tl.int32) + group
             for place in range(size):
                 at = tl.cast(place, tl.int64) * LANES
-                tl.store(numbers + at, tl.load(indices + at, mask=together, other=0), mask=together)
-        fill_with_pads(keys, indices, size, lane < LANES, WIDE)
+                tl.store(number_ptrs + at, tl.load(index_ptrs + at, mask=present, other=0), mask=present)
+        fill_with_pads(key_ptrs, index_ptrs, size, lane < LANES, WIDE)
         head_key = tl.zeros([LANES], keys_ptr.dtype.element_ty) + last_key(WIDE)
         head_index = tl.zeros([LANES], tl.int32) + PAD_INDEX
         held = tl.zeros([LANES], tl.int32)
         for place in range(places):
             number = tl.zeros([LANES], tl.int32) + place
             if depth > 0:
-                number = tl.load(numbers + tl.cast(place, tl.int64) * LANES, mask=together, other=PAD_INDEX)
+                number = tl.load(number_ptrs + tl.cast(place, tl.int64) * LANES, mask=present, other=PAD_INDEX)
             left = tl.where(number == PAD_INDEX, 0, list_length - number * members)
             for member in range(members):
-                present = member < left
+                inside = member < left
                 index = number * members + member
-                key = load_list(values, lists + start, index, present, list_number, INFINITE, LARGEST, WIDE)
+                key = load_list(value_ptrs, list_ptrs + start, index, inside, list_number, INFINITE, LARGEST, WIDE)
                 if CHECK_NAN:
-                    strange = strange | (present & (key == last_key(WIDE)))
+                    strange = strange | (inside & (key == last_key(WIDE)))
                 held, head_key, head_index = offer(
-                    queue, buffer, held, key, index, present, head_key, head_index, QUEUE, BUFFER, M, ALIGNED, COUNT
+                    queue, buffer, held, key, index, inside, head_key, head_index, QUEUE, BUFFER, M, ALIGNED, COUNT
                 )
         drain(queue, buffer, held, head_key, head_index, QUEUE, BUFFER, M, ALIGNED, COUNT)
 
-    found = write_survivors(indices, size, values, out_bits_ptr + row * size, out_indices_ptr + row * size, together)
-    tl.store(out_counts_ptr + row, found, mask=together)
+    found = write_survivors(
+        index_ptrs, size, value_ptrs, out_bits_ptr + row * size, out_indices_ptr + row * size, present
+    )
+    tl.store(out_counts_ptr + row, found, mask=present)
     if CHECK_NAN:
         if any_lane(strange):
             tl.atomic_min(nan_row_ptr + lane * 0, (first_row + row).to(tl.int32), mask=strange)

@@ -170,7 +170,7 @@ def quick_kernel(
     strange = tl.zeros((), tl.int32)
     whole = length // TILE * TILE
     for start in range(0, whole, TILE):
-        bits = tl.load(row_ptr + start + lanes)
+        bits = tl.load(row_ptr + start + lanes)  # [T, A, V]
         left, right, nans = scatter_tile(
             bits, start + lanes, lanes >= 0, key, last, left, right, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE
         )
