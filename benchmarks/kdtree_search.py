@@ -65,14 +65,16 @@ class Planned:
     """Points in a tree by a plan with overrides, which ``tonari.Index`` has no argument for; and what is visited."""
 
     def __init__(self, run: TreeRun, case: Case, data: DeviceData, **choices: Any) -> None:
-        from tonari.methods.engines import engine_for
+        from tonari.methods.place import place_for
+        from tonari.methods.registry import method_for
 
         self._run, self._case, self._choices = run, case, choices
         self._queries = run.device.values(data.points if case.graph else data.queries)
         points = run.device.values(data.points)
-        self._engine = engine_for(run.where, points=points)
+        self._place = place_for(run.where, points=points)
+        self._method: Any = method_for("kdtree", self._place.device)
         self.plan = self._plan(case.m, case.k)
-        self._prepared = self._engine.prepare(self._engine.rows(points, "points", "euclidean"), self.plan, False)
+        self._prepared = self._method.prepare(self._place.rows(points, "points", "euclidean"), self.plan, False)
 
     def _plan(self, m: int, k: int) -> Any:
         case = self._case
@@ -80,16 +82,16 @@ class Planned:
 
     def call(self, rows: int, k: int) -> Callable[[], Any]:
         """A search of the first so many queries."""
-        queries, plan = self._engine.rows(self._queries[:rows], "queries", "euclidean"), self._plan(rows, k)
-        return lambda: self._engine.search(queries, self._prepared, plan, progress=False)
+        queries, plan = self._place.rows(self._queries[:rows], "queries", "euclidean"), self._plan(rows, k)
+        return lambda: self._method.search(queries, self._prepared, plan, progress=False)
 
     def columns(self) -> dict[str, Any]:
         """Columns about the plan, and what a query visits on average over the first ones."""
         rows = min(COUNTED, len(self._queries))
-        queries = self._engine.rows(self._queries[:rows], "queries", "euclidean")
-        visits = self._engine.visits(queries, self._prepared, self._plan(rows, self._case.k))
+        queries = self._place.rows(self._queries[:rows], "queries", "euclidean")
+        leaves, nodes, _ = self._method.visits(queries, self._prepared, self._plan(rows, self._case.k))
         plan = {"height": self.plan.height, "leaf": self.plan.leaf, "sort": self.plan.sort}
-        return plan | {"leaves": float(visits.leaves), "nodes": float(visits.nodes)}
+        return plan | {"leaves": float(leaves), "nodes": float(nodes)}
 
 
 def place_of(run: TreeRun) -> dict[str, Any]:

@@ -48,6 +48,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "plan": (tonari.plan, {"n": 20, "m": 20, "d": 4, "k": 2}),
     "plan, approximate": (tonari.plan, {"n": 20, "m": 20, "d": 4, "k": 2, "method": "nn-descent"}),
+    "explain": (tonari.explain, {"queries": X, "points": X, "k": 2}),
     "select_k": (tonari.select_k, {"values": X, "k": 2}),
     "search_to_file": (tonari.search_to_file, {"queries": X, "points": X, "k": 2, "out": "found.ibin"}),
 }
@@ -131,6 +132,7 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("search", "plan"): ("x", 5, {}, FOR_GRAPHS, tonari.plan(20, 20, 4, 3)),
     ("knn_graph, approximate", "plan"): ("x", 5, {}, TREE),
     ("plan, approximate", "self_join"): (3, 0, "no", None),
+    ("explain", "queries"): (5, "points.npy", MASKED, X[0], X.astype(complex)),
     ("plan", "dtype"): ("flot32", "int32", object, "float128"),
     ("plan, approximate", "dtype"): ("flot32", "int32", object),
     ("merge_neighbors", "k"): (*WHOLE, 0, -1, 3, HUGE),
@@ -175,7 +177,7 @@ def test_the_arguments_that_are_replaced_are_good(verb: str, tmp_path: Path, mon
 
 
 def test_every_public_function_is_in_the_table() -> None:
-    public = {name for name in tonari.__all__ if name not in ("Neighbors", "Plan", "Selection")}
+    public = {name for name in tonari.__all__ if name not in ("Explanation", "Neighbors", "Plan", "Selection")}
     assert public <= set(GOOD), "put the new function into GOOD"
     methods = {
         f"{owner}.{name}" for owner, cls in (("Index", tonari.Index), ("KNNGraph", KNNGraph)) for name in vars(cls)

@@ -326,6 +326,12 @@ def test_more_centres_than_a_row_can_be_told() -> None:
     assert plan_for(checks.gaussian(300, 2), 1, clusters=300, probes=256).probes == MOST_NEAR_ON_CUDA
 
 
+def nearest_plan(n: int, m: int, d: int, k: int, metric: str, memory: int) -> Any:
+    """The plan of the sample's true neighbours, on a card with 70 GB to spare."""
+    given: dict[str, Any] = {"devices": ("cuda:0",), "host_points": False, "host_queries": False, "memory": memory}
+    return plan_nearest(plans.problem(n, m, d, k, metric=metric, **given), free_bytes=70 * GB)
+
+
 @pytest.mark.parametrize("start", ["clusters", "graph"])
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2"])
 @pytest.mark.parametrize(
@@ -336,17 +342,16 @@ def test_the_exact_engine_finds_room(n: int, d: int, k: int, metric: str, start:
     """For the neighbours of the sample, in the memory that the plan counts."""
     given: dict[str, Any] = {"dtype": "float32", "metric": metric, "devices": ("cuda:0",), "free_bytes": 70 * GB}
     plan = plans.descent(n, d, k, start=start, host_points=False, **given)
-    truth = plan_nearest(n, plan.sample, d, min(k + 1, n), truth_bytes(plan), **given)
+    truth = nearest_plan(n, plan.sample, d, min(k + 1, n), metric, truth_bytes(plan))
     assert truth.total_bytes <= truth_bytes(plan) <= plan.packed_bytes + plan.working_bytes
     assert -(-n // truth.point_slab) * -(-truth.m // truth.query_batch) <= 8
     # And for a few rows that miss a neighbour, beside the lists.
     left = plan.packed_bytes + plan.working_bytes - 2 * n * plan.list_size * 4
-    assert plan_nearest(n, 3, d, min(k + 1, n), left, **given).total_bytes <= left
+    assert nearest_plan(n, 3, d, min(k + 1, n), metric, left).total_bytes <= left
 
 
 def test_slabs_leave_room_for_more_queries() -> None:
-    given: dict[str, Any] = {"dtype": "float32", "metric": "euclidean", "devices": ("cuda:0",), "free_bytes": 70 * GB}
-    wide, narrow = (plan_nearest(10**6, 4000, 960, 11, room, **given) for room in (20 * GB, 2 * GB))
+    wide, narrow = (nearest_plan(10**6, 4000, 960, 11, "euclidean", room) for room in (20 * GB, 2 * GB))
     assert (wide.route, wide.point_slab, wide.query_batch) == ("resident", 10**6, 4096)
     assert (narrow.route, narrow.query_batch) == ("streamed", 4096)
     assert narrow.point_slab <= 500_096

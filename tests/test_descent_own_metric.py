@@ -96,7 +96,9 @@ def test_it_is_known_by_its_name() -> None:
 @pytest.mark.parametrize("method", ["exact", "nn-descent", "auto"])
 def test_it_is_refused_on_the_cpu(method: str) -> None:
     points = checks.gaussian(30, 3)
-    with pytest.raises(ValueError, match="metric 'triton:cubes': a Triton function serves method='nn-descent' on CUDA"):
+    with pytest.raises(
+        ValueError, match="metric 'triton:cubes': a Triton function is supported by method='nn-descent' on CUDA"
+    ):
         tonari.knn_graph(points, 3, metric=cubes, method=method, device="cpu")
 
 
@@ -107,7 +109,7 @@ def test_it_is_refused_by_other_verbs(tmp_path: Path) -> None:
         lambda: tonari.Index(points, metric=cubes, device="cpu"),
         lambda: tonari.plan(30, 30, 3, 3, metric="triton:cubes", method="exact"),
     ):
-        with pytest.raises(ValueError, match="a Triton function serves method='nn-descent' on CUDA alone"):
+        with pytest.raises(ValueError, match="a Triton function is supported by method='nn-descent' on CUDA alone"):
             call()
     with pytest.raises(ValueError, match="kdtree"):
         tonari.search(points, points, 3, metric=cubes, method="kdtree")

@@ -5,9 +5,10 @@ a factor of two or so on other machines of the kind.
 
     BRUTE, TREE on the CPU   processor time of searches among PCA of SIFT, two cores of an AMD EPYC of family 26;
                              python -m benchmarks.kdtree_auto tells how good the choice is that follows
-    BRUTE, TREE["amx"]       processor time of one core of a Xeon of model 207: packing and queries of Gaussian points,
-                             20,000 and 100,000 of 4 to 960 dimensions, k = 10 and 100; trees of 200,000 points of 2 to
-                             12 dimensions; products from PRODUCTS
+    BRUTE["amx"]             processor time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
+                             960 dimensions, 1 and 2,000 queries, k = 10 and 100
+    TREE["amx"]              processor time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
+                             dimensions took twice as long as on the EPYC
     PRODUCTS, packing        python -m benchmarks run
     BRUTE, TREE on CUDA      an H200; python -m benchmarks.kdtree_auto --device cuda
     CARD                     an H100; python -m benchmarks.exact_gpu
@@ -83,13 +84,13 @@ BRUTE = {
 }
 BRUTE["amx", "gemm"] = BruteCosts(
     start=8e-4,
-    point=9e-8,
-    point_value=8.4e-9,
+    point=1.5e-7,
+    point_value=6.2e-9,
     query=2.7e-6,
-    query_neighbour=2.5e-7,
-    neighbour_value=3.5e-9,
-    pair=1.5e-10,
-    pair_value=1.5e-12,
+    query_neighbour=1.8e-7,
+    neighbour_value=8.5e-10,
+    pair=2e-10,
+    pair_value=1.8e-12,
     crowd=1.5e-9,
 )
 BRUTE["amx", "elementwise"] = BRUTE["avx512", "elementwise"]

@@ -91,9 +91,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     if problem.n < LEAST_POINTS or brute < (least := least_build_seconds(plan)):
         return by_force._replace(reason="brute force is done before a tree is built")
     if problem.d > MOST_DIMENSIONS:
-        return by_force._replace(
-            reason=f"in more than {MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing"
-        )
+        return by_force._replace(reason=f"beyond {MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing")
     why_not = tree_method.refuses(problem)
     if why_not is not None:
         return by_force._replace(reason=why_not)

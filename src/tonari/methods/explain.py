@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -12,7 +14,7 @@ from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
-from tonari.methods.auto import Open, by_sizes, choose, choose_graph, is_clearly_faster
+from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster
 from tonari.methods.decision import Decision
 from tonari.methods.place import place_for, problem_of
 from tonari.methods.registry import NAMES, is_exact, method_for
@@ -140,29 +142,49 @@ def explain(
     name = get_metric(metric).name
     given: dict[str, Any] = {"self_join": graph, "threads": threads, "memory": memory}
     if shapes:
-        n, d = points
-        m, width = points if graph else queries
-        if width != d:
-            raise ValueError(f"queries have {width} columns, points {d}: they must have the same number")
-        devices = inputs.devices_for(device)
-        kind = "float32" if dtype is None else dtype
-        problem = make_problem(n, m, d, k, dtype=kind, metric=name, devices=devices, **given)
-        decision: Decision | Open | None = by_sizes(problem, m)
-        descent = None if recall is None else candidate("nn-descent", problem, recall).plan
-        if descent is not None and isinstance(decision, Decision) and is_clearly_faster(problem, descent, decision):
-            decision = None
+        problem = _problem_of_shapes(queries, points, k, name, device, dtype, given)
+        look: Callable[[], Decision | None] = functools.partial(_from_sizes, problem, recall)
     else:
         place = place_for(device, points=points) if graph else place_for(device, queries=queries, points=points)
         base = place.rows(points, "points", name)
         rows = base if graph else place.rows(queries, "queries", name)
         inputs.same_width(rows, base)
         problem = problem_of(place, base, rows, k, name, **given)
-        if recall is None:
-            decision = choose(problem, base, rows, progress=False)
-        else:
-            decision = choose_graph(problem, base, recall=recall, seed=None, start="clusters", progress=False)
-    method, reason = (decision.plan.method, decision.reason) if isinstance(decision, Decision) else (None, _LOOKS)
-    return Explanation(method, reason, tuple(candidate(name, problem, recall) for name in NAMES))
+        look = functools.partial(choose, problem, base, rows, progress=False)
+        if recall is not None:
+            asked: dict[str, Any] = {"recall": recall, "seed": None, "start": "clusters", "progress": False}
+            look = functools.partial(choose_graph, problem, base, **asked)
+    candidates = tuple(candidate(name, problem, recall) for name in NAMES)
+    try:
+        decision = look()
+    except BudgetExceeded as error:
+        return Explanation(None, str(error), candidates)
+    if decision is None:
+        return Explanation(None, _LOOKS, candidates)
+    return Explanation(decision.plan.method, decision.reason, candidates)
+
+
+def _problem_of_shapes(
+    queries: Any, points: Any, k: int, metric: str, device: Any, dtype: npt.DTypeLike | None, given: dict[str, Any]
+) -> Problem:
+    """What is asked of arrays of these shapes, in host memory."""
+    n, d = points
+    m, width = points if queries is None else queries
+    if width != d:
+        raise ValueError(f"queries have {width} columns, points {d}: they must have the same number")
+    devices = inputs.devices_for(device)
+    return make_problem(
+        n, m, d, k, dtype="float32" if dtype is None else dtype, metric=metric, devices=devices, **given
+    )
+
+
+def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
+    """What sizes alone decide; None where it depends on the data."""
+    decision = by_sizes(problem, problem.m)
+    if not isinstance(decision, Decision):
+        return None
+    descent = None if recall is None else candidate("nn-descent", problem, recall).plan
+    return None if descent is not None and is_clearly_faster(problem, descent, decision) else decision
 
 
 def candidate(name: str, problem: Problem, recall: float | None) -> Candidate:
