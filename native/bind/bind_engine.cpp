@@ -17,12 +17,8 @@ namespace nb = nanobind;
 namespace tonari {
 
 Metric metric_named(const std::string& name) {
-  constexpr std::pair<const char*, Metric> names[] = {
-      {"sqeuclidean", Metric::sqeuclidean}, {"euclidean", Metric::euclidean}, {"cosine", Metric::cosine},
-      {"correlation", Metric::correlation}, {"inner_product", Metric::inner_product},
-      {"l1", Metric::l1},                   {"linf", Metric::linf},           {"chi2", Metric::chi2}};
-  for (const auto& [known, metric] : names) {
-    if (name == known) return metric;
+  for (int at = 0; at < kMetrics; ++at) {
+    if (name == metric_name(static_cast<Metric>(at))) return static_cast<Metric>(at);
   }
   refuse("unknown metric " + name);
 }
@@ -41,12 +37,16 @@ const Kernel& kernel_named(const std::string& name) {
   refuse("no kernel " + name + " on this machine");
 }
 
+// Whether a kernel is of an operation, the first part of its name.
+bool is_kernel_of(const Kernel& kernel, const std::string& operation) {
+  return std::string(kernel.name).starts_with(operation + "/");
+}
+
 void check_form(const Form& form, const Kernel& kernel, const char* name, const RowsView& rows) {
-  const Op op = form.metric == Metric::l1     ? Op::l1
-                : form.metric == Metric::linf ? Op::linf
-                : form.metric == Metric::chi2 ? Op::chi2
-                                              : Op::inner;
-  if (kernel.op != op) refuse(std::string("kernel ") + kernel.name + " does not compare by the metric of the form");
+  const std::string operation = is_elementwise(form.metric) ? metric_name(form.metric) : "inner";
+  if (!is_kernel_of(kernel, operation)) {
+    refuse(std::string("kernel ") + kernel.name + " does not compare by the metric of the form");
+  }
   check_columns(name, rows, form.d);
 }
 
@@ -267,7 +267,7 @@ struct BoundWorker {
     join.check_points(run);
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
     if (both) {
-      require(join.kernel.op == Op::inner, "both: only kernels of inner products serve both sides");
+      require(is_kernel_of(join.kernel, "inner"), "both: only kernels of inner products serve both sides");
       const std::int64_t size = join.kernel.layout.point_group, base = run.packed.base();
       check_range("both: points", base + group_begin * size,
                   base + std::min(group_end * size, run.packed.count()), rows.end, join.active.end);

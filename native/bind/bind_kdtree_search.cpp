@@ -153,9 +153,7 @@ void bind_kdtree_search(Module& module) {
              std::int64_t k, const Rows& queries, std::optional<Numbers> order, std::optional<Numbers> self_ids,
              const Output& distances, const Output& indices) {
             const Metric chosen = metric_named(metric);
-            require(chosen == Metric::euclidean || chosen == Metric::sqeuclidean || chosen == Metric::l1 ||
-                        chosen == Metric::linf,
-                    "metric: expected euclidean, sqeuclidean, l1 or linf for a tree");
+            if (!in_trees(chosen)) refuse("no tree serves " + metric);
             const RowsView rows = view_of(queries, "queries");
             const bool doubles = is_double("distances", distances.dtype());
             check_columns("queries", rows, tree.view.d);

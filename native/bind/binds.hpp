@@ -9,6 +9,7 @@
 #include "bind/checks.hpp"
 #include "core/cpu.hpp"
 #include "core/default_floats.hpp"
+#include "core/metrics.hpp"
 #include "exact/kernels.hpp"
 #include "exact/pack.hpp"
 #include "core/rows.hpp"

@@ -8,8 +8,6 @@ namespace tonari {
 
 enum class Dtype : int { f32, f16, bf16, f64, u8, i8 };
 
-enum class Metric : int { sqeuclidean, euclidean, inner_product, cosine, correlation, l1, linf, chi2 };
-
 // Read-only rows of any accepted type, C-contiguous.
 struct RowsView {
   const void* data = nullptr;

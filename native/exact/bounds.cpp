@@ -24,37 +24,32 @@ float Bounds::threshold_from_value(double value, double shift) const {
   // a unit. Evaluation in float64 adds (d + 16) units of its own, absolute where the terms cancel (1 - cosine).
   const double evaluation = static_cast<double>(form_.d + 16) * 0x1p-51;
   const double relative = (double_output_ ? 0.0 : 0x1p-22) + evaluation;
-  // Products below float64's range are lost, d of them at most; a term of chi2 loses no more than 2^-536.
-  const double terms = static_cast<double>(form_.d + 16);
-  const double underflow = terms * (form_.metric == Metric::chi2 ? 0x1p-536 : 0x1p-1074);
+  // What lies below float64's range is lost, of each term.
+  const double underflow = static_cast<double>(form_.d + 16) * underflow_of(form_.metric);
   const double smallest = (double_output_ ? 0x1p-1070 : 0x1p-148) + underflow;
   const double slack = std::fabs(value) * relative + smallest + (is_angular(form_.metric) ? evaluation : 0.0);
-  const double worst = form_.metric == Metric::inner_product ? value - slack : value + slack;
+  const double worst = is_descending(form_.metric) ? value - slack : value + slack;
   if (!double_output_ && !(std::fabs(worst) < static_cast<double>(FLT_MAX))) return round_up(kInfinity);
   const double scale = form_.scale;
   double score = 0, size = 0;
-  switch (form_.metric) {
-    case Metric::sqeuclidean:
-      size = worst * scale * scale + shift;
-      score = worst * scale * scale - shift;
-      break;
-    case Metric::euclidean:
-      score = (worst * scale) * (worst * scale) + underflow * scale * scale;
+  switch (family_of(form_.metric)) {
+    case Family::squares:
+      score = takes_root(form_.metric) ? (worst * scale) * (worst * scale) + underflow * scale * scale
+                                       : worst * scale * scale;
       size = score + shift;
       score -= shift;
       break;
-    case Metric::inner_product:
+    case Family::products:
       size = 2 * std::fabs(shift) + 2 * std::fabs(worst) * scale * scale;
       score = 2 * shift - 2 * worst * scale * scale;
       break;
-    case Metric::cosine:
-    case Metric::correlation:
+    case Family::angles:
       if (worst >= 2) return round_up(kInfinity);
       size = 2;
       score = 2 * (worst - 1);
       break;
-    default:
-      size = score = worst * scale;
+    case Family::terms:
+      size = score = worst * form_.unit();
   }
   // Points beyond the screen's range carry the lowest score there is: no threshold may fall below it.
   return std::fmax(round_up(score + size * (kSlack + evaluation)), -kHuge);
@@ -63,19 +58,18 @@ float Bounds::threshold_from_value(double value, double shift) const {
 float Bounds::threshold_from_score(double score, double shift) const {
   if (!(score < kInfinity)) return round_up(kInfinity);
   const double scale = form_.scale;
-  switch (form_.metric) {
-    case Metric::sqeuclidean:
-    case Metric::euclidean: {
+  switch (family_of(form_.metric)) {
+    case Family::squares: {
       const double square = std::fmax(0.0, score + shift + (std::fabs(score) + shift) * kSlack) / scale / scale;
-      return threshold_from_value(form_.metric == Metric::euclidean ? std::sqrt(square) * (1 + kSlack) : square, shift);
+      return threshold_from_value(takes_root(form_.metric) ? std::sqrt(square) * (1 + kSlack) : square, shift);
     }
-    case Metric::inner_product:
+    case Family::products:
       return threshold_from_value((shift - score / 2 - (std::fabs(shift) + std::fabs(score)) * kSlack) / scale / scale,
                                   shift);
-    case Metric::cosine:
-    case Metric::correlation: return threshold_from_value(std::fmax(0.0, 1 + score / 2 + kSlack), shift);
-    default: return threshold_from_value(std::fmax(0.0, score / scale * (1 + kSlack)), shift);
+    case Family::angles: return threshold_from_value(std::fmax(0.0, 1 + score / 2 + kSlack), shift);
+    case Family::terms: break;
   }
+  return threshold_from_value(std::fmax(0.0, score / form_.unit() * (1 + kSlack)), shift);
 }
 
 double Bounds::returned(double value) const {

@@ -23,7 +23,7 @@ class Bounds {
   double returned(double value) const;
 
   // What rows are ordered by, ascending: the returned value, or its negative for the inner product.
-  double key(double returned_value) const { return form_.metric == Metric::inner_product ? -returned_value : returned_value; }
+  double key(double returned_value) const { return is_descending(form_.metric) ? -returned_value : returned_value; }
 
  private:
   const Form& form_;

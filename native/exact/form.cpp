@@ -38,7 +38,7 @@ void remove_mean(double* row, std::int64_t d) {
 void to_form(const Form& form, double* row) {
   const std::int64_t d = form.d;
   if (is_angular(form.metric)) {
-    if (form.metric == Metric::correlation) remove_mean(row, d);
+    if (removes_mean(form.metric)) remove_mean(row, d);
     std::vector<double> squares(static_cast<std::size_t>(d));
     for (std::int64_t i = 0; i < d; ++i) squares[static_cast<std::size_t>(i)] = row[i] * row[i];
     const double square = lane_sum(squares.data(), d);
@@ -49,7 +49,12 @@ void to_form(const Form& form, double* row) {
     }
     for (std::int64_t i = 0; i < d; ++i) row[i] = norm == 0 ? 0.0 : row[i] / norm;
   } else if (is_elementwise(form.metric)) {
-    for (std::int64_t i = 0; i < d; ++i) row[i] *= form.scale;
+    const bool relative = is_scale_free(form.metric);  // then what underflow takes is no small part of the value
+    for (std::int64_t i = 0; i < d; ++i) {
+      const double scaled = row[i] * form.scale;
+      const bool lost = relative && row[i] != 0 && std::fabs(scaled) < std::numeric_limits<double>::min();
+      row[i] = lost ? std::numeric_limits<double>::quiet_NaN() : scaled;
+    }
   } else {
     for (std::int64_t i = 0; i < d; ++i) row[i] = (row[i] - form.centre[static_cast<std::size_t>(i)]) * form.scale;
   }
@@ -59,7 +64,7 @@ double point_term(const Form& form, const double* row) {
   double sum = 0;
   if (is_euclidean(form.metric)) {
     for (std::int64_t i = 0; i < form.d; ++i) sum += row[i] * row[i];
-  } else if (form.metric == Metric::inner_product) {
+  } else if (is_product(form.metric)) {
     for (std::int64_t i = 0; i < form.d; ++i) sum -= 2 * form.scale * form.centre[static_cast<std::size_t>(i)] * row[i];
   }
   return sum;
@@ -68,7 +73,7 @@ double point_term(const Form& form, const double* row) {
 double query_term(const Form& form, const double* row, double square) {
   if (is_euclidean(form.metric)) return square;
   double sum = 0;
-  if (form.metric == Metric::inner_product) {
+  if (is_product(form.metric)) {
     for (std::int64_t i = 0; i < form.d; ++i) {
       const double centre = form.scale * form.centre[static_cast<std::size_t>(i)];
       sum += centre * (row[i] + centre);

@@ -4,14 +4,14 @@
 //   inner_product            x' = scale (x - centre)            score = -2 scale <centre, x'> - 2 <q', x'>
 //   cosine                   x' = x / |x|                       score = -2 <q', x'>
 //   correlation              x' = (x - mean(x)) / |x - mean(x)| score = -2 <q', x'>
-//   l1, linf, chi2           x' = scale x                       score = sum or max of f(q'_i, x'_i)
+//   elementwise              x' = scale x                       score = sum or max of f(q'_i, x'_i)
 //
 // Every score ascends with the distance and differs from it by terms of the query alone.
 #pragma once
 
 #include <vector>
 
-#include "core/common.hpp"
+#include "core/metrics.hpp"
 #include "core/rows.hpp"
 
 namespace tonari {
@@ -25,11 +25,10 @@ struct Form {
   std::int64_t d = 0;
   double scale = 1;            // a power of two, so that it rounds nothing
   std::vector<double> centre;  // d values
-};
 
-inline bool is_elementwise(Metric m) { return m == Metric::l1 || m == Metric::linf || m == Metric::chi2; }
-inline bool is_angular(Metric m) { return m == Metric::cosine || m == Metric::correlation; }
-inline bool is_euclidean(Metric m) { return m == Metric::euclidean || m == Metric::sqeuclidean; }
+  // Of an elementwise metric: what a value times it is a score.
+  double unit() const { return is_scale_free(metric) ? 1 : scale; }
+};
 
 // Sum in the defined order: lane i % 16, then halves (docs/exactness.md, "The value").
 double lane_sum(const double* values, std::int64_t d);

@@ -13,7 +13,6 @@
 
 namespace tonari {
 
-enum class Op : int { inner, l1, linf, chi2 };
 enum class Precision : int { int8, bfloat16, float32 };
 enum class Needs : int { nothing, avx_vnni, avx512_vnni };  // beyond the instruction set's level
 
@@ -82,14 +81,13 @@ struct Task {
 };
 
 struct Kernel {
-  const char* name;
-  Op op;
+  const char* name = nullptr;  // operation/precision/instruction set: "inner/int8/avx2", "l1/float32/generic"
   Precision precision;
   Isa isa;
-  Needs needs;
+  Needs needs = Needs::nothing;
   Layout layout;
-  void (*screen)(const Task&);
-  double (*peak)(double seconds);  // operations per second of the instruction that does the work, one core
+  void (*screen)(const Task&) = nullptr;
+  double (*peak)(double seconds) = nullptr;  // operations per second of the instruction that does the work, one core
 };
 
 // All kernels of this build that this machine can run.

@@ -156,57 +156,62 @@ double group_step(const double* rows, std::int64_t count, std::int64_t d) {
 }
 
 // What the certificate needs to know of one row: its size, its rounded size, and their difference. For products these
-// are Euclidean norms; for sums of |differences| they are l1 norms; for the maximum, maxima.
+// are Euclidean norms; for an elementwise metric sums, or maxima, of what its struct says of each element.
 struct Norms {
   double exact = 0, rounded = 0, difference = 0, square = 0;
 };
 
-Norms measure(Metric metric, const double* exact, const double* rounded, std::int64_t d) {
+struct SquaredNorms {
+  static constexpr bool maximum = false;
+  static double size(double x) { return x * x; }
+  static double difference(double x, double y) { return (x - y) * (x - y); }
+};
+
+// BY: SquaredNorms, or the struct of an elementwise metric.
+template <class BY>
+Norms measured_by(const double* exact, const double* rounded, std::int64_t d) {
   constexpr int lanes = 8;  // independent sums, so that additions overlap
-  double size[lanes] = {}, rounded_size[lanes] = {}, difference[lanes] = {}, square = 0;
-  const bool squares = !is_elementwise(metric), maxima = metric == Metric::linf;
+  const auto join = [](double a, double b) { return BY::maximum ? std::max(a, b) : a + b; };
+  double size[lanes] = {}, rounded_size[lanes] = {}, difference[lanes] = {};
   for (std::int64_t first = 0; first < d; first += lanes) {
     const int count = static_cast<int>(std::min<std::int64_t>(lanes, d - first));
     for (int j = 0; j < count; ++j) {
-      const double x = exact[first + j], y = rounded[first + j], t = x - y;
-      if (squares) {
-        size[j] += x * x, rounded_size[j] += y * y, difference[j] += t * t;
-      } else if (maxima) {
-        size[j] = std::max(size[j], std::fabs(x)), rounded_size[j] = std::max(rounded_size[j], std::fabs(y));
-        difference[j] = std::max(difference[j], std::fabs(t));
-      } else {
-        size[j] += std::fabs(x), rounded_size[j] += std::fabs(y), difference[j] += std::fabs(t);
-      }
+      const double x = exact[first + j], y = rounded[first + j];
+      size[j] = join(size[j], BY::size(x)), rounded_size[j] = join(rounded_size[j], BY::size(y));
+      difference[j] = join(difference[j], BY::difference(x, y));
     }
   }
   Norms norms;
   for (int j = 0; j < lanes; ++j) {
-    if (maxima) {
-      norms.exact = std::max(norms.exact, size[j]), norms.rounded = std::max(norms.rounded, rounded_size[j]);
-      norms.difference = std::max(norms.difference, difference[j]);
-    } else {
-      norms.exact += size[j], norms.rounded += rounded_size[j], norms.difference += difference[j];
-    }
+    norms.exact = join(norms.exact, size[j]), norms.rounded = join(norms.rounded, rounded_size[j]);
+    norms.difference = join(norms.difference, difference[j]);
   }
-  square = norms.exact;
-  if (squares) {
-    norms.exact = std::sqrt(norms.exact), norms.rounded = std::sqrt(norms.rounded);
-    norms.difference = std::sqrt(norms.difference);
+  return norms;
+}
+
+Norms measure(Metric metric, const double* exact, const double* rounded, std::int64_t d) {
+  constexpr double few = 0x1p-50;  // the form row itself carries a few roundings of float64
+  if (is_elementwise(metric)) {
+    return with_term(metric, [&](auto term) {
+      Norms norms = measured_by<decltype(term)>(exact, rounded, d);
+      norms.difference = decltype(term)::stretch * (norms.difference + few * norms.exact);
+      return norms;
+    });
   }
-  norms.square = square;
-  norms.difference += 0x1p-50 * norms.exact;  // the form row itself carries a few roundings of float64
+  Norms norms = measured_by<SquaredNorms>(exact, rounded, d);
+  norms.square = norms.exact;
+  norms.exact = std::sqrt(norms.exact), norms.rounded = std::sqrt(norms.rounded);
+  norms.difference = std::sqrt(norms.difference) + few * norms.exact;
   return norms;
 }
 
 // |scale * centre|: what the inner product adds to rows that were moved; 0 for all other forms.
 double centre_norm(const Form& form) {
-  if (form.metric != Metric::inner_product) return 0;
+  if (!is_product(form.metric)) return 0;
   double square = 0;
   for (double c : form.centre) square += c * c * form.scale * form.scale;
   return std::sqrt(square);
 }
-
-double chi2_factor(Metric metric) { return metric == Metric::chi2 ? 3.0 : 1.0; }  // |d term / d x| <= 3 (docs)
 
 }  // namespace
 
@@ -290,7 +295,7 @@ void PackedPoints::measure_row(const Form& form, const double* row, std::int64_t
   const double term = is_euclidean(form.metric) ? norms.square : point_term(form, row);
   double own = 0, query = 0, rest = 0;
   if (is_elementwise(form.metric)) {
-    own = (chi2_factor(form.metric) * norms.difference + gamma * norms.rounded) * (1 + gamma + 0x1p-20) + kTiny;
+    own = (norms.difference + gamma * norms.rounded) * (1 + gamma + 0x1p-20) + kTiny;
     query = 1;
   } else {
     own = gamma * std::fabs(term) + kTiny;
@@ -361,7 +366,7 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
     shift[at] = query_term(form, row.data(), norms.square);
     if (!usable) continue;
     if (is_elementwise(form.metric)) {
-      norm[at] = round_up((chi2_factor(form.metric) * norms.difference + gamma * norms.rounded) * (1 + 0x1p-20) + kTiny);
+      norm[at] = round_up((norms.difference + gamma * norms.rounded) * (1 + 0x1p-20) + kTiny);
     } else {
       norm[at] = round_up((norms.exact + centre_norm(form)) * (1 + 0x1p-20) + kTiny);
       rest[at] = round_up((norms.difference + gamma * norms.rounded) * (1 + 0x1p-20) + kTiny);

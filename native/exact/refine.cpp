@@ -10,7 +10,7 @@ ExactQuery exact_query(Metric metric, const RowsView& queries, std::int64_t i) {
   ExactQuery query;
   query.row.resize(static_cast<std::size_t>(queries.d));
   load_row(queries, i, query.row.data());
-  if (metric == Metric::correlation) remove_mean(query.row.data(), queries.d);
+  if (removes_mean(metric)) remove_mean(query.row.data(), queries.d);
   if (is_angular(metric)) {
     std::vector<double> squares(query.row);
     for (double& value : squares) value *= value;

@@ -1,7 +1,7 @@
 // The exact value of (query, point), bit for bit the same on every instruction set and device.
 //
 // All arithmetic is float64 on the original rows: each term is rounded, then added to partial sum i % 16 in order of i,
-// and the 16 sums are added in halves. No fused multiply-add. tonari.metrics.reference states the same in NumPy.
+// and the 16 sums are added in halves. No fused multiply-add. tonari.metrics.definitions states the same in NumPy.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 
 #include "core/row_values.hpp"
 #include "exact/refine.hpp"
@@ -59,43 +58,29 @@ typename VectorTypes<WIDTH>::F64 load(const Bfloat16* p) {
   return __builtin_convertvector(v, typename VectorTypes<WIDTH>::F64);
 }
 
-// What one element adds to its lane.
-struct SquareStep {
+// What one element adds to its lane, and how lanes are joined.
+struct SumStep {
+  template <class T> static T join(T a, T b) { return a + b; }
+};
+struct SquareStep : SumStep {
   template <class T> static T apply(T sum, T q, T x) { return sum + (q - x) * (q - x); }
 };
-struct ProductStep {
+struct ProductStep : SumStep {
   template <class T> static T apply(T sum, T q, T x) { return sum + q * x; }
 };
-struct PointSquareStep {
+struct PointSquareStep : SumStep {
   template <class T> static T apply(T sum, T, T x) { return sum + x * x; }
 };
-struct AbsoluteStep {
-  template <class T> static T apply(T sum, T q, T x) {
-    const T t = q - x;
-    return sum + (t < 0 ? -t : t);
+// The same of an elementwise metric's struct.
+template <class TERM>
+struct TermStep {
+  static constexpr bool maximum = TERM::maximum;
+  template <class T> static T apply(T sum, T q, T x) { return join(sum, TERM::term(q, x)); }
+  template <class T> static T join(T a, T b) {
+    if constexpr (TERM::maximum) return b > a ? b : a;
+    else return a + b;
   }
 };
-struct MaximumStep {
-  template <class T> static T apply(T sum, T q, T x) {
-    const T t = q - x, magnitude = t < 0 ? -t : t;
-    return magnitude > sum ? magnitude : sum;
-  }
-};
-struct ChiSquareStep {
-  template <class T> static T apply(T sum, T q, T x) {
-    const T t = q - x, weight = q + x, zero = weight - weight, one = zero + 1.0;
-    return sum + (weight == 0 ? zero : (t * t) / (weight == 0 ? one : weight));
-  }
-};
-
-template <class STEP, class T>
-T join(T a, T b) {  // sums add; maxima take the larger
-  if constexpr (std::is_same_v<STEP, MaximumStep>) {
-    return b > a ? b : a;
-  } else {
-    return a + b;
-  }
-}
 
 // Lane j sums elements j, j + 16, ...; the end of the row is filled with zeros, which change no sum; then halves are
 // joined: 16 -> 8 -> 4 -> 2 -> 1, first between registers, then inside the last one.
@@ -118,12 +103,12 @@ inline double reduce(const double* q, const T* x, std::int64_t d) {
     }
   }
   for (int half = registers / 2; half > 0; half /= 2) {
-    for (int r = 0; r < half; ++r) sums[r] = join<STEP>(sums[r], sums[r + half]);
+    for (int r = 0; r < half; ++r) sums[r] = STEP::join(sums[r], sums[r + half]);
   }
   double lanes[WIDTH];
   std::memcpy(lanes, sums, sizeof lanes);
   for (int half = WIDTH / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) lanes[j] = join<STEP>(lanes[j], lanes[j + half]);
+    for (int j = 0; j < half; ++j) lanes[j] = STEP::join(lanes[j], lanes[j + half]);
   }
   return lanes[0];
 }
@@ -137,26 +122,25 @@ inline double angular_distance(double product, double query_norm, double point_n
 template <int WIDTH, class T>
 double value_of(Metric metric, const ExactQuery& query, const T* x, std::int64_t d) {
   const double* q = query.row.data();
-  switch (metric) {
-    case Metric::sqeuclidean: return reduce<SquareStep, WIDTH>(q, x, d);
-    case Metric::euclidean: return std::sqrt(reduce<SquareStep, WIDTH>(q, x, d));
-    case Metric::inner_product: return reduce<ProductStep, WIDTH>(q, x, d);
-    case Metric::cosine:
-    case Metric::correlation:
+  switch (family_of(metric)) {
+    case Family::squares: {
+      const double square = reduce<SquareStep, WIDTH>(q, x, d);
+      return takes_root(metric) ? std::sqrt(square) : square;
+    }
+    case Family::products: return reduce<ProductStep, WIDTH>(q, x, d);
+    case Family::angles:
       return angular_distance(reduce<ProductStep, WIDTH>(q, x, d), query.norm,
                               std::sqrt(reduce<PointSquareStep, WIDTH>(q, x, d)));
-    case Metric::l1: return reduce<AbsoluteStep, WIDTH>(q, x, d);
-    case Metric::linf: return reduce<MaximumStep, WIDTH>(q, x, d);
-    case Metric::chi2: break;
+    case Family::terms: break;
   }
-  return reduce<ChiSquareStep, WIDTH>(q, x, d);
+  return with_term(metric, [&](auto term) { return reduce<TermStep<decltype(term)>, WIDTH>(q, x, d); });
 }
 
 template <int WIDTH>
 void exact_values_tile(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
                        std::int64_t count, double* values) {
   const std::int64_t d = points.d;
-  const bool plain = metric != Metric::correlation;
+  const bool plain = !removes_mean(metric);
   if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64 || points.dtype == Dtype::bf16)) {
     constexpr std::int64_t ahead = 8;  // rows are scattered: ask for a later one while this one is summed
     const std::int64_t bytes = d * static_cast<std::int64_t>(dtype_size(points.dtype));

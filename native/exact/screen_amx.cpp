@@ -291,9 +291,9 @@ constexpr Layout kLayoutBf16{.point_group = kPoints, .query_tile = kQueries, .ru
 constexpr Layout kLayoutI8{.point_group = kPoints, .query_tile = kQueries, .run = 64, .tile_rows = kTileRows};
 
 constexpr Kernel kKernels[] = {
-    {"inner/bfloat16/amx", Op::inner, Precision::bfloat16, Isa::amx, Needs::nothing, kLayoutBf16, screen_amx<false>,
+    {"inner/bfloat16/amx", Precision::bfloat16, Isa::amx, Needs::nothing, kLayoutBf16, screen_amx<false>,
      peak<false>},
-    {"inner/int8/amx", Op::inner, Precision::int8, Isa::amx, Needs::nothing, kLayoutI8, screen_amx<true>, peak<true>}};
+    {"inner/int8/amx", Precision::int8, Isa::amx, Needs::nothing, kLayoutI8, screen_amx<true>, peak<true>}};
 
 }  // namespace
 

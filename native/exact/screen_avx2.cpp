@@ -61,20 +61,14 @@ double peak_i8(double seconds) {
   return rate;
 }
 
-template <class OP>
-constexpr Kernel make(const char* name, Op op) {
-  constexpr auto screen = screen_f32<Avx2, OP, kPoints, kVectors>;
-  return {name, op, Precision::float32, Isa::avx2, Needs::nothing, kLayout, screen, peak_f32};
-}
-
-constexpr Kernel kKernels[] = {
-    make<InnerOp<Avx2>>("inner/float32/avx2", Op::inner), make<L1Op<Avx2>>("l1/float32/avx2", Op::l1),
-    make<LinfOp<Avx2>>("linf/float32/avx2", Op::linf), make<Chi2Op<Avx2>>("chi2/float32/avx2", Op::chi2),
-    Kernel{"inner/int8/avx2", Op::inner, Precision::int8, Isa::avx2, Needs::nothing, kLayoutI8,
-           screen_i8<Avx2Bytes, kPointsI8, kVectors>, peak_i8}};
+constexpr char kSuffix[] = "/float32/avx2";
+constexpr auto kTable = float32_kernels<Avx2, kSuffix, kPoints, kVectors>(
+    Elementwise{}, Kernel{.precision = Precision::float32, .isa = Isa::avx2, .layout = kLayout, .peak = peak_f32},
+    Kernel{"inner/int8/avx2", Precision::int8, Isa::avx2, Needs::nothing, kLayoutI8,
+           screen_i8<Avx2Bytes, kPointsI8, kVectors>, peak_i8});
 
 }  // namespace
 
-std::span<const Kernel> avx2_kernels() { return kKernels; }
+std::span<const Kernel> avx2_kernels() { return kTable.kernels; }
 
 }  // namespace tonari

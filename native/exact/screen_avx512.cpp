@@ -58,20 +58,14 @@ double peak_i8(double seconds) {
   return rate;
 }
 
-template <class OP>
-constexpr Kernel make(const char* name, Op op) {
-  constexpr auto screen = screen_f32<Avx512, OP, kPoints, kVectors>;
-  return {name, op, Precision::float32, Isa::avx512, Needs::nothing, kLayout, screen, peak_f32};
-}
-
-constexpr Kernel kKernels[] = {
-    make<InnerOp<Avx512>>("inner/float32/avx512", Op::inner), make<L1Op<Avx512>>("l1/float32/avx512", Op::l1),
-    make<LinfOp<Avx512>>("linf/float32/avx512", Op::linf), make<Chi2Op<Avx512>>("chi2/float32/avx512", Op::chi2),
-    Kernel{"inner/int8/avx512", Op::inner, Precision::int8, Isa::avx512, Needs::avx512_vnni, kLayoutI8,
-           screen_i8<Avx512Vnni, kPoints, kVectors>, peak_i8}};
+constexpr char kSuffix[] = "/float32/avx512";
+constexpr auto kTable = float32_kernels<Avx512, kSuffix, kPoints, kVectors>(
+    Elementwise{}, Kernel{.precision = Precision::float32, .isa = Isa::avx512, .layout = kLayout, .peak = peak_f32},
+    Kernel{"inner/int8/avx512", Precision::int8, Isa::avx512, Needs::avx512_vnni, kLayoutI8,
+           screen_i8<Avx512Vnni, kPoints, kVectors>, peak_i8});
 
 }  // namespace
 
-std::span<const Kernel> avx512_kernels() { return kKernels; }
+std::span<const Kernel> avx512_kernels() { return kTable.kernels; }
 
 }  // namespace tonari

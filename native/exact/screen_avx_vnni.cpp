@@ -38,7 +38,7 @@ double peak_i8(double seconds) {
   return rate;
 }
 
-constexpr Kernel kKernels[] = {{"inner/int8/avx2", Op::inner, Precision::int8, Isa::avx2, Needs::avx_vnni, kLayout,
+constexpr Kernel kKernels[] = {{"inner/int8/avx2", Precision::int8, Isa::avx2, Needs::avx_vnni, kLayout,
                                 screen_i8<Avx2Vnni, kPoints, kVectors>, peak_i8}};
 
 }  // namespace

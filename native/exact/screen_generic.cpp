@@ -75,18 +75,12 @@ double peak_f32(double seconds) {
   return rate;
 }
 
-template <class OP>
-constexpr Kernel make(const char* name, Op op) {
-  constexpr auto screen = screen_f32<Portable, OP, kPoints, kVectors>;
-  return {name, op, Precision::float32, Isa::generic, Needs::nothing, kLayout, screen, peak_f32};
-}
-
-constexpr Kernel kKernels[] = {
-    make<InnerOp<Portable>>("inner/float32/generic", Op::inner), make<L1Op<Portable>>("l1/float32/generic", Op::l1),
-    make<LinfOp<Portable>>("linf/float32/generic", Op::linf), make<Chi2Op<Portable>>("chi2/float32/generic", Op::chi2)};
+constexpr char kSuffix[] = "/float32/generic";
+constexpr auto kTable = float32_kernels<Portable, kSuffix, kPoints, kVectors>(
+    Elementwise{}, Kernel{.precision = Precision::float32, .isa = Isa::generic, .layout = kLayout, .peak = peak_f32});
 
 }  // namespace
 
-std::span<const Kernel> generic_kernels() { return kKernels; }
+std::span<const Kernel> generic_kernels() { return kTable.kernels; }
 
 }  // namespace tonari

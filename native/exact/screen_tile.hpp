@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "exact/kernels.hpp"
+#include "core/metrics.hpp"
 
 namespace tonari {
 namespace {
@@ -166,32 +167,21 @@ inline void examine(const Task& task, int tile, std::int64_t group, const typena
   }
 }
 
-// The three operations of a tile: how a score starts, how one dimension is added, how it ends.
+// The operations of a tile: how a score starts, and how one dimension is added.
 template <class V>
 struct InnerOp {  // queries are packed as -2 q', so the sum of products is the score
+  static constexpr char name[] = "inner";
   static constexpr bool starts_low = true;
   static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) { return V::fma(x, q, sum); }
 };
-template <class V>
-struct L1Op {
-  static constexpr bool starts_low = true;
+template <class V, class TERM>
+struct TermOp {
+  static constexpr auto& name = TERM::name;
+  static constexpr bool starts_low = !TERM::maximum;
   static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) {
-    return V::add(sum, V::abs(V::sub(q, x)));
-  }
-};
-template <class V>
-struct LinfOp {
-  static constexpr bool starts_low = false;
-  static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) {
-    return V::max(sum, V::abs(V::sub(q, x)));
-  }
-};
-template <class V>
-struct Chi2Op {  // 0 / 0 counts as 0: the denominator is kept above the smallest product of packed values
-  static constexpr bool starts_low = true;
-  static typename V::F step(typename V::F x, typename V::F q, typename V::F sum) {
-    const auto t = V::sub(q, x);
-    return V::add(sum, V::div(V::mul(t, t), V::max(V::add(q, x), V::set1(0x1p-100f))));
+    const auto term = TERM::template screened<V>(q, x);
+    if constexpr (TERM::maximum) return V::max(sum, term);
+    else return V::add(sum, term);
   }
 };
 
@@ -244,6 +234,35 @@ void screen_f32(const Task& task) {
     if (task.reverse.threshold != nullptr) return screen_f32_sides<V, OP, true, POINTS, VECTORS>(task);
   }
   screen_f32_sides<V, OP, false, POINTS, VECTORS>(task);
+}
+
+// "l1/float32/avx2", of an operation's name and "/float32/avx2".
+template <const auto& NAME, const auto& REST>
+struct Joined {
+  char text[sizeof NAME + sizeof REST - 1] = {};
+  constexpr Joined() {
+    for (std::size_t i = 0; i + 1 < sizeof NAME; ++i) text[i] = NAME[i];
+    for (std::size_t i = 0; i < sizeof REST; ++i) text[sizeof NAME - 1 + i] = REST[i];
+  }
+};
+template <const auto& NAME, const auto& REST>
+constexpr Joined<NAME, REST> kJoined{};
+
+// The float32 kernels of one instruction set: like `common`, of products and of every elementwise metric; then others.
+template <std::size_t COUNT>
+struct KernelTable {
+  Kernel kernels[COUNT];
+};
+template <class V, const auto& REST, int POINTS, int VECTORS, class... TERMS, class... Others>
+constexpr auto float32_kernels(TermList<TERMS...>, const Kernel& common, const Others&... others) {
+  const auto made = [&]<class OP>(OP) {
+    Kernel kernel = common;
+    kernel.name = kJoined<OP::name, REST>.text;
+    kernel.screen = screen_f32<V, OP, POINTS, VECTORS>;
+    return kernel;
+  };
+  return KernelTable<1 + sizeof...(TERMS) + sizeof...(Others)>{
+      {made(InnerOp<V>{}), made(TermOp<V, TERMS>{})..., others...}};
 }
 
 // The same for int8 with exact integer sums: V::dot adds four products of bytes per lane.

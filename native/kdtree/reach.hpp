@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/common.hpp"
+#include "core/metrics.hpp"
 
 namespace tonari {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 template <class T>
 class Reach {
  public:
-  Reach(Metric metric, std::int64_t d) : squared_(metric == Metric::euclidean) {
+  Reach(Metric metric, std::int64_t d) : squared_(takes_root(metric)) {
     constexpr bool single = std::is_same_v<T, float>;
     constexpr double unit = 0x1p-24, unit64 = 0x1p-53, least = single ? 0x1p-149 : 0x1p-1074;
     const double terms = static_cast<double>(d);

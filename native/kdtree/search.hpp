@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "core/common.hpp"
 #include "core/cpu.hpp"
+#include "core/metrics.hpp"
 
 namespace tonari {
 

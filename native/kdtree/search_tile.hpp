@@ -18,14 +18,14 @@
 namespace tonari {
 namespace {
 
-// What one column adds. Bounds of boxes are rounded in the same way everywhere, so that every machine visits the same
+// What one column adds: a square, or |t| (`in_trees` of metrics.hpp). Bounds of boxes are rounded in the same way everywhere, so that every machine visits the same
 // leaves; comparisons with points, which exact values follow, may fuse.
 template <class STEP, class L>
 struct Columns {
   static typename L::F bound(typename L::F sum, typename L::F t) {
     if constexpr (std::is_same_v<STEP, SquareStep>) return L::add(sum, L::mul(t, t));
-    else if constexpr (std::is_same_v<STEP, AbsoluteStep>) return L::add(sum, L::abs(t));
-    else return L::max(sum, L::abs(t));
+    else if constexpr (STEP::maximum) return L::max(sum, L::abs(t));
+    else return L::add(sum, L::abs(t));
   }
   static typename L::F score(typename L::F sum, typename L::F t) {
     if constexpr (std::is_same_v<STEP, SquareStep>) return L::fma(t, t, sum);
@@ -53,7 +53,7 @@ inline void exact_columns(const double* q, const T* x, std::int64_t stride, std:
     sum = STEP::apply(sum, splat<WIDTH>(q[i]), load<WIDTH>(x + i * stride));
   }
   for (int half = kLanes / 2, lanes = used; half > 0; half /= 2) {  // lanes that no column reached would add zero
-    for (int i = 0; i + half < lanes; ++i) sums[i] = join<STEP>(sums[i], sums[i + half]);
+    for (int i = 0; i + half < lanes; ++i) sums[i] = STEP::join(sums[i], sums[i + half]);
     lanes = lanes < half ? lanes : half;
   }
   std::memcpy(values, sums, sizeof *sums);
@@ -77,7 +77,7 @@ class TreeWalk {
         reach_(task.metric, d_),
         query_(query_room_.get(d_)),
         exact_query_(exact_room_.get(d_)),
-        root_(task.metric == Metric::euclidean) {}
+        root_(takes_root(task.metric)) {}
 
   std::int64_t run(std::int64_t begin, std::int64_t end, std::int64_t budget, TreeVisits& visits) {
     const TreeVisits before = visits;
@@ -266,11 +266,11 @@ std::int64_t tree_search_tile(const TreeTask& task, std::int64_t begin, std::int
     return task.tree->double_rows ? tree_search_by<LANES, WIDTH, STEP, double>(task, begin, end, budget, visits)
                                   : tree_search_by<LANES, WIDTH, STEP, float>(task, begin, end, budget, visits);
   };
-  switch (task.metric) {
-    case Metric::l1: return by(AbsoluteStep{});
-    case Metric::linf: return by(MaximumStep{});
-    default: return by(SquareStep{});
-  }
+  if (!is_elementwise(task.metric)) return by(SquareStep{});
+  return with_term(task.metric, [&](auto term) {
+    if constexpr (term.in_trees) return by(TermStep<decltype(term)>{});
+    else return begin;  // bind_kdtree_search.cpp lets no such metric through
+  });
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ class ByteValues {
   static bool serves(const DescentTask& task) {
     constexpr std::int64_t most = 1 << 15;  // columns: 2^31 / 2^16
     const bool whole = task.points.dtype == Dtype::u8 || task.points.dtype == Dtype::i8;
-    return whole && task.points.d < most && task.metric != Metric::correlation && task.metric != Metric::chi2;
+    if (!whole || task.points.d >= most || removes_mean(task.metric)) return false;
+    return !is_elementwise(task.metric) || with_term(task.metric, [](auto term) { return is_whole<decltype(term)>; });
   }
 
   void open(const ExactQuery& query) {
@@ -33,6 +34,9 @@ class ByteValues {
   }
 
  private:
+  template <class TERM>
+  static constexpr bool is_whole = requires { TERM::whole(0, 0); };
+
   template <class T>
   void each(const std::int64_t* ids, std::int64_t count, double* values) const {
     const T* data = static_cast<const T*>(points_.data);
@@ -44,27 +48,24 @@ class ByteValues {
     const std::int16_t* q = query_;
     const auto d = static_cast<int>(points_.d);
     std::int32_t sum = 0, square = 0;
-    switch (metric_) {
-      case Metric::sqeuclidean:
-      case Metric::euclidean:
+    switch (family_of(metric_)) {
+      case Family::squares:
         for (int i = 0; i < d; ++i) {
           const auto t = static_cast<std::int16_t>(q[i] - x[i]);
           sum += t * t;
         }
-        return metric_ == Metric::euclidean ? std::sqrt(static_cast<double>(sum)) : sum;
-      case Metric::l1:
-        for (int i = 0; i < d; ++i) sum += std::abs(q[i] - x[i]);
-        return sum;
-      case Metric::linf:
-        for (int i = 0; i < d; ++i) {
-          const int t = std::abs(q[i] - x[i]);
-          sum = t > sum ? t : sum;
-        }
-        return sum;
-      case Metric::inner_product:
+        return takes_root(metric_) ? std::sqrt(static_cast<double>(sum)) : sum;
+      case Family::terms:
+        return with_term(metric_, [&](auto term) {
+          if constexpr (is_whole<decltype(term)>) {
+            for (int i = 0; i < d; ++i) sum = TermStep<decltype(term)>::join(sum, decltype(term)::whole(q[i], x[i]));
+          }
+          return sum;
+        });
+      case Family::products:
         for (int i = 0; i < d; ++i) sum += q[i] * x[i];
         return sum;
-      default: break;
+      case Family::angles: break;
     }
     for (int i = 0; i < d; ++i) {
       sum += q[i] * x[i];

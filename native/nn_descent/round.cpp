@@ -19,7 +19,7 @@ DescentRound descent_round(Isa isa) {
 }
 
 bool has_terms(Metric metric, Dtype dtype) {
-  return dtype != Dtype::f64 && (is_angular(metric) || metric == Metric::inner_product);
+  return dtype != Dtype::f64 && (is_angular(metric) || is_product(metric));
 }
 
 void point_terms(Metric metric, const RowsView& points, std::int64_t begin, std::int64_t end, float* terms) {
@@ -36,8 +36,8 @@ void point_terms(Metric metric, const RowsView& points, std::int64_t begin, std:
     const double whole = norm_of();
     double factor = 1, error = whole;
     if (is_angular(metric)) {
-      if (metric == Metric::correlation) remove_mean(row.data(), points.d);
-      const double norm = metric == Metric::correlation ? norm_of() : whole;
+      if (removes_mean(metric)) remove_mean(row.data(), points.d);
+      const double norm = removes_mean(metric) ? norm_of() : whole;
       factor = norm == 0 ? 0 : 1 / norm;
       error = whole * factor;
       if (norm != 0 && !(norm >= least && whole <= most)) factor = std::numeric_limits<double>::quiet_NaN();

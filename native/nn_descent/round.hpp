@@ -10,8 +10,8 @@
 // best is left out, and all the rest is judged by exact values (docs/exactness.md, "The value").
 #pragma once
 
-#include "core/common.hpp"
 #include "core/cpu.hpp"
+#include "core/metrics.hpp"
 #include "nn_descent/lists.hpp"
 
 namespace tonari {

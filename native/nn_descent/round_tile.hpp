@@ -95,7 +95,7 @@ class RoundRows {
   // The returned value as ascending order wants it.
   double key_of(double value) const {
     const double returned = task_.double_output ? value : static_cast<double>(static_cast<float>(value));
-    return task_.metric == Metric::inner_product ? -returned : returned;
+    return is_descending(task_.metric) ? -returned : returned;
   }
 
   void keep_own(std::int64_t u, const ExactQuery& query) {
@@ -165,7 +165,7 @@ class RoundRows {
 
   template <class Value>
   std::int64_t write_found(std::int64_t u, Value* distances, std::int32_t* indices) const {
-    const bool descending = task_.metric == Metric::inner_product;
+    const bool descending = is_descending(task_.metric);
     const Value missing = std::numeric_limits<Value>::infinity() * (descending ? Value{-1} : Value{1});
     std::int64_t changed = 0;
     double sum = 0;

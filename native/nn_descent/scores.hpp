@@ -1,6 +1,6 @@
 // Scores in float32: enough to see which points cannot be among the best of a row.
 //
-//   sqeuclidean, euclidean   sum of (q - x)^2        l1, linf, chi2   as they are
+//   sqeuclidean, euclidean   sum of (q - x)^2        elementwise   as they are, or less (metrics.hpp, `scored`)
 //   cosine, correlation      -<q', x> f - g e        q' = q / |q|, less its mean; f, e: point_terms
 //   inner_product            -<q, x> - g |q| e       e = |x|
 //
@@ -75,11 +75,6 @@ typename FloatRun<WIDTH>::F load_floats(const T* p) {
   return run;
 }
 
-template <class F>
-F magnitudes(F t) {
-  return t < 0 ? -t : t;
-}
-
 // What one register of columns adds; zeros, with which rows are filled up, add nothing.
 struct SquareScore {
   template <class F> static F add(F sum, F q, F x) { return sum + (q - x) * (q - x); }
@@ -88,17 +83,12 @@ struct SquareScore {
 struct ProductScore : SquareScore {
   template <class F> static F add(F sum, F q, F x) { return sum + q * x; }
 };
-struct AbsoluteScore : SquareScore {
-  template <class F> static F add(F sum, F q, F x) { return sum + magnitudes(q - x); }
-};
-struct MaximumScore {
-  template <class F> static F add(F sum, F q, F x) { return join(sum, magnitudes(q - x)); }
-  template <class F> static F join(F a, F b) { return a > b ? a : b; }
-};
-struct ChiSquareScore : SquareScore {
-  template <class F> static F add(F sum, F q, F x) {
-    const F t = q - x, weight = q + x;
-    return sum + t * (t / (weight == 0 ? weight + 1.0f : weight));
+template <class TERM>
+struct TermScore {
+  template <class F> static F add(F sum, F q, F x) { return join(sum, TERM::scored(q, x)); }
+  template <class F> static F join(F a, F b) {
+    if constexpr (TERM::maximum) return a > b ? a : b;
+    else return a + b;
   }
 };
 
@@ -194,10 +184,10 @@ class Scores {
     if (!(std::fabs(worst) <= std::numeric_limits<float>::max()) || gamma_ > 0.125) return none;
     const double reach = worst + std::fabs(worst) * 0x1p-23 + 0x1p-148;  // what may be rounded to it
     if (is_angular(task_.metric)) return worst >= 2 ? none : static_cast<float>(reach - 1 + 0x1p-20);
-    if (task_.metric == Metric::inner_product) {
+    if (is_product(task_.metric)) {
       return static_cast<float>(reach + std::fabs(reach) * 0x1p-20 + tiny_);
     }
-    const double value = task_.metric == Metric::euclidean ? reach * reach : reach;
+    const double value = takes_root(task_.metric) ? reach * reach : reach;
     return static_cast<float>(value * (1 + 2 * gamma_ + 0x1p-20) + tiny_);
   }
 
@@ -211,15 +201,9 @@ class Scores {
  private:
   template <class T>
   void with_metric(const std::int32_t* ids, std::int64_t count, float* scores) const {
-    switch (task_.metric) {
-      case Metric::sqeuclidean:
-      case Metric::euclidean: return scan<SquareScore, T>(ids, count, scores);
-      case Metric::l1: return scan<AbsoluteScore, T>(ids, count, scores);
-      case Metric::linf: return scan<MaximumScore, T>(ids, count, scores);
-      case Metric::chi2: return scan<ChiSquareScore, T>(ids, count, scores);
-      case Metric::inner_product:
-      case Metric::cosine:
-      case Metric::correlation: break;
+    if (is_euclidean(task_.metric)) return scan<SquareScore, T>(ids, count, scores);
+    if (is_elementwise(task_.metric)) {
+      return with_term(task_.metric, [&](auto term) { scan<TermScore<decltype(term)>, T>(ids, count, scores); });
     }
     scan<ProductScore, T>(ids, count, scores);
     const float slack = static_cast<float>(4 * gamma_) * norm_;

@@ -1,0 +1,150 @@
+// Metrics: everything that differs by metric, in one place for every kernel.
+//
+// An elementwise metric is the sum, or the maximum, of terms f(q_i, x_i) >= 0 with f(0, 0) = 0. A new one is a name in
+// `Metric`, a struct like those below, and its place in `Elementwise`: every kernel asks the struct. src/tonari/metrics has the
+// record of the same name for Python, and docs/exactness.md argues the bounds.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "core/common.hpp"
+
+namespace tonari {
+
+enum class Metric : int { sqeuclidean, euclidean, inner_product, cosine, correlation, l1, linf, chi2 };
+
+enum class Family : int {
+  squares,   // S((q - x)^2), or its root
+  products,  // S(q x), larger is nearer
+  angles,    // 1 - S(q x) / (|q| |x|)
+  terms,     // elementwise
+};
+
+// Internal linkage: each instruction set compiles its own copy.
+namespace {
+
+template <class T>
+inline T magnitude(T t) {  // of vectors, too
+  return t < 0 ? -t : t;
+}
+
+struct TermDefaults {
+  static constexpr bool maximum = false;  // the largest term instead of their sum
+  static constexpr bool in_trees = false;  // f(q, x) = |q - x|, which boxes bound (kdtree/search_tile.hpp)
+  static constexpr bool scale_free = false;  // f(c q, c x) = f(q, x), instead of c f(q, x)
+  static constexpr double underflow = 0x1p-1074;  // what a term in float64 may lose below its range
+  // Bounds of a term, for what rounding does to it:  f(q, x) <= size(q) + size(x),
+  // |f(q, x) - f(q, y)| <= stretch * difference(x, y)
+  static constexpr double stretch = 1;
+  static double size(double x) { return std::fabs(x); }
+  static double difference(double x, double y) { return std::fabs(x - y); }
+};
+
+// What each struct has of its own:
+//   term      the definition's float64 value, every operation rounded
+//   scored    a float32 term of NN-Descent's scores: may be too small where float32 ends, but not too large
+//   screened  the same for the screen, in registers V; elements are 0, or from 2^-60 to 2^40 in magnitude
+//   whole     of whole numbers, where the term is one
+
+struct L1 : TermDefaults {
+  static constexpr Metric metric = Metric::l1;
+  static constexpr char name[] = "l1";
+  static constexpr bool in_trees = true;
+  template <class T> static T term(T q, T x) { return magnitude(q - x); }
+  template <class T> static T scored(T q, T x) { return magnitude(q - x); }
+  template <class V> static typename V::F screened(typename V::F q, typename V::F x) { return V::abs(V::sub(q, x)); }
+  static int whole(int q, int x) { return magnitude(q - x); }
+};
+
+struct Linf : L1 {
+  static constexpr Metric metric = Metric::linf;
+  static constexpr char name[] = "linf";
+  static constexpr bool maximum = true;
+};
+
+struct Chi2 : TermDefaults {
+  static constexpr Metric metric = Metric::chi2;
+  static constexpr char name[] = "chi2";
+  static constexpr double underflow = 0x1p-536;  // the quotient enlarges what a square loses
+  static constexpr double stretch = 3;           // |d f / d x| <= 3 for q, x >= 0
+  template <class T> static T term(T q, T x) {
+    const T t = q - x, weight = q + x, zero = weight - weight, one = zero + 1.0;
+    return weight == 0 ? zero : (t * t) / (weight == 0 ? one : weight);
+  }
+  template <class T> static T scored(T q, T x) {
+    const T t = q - x, weight = q + x;
+    return t * (t / (weight == 0 ? weight + 1.0f : weight));
+  }
+  template <class V> static typename V::F screened(typename V::F q, typename V::F x) {
+    const auto t = V::sub(q, x);  // 0 / 0 counts as 0: the denominator is kept above the smallest product of packed values
+    return V::div(V::mul(t, t), V::max(V::add(q, x), V::set1(0x1p-100f)));
+  }
+};
+
+template <class... TERMS>
+struct TermList {
+  static constexpr std::size_t count = sizeof...(TERMS);
+};
+using Elementwise = TermList<L1, Linf, Chi2>;
+
+template <class FIRST, class... REST, class Visit>
+constexpr decltype(auto) visit_term(TermList<FIRST, REST...>, Metric metric, Visit&& visit) {
+  if constexpr (sizeof...(REST) > 0) {
+    if (metric != FIRST::metric) return visit_term(TermList<REST...>{}, metric, visit);
+  }
+  return visit(FIRST{});
+}
+
+// visit(the struct of an elementwise metric).
+template <class Visit>
+constexpr decltype(auto) with_term(Metric metric, Visit&& visit) {
+  return visit_term(Elementwise{}, metric, visit);
+}
+
+constexpr Family family_of(Metric metric) {
+  switch (metric) {
+    case Metric::sqeuclidean:
+    case Metric::euclidean: return Family::squares;
+    case Metric::inner_product: return Family::products;
+    case Metric::cosine:
+    case Metric::correlation: return Family::angles;
+    default: return Family::terms;
+  }
+}
+constexpr bool is_euclidean(Metric metric) { return family_of(metric) == Family::squares; }
+constexpr bool is_product(Metric metric) { return family_of(metric) == Family::products; }
+constexpr bool is_angular(Metric metric) { return family_of(metric) == Family::angles; }
+constexpr bool is_elementwise(Metric metric) { return family_of(metric) == Family::terms; }
+constexpr bool is_descending(Metric metric) { return is_product(metric); }
+constexpr bool takes_root(Metric metric) { return metric == Metric::euclidean; }
+constexpr bool removes_mean(Metric metric) { return metric == Metric::correlation; }
+
+// The same of elementwise metrics.
+constexpr bool is_scale_free(Metric metric) {
+  return with_term(metric, [](auto term) { return decltype(term)::scale_free; });
+}
+constexpr double underflow_of(Metric metric) {
+  if (!is_elementwise(metric)) return TermDefaults::underflow;
+  return with_term(metric, [](auto term) { return decltype(term)::underflow; });
+}
+constexpr bool in_trees(Metric metric) {
+  if (!is_elementwise(metric)) return is_euclidean(metric);
+  return with_term(metric, [](auto term) { return decltype(term)::in_trees; });
+}
+
+constexpr int kMetrics = static_cast<int>(Metric::l1) + static_cast<int>(Elementwise::count);
+
+constexpr const char* metric_name(Metric metric) {
+  switch (metric) {
+    case Metric::sqeuclidean: return "sqeuclidean";
+    case Metric::euclidean: return "euclidean";
+    case Metric::inner_product: return "inner_product";
+    case Metric::cosine: return "cosine";
+    case Metric::correlation: return "correlation";
+    default: return with_term(metric, [](auto term) -> const char* { return decltype(term)::name; });
+  }
+}
+
+}  // namespace
+}  // namespace tonari
