@@ -601,7 +601,7 @@ CASES: dict[str, Case] = {
         [
             *numbers(k=[0, -1, N]),
             ({"k": K + 1}, r"distances has shape \(6, 3\), expected \(6, 4\)"),
-            ({"metric": "cosine"}, "expected euclidean, sqeuclidean, l1 or linf"),
+            ({"metric": "cosine"}, "no tree serves cosine"),
             ({"queries": rows_of(M, D + 1)}, "queries has 5 columns, expected 4"),
             ({"queries": rows_of(M).astype(np.float64)}, "a tree of float32 cannot answer in float64"),
             ({"distances": np.zeros((M, K))}, "a tree of float32 cannot answer in float64"),
