@@ -65,8 +65,8 @@ class Planned:
     """Points in a tree by a plan with overrides, which ``tonari.Index`` has no argument for; and what is visited."""
 
     def __init__(self, run: TreeRun, case: Case, data: DeviceData, **choices: Any) -> None:
-        from tonari.methods.place import place_for
         from tonari.methods.registry import method_for
+        from tonari.methods.where import place_for
 
         self._run, self._case, self._choices = run, case, choices
         self._queries = run.device.values(data.points if case.graph else data.queries)

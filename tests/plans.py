@@ -10,7 +10,8 @@ from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
 from tonari.exact.plan import ExactPlan, plan_on_cpu
 from tonari.kdtree.plan import TreePlan, plan_tree
 from tonari.metrics.problem import make_problem
-from tonari.nn_descent.plan import DescentPlan, plan_descent
+from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.planner import plan_descent
 
 _OF_PROBLEM = set(inspect.signature(make_problem).parameters)
 

@@ -22,7 +22,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.exact import plan as exact_plan
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import reference
-from tonari.nn_descent import plan as planning_descent
+from tonari.nn_descent import planner as planning_descent
 from tonari.nn_descent.plan import DescentPlan
 
 POINTS = checks.gaussian(900, 6)

@@ -17,7 +17,8 @@ from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
 from tonari.nn_descent.memory import truth_bytes
-from tonari.nn_descent.plan import MOST_NEAR_ON_CUDA, DescentPlan
+from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 from tonari.nn_descent.reference import ReferenceBackend
 
 if HAS_TORCH:

@@ -18,8 +18,9 @@ from tonari.exact.cuda import cuda_graph_cache
 from tonari.methods.answer import answer, on_side_of
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
-from tonari.methods.place import place_for, problem_of
+from tonari.methods.place import problem_of
 from tonari.methods.registry import check_search_method, search_method
+from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.streams.searching import search_chunks
 

@@ -16,8 +16,9 @@ from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
 from tonari.io._common import StrPath
 from tonari.methods.answer import answer, check_plan, decide, on_side_of
-from tonari.methods.place import place_for, problem_of
+from tonari.methods.place import problem_of
 from tonari.methods.registry import check_search_method
+from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Source
 from tonari.streams.output import check_unfinished

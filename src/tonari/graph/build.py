@@ -17,8 +17,9 @@ from tonari.graph.approximate import choose_or_plan, entries_of_start, kind_of_s
 from tonari.graph.lists import Lists
 from tonari.methods.answer import check_plan, decide, on_side_of
 from tonari.methods.decision import Decision
-from tonari.methods.place import Place, place_for, problem_of
+from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import check_method, method_for
+from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 
 logger = logging.getLogger("tonari")

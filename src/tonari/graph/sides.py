@@ -13,8 +13,9 @@ from tonari import inputs
 from tonari._native import exact_values
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists, check_lists
-from tonari.methods.place import Place, place_for, problem_of
+from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import method_for
+from tonari.methods.where import place_for
 from tonari.metrics import get_metric, is_own
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent

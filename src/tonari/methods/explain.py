@@ -16,8 +16,9 @@ from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster
 from tonari.methods.decision import Decision
-from tonari.methods.place import place_for, problem_of
+from tonari.methods.place import problem_of
 from tonari.methods.registry import NAMES, is_exact, method_for
+from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 

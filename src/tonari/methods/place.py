@@ -1,7 +1,4 @@
-"""Where a verb runs: on the CPU or on CUDA devices (place_cuda.py), under the same few names.
-
-So each verb is written once, and what only CUDA needs is imported when a device is used.
-"""
+"""Where a verb runs: on the CPU, or on CUDA devices (place_cuda.py), under the same few names."""
 
 from __future__ import annotations
 
@@ -53,16 +50,6 @@ class Place(Protocol):
 
     def there(self, x: Any) -> Any:
         """An array, or a tensor, as the methods of the place hold theirs: in host memory, or on the first device."""
-
-
-def place_for(device: Any, **given: Any) -> Place:
-    """The place for an argument `device` and arrays by their names; see :func:`tonari.inputs.devices_for`."""
-    devices = inputs.devices_for(device, **given)
-    if not devices:
-        return CpuPlace()
-    from tonari.methods.place_cuda import CudaPlace
-
-    return CudaPlace(devices)
 
 
 def problem_of(

@@ -1,8 +1,9 @@
 """NN-Descent: neighbours of neighbours are likely to be neighbours. Approximate graphs.
 
-    plan.py          list lengths, start and rounds
+    plan.py          list lengths, start and rounds, as planner.py chooses them
     memory.py        what that holds in memory
     entries.py       an entry of a list: an id, and a bit for what has not met the others yet
+    method.py        the method as it is registered
     backend.py       what a device does: start, round, exact rows
     reference.py     the steps in plain NumPy: what a round is
     driver.py        rounds until a measured sample says that the recall is there

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonari.core.units import MIB
 from tonari.exact.memory import packed_row_bytes
 from tonari.metrics import get_metric
-
-if TYPE_CHECKING:
-    from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.plan import DescentPlan
 
 SCORES_OF_A_PAIR = 16  # members that stay of a pair of point and cluster on CUDA, at least
 SORTED_ON_CUDA = 1 << 22  # numbers that are put in order at once there, or one for each point

@@ -14,7 +14,8 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.nn_descent.backend import Backend
 from tonari.nn_descent.driver import build
-from tonari.nn_descent.plan import DescentPlan, plan_descent, refusal
+from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.planner import plan_descent, refusal
 
 
 class NnDescent(Method):

@@ -9,7 +9,7 @@ import torch
 from tonari.cuda.launch import launch
 from tonari.nn_descent.cuda.form import SHORT, Form, step_of
 from tonari.nn_descent.memory import cluster_bytes
-from tonari.nn_descent.plan import MOST_NEAR_ON_CUDA
+from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 
 QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # of a tile: two centres of each column stay
 _STEP = 64  # columns at a time of longer rows, whatever their number
