@@ -24,6 +24,8 @@ from tonari.metrics import METRICS
 
 Array = npt.NDArray[Any]
 
+ELEMENTWISE = tuple(name for name, metric in METRICS.items() if metric.form == "elementwise")
+
 # Of rows. ml_dtypes makes "bfloat16" a dtype of NumPy's.
 DTYPES = ("float32", "float16", np.dtype(ml_dtypes.bfloat16).name, "float64", "uint8", "int8")
 
@@ -199,7 +201,7 @@ def offset_1e4(n: int, d: int, seed: int = 0) -> Array:
     return offset(n, d, seed, by=1e4)
 
 
-# name -> maker(n, d, seed) for pytest.mark.parametrize; all are finite, some have negative values (chi2 needs abs).
+# name -> maker(n, d, seed) for pytest.mark.parametrize; all are finite, some have negative values (see `accepted`).
 HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
     maker.__name__: maker
     for maker in (
@@ -217,6 +219,11 @@ HOSTILE: dict[str, Callable[[int, int, int], Array]] = {
         zero_rows,
     )
 }
+
+
+def accepted(rows: Array, metric: str) -> Array:
+    """Give rows as a metric takes them, without their signs where it refuses negative values."""
+    return np.abs(rows) if METRICS[metric].nonnegative else rows
 
 
 def check_interrupt(code: str, *, wait: float = 0.2) -> dict[str, str]:

@@ -81,11 +81,13 @@ def check_rounds(
 
 
 def values_for(metric: str, n: int, d: int, seed: int = 0) -> Array:
-    rows = checks.gaussian(n, d, seed)
-    return np.abs(rows) if metric == "chi2" else rows
+    return checks.accepted(checks.gaussian(n, d, seed), metric)
 
 
-@pytest.mark.parametrize("metric", sorted(METRICS) if HAS_CUDA else ["chi2", "correlation", "inner_product"])
+ROUNDED = sorted(METRICS) if HAS_CUDA else ["correlation", "inner_product", *checks.ELEMENTWISE]
+
+
+@pytest.mark.parametrize("metric", ROUNDED)
 def test_rounds_of_every_metric(metric: str) -> None:
     check_rounds(values_for(metric, MANY, 9), 5, metric, list_size=8, hubs=4, reverse=3, breadth=6, width=16)
 
@@ -194,7 +196,7 @@ def test_the_start_finds_most_neighbours(metric: str) -> None:
     n, groups = (700, 12) if HAS_CUDA else (90, 3)
     rng = np.random.default_rng(1)
     points = rng.normal(size=(groups, 10))[rng.integers(groups, size=n)] + 0.3 * rng.normal(size=(n, 10))
-    points = (np.abs(points) if metric == "chi2" else points).astype(np.float32)
+    points = checks.accepted(points, metric).astype(np.float32)
     on_card, _ = steps_for(points, 5, metric, clusters=groups, probes=groups // 3, training=8, sweeps=1)
     ids = check_lists(on_card.start("clusters").cpu().numpy(), n)
     assert recall_of(ids, points, 5, metric) > (0.5 if metric == "inner_product" else 0.85)
@@ -255,7 +257,7 @@ def test_seeds_lie_across() -> None:
 def test_the_nearest_centres(n: int, centres: int, d: int, count: int) -> None:
     points, others = checks.gaussian(n, d), checks.gaussian(centres, d, 1)
     form = form_of(torch.from_numpy(np.concatenate([points, others])).to(DEVICE), "sqeuclidean")
-    rows, met = (Form(part, *terms_of(part, "sqeuclidean")) for part in (form.rows[:n], form.rows[n:]))
+    rows, met = (Form(part, *terms_of(part, products=False)) for part in (form.rows[:n], form.rows[n:]))
     near = near_centres(rows, met, count).cpu().numpy()
     assert near.dtype == np.int16
     plain = np.square(rows.rows.cpu().numpy()[:, None].astype(float) - met.rows.cpu().numpy()[None]).sum(2)
@@ -303,7 +305,7 @@ def test_a_form_is_centred_and_scaled(dtype: type) -> None:
 def test_numbers_of_many_clusters(clusters: int, dtype: type) -> None:
     rows = torch.arange(clusters, dtype=torch.float32, device=DEVICE)[:, None] / 1024 % 8
     form = form_of(torch.cat([rows, rows]), "sqeuclidean")
-    centres = Form(form.rows[:clusters], *terms_of(form.rows[:clusters], "sqeuclidean"))
+    centres = Form(form.rows[:clusters], *terms_of(form.rows[:clusters], products=False))
     asked = torch.tensor([5, clusters - 1], device=DEVICE)
     near = near_centres(form, centres, 1, asked).cpu().numpy()
     assert near.dtype == dtype
@@ -315,7 +317,7 @@ def test_numbers_of_many_clusters(clusters: int, dtype: type) -> None:
 def test_centres_by_inner_product_and_as_many_as_there_are() -> None:
     rows = torch.from_numpy(checks.gaussian(40, 6)).to(DEVICE)
     form = form_of(rows, "inner_product")
-    centres = Form(form.rows[:7], *terms_of(form.rows[:7], "inner_product"))
+    centres = Form(form.rows[:7], *terms_of(form.rows[:7], products=True))
     near = near_centres(form, centres, 7).cpu().numpy()
     products = (form.rows.float() @ form.rows[:7].float().T).cpu().numpy()
     np.testing.assert_array_equal(near, np.argsort(-products, axis=1, kind="stable"))

@@ -13,7 +13,7 @@ from gpu_checks import GB
 from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
 import tonari
-from tonari.metrics import get_metric, term_of
+from tonari.metrics import cuda_terms, get_metric
 from tonari.nn_descent.plan import DescentPlan
 
 if HAS_TORCH:
@@ -83,10 +83,10 @@ def test_a_function_that_gives_no_number_is_told(monkeypatch: pytest.MonkeyPatch
 def test_it_is_known_by_its_name() -> None:
     assert get_metric(cubes).name == "triton:cubes"
     assert get_metric("triton:cubes").function is cubes
-    assert (term_of("triton:cubes"), term_of("l1")) == (cubes, None)
+    assert (cuda_terms("triton:cubes").term, cuda_terms("euclidean").term) == (cubes, None)
     assert get_metric("triton:elsewhere").function is None
     with pytest.raises(ValueError, match="'triton:elsewhere' is a Triton function that this process has not seen"):
-        term_of("triton:elsewhere")
+        cuda_terms("triton:elsewhere")
     with pytest.raises(ValueError, match="unknown metric 'triton:a b'"):
         get_metric("triton:a b")
     with pytest.raises(ValueError, match="unknown metric <function"):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tonari import _native
 from tonari.core.workers import Workers
+from tonari.metrics import METRICS
 from tonari.metrics.reference import brute, pairwise
 from tonari.nn_descent.cpu.cluster_blocks import Pieces, pieces_of, search_clusters
 from tonari.nn_descent.cpu.init import best_of_clusters
@@ -56,7 +57,7 @@ def test_the_best_scores_in_order(isa: str) -> None:
                 np.testing.assert_array_equal(found, first_by_score(queries, points, count))
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product", "l1", "linf", "chi2", "correlation"])
+@pytest.mark.parametrize("metric", METRICS)
 def test_scores_that_round_find_nearly_the_same(metric: str) -> None:
     points = np.abs(checks.gaussian(900, 24))
     truth = brute(points[:200], points, 10, metric)

@@ -18,7 +18,7 @@ from select_checks import HAS_TORCH, needs_torch, on_device
 from tonari.exact.cuda.certify import ROWS, certify
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.pack import new_flags, pack_queries
-from tonari.metrics import METRICS, reference
+from tonari.metrics import METRICS, definitions, reference
 
 if HAS_TORCH:
     import torch
@@ -45,7 +45,7 @@ def form_of(device: str, metric: str, d: int, scale: float) -> DeviceForm:
 def threshold(metric: str, d: int, scale: float, value: float, shift: float, *, double: bool) -> float:
     """`Bounds::threshold_from_value`, without its last rounding to float32; scale 64 stands for 1 in angular forms."""
     evaluation = (d + 16) * 2.0**-51
-    underflow = (d + 16) * (2.0**-536 if metric == "chi2" else 2.0**-1074)
+    underflow = (d + 16) * METRICS[metric].underflow
     smallest = underflow + (2.0**-1070 if double else 2.0**-148)
     slack = abs(value) * ((0.0 if double else 2.0**-22) + evaluation) + smallest
     slack += evaluation if metric in ("cosine", "correlation") else 0.0
@@ -65,7 +65,7 @@ def threshold(metric: str, d: int, scale: float, value: float, shift: float, *, 
             return np.inf
         score, size = 2 * (worst - 1) * scale * scale, 2 * scale * scale
     else:
-        score = size = worst * scale
+        score = size = worst * (1 if METRICS[metric].scale_free else scale)
     found = score + size * (2.0**-50 + evaluation)
     return np.inf if found >= FLOAT32_MAX else max(found, -float(np.float32(1e30)))
 
@@ -155,21 +155,16 @@ def exact_scores(q: Array, x: Array, form: DeviceForm) -> tuple[Array, Array]:
     centre = form.centre.cpu().numpy().astype(np.longdouble)
     floor = np.longdouble(2) ** -101
     if METRICS[metric].form == "elementwise":
-        scores = np.zeros((len(q), len(x)), np.longdouble)
-        for i in range(q.shape[1]):
-            a, b = q[:, i, None].astype(np.longdouble), x[:, i].astype(np.longdouble)
-            gap, total = np.abs(a - b), np.where(a + b == 0, 1, a + b)
-            if metric == "linf":
-                scores = np.maximum(scores, gap)
-            else:
-                scores += gap if metric == "l1" else gap * gap / total
-        return scores * scale, np.full_like(scores, floor)
+        value = METRICS[metric].value
+        assert value is not None
+        scores = value(q.T[:, :, None].astype(np.longdouble), x.T[:, None, :].astype(np.longdouble))
+        return scores * (1 if METRICS[metric].scale_free else scale), np.full_like(scores, floor)
     rows = []
     for side in (q, x):
         form_row = side.astype(np.longdouble)
         if metric in ("cosine", "correlation"):
             if metric == "correlation":
-                form_row = reference._less_mean(np.ascontiguousarray(side.T, np.float64)).T.astype(np.longdouble)
+                form_row = definitions.less_mean(np.ascontiguousarray(side.T, np.float64)).T.astype(np.longdouble)
             norm = np.sqrt((form_row * form_row).sum(axis=1, keepdims=True))
             form_row = form_row / np.where(norm == 0, 1, norm)
         rows.append((form_row - centre) * scale)
@@ -214,9 +209,7 @@ def test_no_member_of_an_answer_is_left_out(device: str, metric: str, maker: str
     score is held against T as well, since float32 hides what T allows for.
     """
     n, m, d = 40, 6, 16
-    points = MAKERS[maker](n + m, d, 3)
-    if metric == "chi2":
-        points = np.abs(points)
+    points = checks.accepted(MAKERS[maker](n + m, d, 3), metric)
     queries, points = points[n:], points[:n]
     queries[0] = points[0]
     tensor = torch.from_numpy(points).to(device)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from checks import ELEMENTWISE
 from gpu_checks import tensor_of
 from select_checks import HAS_TORCH, needs_torch, on_device
 
@@ -23,7 +24,7 @@ from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import largest_element, new_flags, pack_points, pack_queries, packed_width
 from tonari.exact.cuda.screen import RESIDENT_WIDTH, screen
-from tonari.metrics import reference
+from tonari.metrics import METRICS, definitions
 
 if HAS_TORCH:
     import torch
@@ -32,7 +33,6 @@ pytestmark = needs_torch
 
 Array = npt.NDArray[Any]
 PRODUCTS = ("euclidean", "inner_product", "cosine", "correlation")
-ELEMENTWISE = ("l1", "linf", "chi2")
 RUNGS = [(metric, precision) for metric in PRODUCTS for precision in ("float16", "split")]
 RUNGS += [(metric, "float32") for metric in ELEMENTWISE]
 NO_ROW = 2**62
@@ -169,7 +169,7 @@ def form_rows(rows: Array, form: DeviceForm) -> tuple[Array, Array]:
     scale = np.longdouble(host(form.scale)[0])
     x = rows.astype(np.float64)
     if form.metric == "correlation":
-        x = reference._less_mean(np.ascontiguousarray(x.T)).T
+        x = definitions.less_mean(np.ascontiguousarray(x.T)).T
     square = np.square(x).sum(axis=1)
     x = x.astype(np.longdouble)
     if form.metric in ("cosine", "correlation"):  # a row whose squares float64 loses has norm 0, by definition
@@ -211,7 +211,7 @@ def problem(device: str, maker: Callable[..., Array], metric: str, precision: st
     rng = np.random.default_rng(len(maker.__name__))
     n, d = MAKERS[maker]
     rows = maker(rng, n + M, d)
-    if metric == "chi2":
+    if METRICS[metric].nonnegative:
         rows = np.maximum(rows, -rows) if rows.dtype != np.int8 else np.maximum(rows, 0)
     points, queries = rows[:n], rows[n:]
     queries[:3] = points[:3] if n > 2 else points[0]
@@ -227,10 +227,20 @@ def problem(device: str, maker: Callable[..., Array], metric: str, precision: st
 
 
 def norm(rows: Array, metric: str) -> Array:
-    """The norm in which a metric's rounding is measured."""
+    """The size of rows in which a metric's rounding is measured."""
     if metric in PRODUCTS:
         return np.asarray(np.sqrt((rows * rows).sum(axis=-1)))
-    return np.asarray(np.abs(rows).max(axis=-1) if metric == "linf" else np.abs(rows).sum(axis=-1))
+    sizes = (rows != 0).astype(rows.dtype) if METRICS[metric].scale_free else np.abs(rows)
+    return np.asarray(sizes.max(axis=-1) if METRICS[metric].maximum else sizes.sum(axis=-1))
+
+
+def lost(side: Side, metric: str) -> Array:
+    """What rounding takes of rows: a distance in the metric itself, if it obeys the triangle inequality."""
+    record = METRICS[metric]
+    if metric in PRODUCTS or record.stretch > 1:
+        return norm(side.form - side.seen, metric)
+    assert record.value is not None
+    return np.asarray(record.value(side.form.T, side.seen.T))
 
 
 def gamma(d: int, metric: str, precision: str) -> Any:
@@ -293,20 +303,20 @@ def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, pre
     x, q = case.points, case.queries
     n, d = x.form.shape
     g = gamma(d, metric, precision)
-    factor = 3 if metric == "chi2" else 1
-    lost, seen, size = (norm(rows, metric) for rows in (x.form - x.seen, x.seen, x.form))
-    q_lost, q_seen, q_size = (norm(rows, metric) for rows in (q.form - q.seen, q.seen, q.form))
+    factor = METRICS[metric].stretch
+    x_lost, seen, size = lost(x, metric), *(norm(rows, metric) for rows in (x.seen, x.form))
+    q_lost, q_seen, q_size = lost(q, metric), *(norm(rows, metric) for rows in (q.seen, q.form))
     term = (x.form * x.form).sum(axis=1) if metric == "euclidean" else np.zeros(n, np.longdouble)
     if metric in PRODUCTS:
         own = g * np.abs(term) + TINY
         slack = 2 * UNIT * size + 2.0**-50
-        assert_bounds(x.out.e1, per_tile(2 * lost, x.usable), per_tile(2 * slack, x.usable))
-        assert_bounds(x.out.e2, per_tile(2 * seen, x.usable), per_tile(4 * (lost + slack), x.usable))
+        assert_bounds(x.out.e1, per_tile(2 * x_lost, x.usable), per_tile(2 * slack, x.usable))
+        assert_bounds(x.out.e2, per_tile(2 * seen, x.usable), per_tile(4 * (x_lost + slack), x.usable))
         assert_bounds(q.out.norm[q.usable], q_size[q.usable], 2 * TINY)
         slack = 4 * UNIT * q_size + 2.0**-50 + 2 * g * q_lost
         assert_bounds(q.out.rest[q.usable], (q_lost + g * q_seen)[q.usable], slack[q.usable])
     else:
-        own = (factor * lost + g * seen) * (1 + g + 2.0**-20) + TINY
+        own = (factor * x_lost + g * seen) * (1 + g + 2.0**-20) + TINY
         assert (x.out.e1 == (per_tile(size + 1, x.usable) > 0)).all()
         assert not x.out.e2.any()
         assert not q.out.rest.any()
@@ -357,17 +367,9 @@ def lost_on_matrix_units(q: Array, x: Array, low: Array) -> Array:
 
 
 def elementwise(q: Array, x: Array, metric: str) -> Array:
-    scores = np.zeros((len(q), len(x)), np.longdouble)
-    for i in range(q.shape[1]):
-        gap = np.abs(q[:, i, None] - x[:, i])
-        if metric == "linf":
-            scores = np.maximum(scores, gap)
-        elif metric == "l1":
-            scores += gap
-        else:
-            total = q[:, i, None] + x[:, i]
-            scores += np.where(total == 0, 0, gap * gap / np.where(total == 0, 1, total))
-    return scores
+    value = METRICS[metric].value
+    assert value is not None
+    return np.asarray(value(q.T[:, :, None], x.T[:, None, :]))
 
 
 @on_device
@@ -460,7 +462,7 @@ def test_rows_that_no_search_accepts(device: str, metric: str, precision: str, b
     rows = rng.uniform(1, 2, (140, 21)).astype(np.float32 if abs(bad) < 1 else np.float64)
     worse = rows.copy()
     worse[2, 20] = worse[5, 0] = worse[139, 3] = bad
-    causes = [not np.isfinite(bad), np.isfinite(bad) and abs(bad) > 1e150, metric == "chi2" and bad < 0]
+    causes = [not np.isfinite(bad), np.isfinite(bad) and abs(bad) > 1e150, METRICS[metric].nonnegative and bad < 0]
     hit = np.zeros(140, bool)
     hit[[2, 5, 139]] = any(causes)
     form = make_form(torch.from_numpy(worse).to(device), metric)

@@ -1,4 +1,4 @@
-"""The screen of l1, linf and chi2 on a GPU: minima of groups, against float64 and against the values themselves.
+"""The screen of elementwise metrics on a GPU: minima of groups, against float64 and against the values themselves.
 
 Without a CUDA device the kernel runs in Triton's interpreter.
 """
@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checks import ELEMENTWISE
 from select_checks import HAS_TORCH, needs_torch, on_device
 
 from tonari.exact.cuda.form import make_form
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count, members
 from tonari.exact.cuda.pack import PackedPoints, PackedQueries, new_flags, pack_points, pack_queries
 from tonari.exact.cuda.screen_elementwise import screen_elementwise
+from tonari.metrics import METRICS
 from tonari.metrics.reference import pairwise
 
 if HAS_TORCH:
@@ -22,7 +24,6 @@ if HAS_TORCH:
 
 pytestmark = needs_torch
 
-METRICS = ("l1", "linf", "chi2")
 UNIT = 2.0**-24
 # Batches in every tile of rows and in several, points that fill tiles and that do not, rows of every d % 4.
 SHAPES = [
@@ -83,7 +84,7 @@ def array(tensor: Any) -> Any:
 
 @on_device
 @pytest.mark.parametrize("group", GROUP_SIZES)
-@pytest.mark.parametrize("metric", ["l1", "linf"])
+@pytest.mark.parametrize("metric", [metric for metric in ELEMENTWISE if not METRICS[metric].divides])
 @shapes
 def test_small_integers_are_exact(device: str, m: int, n: int, d: int, metric: str, group: int) -> None:
     """Scores, bounds and the groups themselves, bit for bit; groups of padding are infinite."""
@@ -98,7 +99,7 @@ def test_small_integers_are_exact(device: str, m: int, n: int, d: int, metric: s
 
 
 @on_device
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ELEMENTWISE)
 def test_slices_of_rows(device: str, metric: str) -> None:
     """Values and bounds of a slice are those of its rows; there may be none."""
     rng = np.random.default_rng(3)
@@ -106,46 +107,58 @@ def test_slices_of_rows(device: str, metric: str) -> None:
     everything = screened(queries, points, metric, 32)
     for rows in (slice(0, 1), slice(3, 20), slice(20, 60), slice(66, 100), slice(8, 8)):
         found = screened(queries, points, metric, 32, rows)
-        # Rows may be in tiles of another size; then chi2's products and sums may be contracted otherwise.
-        np.testing.assert_allclose(found, everything[rows], rtol=0, atol=2 * 20 * UNIT * 80 if metric == "chi2" else 0)
+        # Rows may be in tiles of another size; then products and sums of a quotient may be contracted otherwise.
+        contracted = 2 * 20 * UNIT * 80 if METRICS[metric].divides else 0
+        np.testing.assert_allclose(found, everything[rows], rtol=0, atol=contracted)
+
+
+def sizes_of(q: Any, x: Any, metric: str) -> Any:
+    """What a score is at most, by the sizes of its elements."""
+    q, x = (rows != 0 if METRICS[metric].scale_free else np.abs(rows) for rows in (q, x))
+    return np.add.outer(q.sum(axis=1, dtype=np.float64), x.sum(axis=1, dtype=np.float64))
 
 
 @on_device
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ELEMENTWISE)
 @shapes
 def test_roundings(device: str, m: int, n: int, d: int, metric: str) -> None:
-    """What the kernel's file says of them: relative to the score, for chi2 to q + x."""
+    """What the terms' file says of them; of distances, to which nothing happens but their addition, less."""
     rng = np.random.default_rng(d)
     q, x = rng.random((m, d), np.float32) ** 4, rng.random((n, d), np.float32) ** 4
     queries, points = packed(q, x, device, bounds=False)
     scores = pairwise(q, x, metric)
-    sizes = pairwise(q, -x, "l1") if metric == "chi2" else scores
-    error = sizes * UNIT * {"l1": d + 1, "linf": 1, "chi2": d + 15}[metric]
-    below = (d + 3) * 2.0**-58 if metric == "chi2" else 0
+    record = METRICS[metric]
+    units = d + 15 if record.divides else 1 if record.maximum else d + 1
+    error = (sizes_of(q, x, metric) if record.divides else scores) * UNIT * units
+    below = (d + 3) * 2.0**-58 if record.divides else 0
     found = screened(queries, points, metric, 8)
     assert (found <= over_groups(scores + error, 8, np.inf).min(axis=2)).all()
     assert (found >= over_groups(scores - error - below, 8, np.inf).min(axis=2)).all()
 
 
 @on_device
-def test_chi2_of_zeros_and_of_far_apart_values(device: str) -> None:
+@pytest.mark.parametrize("metric", [metric for metric in ELEMENTWISE if METRICS[metric].divides])
+def test_quotients_of_zeros_and_of_far_apart_values(device: str, metric: str) -> None:
     """0 / 0 is 0, a single 0 leaves the other value, and the range of packed values is covered to its ends."""
     rng = np.random.default_rng(0)
     marks = np.array([0, 0, 2.0**-60, 3 * 2.0**-60, 1e-9, 1, 3, 100, 1e12], np.float32)
     q, x = rng.choice(marks, (20, 3)), rng.choice(marks, (200, 3))
     q[0] = x[0] = 0
     x[1] = q[1]
+    if not METRICS[metric].nonnegative:
+        q, x = (rows * rng.choice(np.array([-1, 1], np.float32), rows.shape) for rows in (q, x))
+        x[1] = q[1]
     queries, points = packed(q, x, device, bounds=False)
-    found = screened(queries, points, "chi2", 8)
-    scores, sizes = pairwise(q, x, "chi2"), pairwise(q, -x, "l1")
-    error = sizes * UNIT * 18
+    found = screened(queries, points, metric, 8)
+    scores = pairwise(q, x, metric)
+    error = sizes_of(q, x, metric) * UNIT * 18
     assert (found <= over_groups(scores + error, 8, np.inf).min(axis=2)).all()
     assert (found >= over_groups(scores - error - 6 * 2.0**-58, 8, np.inf).min(axis=2)).all()
     assert -6 * 2.0**-58 <= found[0, 0] <= 0
 
 
 @on_device
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ELEMENTWISE)
 def test_points_and_queries_beyond_range(device: str, metric: str) -> None:
     """Such a point's group lies below every threshold; such a query's values are zeros, and give numbers."""
     queries, points = packed(np.ones((3, 4)), np.ones((130, 4)), device, bounds=False)
@@ -162,7 +175,7 @@ def test_points_and_queries_beyond_range(device: str, metric: str) -> None:
 
 @on_device
 @pytest.mark.parametrize("group", GROUP_SIZES)
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ELEMENTWISE)
 def test_minima_are_lower_bounds(device: str, metric: str, group: int) -> None:
     """Below every member's real score, by no more than twice its bounds: rows and bounds as packing leaves them."""
     rng = np.random.default_rng(group)
@@ -174,7 +187,7 @@ def test_minima_are_lower_bounds(device: str, metric: str, group: int) -> None:
     form, flags = make_form(points, metric), new_flags(points.device)
     ready, asked = pack_points(points, form, "float32", flags), pack_queries(queries, form, "float32", flags)
     found = screened(asked, ready, metric, group)
-    scores = pairwise(q, x, metric) * float(form.scale[0])
+    scores = pairwise(q, x, metric) * (1 if METRICS[metric].scale_free else float(form.scale[0]))
     bounds = np.add.outer(array(asked.norm), -array(ready.low)[: len(x)])
     assert (found <= over_groups(scores, group, np.inf).min(axis=2)).all()
     assert (found >= over_groups(scores - 2 * bounds, group, np.inf).min(axis=2)).all()

@@ -19,6 +19,7 @@ from test_gpu_engine import interrupt
 
 from tonari.inputs import held, name_of_dtype
 from tonari.kdtree.plan import TREE_METRICS, TreePlan
+from tonari.metrics import get_metric
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
@@ -424,7 +425,7 @@ def test_the_limit_leaves_room_for_every_rounding(d: int, metric: str) -> None:
         _limits_kernel,
         1,
         {"values_ptr": given, "limits_ptr": limits},
-        constants={"D": d, "METRIC": metric},
+        constants={"D": d, "METRIC": get_metric(metric)},
         warps=1,
     )
     keys = limits.cpu().numpy()

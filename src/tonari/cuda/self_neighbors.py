@@ -3,8 +3,8 @@
     lane j  =  0.0 + x[j] x[j] + x[j + 16] x[j + 16] + ...      products rounded before they are added
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
 
-Only the inner product needs it; every distance to oneself is 0. torch adds and multiplies elementwise in separate
-kernels, so nothing is fused. This costs n d operations beside n² d of the graph.
+Only a metric without a `self_value` needs it, the inner product; every distance to oneself is 0. torch adds and
+multiplies elementwise in separate kernels, so nothing is fused. This costs n d operations beside n² d of the graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 from torch.nn import functional as nn
 
 from tonari.core.neighbors import Neighbors
-from tonari.metrics.reference import LANES
+from tonari.metrics import get_metric
+from tonari.metrics.definitions import LANES
 
 _BLOCK = 1 << 20  # rows at once: 16 lanes of float64 and one product of them are 256 MB
 
@@ -35,8 +36,9 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
     Neighbors of tensors of shape (n, k + 1)
     """
     distances, indices = found
-    first = torch.zeros(len(points), dtype=distances.dtype, device=distances.device)
-    if metric == "inner_product":
+    value = get_metric(metric).self_value
+    first = torch.full((len(points),), value or 0.0, dtype=distances.dtype, device=distances.device)
+    if value is None:
         for begin in range(0, len(points), _BLOCK):
             here = slice(begin, begin + _BLOCK)
             first[here] = _squared_norms(points[here])  # rounds once

@@ -66,7 +66,7 @@ def _ladder(metric: str, isa: str, dtype: str, d: int) -> tuple[str, ...]:
     rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
     if d >= _INT8_DIMENSIONS and "int8" in rungs:
         rungs.remove("int8")
-    whole = inputs.dtype_of(dtype).kind in "iu" and get_metric(metric).name not in ("cosine", "correlation")
+    whole = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
     if isa == "amx" and "int8" in rungs and not whole:
         # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
         # them; where integers are exact in it there are none to spare.

@@ -1,4 +1,4 @@
-"""Values that no row may have: NaN, infinity, float64 beyond 1e150, and for chi2 negative values.
+"""Values that no row may have: NaN, infinity, float64 beyond 1e150, and for some metrics negative values.
 
 On the CPU the values are checked before any work. On a GPU that would need a pass of its own and a wait for its end, so
 the kernels that pack the rows flag such values, and the search raises when it would return. Both ways raise the same
@@ -36,14 +36,14 @@ def check_finite(rows: npt.NDArray[Any], name: str) -> None:
 
 
 def check_nonnegative(x: npt.NDArray[Any], name: str) -> None:
-    """Refuse rows with a negative value, for which chi2 is not defined. x is a result of :func:`as_rows`.
+    """Refuse rows with a negative value, for which some metrics are not defined. x is a result of :func:`as_rows`.
 
     >>> import numpy as np
     >>> from tonari.inputs import check_nonnegative
     >>> check_nonnegative(np.array([[0.5, 1.0], [2.0, -1.0]]), "points")
     Traceback (most recent call last):
-    ValueError: points: row 1 has a negative value (-1.0 in column 1); chi2 compares counts or histograms, which are \
-at least 0
+    ValueError: points: row 1 has a negative value (-1.0 in column 1); the metric compares counts or histograms, which \
+are at least 0
     """
     row = _native.first_negative_row(x)
     if row >= 0:
@@ -138,5 +138,5 @@ _OVERFLOWING = _Refused(
     f"scale the data to within {LARGEST_FLOAT64:.0e}",
 )
 _NEGATIVE = _Refused(
-    lambda values: values < 0, "a negative value", "chi2 compares counts or histograms, which are at least 0"
+    lambda values: values < 0, "a negative value", "the metric compares counts or histograms, which are at least 0"
 )

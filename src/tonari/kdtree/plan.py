@@ -24,9 +24,10 @@ from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
+from tonari.metrics import METRICS
 
 # Those whose value cannot be less than that of a box around the point.
-TREE_METRICS = ("euclidean", "sqeuclidean", "l1", "linf")
+TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
 TREE_ISAS = ("generic", "avx2", "avx512")  # that the tree has kernels for, weakest first
 
 # Points wanted in a leaf, up to so many dimensions: the more there are, the less a box keeps away.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import index_dtype
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, room_for
-from tonari.metrics import reference
+from tonari.metrics import get_metric, reference
 
 # A node of more points than SAMPLED_FROM is judged by the rows whose number is a multiple of SAMPLE_STEP (a prime, so
 # that rows which repeat in some period do not look alike); any other by at most LOOKED_AT of its rows.
@@ -106,7 +106,7 @@ def visits_reference(
     query : array of shape (d,)
     k : int
     metric : str
-        "euclidean", "sqeuclidean", "l1" or "linf"; values are returned in the dtype of tree.rows.
+        One that a tree bounds; values are returned in the dtype of tree.rows.
     self_id : int
         The point that is left out.
 
@@ -158,16 +158,16 @@ def reach_reference(worst: Any, d: int, metric: str) -> Any:
     factor = 1 + n / (1 - 2 * n) if n < 0.25 else np.inf
     with np.errstate(over="ignore"):
         value = np.float64(np.nextafter(worst, np.inf, dtype=worst.dtype) if single else worst)
-        if metric == "euclidean":
+        if get_metric(metric).root:
             value = value * value
         return (value * factor + (d + 8) * (2.0**-149 if single else 2.0**-1074)).astype(worst.dtype)
 
 
 def _bounds(row: npt.NDArray[Any], box: npt.NDArray[Any], metric: str) -> npt.NDArray[Any]:
     """The least value that a point in each child's box can have, summed in the dtype of the tree column by column."""
-    sums = np.zeros(WIDTH, row.dtype)
+    record, sums = get_metric(metric), np.zeros(WIDTH, row.dtype)
     with np.errstate(over="ignore"):
         for x, (lower, upper) in zip(row, box, strict=True):
             t = np.abs(np.minimum(np.maximum(x, lower), upper) - x)
-            sums = np.maximum(sums, t) if metric == "linf" else sums + (t if metric == "l1" else t * t)
+            sums = np.maximum(sums, t) if record.maximum else sums + (t * t if record.squares else t)
     return sums

@@ -108,8 +108,9 @@ class CpuPlace:
 
     def with_self(self, found: Neighbors, rows: npt.NDArray[Any], metric: str) -> Neighbors:
         own = np.arange(len(rows), dtype=np.int64)[:, None]
-        values = np.zeros((len(rows), 1))
-        if metric == "inner_product":
+        value = get_metric(metric).self_value
+        values = np.full((len(rows), 1), value or 0.0)
+        if value is None:
             exact_values(metric, rows, rows, own, values)
         first = values.astype(found.distances.dtype)
         ids = own.astype(found.indices.dtype)

@@ -1,29 +1,11 @@
-"""The definition of every returned value: plain float64 NumPy, which the compiled kernels reproduce bit for bit.
+"""Values and neighbours straight from :mod:`tonari.metrics.definitions`: what every other answer is compared with.
 
-A sum over the d columns has one fixed order, :data:`LANES` wide, so that it is the same on every machine::
-
-    lane j  =  0.0 + t[j] + t[j + 16] + t[j + 32] + ...      one lane per column number modulo 16, left to right
-    sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
-
-Products are rounded before they are added (no fused multiply-add). With S for that sum and q, x the rows in float64:
-
-    sqeuclidean    S((q - x) * (q - x))
-    euclidean      sqrt of that
-    inner_product  S(q * x)
-    cosine         1 - S(q * x) / (sqrt(S(q * q)) * sqrt(S(x * x))), held within 0 and 2; 1 where either row is zero
-    correlation    cosine of the rows less their means S(q) / d; a row of one repeated value becomes zeros
-    l1             S(abs(q - x))
-    linf           max(abs(q - x))
-    chi2           S((q - x) * (q - x) / (q + x)), a term with q + x == 0 being 0
-
-Squares must not overflow: float64 input stays within 1e150 in magnitude, other dtypes always do.
 Nothing here is fast. Temporaries stay below about 200 MB beside the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +13,7 @@ import numpy.typing as npt
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.inputs import as_floats, held
 from tonari.metrics import get_metric
-
-LANES = 16
-
-Float64: TypeAlias = npt.NDArray[np.float64]
+from tonari.metrics.definitions import LANES, Float64
 
 # Pairs worked on at once: 16 lanes of 2**16 float64 are 8 MB, and so stay near the processor.
 _PAIRS = 1 << 16
@@ -213,56 +192,7 @@ def _columns_first(rows: npt.NDArray[Any]) -> Float64:
 
 def _values(q: Float64, x: Float64, metric: str) -> Float64:
     """Value of each pair; q of shape (d, m, 1), x of shape (d, 1, n) or (d, m, n): columns first."""
-    if metric == "sqeuclidean":
-        return _lanesum(lambda i: np.square(q[i] - x[i]), len(q))
-    if metric == "euclidean":
-        return np.sqrt(_values(q, x, "sqeuclidean"))
-    if metric == "inner_product":
-        return _lanesum(lambda i: q[i] * x[i], len(q))
-    if metric == "cosine":
-        return _cosine(q, x)
-    if metric == "correlation":
-        return _cosine(_less_mean(q), _less_mean(x))
-    if metric == "l1":
-        return _lanesum(lambda i: np.abs(q[i] - x[i]), len(q))
-    if metric == "linf":
-        largest: Float64 = np.abs(q[0] - x[0])
-        for i in range(1, len(q)):
-            largest = np.maximum(largest, np.abs(q[i] - x[i]))
-        return largest
-    if metric == "chi2":
-        return _lanesum(lambda i: _chi2_term(q[i], x[i]), len(q))
-    raise ValueError(f"metric {metric!r} has no definition here")
-
-
-def _lanesum(term: Callable[[int], Float64], d: int) -> Float64:
-    """Sum term(0) ... term(d - 1) in the fixed order of this module."""
-    lanes = np.zeros((LANES, *term(0).shape))
-    for i in range(d):
-        lanes[i % LANES] += term(i)
-    while len(lanes) > 1:
-        half = len(lanes) // 2
-        lanes = lanes[:half] + lanes[half:]
-    return np.asarray(lanes[0])
-
-
-def _cosine(q: Float64, x: Float64) -> Float64:
-    dot = _lanesum(lambda i: q[i] * x[i], len(q))
-    qq = _lanesum(lambda i: q[i] * q[i], len(q))
-    xx = _lanesum(lambda i: x[i] * x[i], len(x))
-    zero = (qq == 0) | (xx == 0)
-    norms = np.where(zero, 1.0, np.sqrt(qq) * np.sqrt(xx))
-    return np.where(zero, 1.0, np.minimum(np.maximum(1.0 - dot / norms, 0.0), 2.0))
-
-
-def _less_mean(x: Float64) -> Float64:
-    # Rounding would leave a constant row a little off zero, and a direction made of rounding errors.
-    constant = x.min(axis=0) == x.max(axis=0)
-    mean = _lanesum(lambda i: x[i], len(x)) / len(x)
-    return np.where(constant, 0.0, x - mean)
-
-
-def _chi2_term(q: Float64, x: Float64) -> Float64:
-    total = q + x
-    difference = q - x
-    return np.where(total == 0, 0.0, difference * difference / np.where(total == 0, 1.0, total))
+    value = get_metric(metric).value
+    if value is None:
+        raise ValueError(f"metric {metric!r} has no definition here")
+    return value(q, x)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.metrics import get_metric
+
 ROWS, NEIGHBOURS = 256, 20  # that are looked at
 
-# Distances that grow with the square of what the dimension is told from.
-_SQUARED = ("sqeuclidean", "cosine", "correlation", "chi2")
 # Rounds, and with them time, double with each so many dimensions beyond the first: 100,000 Gaussian points of 8 to 32
 # dimensions on two cores took 1, 2, 4 and 8 rounds around 8, 12, 15 and 17.5.
 _EASY, _DOUBLING = 12.0, 2.7
@@ -46,8 +46,9 @@ def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
 
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:
     """Times as long as usual NN-Descent is expected to take, at least 1, by distances as a search returns them."""
-    if metric == "inner_product":  # its values are no distances
+    record = get_metric(metric)
+    if record.products:  # its values are no distances
         return 1.0
     near = np.maximum(distances, 0)
-    dimension = intrinsic_dimension(np.sqrt(near) if metric in _SQUARED else near)
+    dimension = intrinsic_dimension(np.sqrt(near) if record.squared else near)
     return float(2.0 ** (max(0.0, dimension - _EASY) / _DOUBLING))

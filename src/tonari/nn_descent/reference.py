@@ -142,8 +142,9 @@ class ReferenceBackend:
         """Each point's nearest among the members of the clusters whose centres are nearest to it."""
         n, size = self.plan.n, self.plan.list_size
         x = self.points.astype(np.float64)
-        if self.plan.metric in ("cosine", "correlation"):
-            x = x - x.mean(axis=1, keepdims=True) if self.plan.metric == "correlation" else x
+        metric = get_metric(self.plan.metric)
+        if metric.angular:
+            x = x - x.mean(axis=1, keepdims=True) if metric.centred else x
             x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         rng = np.random.default_rng(self.plan.seed)
         sample = x[rng.choice(n, min(n, self.plan.clusters * self.plan.training), replace=False)]

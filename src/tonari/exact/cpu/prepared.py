@@ -13,6 +13,7 @@ from tonari import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
 from tonari.exact.plan import ExactPlan
+from tonari.metrics import get_metric
 
 # Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
 _SAMPLE_ROWS = 8_192
@@ -98,13 +99,13 @@ def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
     n, d = points.shape
     step = -(-n // _SAMPLE_ROWS)
     zeros = [0.0] * d
-    if metric in ("cosine", "correlation"):
+    record = get_metric(metric)
+    if record.angular:
         return _native.Form(metric, zeros, 1.0)
-    if points.dtype.kind in "iu" and metric in ("euclidean", "sqeuclidean", "inner_product"):
+    if points.dtype.kind in "iu" and (record.squares or record.products):
         # Integers stay integers: unsigned bytes move to the signed range that byte products want.
         return _native.Form(metric, [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0)
-    centred = metric in ("euclidean", "sqeuclidean")
-    centre = _native.column_means(points, step) if centred else zeros
+    centre = _native.column_means(points, step) if record.squares else zeros
     if not all(map(math.isfinite, centre)):
         centre = zeros
     return _native.Form(metric, centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step)))

@@ -11,7 +11,7 @@
     pack.py              rows -> float16 (or two of them) with measured errors
     sampling.py          how large a sample gives a threshold, and how long lists become
     screen.py            certified minima of groups (groups.py), written or listed
-    screen_elementwise.py   the same for l1, linf, chi2
+    screen_elementwise.py   the same for elementwise metrics
     candidate_groups.py  the lowest listed groups, and a bound on all others
     refine.py            exact values of their members, in order
     certify.py           is the row proved?

@@ -6,6 +6,7 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.form import DeviceForm
+from tonari.metrics import get_metric
 
 ROWS = 256  # of one program
 
@@ -44,7 +45,7 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
             "kth_stride": kth.stride(0),
             "next_stride": next_minimum.stride(0),
         },
-        constants={"METRIC": form.metric, "DOUBLE": double, "ROWS": ROWS},
+        constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": ROWS},
         warps=4,
         fused=False,  # so that the verdict is the same on every device
     )

@@ -3,7 +3,7 @@
     sqeuclidean, euclidean    x' = scale (x - centre)         a = |x'|^2     query_term = |q'|^2
     cosine, correlation       x' = scale x / |x|              a = 0          query_term = 0
     inner_product             x' = scale x                    a = 0          query_term = 0
-    l1, linf, chi2            x' = scale x
+    elementwise               x' = scale x
 
 The identities are those of the CPU, but for two things. Its angular forms have scale 1; here it is 2^6, so that float16
 holds small elements: value = 1 + score / (2 scale^2). And bytes need not be signed: the inner product has no centre.
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.metrics import get_metric
 
 # Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
 SAMPLE_ROWS = 8192
@@ -62,9 +63,10 @@ def make_form(points: Any, metric: str) -> DeviceForm:
 
     n, d = points.shape
     device = points.device
-    centred = metric in ("euclidean", "sqeuclidean")
-    whole = points.dtype in (torch.uint8, torch.int8) and (centred or metric == "inner_product")
-    if metric in ("cosine", "correlation") or (whole and not centred):
+    family = get_metric(metric)
+    centred = family.squares
+    whole = points.dtype in (torch.uint8, torch.int8) and (centred or family.products)
+    if family.angular or (whole and not centred):
         scale = 1.0 if whole else ANGULAR_SCALE
         centre = torch.zeros(d, dtype=torch.float64, device=device)
         return DeviceForm(metric, d, centre, torch.full((1,), scale, dtype=torch.float64, device=device))

@@ -2,7 +2,7 @@
 
     float16   one product; elements rounded to float16
     split     x^ = hi + lo, two float16, and all four products: points [lo | hi | lo | hi], queries [lo | lo | hi | hi]
-    float32   no product; l1, linf and chi2
+    float32   no product; elementwise metrics
 
 Queries of products are packed times -2, a power of two. Every bound is measured on what was really packed
 (docs/exactness.md, "The GPU's screen").
@@ -20,6 +20,7 @@ from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import POINT_TILE
 from tonari.exact.cuda.screen import width_of
 from tonari.inputs.values import NO_ROW
+from tonari.metrics import cuda_terms, get_metric
 
 PRECISIONS = ("float16", "split", "float32")
 
@@ -141,9 +142,10 @@ def pack_points(
     form : DeviceForm
         On the device of the points.
     precision : str
-        Of PRECISIONS: "float32" for l1, linf and chi2, one of the others for the other metrics.
+        Of PRECISIONS: "float32" for elementwise metrics, one of the others for the others.
     flags : int64 tensor (3,)
-        Lowered to the first row with NaN or infinity, with a value beyond 1e150, and for chi2 with a negative value.
+        Lowered to the first row with NaN or infinity, with a value beyond 1e150, and with a negative one
+        where the metric refuses that.
         Such rows are packed as beyond range.
     first : int
         Number of ``points[0]``, as flags have it.
@@ -206,6 +208,7 @@ def _launch(
 
     n, d = rows.shape
     height, width = out["values_ptr"].shape
+    terms = cuda_terms(form.metric)
     launch(
         pack_kernel,
         -(-n // tile),
@@ -224,7 +227,9 @@ def _launch(
             "first_row": first,
         },
         constants={
-            "METRIC": "euclidean" if form.metric == "sqeuclidean" else form.metric,
+            "METRIC": get_metric(form.metric).before_root,
+            "SIZE": terms.size,
+            "DIFFERENCE": terms.difference,
             "PRECISION": precision,
             "POINTS": points,
             "LIMIT": largest_element(d, precision, points=points),

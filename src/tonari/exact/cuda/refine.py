@@ -16,7 +16,7 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.groups import POINT_TILE
-from tonari.metrics import is_own, term_of
+from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.order import by_value, decode
 
@@ -26,11 +26,11 @@ LARGEST_UNIT = 4
 WARPS = 4
 # Candidates per warp: with four lanes per thread two rows each. A division takes the registers of many of them.
 WARP_CANDIDATES = 16
-FEWER_CANDIDATES = {"chi2": 8}
+DIVIDING_CANDIDATES = 8
 # Registers per thread of aligned rows: left to itself the assembler saves them and waits for every step's loads, with
 # so many it sends off those of four.
 REGISTERS = 96
-MORE_REGISTERS = {"correlation": 128}
+CENTRED_REGISTERS = 128
 # Scratch of refine_groups, at least one row's.
 SCRATCH_BYTES = 1 << 28
 # Bytes per candidate: its key, and at most as many again while the best are selected.
@@ -126,7 +126,7 @@ def refine_all(
     import torch
 
     rows, n = len(queries), len(points)
-    narrow = points.dtype != torch.float64 and metric != "correlation"
+    narrow = points.dtype != torch.float64 and not get_metric(metric).centred
     block, length = _shape_of_slices(rows, n, k, points.shape[1], 4 if narrow else 8, scratch_bytes)
     device = points.device
     distances = torch.empty((rows, k), dtype=torch.float64 if double else torch.float32, device=device)
@@ -181,7 +181,7 @@ def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
     count, d = rows.shape
     width = _whole(d)
     out = torch.empty((count, width), dtype=dtype or torch.float64, device=rows.device)
-    angular = metric in ("cosine", "correlation")
+    angular, centred = get_metric(metric).angular, get_metric(metric).centred
     norms = torch.empty(count, dtype=torch.float64, device=rows.device) if angular else None
     unit = _unit(rows)
     launch(
@@ -196,7 +196,7 @@ def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
             "units": rows.stride(0) // unit,
             "steps": width // STEP,
         },
-        constants={"METRIC": metric if angular else None, "UNIT": unit, "ROWS": 32},
+        constants={"ANGULAR": angular, "CENTRED": centred, "UNIT": unit, "ROWS": 32},
         warps=4,
         fused=False,
     )
@@ -213,7 +213,8 @@ def _refine_rows(
     rows, width = groups.shape
     count = width * group
     columns = max(count, k)
-    chunk, chunks, warps = _chunks(count, FEWER_CANDIDATES.get("chi2" if is_own(metric) else metric, WARP_CANDIDATES))
+    record = get_metric(metric)
+    chunk, chunks, warps = _chunks(count, DIVIDING_CANDIDATES if record.divides else WARP_CANDIDATES)
     device = points.device
     keys = torch.empty((rows, columns), dtype=torch.float64, device=device)
     keys[:, count:] = float("inf")
@@ -241,9 +242,9 @@ def _refine_rows(
             "chunks": chunks,
             "n": len(points),
         },
-        constants={"METRIC": metric, "TERM": term_of(metric), "LISTED": double, **constants, "UNIT": unit},
+        constants={"METRIC": record, "TERM": cuda_terms(metric).term, "LISTED": double, **constants, "UNIT": unit},
         warps=warps,
-        registers=MORE_REGISTERS.get(metric, REGISTERS) if unit == LARGEST_UNIT else None,
+        registers=(CENTRED_REGISTERS if record.centred else REGISTERS) if unit == LARGEST_UNIT else None,
         fused=False,
     )
     if not double:
@@ -327,8 +328,8 @@ def _dense_values(
             "rows_per_part": per_part,
         },
         constants={
-            "METRIC": metric,
-            "TERM": term_of(metric),
+            "METRIC": get_metric(metric),
+            "TERM": cuda_terms(metric).term,
             "DOUBLE": double,
             "HAS_OWN": own is not None,
             "POINTS": DENSE_POINTS,

@@ -1,7 +1,7 @@
-"""The screen of l1, linf and chi2, whose terms are no products: float32 on ordinary lanes.
+"""The screen of elementwise metrics, whose terms are no products: float32 on ordinary lanes.
 
-Of the rows of queries a program takes as many as keep its lanes busy: fewer for a short batch, and fewer for chi2,
-which needs more registers for each score.
+Of the rows of queries a program takes as many as keep its lanes busy: fewer for a short batch, and fewer where a
+term divides, which needs more registers for each score.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.groups import POINT_TILE
+from tonari.metrics import cuda_terms, get_metric
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class _Tile:
 
 # Smallest first. Registers per thread on Hopper, l1: 119, 105 and 168, so that 16, 16 and 12 warps share a processor.
 _TILES = (_Tile(4, 8, 4, 16), _Tile(4, 8, 8, 16), _Tile(8, 8, 8, 16))
-_CHI2_TILES = _TILES[:2]
+_DIVIDING_TILES = _TILES[:2]
 
 
 def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, group: int, rows: slice) -> None:
@@ -45,7 +46,7 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
         Written; ``stride(1) == 1``. The minimum of ``low + f(q, x)`` over the group's members, less N e1 + r e2: no
         member's score is below it. inf where all of a group is padding.
     metric : str
-        "l1", "linf" or "chi2".
+        An elementwise one.
     group : int
         Points per group: 8, 16 or 32.
     rows : slice
@@ -55,7 +56,8 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
 
     values = queries.values[rows]
     m, width = values.shape
-    tiles = _CHI2_TILES if metric == "chi2" else _TILES
+    tiles = _DIVIDING_TILES if get_metric(metric).divides else _TILES
+    terms = cuda_terms(metric)
     tile = next((tile for tile in tiles if m <= tile.rows), tiles[-1])
     launch(
         screen_elementwise_kernel,
@@ -74,7 +76,9 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
             "stride": minima.stride(0),
         },
         constants={
-            "METRIC": metric,
+            "ADD_TERMS": terms.add_terms,
+            "PREPARE": terms.prepare,
+            "COMPLEMENT": terms.complement,
             "GROUP": group,
             "POINT_TILE": POINT_TILE,
             "R": tile.r,

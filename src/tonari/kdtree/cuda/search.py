@@ -9,6 +9,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
+from tonari.metrics import get_metric
 
 # Squares of differences between larger values could overflow in single precision.
 LARGEST = 2.0**60
@@ -34,7 +35,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
         constants={
             "TOP": len(tree.levels) - 1,
             "D": tree.d,
-            "METRIC": metric,
+            "METRIC": get_metric(metric),
             "WIDTH": WIDTH,
             "BLOCK": HOME_QUERIES,
         },
@@ -96,7 +97,7 @@ def walk(
         constants={
             "TOP": len(tree.levels) - 1,
             "D": tree.d,
-            "METRIC": metric,
+            "METRIC": get_metric(metric),
             "DOUBLE": tree.rows.dtype == torch.float64,
             "BLOCK": BLOCK,
             "LIST": next(size for size in LISTS if k <= size),

@@ -2,9 +2,9 @@
 
 All is compared by squared L2 distances, or scores that round them (scores.py), of float32 rows in place of the metric:
 
-    euclidean, sqeuclidean, l1, linf   the rows; float64 ones less their mean, scaled
+    euclidean, sqeuclidean, terms      the rows; float64 ones less their mean, scaled
     cosine, correlation                the rows, less their own mean for correlation, of length 1
-    chi2                               square roots (the Hellinger distance)
+    terms with `cluster_rows`          what it makes of the rows
     inner_product                      points lengthened by sqrt(M^2 - |x|^2), M the largest norm, and queries by 0:
                                        the nearest point then has the largest product (Bachrach et al. 2014)
 """
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tonari import _native
 from tonari.core.workers import Workers
 from tonari.inputs import as_floats
+from tonari.metrics import get_metric
 from tonari.nn_descent.cpu.scores import Scores
 from tonari.nn_descent.plan import DescentPlan
 
@@ -41,14 +42,15 @@ class Form:
     """
 
     def __init__(self, points: Rows, metric: str) -> None:
-        self.metric = metric
-        self._as_they_are = metric in ("euclidean", "sqeuclidean", "l1", "linf") and points.dtype != np.float64
+        self.metric = get_metric(metric)
+        plain = not (self.metric.angular or self.metric.products or self.metric.cluster_rows)
+        self._as_they_are = plain and points.dtype != np.float64
         self._centre, self._scale = np.zeros(points.shape[1]), 1.0
-        if metric == "inner_product":
+        if self.metric.products:
             blocks = map(as_floats, _blocks(points))
             largest = max(float(np.square(part, dtype=np.float64).sum(axis=1).max()) for part in blocks)
             self._scale = 1.0 / np.sqrt(largest) if largest > 0 else 1.0
-        elif metric not in ("cosine", "correlation", "chi2") and not self._as_they_are:
+        elif plain and not self._as_they_are:
             step = -(-len(points) // _LOOK_ROWS)
             self._centre = np.array(_native.column_means(points, step))
             self._scale = 1.0 / (_native.largest_magnitude(points, self._centre.tolist(), step) or 1.0)
@@ -56,14 +58,14 @@ class Form:
     @property
     def queries_are_points(self) -> bool:
         """Whether a row is the same in both places."""
-        return self.metric != "inner_product"
+        return not self.metric.products
 
     def of_points(self, rows: Rows) -> Rows:
         """Rows of points in this form, float32 or as they are."""
         if self._as_they_are:
             return rows
         wide = self._wide(rows)
-        if self.metric == "inner_product":
+        if self.metric.products:
             rest = np.sqrt(np.maximum(0.0, 1.0 - np.square(wide).sum(axis=1, keepdims=True)))
             wide = np.hstack([wide, rest])
         return wide.astype(np.float32)
@@ -76,11 +78,11 @@ class Form:
 
     def _wide(self, rows: Rows) -> npt.NDArray[np.float64]:
         wide = as_floats(rows).astype(np.float64)
-        if self.metric == "chi2":
-            return np.sqrt(wide)
-        if self.metric == "correlation":
+        if self.metric.cluster_rows is not None:
+            return self.metric.cluster_rows(wide)
+        if self.metric.centred:
             wide -= wide.mean(axis=1, keepdims=True)
-        if self.metric in ("cosine", "correlation"):
+        if self.metric.angular:
             return _of_length_one(wide)
         return (wide - self._centre) * self._scale
 

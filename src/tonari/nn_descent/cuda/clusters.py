@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tonari.metrics import get_metric
 from tonari.nn_descent.cuda.form import Form, terms_of
 from tonari.nn_descent.cuda.near_clusters import near_centres
 from tonari.nn_descent.memory import MEANS_COLUMNS
@@ -40,11 +41,12 @@ def find_clusters(form: Form, plan: DescentPlan) -> Clusters:
         Of it clusters, probes, training, sweeps, seed and metric are read; some clusters may come out empty.
     """
     centres = _centres(form, plan)
-    near = near_centres(form, Form(centres, *terms_of(centres, plan.metric)), plan.probes)
+    products = get_metric(plan.metric).products
+    near = near_centres(form, Form(centres, *terms_of(centres, products=products)), plan.probes)
     homes = near[:, 0]
-    if plan.metric == "inner_product":  # there a point's cluster is not where its neighbours are
-        by_distance = Form(form.rows, *terms_of(form.rows, "sqeuclidean"))
-        homes = near_centres(by_distance, Form(centres, *terms_of(centres, "sqeuclidean")), 1)[:, 0]
+    if products:  # there a point's cluster is not where its neighbours are
+        by_distance = Form(form.rows, *terms_of(form.rows, products=False))
+        homes = near_centres(by_distance, Form(centres, *terms_of(centres, products=False)), 1)[:, 0]
     order = torch.sort(homes, stable=True)
     return Clusters(near, order.indices, _bounds(order.values, plan.clusters))
 
@@ -53,12 +55,13 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
     """Means of a sample's rows, float16 (clusters, d)."""
     n, count = len(form.rows), plan.clusters
     rows = form.rows
-    by_distance = Form(rows, *terms_of(rows, "sqeuclidean")) if plan.metric == "inner_product" else form
+    products = get_metric(plan.metric).products
+    by_distance = Form(rows, *terms_of(rows, products=False)) if products else form
     generator = torch.Generator(device=rows.device).manual_seed(plan.seed)
     drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, count * plan.training)]
     centres = rows[drawn[:count]]
     for _ in range(plan.sweeps):
-        nearest = near_centres(by_distance, Form(centres, *terms_of(centres, "sqeuclidean")), 1, drawn)
+        nearest = near_centres(by_distance, Form(centres, *terms_of(centres, products=False)), 1, drawn)
         order = torch.sort(nearest.view(-1), stable=True)
         members = drawn[order.indices]
         lengths = _bounds(order.values, count).diff()

@@ -1,6 +1,6 @@
 """Rows in float16, in which squared L2 orders pairs as the metric does, or nearly so: what the start compares.
 
-    euclidean, sqeuclidean, l1, linf, chi2     centred; of the last three a stand-in, whose order is not theirs
+    euclidean, sqeuclidean, elementwise        centred; of elementwise metrics a stand-in, whose order is not theirs
     cosine, correlation                        each row divided by its norm, for correlation less its mean
     inner_product                              as they are
 
@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
+
+from tonari.metrics import get_metric
 
 STEP = 32  # columns that a row is filled up to with zeros
 _BLOCK = 1 << 22  # values at once
@@ -47,29 +49,29 @@ def form_of(points: Any, metric: str) -> Form:
     rows = torch.zeros((n, -(-d // STEP) * STEP), dtype=torch.float16, device=points.device)
     step = max(1, _BLOCK // d)
     blocks = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
-    angular = metric in ("cosine", "correlation")
-    centre, scale = (0.0, 1.0) if angular else _range_of(points, blocks, moved=metric != "inner_product")
+    record = get_metric(metric)
+    centre, scale = (0.0, 1.0) if record.angular else _range_of(points, blocks, moved=not record.products)
     for block in blocks:
-        if angular:
+        if record.angular:
             given = points[block].double() if points.dtype == torch.float64 else points[block].float()
-            if metric == "correlation":
+            if record.centred:
                 given = given - given.mean(1, keepdim=True)
             norms = torch.linalg.vector_norm(given, dim=1, keepdim=True)
             formed = torch.where(norms > 0, given / norms, 0.0)
         else:
             formed = (points[block].double() - centre) * scale
         rows[block, :d] = formed.half()
-    return Form(rows, *terms_of(rows, metric))
+    return Form(rows, *terms_of(rows, products=record.products))
 
 
-def terms_of(rows: Any, metric: str) -> tuple[Any, Any]:
-    """Query and member terms of formed rows."""
+def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
+    """Query and member terms of formed rows: of inner products, or of squared L2 distances."""
     squares = torch.empty(len(rows), dtype=torch.float32, device=rows.device)
     step = max(1, _BLOCK // rows.shape[1])
     for begin in range(0, len(rows), step):
         here = slice(begin, begin + step)
         squares[here] = rows[here].float().square_().sum(1)
-    if metric == "inner_product":
+    if products:
         norms = squares.sqrt()
         return 2 * norms * norms.amax(), torch.zeros_like(squares)
     return squares, squares

@@ -38,7 +38,7 @@ def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
             "id_stride": indices.stride(0),
             "key_stride": keys.stride(0),
         },
-        constants={"METRIC": metric, "BLOCK": BLOCK},
+        constants={"DESCENDING": get_metric(metric).descending, "BLOCK": BLOCK},
         warps=WARPS,
     )
 
@@ -56,7 +56,7 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
         decode_kernel,
         -(-entries // BLOCK),
         {"keys_ptr": keys, "distances_ptr": distances, "ids_ptr": indices, "entries": entries},
-        constants={"METRIC": metric, "BLOCK": BLOCK},
+        constants={"DESCENDING": get_metric(metric).descending, "BLOCK": BLOCK},
         warps=WARPS,
     )
     return distances, indices

@@ -43,7 +43,6 @@ def certify_kernel(
     value = tl.load(kth_ptr + row * kth_stride, mask=present, other=0.0).to(tl.float64)
     shift = tl.load(shift_ptr + row, mask=present, other=0.0)  # [ROWS]
     scale = tl.load(scale_ptr)
-    ANGULAR: tl.constexpr = METRIC == "cosine" or METRIC == "correlation"
 
     judged = (tl.abs(value) < _INFINITY) & (shift < _INFINITY)
     value = tl.where(judged, value, 0.0)
@@ -52,16 +51,14 @@ def certify_kernel(
     # From the k-th value to the worst that is returned as the same: output rounding, evaluation, underflow.
     terms = tl.cast(d, tl.float64) + 16
     evaluation = terms * _EVALUATION
-    underflow = terms * 2.0**-1074
-    if METRIC == "chi2":  # a term loses up to 2^-536
-        underflow = terms * 2.0**-536
+    underflow = terms * METRIC.underflow
     if DOUBLE:
         slack = tl.abs(value) * evaluation + (underflow + 2.0**-1070)
     else:
         slack = tl.abs(value) * (evaluation + 2.0**-22) + (underflow + 2.0**-148)
-    if ANGULAR:
+    if METRIC.angular:
         slack = slack + evaluation
-    if METRIC == "inner_product":
+    if METRIC.descending:
         worst = value - slack
     else:
         worst = value + slack
@@ -71,23 +68,25 @@ def certify_kernel(
     worst = tl.where(judged, worst, 0.0)
 
     # From that value to the score, and to its upper bound.
-    if METRIC == "sqeuclidean":
-        square = worst * scale * scale
+    if METRIC.squares:
+        if METRIC.root:
+            square = (worst * scale) * (worst * scale) + underflow * scale * scale
+        else:
+            square = worst * scale * scale
         score = square - shift
         size = square + shift
-    elif METRIC == "euclidean":
-        square = (worst * scale) * (worst * scale) + underflow * scale * scale
-        score = square - shift
-        size = square + shift
-    elif METRIC == "inner_product":
+    elif METRIC.products:
         score = 2 * shift - 2 * worst * scale * scale
         size = 2 * tl.abs(shift) + 2 * tl.abs(worst) * scale * scale
-    elif ANGULAR:
+    elif METRIC.angular:
         judged = judged & (worst < 2)  # clipped there
         score = 2 * (worst - 1) * scale * scale
         size = 2 * scale * scale + worst * 0
     else:
-        score = worst * scale
+        if METRIC.scale_free:
+            score = worst
+        else:
+            score = worst * scale
         size = score
     threshold = score + size * (evaluation + _SLACK)
     judged = judged & (threshold < _LARGEST)

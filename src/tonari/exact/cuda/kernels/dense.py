@@ -30,9 +30,11 @@ def store_row(
     else:
         kept = present
     query_norm = 0.0
-    if (METRIC == "cosine") | (METRIC == "correlation"):
+    if METRIC.angular:
         query_norm = tl.load(query_norms_ptr + at)
-    values = ascending(value_of(fold(lanes, POINTS, METRIC), query_norm, point_norms, METRIC), METRIC)
+    values = ascending(
+        value_of(fold(lanes, POINTS, METRIC.maximum), query_norm, point_norms, METRIC), METRIC.descending
+    )
     out = tl.where(kept, values, float("inf")) if DOUBLE else make_keys(values, ids, kept)
     tl.store(out_ptr + row.to(tl.int64) * out_stride + point, out, mask=present)
 
@@ -41,10 +43,10 @@ def store_row(
 def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
     """Lanes of one query with columns at ... at + 15."""
     q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
-    if TERM is None:
-        lanes = add_terms(lanes, q, x, METRIC)
-    else:
+    if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
+    else:
+        lanes = add_terms(lanes, q, x, METRIC, TERM)
     return lanes
 
 
@@ -85,7 +87,7 @@ def dense_kernel(
     column = tl.arange(0, 16)
     point_ptrs = points_ptr + (point.to(tl.int64) * width)[:, None] + column[None, :]
     point_norms = 0.0
-    if (METRIC == "cosine") | (METRIC == "correlation"):
+    if METRIC.angular:
         point_norms = tl.load(point_norms_ptr + point, mask=present, other=0.0)
     for start in tl.range(begin, end, 4):
         row = tl.cast(start, tl.int32)

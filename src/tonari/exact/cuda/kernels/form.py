@@ -45,7 +45,7 @@ def sample_kernel(
         number = start + tl.arange(0, ROWS)[:, None]  # [ROWS, 1]
         present = number < end
         x, _ = read_elements(
-            rows_ptr, tl.where(present, number.to(tl.int64) * every, n), column[None, :], n, d, stride, "euclidean"
+            rows_ptr, tl.where(present, number.to(tl.int64) * every, n), column[None, :], n, d, stride, False
         )
         sums += x
         least = tl.where(present, tl.minimum(least, x), least)

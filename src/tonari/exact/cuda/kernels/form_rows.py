@@ -2,14 +2,14 @@
 
     euclidean                          x' = scale (x - centre)
     cosine, correlation                x' = scale x / |x|, for correlation of the row less its mean
-    inner_product, l1, linf, chi2      x' = scale x
+    inner_product, elementwise         x' = scale x
 
 Each is x' = factor (x - origin) with one factor per row. A block of columns has shape [ROWS, T, V]: T threads share a
 row, each holds V neighbouring values, one load of 16 bytes in float32. Sums over V need no other thread; what they
 give, [ROWS, T], is carried through the columns, and joined once at the end.
 
-Elements that no search accepts (NaN, infinities, float64 beyond 1e150, negative ones under chi2) are read as 0 and
-reported, so that no arithmetic meets them.
+Elements that no search accepts (NaN, infinities, float64 beyond 1e150, negative ones where the metric refuses them)
+are read as 0 and reported, so that no arithmetic meets them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def is_finite(x):
 
 
 @triton.jit
-def is_sound(x, METRIC: tl.constexpr):
+def is_sound(x, NONNEGATIVE: tl.constexpr):
     """Whether a search accepts elements."""
     if x.dtype == tl.float64:
         sound = tl.abs(x) <= _LARGEST
     else:
         sound = is_finite(x)
-    if METRIC == "chi2":
+    if NONNEGATIVE:
         sound = sound & (x >= 0)
     return sound
 
@@ -54,15 +54,15 @@ def load_elements(rows_ptr, row, column, n, d, stride):
 
 
 @triton.jit
-def read_elements(rows_ptr, row, column, n, d, stride, METRIC: tl.constexpr):
+def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr):
     """Elements as float64, 0 where there is none or where none is accepted; and which were accepted."""
     x = load_elements(rows_ptr, row, column, n, d, stride)
-    sound = is_sound(x, METRIC)
+    sound = is_sound(x, NONNEGATIVE)
     return tl.where(sound, x, 0).to(tl.float64), sound
 
 
 @triton.jit
-def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr, METRIC: tl.constexpr):
+def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
     """S(x) / d of each row in the order that defines it, float64, and which rows are not one repeated value; [ROWS].
 
     The mean's own rounding moves the row by more than any bound knows, so it must be the defined one, to the last bit:
@@ -70,11 +70,11 @@ def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr, METRIC: tl.conste
     """
     column = tl.arange(0, 16)[None, :]
     row_axis = row[:, None]
-    first, _ = read_elements(rows_ptr, row_axis, column * 0, n, d, stride, METRIC)
+    first, _ = read_elements(rows_ptr, row_axis, column * 0, n, d, stride, False)
     lanes = tl.zeros([ROWS, 16], tl.float64)
     differs = tl.zeros([ROWS, 16], tl.int32)
     for start in range(0, d, 16):
-        x, _ = read_elements(rows_ptr, row_axis, start + column, n, d, stride, METRIC)  # [ROWS, 16]
+        x, _ = read_elements(rows_ptr, row_axis, start + column, n, d, stride, False)  # [ROWS, 16]
         lanes += x
         differs = tl.maximum(differs, ((x != first) & (start + column < d)).to(tl.int32))
     lanes = tl.sum(tl.reshape(lanes, (ROWS, 2, 8)), 1)  # a sum of two has one order
@@ -93,14 +93,14 @@ def less_mean(x, column, mean, varies, d):
 @triton.jit
 def angular_factor(
     rows_ptr, row, local, n, d, stride, mean, varies, scale,
-    METRIC: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+    CENTRED: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """scale / |x| of each row, 0 for a zero row; and which norms are so small that products lose bits to underflow."""
     squares = tl.zeros([ROWS, T], tl.float64)
     for start in range(0, d, T * V):
         column = start + local
-        x, _ = read_elements(rows_ptr, row[:, None, None], column, n, d, stride, METRIC)  # [ROWS, T, V]
-        if METRIC == "correlation":
+        x, _ = read_elements(rows_ptr, row[:, None, None], column, n, d, stride, False)  # [ROWS, T, V]
+        if CENTRED:
             x = less_mean(x, column, mean, varies, d)
         squares += tl.sum(x * x, 2)
     square = tl.sum(squares, 1)

@@ -3,8 +3,8 @@
 One program packs ROWS rows, for points a tile of the screen. It goes through the columns once, in blocks of T * V
 (kernels/form_rows.py): load, form in float64, round, store, and add to the row's sums
 
-    size         |x'|, from float64 squares                      l1: sum of |x'|, linf: maximum
-    difference   |x' - x^|                                       in the same norm
+    size         |x'|, from float64 squares                      elementwise: sum or maximum of what
+    difference   |x' - x^|                                       metrics/kernels/terms.py bounds terms by
 
 Nothing is kept of a block. The angular metrics need a row's norm first and read the rows twice, correlation three
 times; the later passes find them in the cache.
@@ -40,6 +40,7 @@ _FLUSH = tl.constexpr(2.0**-60)  # smaller elements of float32 become 0
 _ROUNDED = tl.constexpr(1 + 2.0**-20)  # for the roundings of a bound's own evaluation
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # float32 of x', float64 of x' and of its norm
 _LOST = tl.constexpr(2.0**-64)  # squares below float32's range, 2^20 of them at most
+_NORMAL = tl.constexpr(2.0**-1022)  # the least float64 of all bits
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
@@ -59,9 +60,9 @@ def round_down(x):
 
 
 @triton.jit
-def joined(total, block, METRIC: tl.constexpr):
+def joined(total, block, MAXIMUM: tl.constexpr):
     """A norm's sum, or maximum, with another block of magnitudes [ROWS, T, V]."""
-    if METRIC == "linf":
+    if MAXIMUM:
         result = tl.maximum(total, tl.max(block, 2))
     else:
         result = total + tl.sum(block, 2)
@@ -71,9 +72,9 @@ def joined(total, block, METRIC: tl.constexpr):
 @triton.jit
 def norm_of(parts, METRIC: tl.constexpr):
     """Norms [ROWS] from what the threads of a row hold."""
-    if METRIC == "linf":
+    if METRIC.maximum:
         norm = tl.max(parts, 1)
-    elif METRIC == "l1" or METRIC == "chi2":
+    elif METRIC.elementwise:
         norm = tl.sum(parts, 1)
     else:
         norm = tl.sqrt(tl.sum(parts, 1))
@@ -95,7 +96,7 @@ def note(flag_ptr, row, bad):
 @triton.jit
 def set_aside(
     rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row,
-    METRIC: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+    NONNEGATIVE: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Note why rows could not be packed, if their input is to blame, and clear their values."""
     infinite = tl.zeros([ROWS], tl.int32)
@@ -107,7 +108,7 @@ def set_aside(
         infinite |= any_of(is_finite(x) == 0)
         if x.dtype == tl.float64:
             large |= any_of(is_finite(x) & (tl.abs(x) > 1e150))
-        if METRIC == "chi2":
+        if NONNEGATIVE:
             negative |= any_of(x < 0)
     note(flags_ptr, first_row + row, infinite)
     note(flags_ptr + 1, first_row + row, large)
@@ -144,6 +145,8 @@ def pack_kernel(
     first_row,  # number of the first row, as flags have it
     # constants
     METRIC: tl.constexpr,
+    SIZE: tl.constexpr,  # of an elementwise metric
+    DIFFERENCE: tl.constexpr,
     PRECISION: tl.constexpr,
     POINTS: tl.constexpr,
     LIMIT: tl.constexpr,  # largest magnitude of a form element
@@ -153,7 +156,6 @@ def pack_kernel(
     V: tl.constexpr,
 ):
     PRODUCTS: tl.constexpr = PRECISION != "float32"
-    ANGULAR: tl.constexpr = METRIC == "cosine" or METRIC == "correlation"
     FACTOR: tl.constexpr = 1.0 if POINTS else -2.0  # of the products' values
     d = d // STEP * STEP
     stride = stride // STEP * STEP
@@ -168,11 +170,11 @@ def pack_kernel(
     mean = tl.zeros([ROWS], tl.float64)
     varies = present
     lossy = row < 0
-    if METRIC == "correlation":
-        mean, varies = row_means(rows_ptr, row, n, d, stride, ROWS, METRIC)
-    if ANGULAR:
+    if METRIC.centred:
+        mean, varies = row_means(rows_ptr, row, n, d, stride, ROWS)
+    if METRIC.angular:
         factor, lossy = angular_factor(
-            rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC, ROWS, T, V
+            rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC.centred, ROWS, T, V
         )  # fmt: skip
     else:
         factor = tl.where(present, scale, 0.0)  # 0 makes zeros of padding, wherever the centre lies
@@ -183,13 +185,15 @@ def pack_kernel(
     end = width if PRECISION == "float16" else d
     for start in range(0, end, T * V):
         column = start + local
-        x, sound = read_elements(rows_ptr, row_axis, column, n, d, stride, METRIC)  # [ROWS, T, V]
-        if METRIC == "euclidean":
+        x, sound = read_elements(rows_ptr, row_axis, column, n, d, stride, METRIC.nonnegative)  # [ROWS, T, V]
+        if METRIC.squares:
             x = x - tl.load(centre_ptr + column, mask=column < d, other=0.0)
-        if METRIC == "correlation":
+        if METRIC.centred:
             x = less_mean(x, column, mean, varies, d)
         form = x * factor[:, None, None]
         fits = tl.abs(form) <= LIMIT
+        if METRIC.scale_free:  # what underflow takes is no small part of the value
+            fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
         form = tl.where(fits, form, 0.0)
         lost += tl.sum(((sound & fits) == 0).to(tl.int32), 2)
         if PRODUCTS:
@@ -211,11 +215,10 @@ def pack_kernel(
             sizes += tl.sum(form * form, 2)
             differences += tl.sum(rest * rest, 2).to(tl.float64)
         else:
-            size = tl.abs(form)
-            y = tl.where(size < _FLUSH, 0.0, form).to(tl.float32)
+            y = tl.where(tl.abs(form) < _FLUSH, 0.0, form).to(tl.float32)
             tl.store(values_ptr + row_axis * width + column, y, mask=(row_axis < height) & (column < d))
-            sizes = joined(sizes, size, METRIC)
-            differences = joined(differences, tl.abs(form - y.to(tl.float64)), METRIC)
+            sizes = joined(sizes, SIZE(form), METRIC.maximum)
+            differences = joined(differences, DIFFERENCE(form, y.to(tl.float64)), METRIC.maximum)
     if PRECISION == "split":
         for start in range(4 * d, width, T * V):
             column = start + local
@@ -225,13 +228,14 @@ def pack_kernel(
     beyond = (lossy | (tl.sum(lost, 1) > 0)) & present
     if tl.max(beyond.to(tl.int32), 0) > 0:
         set_aside(
-            rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row, METRIC, ROWS, T, V
+            rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row,
+            METRIC.nonnegative, ROWS, T, V,
         )  # fmt: skip
 
     size = norm_of(sizes, METRIC)
     difference = norm_of(differences, METRIC)
     term = size * 0
-    if METRIC == "euclidean":
+    if METRIC.squares:
         term = tl.sum(sizes, 1)
     columns = tl.cast(d, tl.float64)
     if PRODUCTS:
@@ -243,8 +247,7 @@ def pack_kernel(
     else:
         difference += size * _DOUBLE_RATIO
         additions = columns
-        if METRIC == "chi2":
-            difference *= 3  # |d term / d x| <= 3
+        difference *= METRIC.stretch
     units = tl.minimum((additions + 64) * _UNIT, 0.25)
     gamma = units / (1 - 2 * units)
     rounded = size + difference  # no less than |x^|

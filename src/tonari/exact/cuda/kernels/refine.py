@@ -50,18 +50,18 @@ def add_step(
 ):  # fmt: skip
     """Lanes, and for angular metrics those of the points' squares, with columns at ... at + 15."""
     x = widened(x).to(tl.float64)
-    if METRIC == "correlation":
+    if METRIC.centred:
         if LAST:
             x = less_mean(x, mean, at, d)
         else:
             x -= mean[:, None]
-    if (METRIC == "cosine") | (METRIC == "correlation"):
+    if METRIC.angular:
         squares += x * x
     q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
-    if TERM is None:
-        lanes = add_terms(lanes, q, x, METRIC)
-    else:
+    if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
+    else:
+        lanes = add_terms(lanes, q, x, METRIC, TERM)
     return lanes, squares
 
 
@@ -124,7 +124,6 @@ def refine_kernel(
     CHUNK: tl.constexpr,
 ):
     """Keys of float32 values; LISTED: float64 values of the points in ids_ptr."""
-    ANGULAR: tl.constexpr = (METRIC == "cosine") | (METRIC == "correlation")
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)
@@ -139,7 +138,7 @@ def refine_kernel(
     row_ptrs = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
     query_ptrs = queries_ptr + row * query_width + tl.arange(0, 16)
     mean = 0.0
-    if METRIC == "correlation":
+    if METRIC.centred:
         mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     squares = lanes
@@ -160,14 +159,14 @@ def refine_kernel(
         x = load_lanes(row_ptrs, at, d, present, UNIT, True)
         lanes, squares = add_step(lanes, squares, query_ptrs, x, mean, at, d, METRIC, TERM, True)
 
-    folded = fold(lanes, CHUNK, METRIC)
+    folded = fold(lanes, CHUNK, METRIC.maximum)
     query_norm = folded
     point_norm = folded
-    if ANGULAR:
+    if METRIC.angular:
         query_norm = tl.load(norms_ptr + row)
-        point_norm = tl.sqrt(fold(squares, CHUNK, METRIC))
-        if METRIC == "correlation":
+        point_norm = tl.sqrt(fold(squares, CHUNK, False))
+        if METRIC.centred:
             point_norm = tl.where(differs, point_norm, 0.0)
-    values = ascending(value_of(folded, query_norm, point_norm, METRIC), METRIC)
+    values = ascending(value_of(folded, query_norm, point_norm, METRIC), METRIC.descending)
     out = tl.where(present, values, float("inf")) if LISTED else make_keys(values, ids, present)
     tl.store(out_ptr + row * columns + numbers, out, mask=numbers < count)

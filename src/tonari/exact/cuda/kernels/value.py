@@ -1,4 +1,4 @@
-"""The float64 value of pairs of rows, in kernels: the bits of ``tonari.metrics.reference``.
+"""The float64 value of pairs of rows, in kernels: the bits of ``tonari.metrics.definitions``.
 
     lane j  =  0.0 + t[j] + t[j + 16] + ...             a tile [pairs, 16] per step: its columns are the lanes
     sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each a sum of two, so that its order cannot matter
@@ -23,18 +23,13 @@ def widened(x):
 
 
 @triton.jit
-def add_terms(lanes, q, x, METRIC: tl.constexpr):
+def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
     """Lanes with one more term each; of angular metrics, the product."""
-    if METRIC == "linf":
-        return tl.maximum(lanes, tl.abs(q - x))
-    if METRIC == "l1":
-        return lanes + tl.abs(q - x)
-    if METRIC == "chi2":
-        total = q + x
-        difference = q - x
-        # Nothing is negative: where the total is zero, so is the difference.
-        return lanes + difference * difference / tl.where(total == 0, 1.0, total)
-    if (METRIC == "euclidean") | (METRIC == "sqeuclidean"):
+    if METRIC.maximum:
+        return tl.maximum(lanes, TERM(q, x))
+    if METRIC.elementwise:
+        return lanes + TERM(q, x)
+    if METRIC.squares:
         difference = q - x
         return lanes + difference * difference
     return lanes + q * x
@@ -47,10 +42,10 @@ def add_own_terms(lanes, q, x, inside, TERM: tl.constexpr):
 
 
 @triton.jit
-def fold(lanes, PAIRS: tl.constexpr, METRIC: tl.constexpr):
+def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
     """Lanes [PAIRS, 16] folded in halves."""
     halves = tl.reshape(lanes, [PAIRS, 2, 2, 2, 2])
-    if METRIC == "linf":
+    if MAXIMUM:
         return tl.max(tl.max(tl.max(tl.max(halves, 1), 1), 1), 1)
     return tl.sum(tl.sum(tl.sum(tl.sum(halves, 1), 1), 1), 1)
 
@@ -58,9 +53,9 @@ def fold(lanes, PAIRS: tl.constexpr, METRIC: tl.constexpr):
 @triton.jit
 def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
     """The value from what was folded; norms matter for angular metrics only."""
-    if METRIC == "euclidean":
+    if METRIC.root:
         return tl.sqrt(folded)
-    if (METRIC == "cosine") | (METRIC == "correlation"):
+    if METRIC.angular:
         zero = tl.minimum(query_norm, point_norm) == 0
         distance = 1.0 - folded / tl.where(zero, 1.0, query_norm * point_norm)
         return tl.where(zero, 1.0, tl.minimum(tl.maximum(distance, 0.0), 2.0))
@@ -111,7 +106,7 @@ def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
     for at in tl.range(batches, d, 16):
         x = load_lanes(row_ptrs, at, d, present, UNIT, True)
         lanes, spread = add_to_mean(lanes, spread, x, first, at + column < d)
-    return fold(lanes, PAIRS, "sum") / d.to(tl.float64), tl.max(spread, 1) > 0
+    return fold(lanes, PAIRS, False) / d.to(tl.float64), tl.max(spread, 1) > 0
 
 
 @triton.jit

@@ -27,7 +27,8 @@ def widen_kernel(
     units,
     steps,
     # constants
-    METRIC: tl.constexpr,
+    ANGULAR: tl.constexpr,
+    CENTRED: tl.constexpr,
     UNIT: tl.constexpr,
     ROWS: tl.constexpr,
 ):
@@ -36,14 +37,14 @@ def widen_kernel(
     long_row = row.to(tl.int64)
     row_ptrs = rows_ptr + long_row * (units.to(tl.int64) * UNIT)
     out_ptrs = out_ptr + (long_row * (steps.to(tl.int64) * 16))[:, None] + tl.arange(0, 16)[None, :]
-    if METRIC == "correlation":
+    if CENTRED:
         mean, differs = means(row_ptrs, d, present, ROWS, UNIT)
     squares = tl.zeros([ROWS, 16], tl.float64)
     for at in tl.range(0, steps * 16, 16):
         x = widened(load_lanes(row_ptrs, at, d, present, UNIT, True)).to(tl.float64)  # [ROWS, 16]
-        if METRIC == "correlation":
+        if CENTRED:
             x = tl.where(differs[:, None], less_mean(x, mean, at, d), 0.0)
         squares += x * x
         tl.store(out_ptrs + at, x.to(out_ptr.dtype.element_ty), mask=present[:, None])
-    if (METRIC == "cosine") | (METRIC == "correlation"):
-        tl.store(norms_ptr + row, tl.sqrt(fold(squares, ROWS, METRIC)), mask=present)
+    if ANGULAR:
+        tl.store(norms_ptr + row, tl.sqrt(fold(squares, ROWS, False)), mask=present)

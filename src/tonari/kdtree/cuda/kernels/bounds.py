@@ -16,11 +16,11 @@ import triton.language as tl
 @triton.jit
 def add_difference(total, t, METRIC: tl.constexpr):
     """Adds what one dimension's difference contributes; `t` may be negative."""
-    if METRIC == "l1":
-        return total + tl.abs(t)
-    if METRIC == "linf":
+    if METRIC.squares:
+        return tl.fma(t, t, total)
+    if METRIC.maximum:
         return tl.maximum(total, tl.abs(t))
-    return tl.fma(t, t, total)
+    return total + tl.abs(t)
 
 
 @triton.jit
@@ -50,7 +50,7 @@ def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WI
 @triton.jit
 def limit_of(value, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
     """Largest key of what may hold a point whose returned value is `value` or less; `value` is finite."""
-    if METRIC == "euclidean":
+    if METRIC.root:
         reach = value * value
     else:
         reach = value

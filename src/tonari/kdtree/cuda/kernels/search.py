@@ -27,15 +27,15 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
     lanes = ()
     for j in tl.static_range(min(D, 16)):
         t = query[j].to(tl.float64) - points[j].to(tl.float64)
-        total = tl.abs(t) if (METRIC == "l1") | (METRIC == "linf") else t * t
+        total = t * t if METRIC.squares else tl.abs(t)
         for i in tl.static_range(j + 16, D, 16):
             t = query[i].to(tl.float64) - points[i].to(tl.float64)
-            if METRIC == "l1":
-                total = total + tl.abs(t)
-            elif METRIC == "linf":
+            if METRIC.squares:
+                total = total + t * t
+            elif METRIC.maximum:
                 total = tl.maximum(total, tl.abs(t))
             else:
-                total = total + t * t
+                total = total + tl.abs(t)
         lanes = lanes + (total,)
     # Halves are joined: 16, 8, 4, 2, 1; lanes that no dimension reaches are zeros, which change nothing.
     for half in tl.static_range(4):
@@ -44,11 +44,11 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
             total = lanes[j]
             if j + (8 >> half) < min(D, 16 >> half):
                 other = lanes[j + (8 >> half)]
-                total = tl.maximum(total, other) if METRIC == "linf" else total + other
+                total = tl.maximum(total, other) if METRIC.maximum else total + other
             joined = joined + (total,)
         lanes = joined
     value = lanes[0]
-    if METRIC == "euclidean":
+    if METRIC.root:
         value = tl.sqrt(value)
     if DOUBLE:
         bits = value.to(tl.int64, bitcast=True)

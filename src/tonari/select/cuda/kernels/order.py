@@ -15,9 +15,9 @@ import triton.language as tl
 
 
 @triton.jit
-def ascending(values, METRIC: tl.constexpr):
+def ascending(values, DESCENDING: tl.constexpr):
     """Values that ascend with what is farther; no -0.0."""
-    return 0.0 - values if METRIC == "inner_product" else values + 0.0
+    return 0.0 - values if DESCENDING else values + 0.0
 
 
 @triton.jit
@@ -55,7 +55,7 @@ def encode_kernel(
     id_stride,
     key_stride,
     # constants
-    METRIC: tl.constexpr,
+    DESCENDING: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Keys of lists: float32 distances and int32 ids, -1 where there is none."""
@@ -65,7 +65,8 @@ def encode_kernel(
     column = at % columns
     distances = tl.load(distances_ptr + row * distance_stride + column, mask=present, other=0)  # [BLOCK]
     ids = tl.load(ids_ptr + row * id_stride + column, mask=present, other=-1)
-    tl.store(keys_ptr + row * key_stride + column, make_keys(ascending(distances, METRIC), ids, ids >= 0), mask=present)
+    keys = make_keys(ascending(distances, DESCENDING), ids, ids >= 0)
+    tl.store(keys_ptr + row * key_stride + column, keys, mask=present)
 
 
 @triton.jit(do_not_specialize=["entries"])
@@ -78,12 +79,12 @@ def decode_kernel(
     # shapes
     entries,
     # constants
-    METRIC: tl.constexpr,
+    DESCENDING: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Distances and ids of keys."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     present = at < entries
     values, ids = open_keys(tl.load(keys_ptr + at, mask=present, other=0))
-    tl.store(distances_ptr + at, ascending(values, METRIC), mask=present)
+    tl.store(distances_ptr + at, ascending(values, DESCENDING), mask=present)
     tl.store(ids_ptr + at, ids, mask=present)

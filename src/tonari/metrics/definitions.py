@@ -1,0 +1,96 @@
+"""The definition of every returned value, in plain float64 NumPy, which the compiled kernels reproduce bit for bit.
+
+A sum over the d columns has one fixed order, :data:`LANES` wide, so that it is the same on every machine::
+
+    lane j  =  0.0 + t[j] + t[j + 16] + t[j + 32] + ...      one lane per column number modulo 16, left to right
+    sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
+
+Products are rounded before they are added (no fused multiply-add). Each function takes q of shape (d, m, 1) and x of
+shape (d, 1, n) or (d, m, n), columns first, and returns the value of each pair; S is that sum. Squares must not
+overflow: float64 input stays within 1e150 in magnitude, other dtypes always do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+LANES = 16
+
+Float64: TypeAlias = npt.NDArray[np.float64]
+
+
+def sqeuclidean(q: Float64, x: Float64) -> Float64:
+    """S((q - x) * (q - x))"""
+    return lane_sum(lambda i: np.square(q[i] - x[i]), len(q))
+
+
+def euclidean(q: Float64, x: Float64) -> Float64:
+    """The square root of sqeuclidean."""
+    return np.sqrt(sqeuclidean(q, x))
+
+
+def inner_product(q: Float64, x: Float64) -> Float64:
+    """S(q * x)"""
+    return lane_sum(lambda i: q[i] * x[i], len(q))
+
+
+def cosine(q: Float64, x: Float64) -> Float64:
+    """1 - S(q * x) / (sqrt(S(q * q)) * sqrt(S(x * x))), held within 0 and 2; 1 where either row is zero."""
+    dot = lane_sum(lambda i: q[i] * x[i], len(q))
+    qq = lane_sum(lambda i: q[i] * q[i], len(q))
+    xx = lane_sum(lambda i: x[i] * x[i], len(x))
+    zero = (qq == 0) | (xx == 0)
+    norms = np.where(zero, 1.0, np.sqrt(qq) * np.sqrt(xx))
+    return np.where(zero, 1.0, np.minimum(np.maximum(1.0 - dot / norms, 0.0), 2.0))
+
+
+def correlation(q: Float64, x: Float64) -> Float64:
+    """cosine of the rows less their means S(q) / d; a row of one repeated value becomes zeros."""
+    return cosine(less_mean(q), less_mean(x))
+
+
+def l1(q: Float64, x: Float64) -> Float64:
+    """S(abs(q - x))"""
+    return lane_sum(lambda i: np.abs(q[i] - x[i]), len(q))
+
+
+def linf(q: Float64, x: Float64) -> Float64:
+    """max(abs(q - x))"""
+    largest: Float64 = np.abs(q[0] - x[0])
+    for i in range(1, len(q)):
+        largest = np.maximum(largest, np.abs(q[i] - x[i]))
+    return largest
+
+
+def chi2(q: Float64, x: Float64) -> Float64:
+    """S((q - x) * (q - x) / (q + x)), a term with q + x == 0 being 0."""
+
+    def term(i: int) -> Float64:
+        total = q[i] + x[i]
+        difference = q[i] - x[i]
+        return np.where(total == 0, 0.0, difference * difference / np.where(total == 0, 1.0, total))
+
+    return lane_sum(term, len(q))
+
+
+def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:
+    """Sum term(0) ... term(d - 1) in the fixed order of this module."""
+    first = term(0)
+    lanes = np.zeros((LANES, *first.shape), first.dtype)
+    for i in range(d):
+        lanes[i % LANES] += term(i)
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = lanes[:half] + lanes[half:]
+    return np.asarray(lanes[0])
+
+
+def less_mean(x: Float64) -> Float64:
+    # Rounding would leave a constant row a little off zero, and a direction made of rounding errors.
+    constant = x.min(axis=0) == x.max(axis=0)
+    mean = lane_sum(lambda i: x[i], len(x)) / len(x)
+    return np.where(constant, 0.0, x - mean)

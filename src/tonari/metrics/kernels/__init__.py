@@ -1,0 +1,1 @@
+"""Triton functions of the elementwise metrics."""

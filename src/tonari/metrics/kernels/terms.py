@@ -1,0 +1,116 @@
+"""The terms of elementwise metrics on CUDA: Triton functions that kernels are given as constants.
+
+    term         one value f(q, x) in float64: the bits of ``definitions.py``, every operation rounded once
+    add_terms    the screen's: four columns' terms added to scores in float32, one after the other. Elements are 0, or
+                 from 2^-60 to 2^40 in magnitude. A term's own roundings, and those of d additions, amount to less than
+                 (d + 15) u (size(q) + size(x)), in units u of 2^-24
+    size, difference    of float64 elements, for what rounding them does: f(q, x) <= size(q) + size(x), and
+                 |f(q, x) - f(q, y)| <= stretch * difference(x, y) with the record's `stretch`, which is no less than
+                 size(y) - size(x)
+
+A metric may have the screen `prepare` its elements, once for a tile and not once for a pair, and may have it add up
+what a simpler sum exceeds the score by: score(q, x) = S(q) + S(x) - `complement` * total.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import triton
+import triton.language as tl
+
+
+class Terms(NamedTuple):
+    """The functions of one metric; a caller's own has a `term` alone."""
+
+    term: Any
+    add_terms: Any = None
+    prepare: Any = None
+    complement: float | None = None
+    size: Any = None
+    difference: Any = None
+
+
+@triton.jit
+def magnitude(x):
+    return tl.abs(x)
+
+
+@triton.jit
+def distance(x, y):
+    return tl.abs(x - y)
+
+
+@triton.jit
+def four_of(t):
+    """The four [R, C, TR, TC] of [R, C, TR, TC, 4]; they lie in registers, so that nothing moves."""
+    shape: tl.constexpr = t.shape
+    even, odd = tl.split(t.reshape(shape[0], shape[1], shape[2], shape[3], 2, 2))
+    t0, t2 = tl.split(even)
+    t1, t3 = tl.split(odd)
+    return t0, t1, t2, t3
+
+
+@triton.jit
+def add_distances(total, q, x):
+    """l1: one term after the other, as a sum of their own would take registers."""
+    t0, t1, t2, t3 = four_of(tl.abs(q - x))
+    total += t0
+    total += t1
+    total += t2
+    return total + t3
+
+
+@triton.jit
+def join_distances(total, q, x):
+    """linf"""
+    t0, t1, t2, t3 = four_of(tl.abs(q - x))
+    total = tl.maximum(tl.maximum(total, t0), t1)
+    return tl.maximum(tl.maximum(total, t2), t3)
+
+
+@triton.jit
+def chi2_term(q, x):
+    total = q + x
+    difference = q - x
+    # Nothing is negative: where the total is zero, so is the difference.
+    return difference * difference / tl.where(total == 0, 1.0, total)
+
+
+@triton.jit
+def inverse(v):
+    """1 / v within 2 units of its last place, at most 2^60; v is 0, taken as 2^-60, or at least that."""
+    v = tl.maximum(v, 8.673617379884035e-19)  # 2^-60
+    root = tl.rsqrt(v)
+    guess = root * root
+    return tl.fma(guess, tl.fma(-v, guess, 1.0), guess)
+
+
+@triton.jit
+def add_inverse_sums(total, r, s):
+    """chi2: S((q - x)^2 / (q + x)) = S(q) + S(x) - 4 S(q x / (q + x)), as (q - x)^2 = (q + x)^2 - 4 q x.
+
+    With r = 1 / q and s = 1 / x, q x / (q + x) is 1 / (r + s), and two such terms share one root:
+
+        1 / a + 1 / b = (a + b) p^2,    p = 1 / sqrt(a b)
+
+    0 is taken as 2^-60, which can only lower a score, by no more than 2^-58 a term (up to 3 of zeros follow the last).
+    The other roundings: 2 for r and s, 1 for each of r + s, a + b, a b, (a + b) p and its product with p, 4.3 for the
+    square of a root (relative error 2^-22.9), ceil(d / 2) - 1 for the sum, all of 4 q x / (q + x) <= q + x;
+    ceil(d / 4) + 1 for S(q) and S(x); 3 for joining them with low.
+    """
+    shape: tl.constexpr = (total.shape[0], total.shape[1], total.shape[2], total.shape[3], 2, 2)
+    a, b = tl.split((r + s).reshape(shape))
+    root = tl.rsqrt(a * b)
+    t0, t1 = tl.split((a + b) * root)
+    root0, root1 = tl.split(root)
+    total += t0 * root0
+    return total + t1 * root1
+
+
+NONE = Terms(None)
+TERMS = {
+    "l1": Terms(distance, add_distances, size=magnitude, difference=distance),
+    "linf": Terms(distance, join_distances, size=magnitude, difference=distance),
+    "chi2": Terms(chi2_term, add_inverse_sums, inverse, 4.0, magnitude, distance),
+}
