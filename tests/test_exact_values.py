@@ -191,6 +191,19 @@ def test_float64_up_to_the_largest_value_allowed(metric: str) -> None:
     assert_same_neighbors(found, brute(points[:30], points, 10, metric), metric=metric)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_elements_of_which_the_scale_leaves_nothing(metric: str) -> None:
+    # Most rows share the query's large element, and a few its small ones: to a metric that sees elements relative to
+    # each other these are the near ones, however small.
+    rng = np.random.default_rng(8)
+    points = np.ldexp(rng.uniform(1, 2, (1_500, 9)), -700)
+    points[:, 0] = 2.0**490
+    points[700:720, 1:] = points[0, 1:]
+    points[700:720, 0] *= 1 + np.arange(1, 21) / 1000
+    found = tonari.search(points[:1], points, 5, metric=metric)
+    assert_same_neighbors(found, brute(points[:1], points, 5, metric), metric=metric)
+
+
 def rows_that_no_sample_sees(n: int) -> Array:
     """Rows that are passed over when centre and scale are taken from every step-th row."""
     step = -(-n // prepared._SAMPLE_ROWS)

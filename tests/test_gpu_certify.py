@@ -80,8 +80,9 @@ def test_thresholds_are_those_of_the_cpu(device: str, metric: str, double: bool)
     rng = np.random.default_rng(len(metric) + double)
     for d, exponent in ((1, 0), (100, -3), (3000, 40), (16, -400 if double else -50)):
         scale = 64.0 if angular else 2.0**exponent
+        power = 0 if METRICS[metric].scale_free else exponent  # of what scores are to values
         n = 60
-        values = rng.uniform(0, 2.2, n) * (1.0 if angular else 2.0 ** ((6 - exponent) * (1 + squared)))
+        values = rng.uniform(0, 2.2, n) * (1.0 if angular else 2.0 ** ((6 - power) * (1 + squared)))
         values[:3] = 0.0, 1e-300, 1.0
         values *= rng.choice([-1.0, 1.0], n) if metric == "inner_product" else 1.0
         if not double:

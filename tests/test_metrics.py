@@ -51,7 +51,9 @@ def test_a_record_is_complete(metric: str) -> None:
 def test_facts_of_a_record_are_those_of_its_values(metric: str) -> None:
     record, rows = METRICS[metric], checks.accepted(checks.gaussian(6, 9, 0, np.float64), metric)
     values = pairwise(rows, rows, metric)
-    if record.self_value is not None:
+    if record.self_value is None:
+        assert np.ptp(np.diag(values)) > 1
+    else:
         np.testing.assert_allclose(np.diag(values), record.self_value, atol=1e-15)
     if record.elementwise:
         columns = np.array([pairwise(rows[:, i : i + 1], rows[:, i : i + 1], metric) for i in range(9)])
@@ -85,6 +87,17 @@ def test_bounds_of_a_record_bound(metric: str) -> None:
     assert (term(q, x) <= (size[0] + size[1])[:, 0] * slack).all()
     assert (np.abs(term(q, x) - term(q, y)) <= record.stretch * difference * slack + 1e-12 * term(q, x)).all()
     assert ((size[2] - size[1])[:, 0] <= record.stretch * difference * slack).all()
+
+
+@pytest.mark.parametrize("metric", [name for name, record in METRICS.items() if not record.angular and not record.root])
+def test_underflow_of_a_record_bounds_what_is_lost(metric: str) -> None:
+    """Of single terms, from where squares begin to lose bits to the end of float64, against long double."""
+    record, rng = METRICS[metric], np.random.default_rng(7)
+    for power in range(-1074, -480, 6):
+        q, x = (checks.accepted(np.ldexp(rng.uniform(-1, 1, (1, 300)), power), metric) for _ in "qx")
+        assert record.value is not None
+        lost = record.value(q, x) - record.value(q.astype(np.longdouble), x.astype(np.longdouble))
+        assert (np.abs(lost) <= record.underflow + 2.0**-50 * np.abs(record.value(q, x))).all()
 
 
 def test_the_compiled_trees_refuse_what_they_cannot_bound() -> None:
