@@ -12,7 +12,7 @@
 
 namespace tonari {
 
-enum class Metric : int { sqeuclidean, euclidean, inner_product, cosine, correlation, l1, linf, chi2 };
+enum class Metric : int { sqeuclidean, euclidean, inner_product, cosine, correlation, l1, linf, chi2, canberra };
 
 enum class Family : int {
   squares,   // S((q - x)^2), or its root
@@ -82,11 +82,30 @@ struct Chi2 : TermDefaults {
   }
 };
 
+struct Canberra : TermDefaults {  // f is a metric itself, so that difference = f
+  static constexpr Metric metric = Metric::canberra;
+  static constexpr char name[] = "canberra";
+  static constexpr bool scale_free = true;
+  static double size(double x) { return x != 0 ? 1 : 0; }
+  static double difference(double x, double y) { return x == y ? 0 : std::fabs(x - y) / (std::fabs(x) + std::fabs(y)); }
+  template <class T> static T term(T q, T x) {
+    const T weight = magnitude(q) + magnitude(x), one = weight - weight + 1.0;
+    return magnitude(q - x) / (weight == 0 ? one : weight);
+  }
+  template <class T> static T scored(T q, T x) {  // 0 or NaN where the weight is infinite
+    const T weight = magnitude(q) + magnitude(x);
+    return magnitude(q - x) / (weight == 0 ? weight + 1.0f : weight);
+  }
+  template <class V> static typename V::F screened(typename V::F q, typename V::F x) {
+    return V::div(V::abs(V::sub(q, x)), V::max(V::add(V::abs(q), V::abs(x)), V::set1(0x1p-100f)));
+  }
+};
+
 template <class... TERMS>
 struct TermList {
   static constexpr std::size_t count = sizeof...(TERMS);
 };
-using Elementwise = TermList<L1, Linf, Chi2>;
+using Elementwise = TermList<L1, Linf, Chi2, Canberra>;
 
 template <class FIRST, class... REST, class Visit>
 constexpr decltype(auto) visit_term(TermList<FIRST, REST...>, Metric metric, Visit&& visit) {

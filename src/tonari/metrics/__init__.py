@@ -3,7 +3,7 @@
     squares    value(q, x) = S((q - x)^2), or its root         euclidean, sqeuclidean
     products   S(q x), larger is nearer                        inner_product
     angles     1 - S(q x) / (|q| |x|)                          cosine, correlation
-    terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2
+    terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra
 
 In the first three families a matrix product ranks, and matrix units apply (the "gemm" form): score(q, x) = a(x) -
 2 <q', x'>. The last is the elementwise form. A Triton function f is an elementwise metric of its own, for NN-Descent on
@@ -155,6 +155,7 @@ METRICS: dict[str, Metric] = {
             stretch=3.0,
             underflow=2.0**-536,
         ),
+        Metric("canberra", "terms", definitions.canberra, divides=True, scale_free=True),
     )
 }
 

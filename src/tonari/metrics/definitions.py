@@ -77,6 +77,16 @@ def chi2(q: Float64, x: Float64) -> Float64:
     return lane_sum(term, len(q))
 
 
+def canberra(q: Float64, x: Float64) -> Float64:
+    """S(abs(q - x) / (abs(q) + abs(x))), a term with abs(q) + abs(x) == 0 being 0."""
+
+    def term(i: int) -> Float64:
+        total = np.abs(q[i]) + np.abs(x[i])
+        return np.abs(q[i] - x[i]) / np.where(total == 0, 1.0, total)
+
+    return lane_sum(term, len(q))
+
+
 def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:
     """Sum term(0) ... term(d - 1) in the fixed order of this module."""
     first = term(0)

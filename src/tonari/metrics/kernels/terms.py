@@ -108,9 +108,45 @@ def add_inverse_sums(total, r, s):
     return total + t1 * root1
 
 
+@triton.jit
+def canberra_term(q, x):
+    total = tl.abs(q) + tl.abs(x)
+    return tl.abs(q - x) / tl.where(total == 0, 1.0, total)
+
+
+@triton.jit
+def lifted(v):
+    """2^20 v: 0 or from 2^-40 to 2^60, so that no product of two sums or differences leaves float32's normal range."""
+    return v * 1048576.0
+
+
+@triton.jit
+def add_ratios(total, q, x):
+    """canberra: two terms share one root: a / s + b / t = (a t + b s) p^2, with p = 1 / sqrt(s t).
+
+    s and t are |q| + |x|, or 2^-40 where these are 0, and so are a and b, which else are at least 2^-63. Roundings: 1
+    for each of a, s, s t, b s, a t + b s and the two products with p, 4.3 for p^2 (relative error 2^-22.9), ceil(d / 2)
+    - 1 for the sum and 1 for joining it with low, all of terms of at most 1.
+    """
+    shape: tl.constexpr = (total.shape[0], total.shape[1], total.shape[2], total.shape[3], 2, 2)
+    a, b = tl.split(tl.abs(q - x).reshape(shape))
+    s, t = tl.split(tl.maximum(tl.abs(q) + tl.abs(x), 9.094947017729282e-13).reshape(shape))  # 2^-40
+    root = tl.rsqrt(s * t)
+    t0, t1 = tl.split((a * t + b * s) * root)
+    root0, root1 = tl.split(root)
+    total += t0 * root0
+    return total + t1 * root1
+
+
+@triton.jit
+def is_there(x):
+    return tl.where(x == 0, 0.0, 1.0).to(x.dtype)
+
+
 NONE = Terms(None)
 TERMS = {
     "l1": Terms(distance, add_distances, size=magnitude, difference=distance),
     "linf": Terms(distance, join_distances, size=magnitude, difference=distance),
     "chi2": Terms(chi2_term, add_inverse_sums, inverse, 4.0, magnitude, distance),
+    "canberra": Terms(canberra_term, add_ratios, lifted, size=is_there, difference=canberra_term),
 }
