@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +155,37 @@ def test_unknown_names_are_refused() -> None:
         _native.first_nonfinite_row(np.zeros(3, np.float32))
     with pytest.raises(TypeError):
         _native.exact_values("l1", points, points, np.zeros((5, 1), np.int64), np.zeros((5, 1), np.float32))
+
+
+OUT_OF_MEMORY = """
+import resource
+import numpy as np
+from tonari import _native
+
+m, d = 40_000, 512
+form = _native.Form("euclidean", [0.0] * d, 1.0)
+rows = np.random.default_rng(0).integers(0, 9, (m, d), np.uint8)
+packed = _native.PackedPoints({kernel!r}, form, rows, 0, 64)
+block = _native.RowBlock({kernel!r}, form, rows, rows[:64], 3, "avx512", None, False, False, 64, 0)
+block.open(0, m)
+in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (in_use + 2**20, resource.RLIM_INFINITY))
+try:
+    block.screen(packed, 0, packed.groups)
+except MemoryError:
+    print("refused", flush=True)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+block.screen(packed, 0, packed.groups)
+print("screened", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kernel", [name for name in _native.kernel_names() if name.endswith("/amx")])
+def test_sums_that_find_no_memory_are_an_error(kernel: str) -> None:
+    """Of 40,000 queries, 5 MB of sums or more wait for the next chunk of dimensions."""
+    code = OUT_OF_MEMORY.format(kernel=kernel)
+    own_pages = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}  # of the system, not what malloc still has
+    child = subprocess.run(
+        [sys.executable, "-c", code], env=own_pages, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (child.returncode, child.stdout.split()) == (0, ["refused", "screened"]), child.stderr
