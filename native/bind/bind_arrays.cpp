@@ -86,7 +86,8 @@ void bind_arrays(Module& module) {
         Unlocked unlocked;
         std::vector<double> sums(static_cast<std::size_t>(rows.d), 0.0);
         add_column_sums(rows, 0, rows.n, step, sums.data());
-        for (double& sum : sums) sum /= static_cast<double>((rows.n + step - 1) / step);
+        const std::int64_t taken = (rows.n + step - 1) / step;
+        for (double& sum : sums) sum /= static_cast<double>(taken);
         return sums;
       },
       nb::arg("rows").noconvert(), nb::arg("step") = 1, "Mean of every step-th row, in float64.");
