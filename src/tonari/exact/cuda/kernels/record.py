@@ -20,6 +20,8 @@ import triton.language as tl
 @triton.jit
 def lowest_scores(scores, norm, rest, e1, e2, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr):
     """Scores [ROWS, COLUMNS] -> certified minima [ROWS, COLUMNS / (4 GROUP), 4], groups in order along these."""
+    tl.static_assert(GROUP % 2 == 0)
+    tl.static_assert(COLUMNS % (4 * GROUP) == 0)
     RUNS: tl.constexpr = GROUP // 2
     scores = tl.reshape(scores, (ROWS, COLUMNS // (8 * RUNS), RUNS, 4, 2))
     bound = norm * e1 + rest * e2
@@ -47,6 +49,8 @@ def append_below(
 
     An entry is 16 times the number of a group of LISTED columns, plus its mask.
     """
+    tl.static_assert(LISTED % GROUP == 0 and LISTED // GROUP <= 4, "an entry has four bits for parts")
+    tl.static_assert(COLUMNS % (4 * LISTED) == 0)
     MERGED: tl.constexpr = LISTED // GROUP
     PARTS: tl.constexpr = COLUMNS // (4 * LISTED)
     lowest = tl.reshape(lowest, (ROWS, PARTS, MERGED, 4))

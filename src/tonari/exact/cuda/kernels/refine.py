@@ -33,6 +33,7 @@ def candidates(
     HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr,
 ):  # fmt: skip
     """Points that are candidates `numbers` of a row, and which of them exist."""
+    tl.static_assert((GROUP & (GROUP - 1)) == 0)
     slot = numbers // GROUP
     group = tl.load(groups_ptr + row * groups_stride + slot, mask=slot < width, other=-1)
     # A mask instead of a remainder: from a remainder of a remainder Triton 3.6 infers that all ids are even, and loads

@@ -48,6 +48,8 @@ def screen_elementwise_kernel(
     TC: tl.constexpr,
 ):
     """The groups of one tile of points, for R * TR queries."""
+    tl.static_assert(C * TC == POINT_TILE, "threads have the whole tile of points")
+    tl.static_assert(GROUP % C == 0, "a thread's columns lie in one group")
     STEP: tl.constexpr = 4
     row_tiles = tl.cdiv(m, R * TR)
     tile = tl.program_id(0) // row_tiles  # neighbours share the points

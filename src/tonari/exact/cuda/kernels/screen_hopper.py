@@ -56,6 +56,7 @@ def screen_hopper_kernel(
     HALF: gl.constexpr, COLUMNS: gl.constexpr, WIDTH: gl.constexpr, STAGES: gl.constexpr,
     TILES: gl.constexpr,
 ):  # fmt: skip
+    gl.static_assert(COLUMNS % 32 == 0, "a part is 32 columns, eight for each of four lanes")
     mma: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[8, 1], instr_shape=[16, COLUMNS, 16])
     first_row = (gl.program_id(0) % row_tiles) * (2 * HALF)
     part = gl.program_id(0) // row_tiles

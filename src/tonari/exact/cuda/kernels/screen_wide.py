@@ -23,6 +23,7 @@ def screen_wide_kernel(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, POINT_TILE: tl.constexpr, GROUP: tl.constexpr,
     LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
+    tl.static_assert(COLUMNS % POINT_TILE == 0, "a block is whole tiles of points")
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     begin = (tl.program_id(0) // row_tiles) * blocks_per_program
     end = tl.minimum(begin + blocks_per_program, blocks)

@@ -69,6 +69,7 @@ def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr)
     d is a multiple of UNIT, in which rows are aligned. What is not present has any value. Elements are as they are
     stored: whoever computes with them widens them.
     """
+    tl.static_assert(16 % UNIT == 0)
     column = at + tl.arange(0, 16)
     if LAST:
         # Constant within a unit, so that units are still loaded whole.

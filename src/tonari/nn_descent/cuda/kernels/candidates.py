@@ -68,6 +68,8 @@ def candidates_kernel(
     ID: tl.constexpr,
 ):
     """A row's own ids, then those of the others."""
+    tl.static_assert(ROOM + (HUBS + ROOM) * BREADTH <= SLOTS)
+    tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)  # [ROWS, 1]

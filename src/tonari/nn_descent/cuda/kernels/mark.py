@@ -36,6 +36,8 @@ def mark_kernel(
     ID: tl.constexpr,
 ):
     """Rows of entries; their first k, how many of these are new, and the sum of their distances."""
+    tl.static_assert(SIZE <= PADDED)
+    tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)

@@ -59,6 +59,7 @@ def scan_kernel(
     ACROSS: tl.constexpr,
 ):
     """The best members of each pair; `pairs` are numbered by query, then by probe."""
+    tl.static_assert(STEP >= D or D % STEP == 0, "steps of columns are loaded without a mask")
     program = tl.program_id(0)
     cluster = tl.load(tile_clusters_ptr + program)
     if cluster < clusters:

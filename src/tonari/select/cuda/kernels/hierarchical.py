@@ -68,6 +68,7 @@ def minima_kernel(
     TWO: tl.constexpr,
 ):
     """Minima of GROUPS groups, read WIDTH members at a time, and if TWO of every G of these."""
+    tl.static_assert(not TWO or (G == WIDTH and GROUPS % G == 0), "a group of minima is one program's")
     program = tl.program_id(0)
     row = (program // tiles).to(tl.int64)
     tile = program % tiles

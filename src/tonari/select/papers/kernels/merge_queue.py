@@ -57,6 +57,7 @@ def insert_and_merge(
     COUNT: tl.constexpr,
 ):
     """Insert entries below their heads in `lanes`; the lanes `present`, which have a row, merge together if ALIGNED."""
+    tl.static_assert((M & (M - 1)) == 0, "levels are merged in halves, of M places at first")
     insert_sorted(key_ptrs, index_ptrs, M, key, index, lanes, count_ptrs, COUNT)
     level = tl.full((), 0, tl.int32)
     below = tl.full((), M, tl.int32)

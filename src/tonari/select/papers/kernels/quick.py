@@ -140,6 +140,7 @@ def quick_kernel(
     V: tl.constexpr,
 ):
     TILE: tl.constexpr = A * T * V
+    tl.static_assert(TILE < 1 << 15, "places of a tile are counted in halves of a word")
     row = tl.program_id(0).to(tl.int64)
     plane = tl.zeros((), tl.int64) + n
     row_ptr = values_ptr + row * stride
