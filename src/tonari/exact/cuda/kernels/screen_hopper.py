@@ -17,6 +17,10 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 
+# Renamed between Triton 3.6 and 3.9.
+load_tile = getattr(tma, "async_copy_global_to_shared", None) or tma.async_load
+barrier = getattr(gl, "thread_barrier", None) or gl.barrier
+
 
 @gluon.jit
 def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
@@ -69,14 +73,12 @@ def screen_hopper_kernel(
     for stage in gl.static_range(STAGES + 1):
         mbarrier.init(loaded.index(stage), count=1)
     mbarrier.expect(loaded.index(STAGES), 4 * HALF * WIDTH)
-    tma.async_copy_global_to_shared(queries, [first_row, 0], loaded.index(STAGES), q.index(0))
-    tma.async_copy_global_to_shared(queries, [first_row + HALF, 0], loaded.index(STAGES), q.index(1))
+    load_tile(queries, [first_row, 0], loaded.index(STAGES), q.index(0))
+    load_tile(queries, [first_row + HALF, 0], loaded.index(STAGES), q.index(1))
     for stage in gl.static_range(STAGES):
         present = begin + stage < end
         mbarrier.expect(loaded.index(stage), 2 * COLUMNS * WIDTH, pred=present)
-        tma.async_copy_global_to_shared(
-            points, [(begin + stage) * COLUMNS, 0], loaded.index(stage), x.index(stage), pred=present
-        )
+        load_tile(points, [(begin + stage) * COLUMNS, 0], loaded.index(stage), x.index(stage), pred=present)
 
     a = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
     b = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
@@ -131,13 +133,11 @@ def screen_hopper_kernel(
                 b = warpgroup_mma_wait(1, deps=[running_b])
             else:
                 b = warpgroup_mma_wait(0, deps=[running_b])
-            gl.thread_barrier()  # both warpgroups are done with this tile
+            barrier()  # both warpgroups are done with this tile
             refill = tile + STAGES < end
             buffer = (step + number) % STAGES
             mbarrier.expect(loaded.index(buffer), 2 * COLUMNS * WIDTH, pred=refill)
-            tma.async_copy_global_to_shared(
-                points, [(tile + STAGES) * COLUMNS, 0], loaded.index(buffer), here, pred=refill
-            )
+            load_tile(points, [(tile + STAGES) * COLUMNS, 0], loaded.index(buffer), here, pred=refill)
             counts_b = take(
                 b, low, norm_b, rest_b, e1, e2, thresholds_b, counts_b, starts_b, tile * (COLUMNS // 32),
                 values_ptr, entries_ptr, room, HALF, COLUMNS,
