@@ -16,7 +16,6 @@ from tonari import _native
 from tonari.core.errors import Unsupported
 from tonari.core.workers import Workers
 from tonari.kdtree.cpu.build import build
-from tonari.kdtree.cpu.search import native_tree
 from tonari.metrics import METRICS, UNSUPPORTED, cuda_terms, get_metric
 from tonari.metrics.reference import pairwise
 
@@ -103,7 +102,7 @@ def test_underflow_of_a_record_bounds_what_is_lost(metric: str) -> None:
 def test_the_compiled_trees_refuse_what_they_cannot_bound() -> None:
     """The record's `in_trees` and that of native/core/metrics.hpp say the same."""
     rows = checks.gaussian(100, 3)
-    tree = native_tree(build(rows, height=2, double=False, workers=Workers(1)))
+    tree = build(rows, height=2, double=False, workers=Workers(1)).native
     for metric, record in METRICS.items():
         out = np.empty((5, 2), np.float32), np.empty((5, 2), np.int32)
         if record.in_trees:

@@ -82,8 +82,8 @@ def canberra(q: Float64, x: Float64) -> Float64:
 
     def term(i: int) -> Float64:
         total = np.abs(q[i]) + np.abs(x[i])
-        quotient: Float64 = np.abs(q[i] - x[i]) / np.where(total == 0, 1.0, total)
-        return quotient
+        ratio: Float64 = np.abs(q[i] - x[i]) / np.where(total == 0, 1.0, total)
+        return ratio
 
     return lane_sum(term, len(q))
 
