@@ -144,7 +144,7 @@ def run(options: argparse.Namespace, arguments: list[str]) -> int:
         os.environ["TONARI_ISA"] = isas[0]
     machine.pin(options.threads)
     tonari = importlib.import_module("tonari")
-    for part in ("_native", "reference"):
+    for part in ("core._native", "metrics.reference"):
         importlib.import_module(f"tonari.{part}")
     from . import ceilings, exact_cpu, report
 

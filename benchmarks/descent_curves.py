@@ -28,9 +28,9 @@ ROUNDS = (4, 6, 8, 10, 14)
 PAPER = {
     "start": "random",
     "list_size": 64,
-    "hubs": 32,
+    "n_hubs": 32,
     "reverse": 32,
-    "breadth": 32,
+    "neighbors_per_hub": 32,
     "light_rounds": 0,
     "recall": 0.999,
     "sample": 1000,
@@ -56,7 +56,7 @@ CUVS: tuple[dict[str, Any], ...] = (
 def ours() -> list[tuple[str, dict[str, Any]]]:
     """Our points of the curves."""
     found: list[tuple[str, dict[str, Any]]] = [(DESCENT, {"recall": recall}) for recall in RECALLS]
-    found += [(PROBED, {"recall": 0.99, "probes": probes}) for probes in PROBES]
+    found += [(PROBED, {"recall": 0.99, "n_probe": probes}) for probes in PROBES]
     return found + [(RANDOM, PAPER | {"rounds": rounds}) for rounds in ROUNDS]
 
 

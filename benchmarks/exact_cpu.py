@@ -10,7 +10,7 @@ are outside its time. A peer that would need more than ``seconds`` for one run g
 time is scaled; ``peer_rows`` in the results says how many rows it searched.
 
 ``ratio`` is the peer's time over ours. ``fraction`` is 2 m n d operations over our time against the ceiling: the peak
-rate of the instruction that our first screening kernel lives on (``tonari._native.peak_rate``), or, where that is
+rate of the instruction that our first screening kernel lives on (``tonari.core._native.peak_rate``), or, where that is
 lower, what the memory can feed when every original value is read once.
 A self-join that uses its symmetry, or a prepared index narrower than its points, can pass 1.
 """
@@ -494,8 +494,8 @@ def describe_results(
 
 def ceiling_of(tonari: ModuleType, plan: Any, data: Data, threads: int) -> tuple[float, str]:
     """FLOP/s that this machine could give the case at most, and which limit that is."""
-    kernel = plan.kernel(plan.ladder[0])
-    peak = ceilings.kernel_peak(tonari._native, kernel, threads)
+    kernel = plan.kernel(plan.precisions[0])
+    peak = ceilings.kernel_peak(tonari.core._native, kernel, threads)
     queries = 0 if data.queries is None else plan.m * plan.d * data.queries.itemsize
     fed = 2.0 * plan.m * plan.n * plan.d / (data.points.nbytes + queries) * ceilings.read_rate(threads)
     return (fed, "memory read") if fed < peak else (peak, kernel)

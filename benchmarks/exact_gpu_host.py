@@ -8,7 +8,7 @@ import numpy as np
 
 from .exact_cpu import WrongAnswer
 from .exact_gpu_data import DeviceData, make
-from .exact_gpu_rows import reports, rungs_of, seconds_of
+from .exact_gpu_rows import levels_of, reports, seconds_of
 from .exact_gpu_search import ours, proved_and_timed
 
 if TYPE_CHECKING:
@@ -132,4 +132,4 @@ def same_bits(run: Run, case: Case, metric: str, dtype: str) -> None:
 
     proved = run.prove(check)
     facts = {"who": f"tonari {metric}", "dtype": dtype, "proof": "bits of the CPU", "proved": proved}
-    run.write(case, [facts | {"rungs": rungs_of(seen)} | seconds_of(run.time(call))])
+    run.write(case, [facts | {"rungs": levels_of(seen)} | seconds_of(run.time(call))])

@@ -116,7 +116,7 @@ def reports() -> Iterator[list[Any]]:
         logger.setLevel(level)
 
 
-def rungs_of(found: Sequence[Any]) -> str | None:
+def levels_of(found: Sequence[Any]) -> str | None:
     """Rows certified at each rung, all reports together; None without a report."""
     if not found:
         return None

@@ -14,7 +14,7 @@ from .exact_cpu import WrongAnswer
 from .exact_gpu_data import DeviceData, make
 from .exact_gpu_peers import Peer, without_self
 from .exact_gpu_proof import FIRST_ROWS, Answer, as_answer
-from .exact_gpu_rows import reports, rungs_of, seconds_of
+from .exact_gpu_rows import levels_of, reports, seconds_of
 from .select_device import Timing
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def proved_and_timed(
     for one, again in zip(answers[0], as_answer(last[0], run.where), strict=True):
         if not torch.equal(one, again):
             raise WrongAnswer("the timed answer is another than the proved one")
-    facts = {"proof": PROOF, "proved": proved, "recall": 1.0, "rungs": rungs_of(seen)}
+    facts = {"proof": PROOF, "proved": proved, "recall": 1.0, "rungs": levels_of(seen)}
     return timing, facts | run.speed(case, timing)
 
 

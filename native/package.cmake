@@ -5,4 +5,4 @@
 file(REMOVE_RECURSE "${TO}")
 cmake_path(GET TO PARENT_PATH parent)
 file(COPY "${FROM}" DESTINATION "${parent}" PATTERN "_native*.so" EXCLUDE PATTERN "__pycache__" EXCLUDE)
-file(COPY "${MODULE}" DESTINATION "${TO}")
+file(COPY "${MODULE}" DESTINATION "${TO}/core")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.exact.plan import kernel_name
 from tonari.metrics import METRICS
@@ -18,13 +18,13 @@ from tonari.metrics import METRICS
 ISAS = _native.supported_isas()
 
 
-def ladders(metric: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Every (instruction set, ladder) for a metric: each choice of its precisions, coarse to fine."""
+def ways(metric: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Every (instruction set, precisions) for a metric: each choice of its precisions, coarse to fine."""
     found = []
     for isa in ISAS:
-        rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
-        for length in range(1, len(rungs) + 1):
-            found += [(isa, ladder) for ladder in itertools.combinations(rungs, length)]
+        levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
+        for length in range(1, len(levels) + 1):
+            found += [(isa, precisions) for precisions in itertools.combinations(levels, length)]
     return found
 
 
@@ -37,15 +37,17 @@ def planned_search(queries: Any, points: Any, k: int, metric: str = "euclidean",
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test with both `metric` and `rungs` every metric on every ladder; with `rungs` alone, those of L2."""
-    if {"metric", "rungs"} <= set(metafunc.fixturenames):
-        pairs = [(metric, rungs) for metric in METRICS for rungs in ladders(metric)]
+    """Give a test with `metric` and `levels` every metric at all its precisions; with `levels` alone, those of L2."""
+    if {"metric", "levels"} <= set(metafunc.fixturenames):
+        pairs = [(metric, levels) for metric in METRICS for levels in ways(metric)]
         metafunc.parametrize(
-            ("metric", "rungs"), pairs, ids=[f"{metric}-{isa}-{'+'.join(ladder)}" for metric, (isa, ladder) in pairs]
+            ("metric", "levels"),
+            pairs,
+            ids=[f"{metric}-{isa}-{'+'.join(precisions)}" for metric, (isa, precisions) in pairs],
         )
-    elif "rungs" in metafunc.fixturenames:  # the product form, which has the most kernels
-        pairs = ladders("euclidean")
-        metafunc.parametrize("rungs", pairs, ids=[f"{isa}-{'+'.join(ladder)}" for isa, ladder in pairs])
+    elif "levels" in metafunc.fixturenames:  # the product form, which has the most kernels
+        pairs = ways("euclidean")
+        metafunc.parametrize("levels", pairs, ids=[f"{isa}-{'+'.join(precisions)}" for isa, precisions in pairs])
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -86,7 +86,7 @@ def search(
     """Search as planned, and what the run did. For a self-join pass the same rows twice."""
     queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
     plan = plan_of(queries, points, k, metric, self_join=self_join, **choices)
-    route = run.ROUTES["several" if len(plan.devices) > 1 else plan.route]
+    route = run.ROUTES["multi_gpu" if len(plan.devices) > 1 else plan.route]
     with run.on(plan.devices[0]):
         prepared = route.prepare(points, plan, None)
         found, report = route.search(queries, prepared, plan, self_join=self_join, progress=progress)

@@ -420,7 +420,7 @@ def test_a_number_of_threads_that_is_none(threads: str) -> None:
     assert f"ValueError: TONARI_NUM_THREADS={threads!r}: expected a whole number of at least 1" in result.stderr
 
 
-@pytest.mark.parametrize("isa", tonari._native.supported_isas())
+@pytest.mark.parametrize("isa", tonari.core._native.supported_isas())
 def test_environment_is_obeyed(isa: str) -> None:
     result = _run(SEARCH, TONARI_ISA=isa, TONARI_NUM_THREADS="1")
     assert (result.stdout, result.returncode) == ("[0, 1, 2]\n", 0), result.stderr

@@ -104,7 +104,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     # of **overrides and **options
     "resident": ("no", 1, None),
     "adaptive": ("no", 1),
-    "ladder": (5, "int8", ["float8"]),
+    "precisions": (5, "int8", ["float8"]),
     "capacity": WHOLE,
     "query_block": WHOLE,
     "point_chunk": WHOLE,
@@ -112,7 +112,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "tile": (3,),
 }
 EXTRA = {
-    "plan": ("resident", "adaptive", "ladder", "capacity", "query_block", "point_chunk", "isa", "tile"),
+    "plan": ("resident", "adaptive", "precisions", "capacity", "query_block", "point_chunk", "isa", "tile"),
     "select_k": ("tile",),
 }
 # What the same name means elsewhere.

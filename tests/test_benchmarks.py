@@ -155,7 +155,7 @@ def small_case(**changes: Any) -> Any:
 def library() -> Any:
     """The library, with its verbs replaceable one by one."""
     tonari = importlib.import_module("tonari")
-    names = ("search", "knn_graph", "Index", "plan", "_native")
+    names = ("search", "knn_graph", "Index", "plan", "core")
     found = {name: getattr(tonari, name) for name in names if hasattr(tonari, name)}
     metrics = SimpleNamespace(reference=importlib.import_module("tonari.metrics.reference"))
     return SimpleNamespace(metrics=metrics, **found)

@@ -254,7 +254,7 @@ def test_the_real_thing_passes_the_same_proof() -> None:
     assert ours["recall_k"] > 0.9
     assert ours["recall_k_low"] <= ours["estimate"] <= 1
     assert len(ours["phi"].split()) == ours["rounds"]
-    assert "hubs=8" in ours["parameters"]
+    assert "n_hubs=8" in ours["parameters"]
 
 
 def test_the_real_merge_passes_it_too() -> None:
@@ -431,7 +431,7 @@ def test_settings_beside_the_arguments_are_of_the_plan() -> None:
     library = Library()
     done(a_run(library, who=("tonari descent",)), a_case(parameters=(("probes", 3),)))
     plan = library.asked[0]["plan"]
-    assert (plan.probes, plan.recall, plan.seed, plan.method, plan.n, plan.k) == (3, 0.9, 0, "nn-descent", N, K)
+    assert (plan.n_probe, plan.recall, plan.seed, plan.method, plan.n, plan.k) == (3, 0.9, 0, "nn-descent", N, K)
     assert set(library.asked[0]) == {"method", "n", "plan"}
 
 
@@ -460,7 +460,7 @@ def test_curves_have_a_row_for_every_setting() -> None:
     assert run.wrong == 0, notes(run)
     assert [row["who"] for row in run.rows] == ["tonari exact", *(name for name, _ in curves.ours())]
     random = [row for row in run.rows if row["who"] == curves.RANDOM]
-    assert "list_size=64 hubs=32" in random[0]["parameters"]
+    assert "list_size=64 n_hubs=32" in random[0]["parameters"]
     assert random[0]["target"] == pytest.approx(0.999)
 
 

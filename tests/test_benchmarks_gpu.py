@@ -200,7 +200,7 @@ def test_a_search_is_proved_timed_judged_and_written(tmp_path: Path) -> None:
     assert ours["spread"] == pytest.approx(1.0)
     assert ours["passed"] is True
     assert ours["proved"] == 30
-    assert sum(int(part.split("=")[1]) for part in ours["rungs"].split()) == 30
+    assert sum(int(part.split("=")[1]) for part in ours["levels"].split()) == 30
     assert ours["pairs_per_s"] == pytest.approx(30 * 400 / 0.002)
     assert ours["tflops"] == pytest.approx(2 * 8 * 30 * 400 / 0.002 / 1e12)
     assert ours["fraction_gemm"] == pytest.approx(ours["tflops"])

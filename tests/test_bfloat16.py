@@ -195,7 +195,7 @@ def test_plans(kind: str) -> None:
     points = of_kind(kind, rows)
     plan = tonari.plan(N, N, D, K, dtype="bfloat16", threads=1)
     assert (plan.dtype, tonari.plan(N, N, D, K, dtype=rows.dtype, threads=1)) == ("bfloat16", plan)
-    assert plan.ladder == tonari.plan(N, N, D, K, dtype="float32", threads=1).ladder
+    assert plan.precisions == tonari.plan(N, N, D, K, dtype="float32", threads=1).precisions
     found = tonari.search(points, points, K, plan=plan)
     assert_same_neighbors(as_arrays(found, kind), tonari.search(rows, rows, K))
     for wrong in ("float16", "float32"):

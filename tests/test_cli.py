@@ -397,8 +397,8 @@ def _set(*settings: str, also: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def test_plan_takes_overrides(folder: Path) -> None:
-    facts = _set("ladder=float32", "isa=generic", "resident=no")
-    assert (facts["ladder"], facts["isa"], facts["resident"]) == (["float32"], "generic", False)
+    facts = _set("precisions=float32", "isa=generic", "resident=no")
+    assert (facts["precisions"], facts["isa"], facts["resident"]) == (["float32"], "generic", False)
     assert _set("adaptive=yes")["adaptive"] is True
     assert _set("adaptive=false")["adaptive"] is False
     facts = _set("query_block=9", "point_chunk=192", " capacity = 5000 ")
@@ -435,7 +435,9 @@ def test_help_lists_what_can_be_set() -> None:
 def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:
     assert f"the largest k is {N - 1}" in _refused("plan", "points.fbin", "-k", str(N), code=1)
     assert _json("plan", "points.fbin", "-k", str(N), "--queries", "1")["k"] == N
-    assert "ladder=('int3',): expected" in _refused("plan", "points.fbin", "-k", "1", "--set", "ladder=int3", code=1)
+    assert "precisions=('int3',): expected" in _refused(
+        "plan", "points.fbin", "-k", "1", "--set", "precisions=int3", code=1
+    )
     np.save("whole.npy", np.ones((9, 2), np.int32))
     assert "int32 is not supported" in _refused("plan", "whole.npy", "-k", "1", code=1)
 
@@ -482,12 +484,12 @@ def test_plan_of_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("plan", "points.fbin", "-k", "3", "--device", "cuda")
     made = planning.plan(N, N, D, 3, self_join=True, device="cuda")
     assert _run(*command).stdout.startswith(f"{made}\n\n")
-    facts = _set("group=16", "width=5", "query_batch=9", "ladder=float16,values", also=("--device", "cuda"))
+    facts = _set("group=16", "width=5", "query_batch=9", "precisions=float16,values", also=("--device", "cuda"))
     assert (facts["group"], facts["width"], facts["query_batch"]) == (16, 5, 9)
-    assert facts["ladder"] == ["float16", "values"]
+    assert facts["precisions"] == ["float16", "values"]
     facts = _set("route=streamed", "query_slab=100", "point_slab=128", also=("--device", "cuda"))
     assert (facts["route"], facts["query_slab"], facts["point_slab"]) == ("streamed", 100, 128)
-    assert "'isa' cannot be set; these can be: group, ladder" in _refused(*command, "--set", "isa=avx2", code=1)
+    assert "'isa' cannot be set; these can be: group, precisions" in _refused(*command, "--set", "isa=avx2", code=1)
     assert "leave threads out" in _refused(*command, "--threads", "2", code=1)
 
 
@@ -735,7 +737,7 @@ sys.meta_path.insert(0, Interrupting())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("when", ["numpy", "tonari._native", "tonari.api", "click", "tonari.cli.info"])
+@pytest.mark.parametrize("when", ["numpy", "tonari.core._native", "tonari.api", "click", "tonari.cli.info"])
 @pytest.mark.parametrize("how", ["-m", "script"])
 def test_ctrl_c_while_the_command_line_is_imported(folder: Path, when: str, how: str) -> None:
     (folder / "sitecustomize.py").write_text(INTERRUPTING)

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.io import read_ground_truth, write_ground_truth

@@ -244,7 +244,9 @@ def test_auto_keeps_to_what_memory_allows(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_target_out_of_reach_is_told() -> None:
     points = checks.gaussian(2500, 24)
-    plan = tonari.plan(2500, 2500, 24, 8, method="nn-descent", list_size=8, hubs=2, reverse=2, rounds=2, start="random")
+    plan = tonari.plan(
+        2500, 2500, 24, 8, method="nn-descent", list_size=8, n_hubs=2, reverse=2, rounds=2, start="random"
+    )
     with pytest.warns(UserWarning, match=r"of 0\.99 not reached in 2 rounds") as told:
         graph = tonari.knn_graph(points, 8, plan=plan)
     assert [warning.filename for warning in told] == [__file__]

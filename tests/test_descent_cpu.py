@@ -14,7 +14,8 @@ from checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tonari import _native, exact
+from tonari import exact
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
 from tonari.inputs import held
@@ -33,7 +34,7 @@ from tonari.nn_descent.reference import ReferenceBackend
 Array = npt.NDArray[Any]
 
 ISAS = _native.supported_isas()
-SMALL = {"list_size": 9, "hubs": 4, "reverse": 3, "breadth": 6, "width": 20, "block": 7}
+SMALL = {"list_size": 9, "n_hubs": 4, "reverse": 3, "neighbors_per_hub": 6, "width": 20, "block": 7}
 
 
 def plan_for(points: Array, k: int, metric: str = "euclidean", **overrides: Any) -> DescentPlan:
@@ -187,7 +188,7 @@ def test_across_a_boundary(boundary: int) -> None:
 def test_two_far_clusters_stay_apart_without_entries_between_them() -> None:
     points = checks.gaussian(80, 3)
     points[40:] += 1e6
-    plan = plan_for(points, 4, list_size=16, hubs=8, reverse=8, breadth=16, width=128, block=7)
+    plan = plan_for(points, 4, list_size=16, n_hubs=8, reverse=8, neighbors_per_hub=16, width=128, block=7)
     entries = CpuBackend(points, plan).start("clusters")
     found = check_rounds(points, plan, entries, count=4).found
     assert ((found.indices < 40) == (np.arange(80)[:, None] < 40)).all()
@@ -196,8 +197,8 @@ def test_two_far_clusters_stay_apart_without_entries_between_them() -> None:
 
 def test_a_light_round_is_a_round_of_half_the_numbers() -> None:
     points = checks.gaussian(300, 6)
-    plan = plan_for(points, 5, list_size=16, hubs=7, reverse=6, breadth=9)
-    half = dataclasses.replace(plan, hubs=4, reverse=3, breadth=5)
+    plan = plan_for(points, 5, list_size=16, n_hubs=7, reverse=6, neighbors_per_hub=9)
+    half = dataclasses.replace(plan, n_hubs=4, reverse=3, neighbors_per_hub=5)
     entries = ReferenceBackend(points, plan).start("random")
     wanted = ReferenceBackend(points, half).round(entries)
     for steps in (ReferenceBackend(points, plan), CpuBackend(points, plan)):
@@ -212,9 +213,9 @@ def test_any_round(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, n - 1))
     chosen = {
         "list_size": size,
-        "hubs": data.draw(st.integers(1, size)),
+        "n_hubs": data.draw(st.integers(1, size)),
         "reverse": data.draw(st.integers(0, 9)),
-        "breadth": data.draw(st.integers(1, size)),
+        "neighbors_per_hub": data.draw(st.integers(1, size)),
         "width": data.draw(st.integers(1, 60)),
         "block": data.draw(st.integers(1, 60)),
     }
@@ -233,7 +234,7 @@ def test_any_round(data: st.DataObject) -> None:
 def test_arrays_that_hold_garbage_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that was used before reads as NaN, as ids beyond the last, and as numbers of places."""
     points = checks.gaussian(300, 8)
-    plan = plan_for(points, 5, **SMALL, clusters=5, probes=2)
+    plan = plan_for(points, 5, **SMALL, n_clusters=5, n_probe=2)
 
     def dirty(shape: Any, dtype: Any = float) -> Array:
         kind = np.dtype(dtype).kind
@@ -265,7 +266,7 @@ def test_the_order_of_work_changes_nothing() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_reverse_lists(most: int, threads: int) -> None:
     points = checks.gaussian(100, 3)
-    plan = plan_for(points, 5, list_size=9, hubs=6, reverse=most)
+    plan = plan_for(points, 5, list_size=9, n_hubs=6, reverse=most)
     entries = ReferenceBackend(points, plan).start("random")
     entries[entries % 5 == 0] = MISSING
     truth = ReferenceBackend(points, plan).reverse(entries)
@@ -301,7 +302,7 @@ def groups(n: int, d: int, seed: int = 0) -> Array:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_start_finds_most_neighbours(metric: str, dtype: str) -> None:
     points = as_dtype(groups(3000, 12), dtype, metric)
-    plan = plan_for(points, 10, metric, clusters=40, probes=8)
+    plan = plan_for(points, 10, metric, n_clusters=40, n_probe=8)
     points = held(points)
     entries = CpuBackend(points, plan).start("clusters")
     assert_start(entries, 3000, plan.list_size)
@@ -311,7 +312,7 @@ def test_the_start_finds_most_neighbours(metric: str, dtype: str) -> None:
 
 def test_the_start_takes_the_best_of_what_it_meets() -> None:
     points = np.round(checks.gaussian(700, 6) * 20).astype(np.int8)  # whole numbers, which no score rounds
-    plan = plan_for(points, 6, clusters=7, probes=7)  # all of them
+    plan = plan_for(points, 6, n_clusters=7, n_probe=7)  # all of them
     truth = brute(points, points, plan.list_size, self_ids=np.arange(700))
     entries = CpuBackend(points, plan).start("clusters")
     values = values_at(points, points, entries & ID, "euclidean")
@@ -322,7 +323,7 @@ def test_the_start_takes_the_best_of_what_it_meets() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product", "l1"])
 def test_the_start_copes_with_any_data(maker: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     points = HOSTILE[maker](2500, 7, 0)
-    plan = plan_for(points, 10, metric, clusters=50, probes=2)
+    plan = plan_for(points, 10, metric, n_clusters=50, n_probe=2)
     seen: list[dict[str, Any]] = []
 
     def spy(*given: Any, **named: Any) -> None:
@@ -339,7 +340,7 @@ def test_the_start_copes_with_any_data(maker: str, metric: str, monkeypatch: pyt
 
 def test_all_equal_points_end_at_the_first_ids() -> None:
     points = checks.all_equal(600, 5)
-    plan = plan_for(points, 8, clusters=12, probes=2)
+    plan = plan_for(points, 8, n_clusters=12, n_probe=2)
     steps = CpuBackend(points, plan)
     entries, before = steps.start("clusters"), np.inf
     truth = brute(points, points, 8, self_ids=np.arange(600))
@@ -355,7 +356,7 @@ def test_all_equal_points_end_at_the_first_ids() -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_phi_never_rises_and_the_neighbours_are_found(metric: str) -> None:
     points = as_dtype(groups(2000, 10, 1), "float32", metric)
-    plan = plan_for(points, 8, metric, clusters=30, probes=3)
+    plan = plan_for(points, 8, metric, n_clusters=30, n_probe=3)
     steps = CpuBackend(points, plan)
     entries, sign = steps.start("clusters"), -1 if METRICS[metric].descending else 1
     phi = np.inf
@@ -370,14 +371,14 @@ def test_phi_never_rises_and_the_neighbours_are_found(metric: str) -> None:
 
 def test_another_seed_is_another_start() -> None:
     points = groups(1500, 9, 2)
-    plan = plan_for(points, 10, clusters=20, probes=4)
+    plan = plan_for(points, 10, n_clusters=20, n_probe=4)
     made, other = (CpuBackend(points, dataclasses.replace(plan, seed=seed)).start("clusters") for seed in (0, 1))
     assert (made != other).any()
 
 
 def test_seeds_of_a_side_with_few_points() -> None:
     points = groups(400, 5)
-    plan = plan_for(points, 6, clusters=10, probes=3)
+    plan = plan_for(points, 6, n_clusters=10, n_probe=3)
     entries = CpuBackend(points, plan).seeds(3, 8)
     assert entries.shape == (400, 8)
     assert (entries[3:, 3:] == MISSING).all()
@@ -388,7 +389,7 @@ def test_seeds_of_a_side_with_few_points() -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_centres_are_where_points_are(metric: str) -> None:
     points = as_dtype(groups(1000, 6), "float32", metric)
-    plan = plan_for(points, 5, metric, clusters=30)
+    plan = plan_for(points, 5, metric, n_clusters=30)
     form = Form(points, metric)
     centres = find_centres(points, form, plan, Workers(1))
     rows = form.of_points(points).astype(np.float64)

@@ -89,7 +89,9 @@ ROUNDED = sorted(METRICS) if HAS_CUDA else ["correlation", "inner_product", *che
 
 @pytest.mark.parametrize("metric", ROUNDED)
 def test_rounds_of_every_metric(metric: str) -> None:
-    check_rounds(values_for(metric, MANY, 9), 5, metric, list_size=8, hubs=4, reverse=3, breadth=6, width=16)
+    check_rounds(
+        values_for(metric, MANY, 9), 5, metric, list_size=8, n_hubs=4, reverse=3, neighbors_per_hub=6, width=16
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,11 @@ def test_rounds_of_every_metric(metric: str) -> None:
 def test_rounds_of_every_dtype(dtype: str) -> None:
     rows = checks.gaussian(MANY, 6) * (30 if "int" in dtype else 1)
     check_rounds(
-        np.abs(rows).astype(dtype) if dtype == "uint8" else rows.astype(dtype), 4, list_size=8, hubs=4, breadth=8
+        np.abs(rows).astype(dtype) if dtype == "uint8" else rows.astype(dtype),
+        4,
+        list_size=8,
+        n_hubs=4,
+        neighbors_per_hub=8,
     )
 
 
@@ -108,10 +114,10 @@ def test_rounds_of_few_points(n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("choices", [
-    {"hubs": 3, "reverse": 2, "breadth": 5, "width": 7},
-    {"hubs": 1, "reverse": 0, "breadth": 1, "width": 1},
-    *([{"list_size": 20, "hubs": 20, "breadth": 20}] if HAS_CUDA else []),
-    {"list_size": 5, "hubs": 5, "reverse": 30},
+    {"n_hubs": 3, "reverse": 2, "neighbors_per_hub": 5, "width": 7},
+    {"n_hubs": 1, "reverse": 0, "neighbors_per_hub": 1, "width": 1},
+    *([{"list_size": 20, "n_hubs": 20, "neighbors_per_hub": 20}] if HAS_CUDA else []),
+    {"list_size": 5, "n_hubs": 5, "reverse": 30},
 ])  # fmt: skip
 def test_rounds_of_other_shapes(choices: dict[str, int]) -> None:
     check_rounds(checks.gaussian(MANY, 4), 5, **choices)
@@ -128,7 +134,7 @@ def test_rounds_of_degenerate_points(points: Array) -> None:
 
 
 def test_a_light_round() -> None:
-    on_card, plain = steps_for(checks.gaussian(MANY, 4), 5, list_size=12, hubs=7, reverse=6, breadth=9)
+    on_card, plain = steps_for(checks.gaussian(MANY, 4), 5, list_size=12, n_hubs=7, reverse=6, neighbors_per_hub=9)
     made = on_card.round(on_card.start("random"), light=True)
     wanted = plain.round(plain.start("random"), light=True)
     np.testing.assert_array_equal(made.entries.cpu().numpy(), wanted.entries)
@@ -197,7 +203,9 @@ def test_the_start_finds_most_neighbours(metric: str) -> None:
     rng = np.random.default_rng(1)
     points = rng.normal(size=(groups, 10))[rng.integers(groups, size=n)] + 0.3 * rng.normal(size=(n, 10))
     points = checks.accepted(points, metric).astype(np.float32)
-    on_card, _ = steps_for(points, 5, metric, clusters=groups, probes=groups // 3, training=8, sweeps=1)
+    on_card, _ = steps_for(
+        points, 5, metric, n_clusters=groups, n_probe=groups // 3, train_per_cluster=8, kmeans_iters=1
+    )
     ids = check_lists(on_card.start("clusters").cpu().numpy(), n)
     assert recall_of(ids, points, 5, metric) > (0.5 if metric == "inner_product" else 0.85)
 
@@ -208,7 +216,7 @@ def test_the_start_finds_most_neighbours(metric: str) -> None:
 def test_the_start_of_any_number_of_clusters(n: int, clusters: int) -> None:
     points = checks.gaussian(n, 4)
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
-    found = find_clusters(form, plan_for(points, 1, clusters=clusters, training=8, sweeps=1))
+    found = find_clusters(form, plan_for(points, 1, n_clusters=clusters, train_per_cluster=8, kmeans_iters=1))
     assert sorted(found.order.cpu().tolist()) == list(range(n))
     bounds = found.bounds.cpu().tolist()
     assert (bounds[0], bounds[-1]) == (0, n)
@@ -220,7 +228,7 @@ def test_the_start_of_any_number_of_clusters(n: int, clusters: int) -> None:
 
 def test_the_start_of_equal_points_is_bounded_and_full() -> None:
     n = 3000 if HAS_CUDA else 120
-    on_card, _ = steps_for(np.ones((n, 3), np.float32), 5, clusters=n // 60, sweeps=1, training=4)
+    on_card, _ = steps_for(np.ones((n, 3), np.float32), 5, n_clusters=n // 60, kmeans_iters=1, train_per_cluster=4)
     ids = check_lists(on_card.start("clusters").cpu().numpy(), n)
     assert (ids >= 0).sum(axis=1).min() >= 5
 
@@ -229,7 +237,7 @@ def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
     n, tile = 900, 64
     points = np.arange(n, dtype=np.float32)[:, None]  # one cluster, in the order of its values
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
-    found = find_clusters(form, plan_for(points, 1, clusters=1, training=8, sweeps=1))
+    found = find_clusters(form, plan_for(points, 1, n_clusters=1, train_per_cluster=8, kmeans_iters=1))
     assert found.order.tolist() == list(range(n))
     ids = _scan_block(form, found, 0, n, 16, 256, None)[1].cpu().numpy()
     assert ids.shape == (n, 16)
@@ -245,7 +253,7 @@ def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
 def test_seeds_lie_across() -> None:
     n = 400 if HAS_CUDA else 60
     points = checks.gaussian(n, 5)
-    on_card, _ = steps_for(points, 5, clusters=2, training=8, sweeps=1)
+    on_card, _ = steps_for(points, 5, n_clusters=2, train_per_cluster=8, kmeans_iters=1)
     ids = check_lists(on_card.seeds(n // 4, 8).cpu().numpy(), n)
     sides = (ids < n // 4) == (np.arange(n) < n // 4)[:, None]
     assert not sides[ids >= 0].any()
@@ -283,7 +291,7 @@ def test_the_two_nearest_may_share_a_column() -> None:
     near = near_centres(form, form, 3).cpu().numpy()
     assert near[0].tolist() == [0, 5, 69]
     assert near[5 + 128].tolist() == [133, 0, 5]  # 5 and 133 are 128 apart
-    found = find_clusters(form, plan_for(points, 1, clusters=1, training=8, sweeps=1))
+    found = find_clusters(form, plan_for(points, 1, n_clusters=1, train_per_cluster=8, kmeans_iters=1))
     assert found.order.tolist() == list(range(200))
     assert {5, 69} <= set((scan(form, found, 4, 200)[0].cpu().numpy() & ID).tolist())
 
@@ -324,9 +332,9 @@ def test_centres_by_inner_product_and_as_many_as_there_are() -> None:
 
 
 def test_more_centres_than_a_row_can_be_told() -> None:
-    with pytest.raises(ValueError, match="probes=257: at most 256, since a row is told no more clusters on CUDA"):
-        plan_for(checks.gaussian(300, 2), 1, clusters=300, probes=257)
-    assert plan_for(checks.gaussian(300, 2), 1, clusters=300, probes=256).probes == MOST_NEAR_ON_CUDA
+    with pytest.raises(ValueError, match="n_probe=257: at most 256, since a row is told no more clusters on CUDA"):
+        plan_for(checks.gaussian(300, 2), 1, n_clusters=300, n_probe=257)
+    assert plan_for(checks.gaussian(300, 2), 1, n_clusters=300, n_probe=256).n_probe == MOST_NEAR_ON_CUDA
 
 
 def nearest_plan(n: int, m: int, d: int, k: int, metric: str, memory: int) -> Any:

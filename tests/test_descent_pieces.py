@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute, pairwise
@@ -76,7 +76,7 @@ def test_coarse_scores_are_refused_where_they_cannot_tell_points_apart() -> None
         if scores.coarse == scores.fine:
             enough = True
         assert scores.coarse_is_enough(points[:60], points, 5, 10, Workers(1)) == enough
-    plan = plan_for(near, list_size=16, clusters=6, probes=6)
+    plan = plan_for(near, list_size=16, n_clusters=6, n_probe=6)
     entries, _ = best_of_clusters(near, plan, 16, Workers(1))
     truth = brute(near, near, 5, self_ids=np.arange(600))
     assert ((entries & 0xFFFFFF)[:, :, None] == truth.indices[:, None, :]).any(axis=1).mean() > 0.9
@@ -95,13 +95,13 @@ def test_pieces(data: st.DataObject) -> None:
     assert made.begins[0] == 0
     assert made.begins[-1] == n
     assert made.firsts[0] == 0
-    assert made.firsts[-1] == len(made.clusters) == len(made.sides) == len(made.begins) - 1
+    assert made.firsts[-1] == len(made.n_clusters) == len(made.sides) == len(made.begins) - 1
     for at, (begin, end) in enumerate(zip(made.begins, made.begins[1:], strict=False)):
         rows = made.order[begin:end]
         assert 1 <= len(rows) <= most
-        assert (near[rows, 0] == made.clusters[at]).all()
+        assert (near[rows, 0] == made.n_clusters[at]).all()
         assert (made.sides[at] == (boundary is not None and rows >= boundary)).all()
-        assert made.firsts[made.clusters[at]] <= at < made.firsts[made.clusters[at] + 1]
+        assert made.firsts[made.n_clusters[at]] <= at < made.firsts[made.n_clusters[at] + 1]
     for cluster in range(clusters):
         np.testing.assert_array_equal(
             np.sort(made.of_clusters(np.array([cluster]))), np.flatnonzero(near[:, 0] == cluster)
@@ -205,7 +205,7 @@ def test_a_search_among_other_rows() -> None:
 def test_the_start_is_the_same_for_any_number_of_threads() -> None:
     points = checks.gaussian(900, 10)
     for isa in ISAS:
-        plan = plan_for(points, isa=isa, list_size=12, clusters=9, probes=4)
+        plan = plan_for(points, isa=isa, list_size=12, n_clusters=9, n_probe=4)
         first, *others = (
             best_of_clusters(points, dataclasses.replace(plan, threads=threads), 12, Workers(threads))
             for threads in (1, 2, 5)

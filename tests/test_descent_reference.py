@@ -27,16 +27,16 @@ def restated(steps: ReferenceBackend, entries: Any, boundary: int | None) -> tup
     plan, points = steps.plan, steps.points
     n, rows, changed = plan.n, [], 0
     reverse: dict[int, list[tuple[int, bool]]] = {v: [] for v in range(n)}
-    for j in range(plan.hubs):
+    for j in range(plan.n_hubs):
         for u in range(n):
             if entries[u, j] >= 0 and len(reverse[entries[u, j] & ID]) < plan.reverse:
                 reverse[entries[u, j] & ID].append((u, bool(entries[u, j] & NEW)))
     for u in range(n):
         own = {int(e & ID): (j, bool(e & NEW)) for j, e in enumerate(entries[u]) if e >= 0}
-        hubs = [(int(e & ID), bool(e & NEW)) for e in entries[u, : plan.hubs] if e >= 0] + reverse[u]
+        hubs = [(int(e & ID), bool(e & NEW)) for e in entries[u, : plan.n_hubs] if e >= 0] + reverse[u]
         others = {v for v, _ in reverse[u]}
         for h, hub_new in hubs:
-            others |= {int(e & ID) for e in entries[h, : plan.breadth] if e >= 0 and (hub_new or e & NEW)}
+            others |= {int(e & ID) for e in entries[h, : plan.neighbors_per_hub] if e >= 0 and (hub_new or e & NEW)}
         others -= {u, *own}
         if boundary is not None:
             others = {v for v in others if (u < boundary) != (v < boundary)}
@@ -46,14 +46,14 @@ def restated(steps: ReferenceBackend, entries: Any, boundary: int | None) -> tup
         best = sorted(zip(-values if steps.descending else values, ids[0].tolist(), strict=True))[: plan.list_size]
         row = []
         for _, v in best:
-            column, was_new = own.get(v, (plan.hubs, True))
-            row.append(v | NEW if was_new and column >= plan.hubs else v)
+            column, was_new = own.get(v, (plan.n_hubs, True))
+            row.append(v | NEW if was_new and column >= plan.n_hubs else v)
         changed += sum(v not in own for _, v in best[: plan.k])
         rows.append(row + [MISSING] * (plan.list_size - len(row)))
     return rows, changed
 
 
-SMALL = {"list_size": 7, "hubs": 3, "reverse": 2, "breadth": 5}
+SMALL = {"list_size": 7, "n_hubs": 3, "reverse": 2, "neighbors_per_hub": 5}
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "linf"])
@@ -76,7 +76,7 @@ def test_a_round_is_what_its_definition_says(metric: str, boundary: int | None, 
 @pytest.mark.parametrize("start", ["clusters", "random"])
 def test_phi_never_gets_worse_and_ends_at_the_exact_answer(metric: str, start: str) -> None:
     points = np.abs(checks.gaussian(300, 4))
-    steps = steps_for(points, 5, metric, clusters=6, probes=2)
+    steps = steps_for(points, 5, metric, n_clusters=6, n_probe=2)
     truth = reference.brute(points, points, 5, metric, self_ids=np.arange(300))
     entries, phis, made = steps.start(start), [], None
     for _ in range(8):
@@ -144,7 +144,7 @@ def test_a_boundary_keeps_a_side_from_meeting_itself() -> None:
 @pytest.mark.parametrize("start", ["clusters", "random"])
 def test_starts_are_all_new_and_follow_the_seed(start: str) -> None:
     points = checks.gaussian(400, 6)
-    made = [steps_for(points, 5, clusters=8, probes=2, seed=seed).start(start) for seed in (3, 3, 4)]
+    made = [steps_for(points, 5, n_clusters=8, n_probe=2, seed=seed).start(start) for seed in (3, 3, 4)]
     np.testing.assert_array_equal(made[0], made[1])
     assert (made[0] != made[2]).any()
     present = made[0] >= 0
@@ -157,7 +157,7 @@ def test_starts_are_all_new_and_follow_the_seed(start: str) -> None:
 
 def test_clusters_start_near_the_answer() -> None:
     points = checks.tight_far_clusters(600, 8)
-    steps = steps_for(points, 5, clusters=20, probes=2)
+    steps = steps_for(points, 5, n_clusters=20, n_probe=2)
     truth = reference.brute(points, points, 5, self_ids=np.arange(600))
     shares = {}
     for start in ("clusters", "random"):

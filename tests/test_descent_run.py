@@ -316,5 +316,5 @@ def test_new_bits_are_used_up() -> None:
     entries = steps.start("random")
     for _ in range(6):
         entries = steps.round(entries).entries
-    hubs = entries[:, : plan.hubs]
+    hubs = entries[:, : plan.n_hubs]
     assert (hubs == (hubs & ID)).mean() > 0.99

@@ -15,7 +15,7 @@ import pytest
 from checks import assert_same_neighbors
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints, search_prepared
@@ -47,7 +47,7 @@ class SeenAs(PreparedPoints):
 
 def search_seen_as(queries: Array, points: Array, seen: Array, isa: str, precision: str) -> Neighbors:
     plan = tonari.plan(
-        len(points), len(queries), points.shape[1], K, dtype=points.dtype, isa=isa, ladder=(precision,), threads=1,
+        len(points), len(queries), points.shape[1], K, dtype=points.dtype, isa=isa, precisions=(precision,), threads=1,
         resident=False,
     )  # fmt: skip
     return search_prepared(queries, SeenAs(points, seen, plan), plan)[0]

@@ -76,7 +76,7 @@ def test_peak_stays_within_the_budget(metric: str, dtype: str) -> None:
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak cannot be measured here")
 def test_peak_stays_within_the_budget_when_rows_climb() -> None:
     budget = 60 * MIB
-    # Twenty clusters far apart: no row is certified before the last rung, for which points are packed anew.
+    # Twenty clusters far apart: no row is certified before the last level, for which points are packed anew.
     peak, planned, _, _, right = peak_of("euclidean", f"{budget}B", spread=1e3)
     assert right == 1
     assert planned <= budget

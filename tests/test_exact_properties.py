@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import METRICS

@@ -35,7 +35,7 @@ N, M, D = 4000, 70, 12
 
 @cache
 def points(kind: str) -> Array:
-    if kind == "mixed":  # easy rows, rows that climb, rows full of ties
+    if kind == "mixed":  # easy rows, rows that are retried, rows full of ties
         parts = (checks.gaussian, checks.tight_far_clusters, checks.duplicates, checks.offset_1e4)
         rows = np.vstack([make(N // 4, D, 0) for make in parts])
         return np.ascontiguousarray(rows[np.random.default_rng(0).permutation(N)])
@@ -86,10 +86,10 @@ def test_schedules(schedule: str, kind: str, k: int, by_plan: Search) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["queries by 7", "tiny capacity", "sample far too low", "points split"])
-def test_schedules_on_every_kernel(schedule: str, rungs: tuple[str, tuple[str, ...]], by_plan: Search) -> None:
-    isa, ladder = rungs
+def test_schedules_on_every_kernel(schedule: str, levels: tuple[str, tuple[str, ...]], by_plan: Search) -> None:
+    isa, precisions = levels
     rows = points("mixed")
-    found = by_plan(rows[:M], rows, 80, isa=isa, ladder=ladder, **SCHEDULES[schedule])
+    found = by_plan(rows[:M], rows, 80, isa=isa, precisions=precisions, **SCHEDULES[schedule])
     assert_same_neighbors(found, truth("mixed", 80))
 
 
@@ -119,7 +119,7 @@ def _graph_truth() -> Neighbors:
     return brute(rows, rows, 70, self_ids=np.arange(500))
 
 
-@pytest.mark.parametrize("isa", tonari._native.supported_isas())
+@pytest.mark.parametrize("isa", tonari.core._native.supported_isas())
 def test_environment_chooses_the_kernel(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONARI_ISA", isa)
     monkeypatch.setenv("TONARI_NUM_THREADS", "3")
@@ -175,12 +175,12 @@ def test_points_in_parts_and_merged(metric: str) -> None:
     assert_same_neighbors(merged, truth("mixed", k, metric), metric=metric)
 
 
-@pytest.mark.parametrize("isa", tonari._native.supported_isas())
+@pytest.mark.parametrize("isa", tonari.core._native.supported_isas())
 def test_rows_that_int8_cannot_certify_climb(isa: str) -> None:
-    if "inner/int8/" + isa not in tonari._native.kernel_names():
+    if "inner/int8/" + isa not in tonari.core._native.kernel_names():
         pytest.skip(f"{isa} has no int8 kernel")
     rows = checks.tight_far_clusters(3000, D)
-    found, report = report_of(rows[:M], rows, 10, isa=isa, ladder=("int8", "float32"), capacity=1)
+    found, report = report_of(rows[:M], rows, 10, isa=isa, precisions=("int8", "float32"), capacity=1)
     assert report.rows == sum(report.rows_by_precision.values()) == M
     assert report.rows_by_precision.get("float32", 0) > M // 2
     assert_same_neighbors(found, brute(rows[:M], rows, 10))
@@ -189,13 +189,13 @@ def test_rows_that_int8_cannot_certify_climb(isa: str) -> None:
 @pytest.mark.parametrize("active", [0, 288 * 20])
 def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.ExactPlan, "prefers_finer", lambda *_: False)
-    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari._native.kernel_names()), None)
+    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None)
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(1500, D)
     rows = np.vstack([easy, np.tile(easy[:1] + 1, (600, 1))])  # equal points, more than a row holds
     n = len(rows)
-    choices: dict[str, Any] = {"isa": isa, "ladder": ("int8", "float32"), "capacity": 300, "query_block": 32}
+    choices: dict[str, Any] = {"isa": isa, "precisions": ("int8", "float32"), "capacity": 300, "query_block": 32}
     plan = tonari.plan(n, n, D, 10, self_join=True, threads=2, adaptive=True, active_rows=active, **choices)
     graph = tonari.knn_graph(rows, 10, plan=plan)
     assert_same_neighbors(Neighbors(graph.distances, graph.indices), brute(rows, rows, 10, self_ids=np.arange(n)))
@@ -206,19 +206,19 @@ def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("hard", [1, 8, 9])
 def test_a_few_rows_settle_where_they_are(hard: int) -> None:
-    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari._native.kernel_names()), None)
+    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None)
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(3000, D)
     crowd = np.tile(easy[:1] + 1, (600, 1))  # equal points, more than a row holds
     rows = np.vstack([easy, crowd])
     queries = np.vstack([easy[100 : 100 + M - hard], crowd[:hard]])
-    choices: dict[str, Any] = {"isa": isa, "ladder": ("int8", "float32"), "capacity": 300}
+    choices: dict[str, Any] = {"isa": isa, "precisions": ("int8", "float32"), "capacity": 300}
     found, report = report_of(queries, rows, 10, **choices)
     assert_same_neighbors(found, brute(queries, rows, 10))
-    climbed = hard if hard > 8 else 0
-    assert report.rows_by_precision.get("float32", 0) == climbed
-    assert report.rows_by_precision["int8"] == M - climbed
+    retried = hard if hard > 8 else 0
+    assert report.rows_by_precision.get("float32", 0) == retried
+    assert report.rows_by_precision["int8"] == M - retried
     found, report = report_of(queries, rows, 10, **choices, resident=False)  # nothing is held: all is packed anyway
     assert_same_neighbors(found, brute(queries, rows, 10))
     assert report.rows_by_precision["float32"] == hard
@@ -228,7 +228,7 @@ def test_easy_rows_stay_on_the_first_rung() -> None:
     rows = checks.gaussian(3000, D)
     _, report = report_of(rows[:M], rows, 10)
     plan = tonari.plan(3000, M, D, 10)
-    assert report.rows_by_precision == {plan.ladder[0]: M}
+    assert report.rows_by_precision == {plan.precisions[0]: M}
     assert report.refined < 3000 * M // 4
 
 
@@ -258,7 +258,7 @@ def test_a_sample_flooded_with_doubtful_points(size: int, by_plan: Search) -> No
     # Even groups of `size` points hold two outliers, so that int8 knows nothing of their other members: these fill a
     # row's buffer during the sample, and settling empties it of the few near points that set the threshold.
     d, k, rank = 8, 64, 8
-    for isa in (name.split("/")[2] for name in tonari._native.kernel_names() if name.startswith("inner/int8/")):
+    for isa in (name.split("/")[2] for name in tonari.core._native.kernel_names() if name.startswith("inner/int8/")):
         for floods in range(15, 60, 1 if size < 12 else 3):
             rng = np.random.default_rng(0)
             n = 2 * (3 + floods) * size
@@ -272,7 +272,7 @@ def test_a_sample_flooded_with_doubtful_points(size: int, by_plan: Search) -> No
             rows[group < 6] = queries / 3 + 0.01 * rng.standard_normal((6 * size, d))
             rows = rows.astype(np.float32)
             found = by_plan(
-                queries, rows, k, isa=isa, ladder=("int8",), capacity=64, sample_stride=2, sample_rank=rank,
+                queries, rows, k, isa=isa, precisions=("int8",), capacity=64, sample_stride=2, sample_rank=rank,
                 point_chunk=-(-n // 96) * 96,
             )  # fmt: skip
             assert_same_neighbors(found, brute(queries, rows, k))
@@ -369,7 +369,7 @@ def test_a_search_keeps_what_it_packed_whatever_another_lets_go(
     self_join: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = points("mixed")
-    plan = tonari.plan(N, N, D, 10, threads=1, point_chunk=480, ladder=("float32",), self_join=self_join)
+    plan = tonari.plan(N, N, D, 10, threads=1, point_chunk=480, precisions=("float32",), self_join=self_join)
     prepared = PreparedPoints(rows, plan)
     packed, hold = packed_slices(monkeypatch), PreparedPoints.hold
 
@@ -389,16 +389,16 @@ def test_a_search_keeps_what_it_packed_whatever_another_lets_go(
 def test_a_finer_copy_goes_where_memory_is_short_and_stays_elsewhere() -> None:
     rows = checks.tight_far_clusters(20_000, 64)
     plan = tonari.plan(20_000, 8000, 64, 10, threads=1, adaptive=True)
-    if len(plan.ladder) == 1:
+    if len(plan.precisions) == 1:
         pytest.skip("one precision here")
     prepared = PreparedPoints(rows, plan)
     prepared.hold(plan.kernel("float32"), 20_000, Workers(1))
     small = tonari.plan(20_000, 5, 64, 10, threads=1)
-    assert prepared.first_rung(small) == len(small.ladder) - 1
+    assert prepared.first_rung(small) == len(small.precisions) - 1
     tight = tonari.plan(20_000, 5, 64, 10, threads=1, memory=small.resident_memory)
     found, _ = search_prepared(rows[:5], prepared, tight)
     assert_same_neighbors(found, brute(rows[:5], rows, 10))
-    assert prepared.holds(tight.kernel(tight.ladder[0]))
+    assert prepared.holds(tight.kernel(tight.precisions[0]))
     assert prepared.packed_bytes <= tight.packed_bytes
 
 
@@ -439,7 +439,7 @@ SELF_JOINS = [
 def test_a_product_of_two_rows_serves_both(metric: str, choices: dict[str, Any]) -> None:
     rows, k = points("mixed")[:1900], 7
     truth_of_all = brute(rows, rows, k, metric, self_ids=np.arange(len(rows)))
-    for isa in tonari._native.supported_isas():
+    for isa in tonari.core._native.supported_isas():
         plan = tonari.plan(len(rows), len(rows), D, k, metric=metric, self_join=True, isa=isa, **choices)
         graph = tonari.knn_graph(rows, k, metric=metric, plan=plan)
         assert_same_neighbors(Neighbors(graph.distances, graph.indices), truth_of_all, metric=metric)

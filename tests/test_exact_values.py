@@ -13,7 +13,7 @@ import pytest
 from checks import DTYPES, HOSTILE, assert_same_neighbors, assert_valid_neighbors, widest
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cpu import prepared
 from tonari.metrics import METRICS
@@ -63,10 +63,10 @@ def test_every_metric_takes_every_pair_of_dtypes(metric: str, query_dtype: str, 
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_kernel_takes_every_dtype(metric: str, rungs: Rungs, dtype: str, by_plan: Search) -> None:
+def test_every_kernel_takes_every_dtype(metric: str, levels: Rungs, dtype: str, by_plan: Search) -> None:
     points = np.abs(checks.gaussian(300, 21, 3) * 20).astype(dtype)
-    isa, ladder = rungs
-    found = by_plan(points[:40], points, 9, metric, isa=isa, ladder=ladder)
+    isa, precisions = levels
+    found = by_plan(points[:40], points, 9, metric, isa=isa, precisions=precisions)
     assert_same_neighbors(found, _dtype_truth(dtype, metric), metric=metric)
 
 
@@ -78,19 +78,19 @@ def _dtype_truth(dtype: str, metric: str) -> Neighbors:
 
 @pytest.mark.parametrize("maker", HOSTILE)
 @pytest.mark.parametrize("capacity", [None, 1], ids=["roomy", "settles"])
-def test_hostile_data(metric: str, rungs: Rungs, maker: str, capacity: int | None, by_plan: Search) -> None:
-    isa, ladder = rungs
+def test_hostile_data(metric: str, levels: Rungs, maker: str, capacity: int | None, by_plan: Search) -> None:
+    isa, precisions = levels
     points = made(maker, 600, 24, metric)
-    found = by_plan(points[:20], points, 17, metric, isa=isa, ladder=ladder, capacity=capacity)
+    found = by_plan(points[:20], points, 17, metric, isa=isa, precisions=precisions, capacity=capacity)
     assert_same_neighbors(found, hostile_truth(maker, 600, 20, 24, 17, metric), metric=metric)
 
 
 @pytest.mark.parametrize("maker", BFLOAT16_MAKERS, ids=lambda maker: maker.__name__)
-def test_hostile_bfloat16(metric: str, rungs: Rungs, maker: Maker, by_plan: Search) -> None:
-    isa, ladder = rungs
+def test_hostile_bfloat16(metric: str, levels: Rungs, maker: Maker, by_plan: Search) -> None:
+    isa, precisions = levels
     rows = maker(300, 24, 0).astype("bfloat16")
     points = np.abs(rows) if METRICS[metric].nonnegative else rows
-    found = by_plan(points[:9], points, 17, metric, isa=isa, ladder=ladder)
+    found = by_plan(points[:9], points, 17, metric, isa=isa, precisions=precisions)
     assert_same_neighbors(found, _bfloat16_truth(maker, metric), metric=metric)
 
 
@@ -113,27 +113,27 @@ def test_one_dimension_and_very_many(metric: str, d: int, maker: str, by_plan: S
 
 
 @pytest.mark.parametrize("n", EDGES)
-def test_numbers_of_points_around_every_tile(rungs: Rungs, n: int, by_plan: Search) -> None:
-    isa, ladder = rungs
+def test_numbers_of_points_around_every_tile(levels: Rungs, n: int, by_plan: Search) -> None:
+    isa, precisions = levels
     points, queries = tied(n, 5), tied(3, 5, 1)
     for k in {1, (n + 1) // 2, n}:
-        found = by_plan(queries, points, k, isa=isa, ladder=ladder)
+        found = by_plan(queries, points, k, isa=isa, precisions=precisions)
         assert_same_neighbors(found, brute(queries, points, k))
 
 
 @pytest.mark.parametrize("m", EDGES)
-def test_numbers_of_queries_around_every_tile(rungs: Rungs, m: int, by_plan: Search) -> None:
-    isa, ladder = rungs
+def test_numbers_of_queries_around_every_tile(levels: Rungs, m: int, by_plan: Search) -> None:
+    isa, precisions = levels
     points, queries = tied(50, 5), tied(m, 5, 1)
-    assert_same_neighbors(by_plan(queries, points, 4, isa=isa, ladder=ladder), brute(queries, points, 4))
+    assert_same_neighbors(by_plan(queries, points, 4, isa=isa, precisions=precisions), brute(queries, points, 4))
 
 
 @pytest.mark.parametrize("d", EDGES)
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
-def test_numbers_of_dimensions_around_every_run(rungs: Rungs, d: int, dtype: str, by_plan: Search) -> None:
-    isa, ladder = rungs
+def test_numbers_of_dimensions_around_every_run(levels: Rungs, d: int, dtype: str, by_plan: Search) -> None:
+    isa, precisions = levels
     points = (tied(60, d) * 40 + np.arange(d) % 7).astype(dtype)
-    found = by_plan(points[:7], points, 6, isa=isa, ladder=ladder)
+    found = by_plan(points[:7], points, 6, isa=isa, precisions=precisions)
     assert_same_neighbors(found, brute(points[:7], points, 6))
 
 
@@ -245,11 +245,11 @@ def test_graph_excludes_self_by_identity(metric: str, maker: str) -> None:
 
 
 @pytest.mark.parametrize("capacity", [None, 1])
-def test_graph_of_equal_points_on_every_kernel(rungs: Rungs, capacity: int | None) -> None:
+def test_graph_of_equal_points_on_every_kernel(levels: Rungs, capacity: int | None) -> None:
     points = checks.all_equal(300, 4)
-    isa, ladder = rungs
+    isa, precisions = levels
     choices = {} if capacity is None else {"capacity": capacity}
-    plan = tonari.plan(300, 300, 4, 8, isa=isa, ladder=ladder, threads=1, **choices)
+    plan = tonari.plan(300, 300, 4, 8, isa=isa, precisions=precisions, threads=1, **choices)
     graph = tonari.knn_graph(points, 8, plan=plan)
     expected = [[j for j in range(9) if j != i][:8] for i in range(300)]
     assert graph.indices.tolist() == expected
@@ -288,10 +288,10 @@ def test_zero_vectors_are_at_cosine_distance_one() -> None:
 def test_sums_of_bytes_beyond_int32() -> None:
     d = 133_300  # 2**14 products of 2**17 bytes and more overflow 32 bits
     points = np.zeros((40, d), np.uint8) + np.arange(40, dtype=np.uint8)[:, None]
-    assert "int8" not in tonari.plan(40, 3, d, 2, dtype="uint8").ladder
+    assert "int8" not in tonari.plan(40, 3, d, 2, dtype="uint8").precisions
     assert_same_neighbors(tonari.search(points[:3], points, 2), brute(points[:3], points, 2))
     with pytest.raises(ValueError, match="int8 sums overflow"):
-        tonari.plan(40, 3, d, 2, dtype="uint8", ladder=("int8", "float32"))
+        tonari.plan(40, 3, d, 2, dtype="uint8", precisions=("int8", "float32"))
 
 
 def test_products_far_beyond_the_scale_of_the_sample() -> None:
@@ -313,7 +313,7 @@ def test_products_that_cancel_beside_a_centre() -> None:
     points = np.full((3000, d), 128, np.uint8)
     points[:-3, 0] = 127
     plan = tonari.plan(
-        3000, 1, d, 5, dtype="uint8", metric="inner_product", ladder=("float32",), capacity=60, threads=1
+        3000, 1, d, 5, dtype="uint8", metric="inner_product", precisions=("float32",), capacity=60, threads=1
     )  # fmt: skip
     for seed in range(40):
         query = np.zeros((1, d))

@@ -102,7 +102,7 @@ def test_a_point_is_not_its_own_neighbour(metric: str) -> None:
     ids = np.array([0, 77, 139])
     plan = plan_of(points[ids], points, K, metric, width=4, **HERE)
     rows, queries, own = tensors(DEVICE, points, points[ids], ids)
-    found, report = search_on_device(queries, DevicePoints(rows, metric, plan.ladder[0]), plan, own=own)
+    found, report = search_on_device(queries, DevicePoints(rows, metric, plan.precisions[0]), plan, own=own)
     truth = brute(points[ids], points, K, metric, self_ids=ids)
     assert_same_neighbors(Neighbors(*(part.cpu().numpy() for part in found)), truth, metric=metric)
     assert sum(report.rows_by_precision.values()) == 3
@@ -130,7 +130,7 @@ def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:
 
 
 def clusters_for_each_rung() -> tuple[Array, Array]:
-    """Queries and points, 140 easy ones, 140 that only the second rung tells apart, 140 that are one and the same."""
+    """Queries and points, 140 easy ones, 140 that only the second level tells apart, 140 that are one and the same."""
     easy, close, same = (np.zeros((N, 4), np.float32) for _ in range(3))
     easy[:] = gaussian(N, 4)
     close[:, 0] = 8
@@ -147,17 +147,17 @@ def test_rows_climb_as_far_as_they_have_to() -> None:
 
 def test_rows_climb_past_a_rung_that_is_left_out() -> None:
     queries, points = clusters_for_each_rung()
-    report = check(queries, points, K, group=8, width=2, ladder=("float16", "values"), **HERE)
+    report = check(queries, points, K, group=8, width=2, precisions=("float16", "values"), **HERE)
     assert report.rows_by_precision == {"float16": 1, "values": 2}
 
 
 def test_rows_climb_among_themselves() -> None:
-    """A row is not a neighbour of its own on any rung."""
+    """A row is not a neighbour of its own on any level."""
     points = clusters_for_each_rung()[1]
     ids = np.array([70, 140 + 70, 280 + 70])
     plan = plan_of(points[ids], points, K, group=8, width=2, query_batch=1, **HERE)
     rows, queries, own = tensors(DEVICE, points, points[ids], ids)
-    found, report = search_on_device(queries, DevicePoints(rows, plan.metric, plan.ladder[0]), plan, own=own)
+    found, report = search_on_device(queries, DevicePoints(rows, plan.metric, plan.precisions[0]), plan, own=own)
     truth = brute(points[ids], points, K, self_ids=ids)
     assert_same_neighbors(Neighbors(*(part.cpu().numpy() for part in found)), truth)
     assert set(report.rows_by_precision) == {"float16", "split", "values"}
@@ -206,13 +206,13 @@ def test_sampled_thresholds(metric: str, sampled: Any) -> None:
 def test_samples_that_fail_cost_no_truth(n: int, sample: Any, sampled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sampled(sample)
     unproved: list[int] = []
-    climb = engine._Search.climb
+    retry = engine._Search.retry
 
     def count(search: Any, queries: Any, own: Any, found: Any, proved: Any, report: Any) -> None:
         unproved.append(int((proved == 0).sum()))
-        climb(search, queries, own, found, proved, report)
+        retry(search, queries, own, found, proved, report)
 
-    monkeypatch.setattr(engine._Search, "climb", count)
+    monkeypatch.setattr(engine._Search, "retry", count)
     points = gaussian(n, 6)
     report = check(points[[0, 128]] + 1e-3, points, 5, width=9, group=8, **HERE)
     assert unproved == [2]

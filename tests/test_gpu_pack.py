@@ -33,8 +33,8 @@ pytestmark = needs_torch
 
 Array = npt.NDArray[Any]
 PRODUCTS = ("euclidean", "inner_product", "cosine", "correlation")
-RUNGS = [(metric, precision) for metric in PRODUCTS for precision in ("float16", "split")]
-RUNGS += [(metric, "float32") for metric in ELEMENTWISE]
+PRECISIONS = [(metric, precision) for metric in PRODUCTS for precision in ("float16", "split")]
+PRECISIONS += [(metric, "float32") for metric in ELEMENTWISE]
 NO_ROW = 2**62
 UNIT = np.longdouble(2) ** -24
 TINY = np.longdouble(2) ** -100
@@ -143,7 +143,7 @@ MAKERS: dict[Callable[..., Array], tuple[int, int]] = {
     whole_numbers: (1, 64),
 }
 DATA = pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
-ON_RUNGS = pytest.mark.parametrize(("metric", "precision"), RUNGS)
+ON_RUNGS = pytest.mark.parametrize(("metric", "precision"), PRECISIONS)
 
 
 @dataclass(frozen=True)
@@ -563,7 +563,7 @@ def test_forms_without_a_sample(device: str) -> None:
 
 
 @on_device
-@pytest.mark.parametrize(("metric", "precision"), [rung for rung in RUNGS if rung[1] != "float32"])
+@pytest.mark.parametrize(("metric", "precision"), [level for level in PRECISIONS if level[1] != "float32"])
 def test_minima_of_the_screen_are_lower_bounds(device: str, metric: str, precision: str) -> None:
     """The whole way, with the additions of the device at hand: no score lies below its group's minimum."""
     for maker in (offset, spread, constant_rows):

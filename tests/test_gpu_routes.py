@@ -56,10 +56,10 @@ if HAS_TORCH:
     from tonari.select.cuda.merge import merge_into, no_lists
 
 STREAMED = {"route": "streamed", "point_slab": 128, "width": 4, "devices": (DEVICE,)}
-SCREENED = {"route": "screened", "point_slab": 128, "width": 4, "devices": (DEVICE,)}
+SCREENED = {"route": "host_refine", "point_slab": 128, "width": 4, "devices": (DEVICE,)}
 BY_POINTS = {"shard": "points", "width": 4, "devices": (DEVICE, DEVICE)}
 BY_QUERIES = {"shard": "queries", "width": 4, "devices": (DEVICE, DEVICE)}
-ROUTES = {"streamed": STREAMED, "screened": SCREENED, "points": BY_POINTS, "queries": BY_QUERIES}
+ROUTES = {"streamed": STREAMED, "host_refine": SCREENED, "points": BY_POINTS, "queries": BY_QUERIES}
 SOME = ("euclidean", "inner_product", "linf")
 each_route = pytest.mark.parametrize("route", ROUTES)
 N, M, D, K = 200, 2, 9, 3  # two slabs, and two parts
@@ -77,7 +77,7 @@ class Quiet:
 
 @pytest.mark.parametrize(
     ("route", "metric"),
-    [(route, metric) for route in ROUTES for metric in METRICS if route == "screened" or metric in SOME],
+    [(route, metric) for route in ROUTES for metric in METRICS if route == "host_refine" or metric in SOME],
 )
 def test_every_metric(route: str, metric: str) -> None:
     check(rows_of(M, D, metric=metric, seed=1), rows_of(N, D, metric=metric), K, metric, **ROUTES[route])
@@ -103,7 +103,7 @@ def test_ties_across_parts(route: str, metric: str, make: Any) -> None:
     check(points[[7, 160]], points, 12, metric, **ROUTES[route])
 
 
-@pytest.mark.parametrize("route", ["streamed", "screened"])
+@pytest.mark.parametrize("route", ["streamed", "host_refine"])
 @pytest.mark.parametrize("make", [offset_float64, tight_far_clusters])
 def test_hard_data(route: str, make: Any) -> None:
     points = make(N, 5, 0)
@@ -113,7 +113,9 @@ def test_hard_data(route: str, make: Any) -> None:
 @each_route
 def test_more_neighbours_than_a_part_has_points(route: str) -> None:
     check(gaussian(1, 4, 1), gaussian(N, 4), 150, **{**ROUTES[route], "width": 250})
-    check(gaussian(1, 4, 1), gaussian(N, 4), N, **{**ROUTES[route], "width": 1})  # lists are short, and rows climb
+    check(
+        gaussian(1, 4, 1), gaussian(N, 4), N, **{**ROUTES[route], "width": 1}
+    )  # lists are short, and rows are retried
 
 
 @each_route
@@ -227,7 +229,7 @@ def test_rows_climb_in_each_slab() -> None:
 
 @pytest.mark.parametrize(
     ("search_part", "route", "slab"),
-    [("streamed", "streamed", 128), ("resident", "resident", N), ("screened", "screened", 128)],
+    [("streamed", "streamed", 128), ("resident", "resident", N), ("host_refine", "host_refine", 128)],
 )
 def test_a_part_of_a_graph(search_part: str, route: str, slab: int) -> None:
     """Queries 38 to 40 of a graph, against the points from 40 on."""
@@ -236,7 +238,7 @@ def test_a_part_of_a_graph(search_part: str, route: str, slab: int) -> None:
     part = points[first:]
     plan = plan_of(points[ids], points, 6, route=route, devices=(DEVICE,), width=4, point_slab=slab)
     plan = plan_for_part(plan, len(part), len(ids), DEVICE)
-    module = {"streamed": streamed, "resident": resident, "screened": screened}[search_part]
+    module = {"streamed": streamed, "resident": resident, "host_refine": screened}[search_part]
     prepared = getattr(module, f"prepare_{route}")(part, plan)
     found, _ = module.search_part(points[ids], prepared, plan, Place(first, int(ids[0]), True), Quiet())
     apart, inside = brute(points[38:40], part, 6), brute(points[40:41], part, 6, self_ids=np.array([0]))
@@ -410,7 +412,7 @@ def test_a_part_of_a_graph_refuses_bad_queries() -> None:
     points = gaussian(N, 4)
     points[3, 1] = np.nan
     plan = plan_for_part(plan_of(points[:5], points, 2, **SCREENED), N - 100, 5, DEVICE)
-    prepared = screened.prepare_screened(points[100:], plan)
+    prepared = screened.prepare_host_refine(points[100:], plan)
     with pytest.raises(ValueError, match=r"^points: row 3 has a value that is not finite"):
         screened.search_part(points[:5], prepared, plan, Place(100, 0, True), Quiet())
 
@@ -418,10 +420,10 @@ def test_a_part_of_a_graph_refuses_bad_queries() -> None:
 # ---------------------------------------------------------------- several
 
 
-@pytest.mark.parametrize("route", ["streamed", "screened"])
+@pytest.mark.parametrize("route", ["streamed", "host_refine"])
 def test_parts_go_by_the_plan_s_route(route: str) -> None:
     report = check(gaussian(M, D, 1), gaussian(400, D), K, route=route, point_slab=128, **BY_POINTS)
-    assert sum(report.rows_by_precision.values()) == {"streamed": 4, "screened": 2}[route] * M
+    assert sum(report.rows_by_precision.values()) == {"streamed": 4, "host_refine": 2}[route] * M
 
 
 @pytest.mark.parametrize("shard", ["points", "queries"])
@@ -480,7 +482,7 @@ def truth_of(queries: Array, points: Array, k: int, metric: str = "euclidean", *
 
 @on_gpu
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "correlation", "l1"])
-@pytest.mark.parametrize("route", ["streamed", "screened"])
+@pytest.mark.parametrize("route", ["streamed", "host_refine"])
 @pytest.mark.parametrize("tensor", [False, True])
 def test_the_cpu_s_bits(route: str, metric: str, tensor: bool) -> None:
     queries, points = large(metric)
@@ -491,7 +493,7 @@ def test_the_cpu_s_bits(route: str, metric: str, tensor: bool) -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("route", ["streamed", "screened"])
+@pytest.mark.parametrize("route", ["streamed", "host_refine"])
 def test_the_same_call_gives_the_same_bytes(route: str) -> None:
     queries, points = large()
     choices = {"route": route, "devices": (DEVICE,), "point_slab": 65_536}
@@ -501,7 +503,7 @@ def test_the_same_call_gives_the_same_bytes(route: str) -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("route", ["streamed", "screened"])
+@pytest.mark.parametrize("route", ["streamed", "host_refine"])
 def test_hard_data_on_a_gpu(route: str) -> None:
     points = tight_far_clusters(40_000, 16)
     found, _ = search(points[::100].copy(), points, 20, route=route, devices=(DEVICE,), point_slab=12_800)
@@ -517,7 +519,7 @@ def test_a_streamed_graph() -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize(("route", "memory"), [("streamed", 420 << 20), ("screened", 950 << 20)])
+@pytest.mark.parametrize(("route", "memory"), [("streamed", 420 << 20), ("host_refine", 950 << 20)])
 @pytest.mark.parametrize("hard", [False, True])
 def test_the_memory_budget_is_kept(route: str, memory: int, hard: bool) -> None:
     """Points of 512 MB, with a packed copy of 256 MB; hard ones come a thousand times each."""
@@ -558,7 +560,7 @@ def test_slabs_follow_the_current_stream() -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("route", ["streamed", "screened"])
+@pytest.mark.parametrize("route", ["streamed", "host_refine"])
 def test_interrupt_stops_within_a_second(route: str) -> None:
     plan = f"plan=tonari.plan(2_000_000, 2_000_000, 64, 10, device='cuda', route='{route}', point_slab=262_144)"
     interrupt("np.random.default_rng(0).random((2_000_000, 64), np.float32)", 10, f"device='cuda', {plan}")

@@ -14,7 +14,7 @@ import plans
 import pytest
 from checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.inputs import held
 from tonari.kdtree.cpu.search import Visits, search_tree

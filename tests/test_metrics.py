@@ -12,7 +12,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.core.errors import Unsupported
 from tonari.core.workers import Workers
 from tonari.kdtree.cpu.build import build

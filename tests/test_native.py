@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 from checks import DTYPES
 
-from tonari import _native
+from tonari.core import _native
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import values_at
@@ -160,7 +160,7 @@ def test_unknown_names_are_refused() -> None:
 OUT_OF_MEMORY = """
 import resource
 import numpy as np
-from tonari import _native
+from tonari.core import _native
 
 m, d = 40_000, 512
 form = _native.Form("euclidean", [0.0] * d, 1.0)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.kdtree.cpu.build import build
 from tonari.metrics.reference import brute
@@ -313,7 +313,7 @@ CASES: dict[str, Case] = {
             "isa": ISA,
             "self_ids": np.arange(M),
             "double_output": False,
-            "may_climb": False,
+            "may_retry": False,
             "capacity": 64,
             "sample_rank": 0,
         },
@@ -388,7 +388,7 @@ CASES: dict[str, Case] = {
             "isa": ISA,
             "self_ids": np.arange(N),
             "double_output": False,
-            "may_climb": False,
+            "may_retry": False,
             "capacity": 64,
             "growth": 0,
         },

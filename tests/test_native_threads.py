@@ -11,7 +11,7 @@ import pytest
 from checks import assert_same_neighbors
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.reference import brute
 from tonari.select.registry import METHODS

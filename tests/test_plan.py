@@ -16,7 +16,7 @@ import pytest
 from checks import assert_same_neighbors
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
@@ -36,7 +36,7 @@ def test_a_plan_cannot_be_changed() -> None:
 def test_a_plan_survives_json_and_reads_as_a_table() -> None:
     plan = tonari.plan(10_000, 500, 32, 10, threads=2)
     fields = json.loads(json.dumps(plan.as_dict()))
-    assert fields["ladder"] == list(plan.ladder)
+    assert fields["precisions"] == list(plan.precisions)
     assert fields["total_bytes"] == plan.total_bytes == plan.packed_bytes + plan.working_bytes + plan.output_bytes
     shown = dict(line.split(maxsplit=1) for line in str(plan).splitlines())
     assert set(shown) == set(fields)
@@ -48,8 +48,8 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
 def test_every_rung_has_a_kernel(metric: str) -> None:
     for isa in _native.supported_isas():
         plan = tonari.plan(100, 10, 4, 2, metric=metric, isa=isa)
-        assert plan.ladder[-1] == "float32"
-        assert {plan.kernel(precision) for precision in plan.ladder} <= set(_native.kernel_names())
+        assert plan.precisions[-1] == "float32"
+        assert {plan.kernel(precision) for precision in plan.precisions} <= set(_native.kernel_names())
 
 
 def test_few_queries_split_the_points_and_many_do_not() -> None:
@@ -163,7 +163,7 @@ def test_every_budget_is_kept_and_used(m: int, k: int, threads: int) -> None:
         assert plan.total_bytes <= budget
         assert plan.resident_points % plan.point_chunk == 0
         assert not plan.resident
-        if plan.ladder[0] == "int8":  # of another slice there is no room
+        if plan.precisions[0] == "int8":  # of another slice there is no room
             assert budget - plan.total_bytes < plan.point_chunk * row
     assert refused < 19
     assert tonari.plan(**problem, memory=enough).resident
@@ -182,7 +182,7 @@ def test_100_mb_hold_what_takes_80() -> None:
     problem: dict[str, Any] = {"n": 200_000, "d": 384, "threads": 2, "memory": "100MB", "dtype": "uint8"}
     for m, k in ((1, 1), (1, 10), (1000, 100)):
         plan = tonari.plan(m=m, k=k, **problem)
-        if plan.ladder[0] == "int8":
+        if plan.precisions[0] == "int8":
             assert plan.resident
 
 
@@ -210,11 +210,11 @@ def test_seconds_count_reading_and_packing() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ({"tile": 3}, r"cannot override tile; these can be: .*capacity, isa, ladder"),
+        ({"tile": 3}, r"cannot override tile; these can be: .*capacity, isa, precisions"),
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'; it can run generic"),
-        ({"ladder": ("float8",)}, r"ladder=\('float8',\): expected a tuple that rises through int8"),
-        ({"ladder": ("int8",), "metric": "l1"}, r"no int8 kernel for l1"),
-        ({"ladder": "float32"}, "ladder"),
+        ({"precisions": ("float8",)}, r"precisions=\('float8',\): expected a tuple that rises through int8"),
+        ({"precisions": ("int8",), "metric": "l1"}, r"no int8 kernel for l1"),
+        ({"precisions": "float32"}, "precisions"),
         ({"point_chunk": 100}, r"point_chunk must be a multiple of 96, got 100"),
         ({"point_chunk": -96}, "point_chunk"),
         ({"point_chunk": 0}, "point_chunk"),

@@ -29,8 +29,8 @@ def test_usual_choices() -> None:
     plan = made()
     assert (plan.n, plan.m, plan.d, plan.k, plan.method) == (100_000, 100_000, 32, 10, "nn-descent")
     assert (plan.recall, plan.seed, plan.start, plan.threads) == (0.99, 0, "clusters", 2)
-    assert (plan.list_size, plan.hubs, plan.reverse, plan.breadth, plan.width) == (32, 16, 16, 31, 384)
-    assert (plan.clusters, plan.probes, plan.rounds, plan.sample) == (781, 64, 12, 1000)
+    assert (plan.list_size, plan.n_hubs, plan.reverse, plan.neighbors_per_hub, plan.width) == (32, 16, 16, 31, 384)
+    assert (plan.n_clusters, plan.n_probe, plan.rounds, plan.sample) == (781, 64, 12, 1000)
     assert (plan.device, plan.devices) == ("cpu", ())
     assert made(start="random").rounds == 24
     assert plan == made()
@@ -42,8 +42,8 @@ def test_usual_choices() -> None:
 def test_lists_hold_more_than_k_and_never_more_than_all_others(n: int, k: int, size: int) -> None:
     plan = made(n=n, k=k)
     assert plan.list_size == size
-    assert max(plan.hubs, plan.breadth) <= size
-    assert plan.clusters <= n
+    assert max(plan.n_hubs, plan.neighbors_per_hub) <= size
+    assert plan.n_clusters <= n
     assert plan.sample == min(n, 1000)
 
 
@@ -55,12 +55,12 @@ def test_more_rows_are_measured_where_little_may_be_missing() -> None:
 def test_choices_on_cuda() -> None:
     plan = on_cuda()
     assert (plan.device, plan.devices, plan.isa, plan.threads) == ("cuda", ("cuda:0",), "", 0)
-    assert (plan.probes, plan.sample, plan.clusters) == (16, 4000, 3906)
-    assert on_cuda(recall=0.95).probes == 8
-    assert on_cuda(k=17).probes == 48
+    assert (plan.n_probe, plan.sample, plan.n_clusters) == (16, 4000, 3906)
+    assert on_cuda(recall=0.95).n_probe == 8
+    assert on_cuda(k=17).n_probe == 48
     joined = on_cuda(k=17, start="graph")
-    assert (joined.probes, joined.training, joined.sweeps, joined.sample) == (4, 16, 1, 2000)
-    assert [(plan.breadth, plan.width) for plan in (plan, on_cuda(k=11))] == [(15, 192), (31, 384)]
+    assert (joined.n_probe, joined.train_per_cluster, joined.kmeans_iters, joined.sample) == (4, 16, 1, 2000)
+    assert [(plan.neighbors_per_hub, plan.width) for plan in (plan, on_cuda(k=11))] == [(15, 192), (31, 384)]
     assert [on_cuda(n=n).block for n in (1000, 10**6, 10**7)] == [8192, 12288, 65536]
     assert plan.copied_bytes == 10**6 * 128 * 4
     assert on_cuda(host_points=False).copied_bytes == 0
@@ -78,13 +78,13 @@ def test_overrides_are_taken() -> None:
     given = {
         "list_size": 40,
         "start": "random",
-        "clusters": 7,
-        "probes": 3,
-        "training": 5,
-        "sweeps": 0,
-        "hubs": 8,
+        "n_clusters": 7,
+        "n_probe": 3,
+        "train_per_cluster": 5,
+        "kmeans_iters": 0,
+        "n_hubs": 8,
         "reverse": 0,
-        "breadth": 9,
+        "neighbors_per_hub": 9,
         "width": 11,
         "rounds": 2,
         "sample": 77,
@@ -109,10 +109,10 @@ def test_overrides_are_taken() -> None:
         ({"list_size": 9}, "list_size=9: a list holds at least its k=10 neighbours, and at most n - 1 = 99999"),
         ({"list_size": 100_000}, "list_size=100000: a list"),
         ({"list_size": 20.0}, "list_size must be a whole number of at least 1, got 20.0"),
-        ({"hubs": 33}, "hubs=33: at most 32, since a list has no more neighbours"),
-        ({"breadth": 33}, "breadth=33: at most 32"),
-        ({"clusters": 100_001}, "clusters=100001: at most 100000, since there are no more points"),
-        ({"clusters": 2, "probes": 3}, "probes=3: at most 2, since there are no more clusters"),
+        ({"n_hubs": 33}, "n_hubs=33: at most 32, since a list has no more neighbours"),
+        ({"neighbors_per_hub": 33}, "neighbors_per_hub=33: at most 32"),
+        ({"n_clusters": 100_001}, "n_clusters=100001: at most 100000, since there are no more points"),
+        ({"n_clusters": 2, "n_probe": 3}, "n_probe=3: at most 2, since there are no more clusters"),
         ({"sample": 100_001}, "sample=100001: at most 100000"),
         ({"rounds": 0}, "rounds must be a whole number of at least 1"),
         ({"start": "graphs"}, "start='graphs': expected one of 'clusters', 'random', 'graph'"),
@@ -166,8 +166,8 @@ def test_expected_seconds() -> None:
 
 def test_light_rounds_have_half_the_numbers() -> None:
     assert (made().light_rounds, on_cuda().light_rounds, made(light_rounds=0).light_rounds) == (1, 0, 0)
-    plan = made(hubs=15, reverse=1, breadth=8)
-    assert plan.light == dataclasses.replace(plan, hubs=8, reverse=1, breadth=4)
+    plan = made(n_hubs=15, reverse=1, neighbors_per_hub=8)
+    assert plan.light == dataclasses.replace(plan, n_hubs=8, reverse=1, neighbors_per_hub=4)
     with pytest.raises(ValueError, match="light_rounds"):
         made(light_rounds=-1)
 

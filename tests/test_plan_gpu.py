@@ -20,7 +20,7 @@ from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count
 from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES, CudaNeeds, Slabs
-from tonari.exact.cuda.plan import RUNGS, CudaPlan
+from tonari.exact.cuda.plan import PRECISIONS, CudaPlan
 from tonari.metrics import METRICS, get_metric
 
 if HAS_TORCH:
@@ -60,7 +60,7 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
     shown = dict(line.split(maxsplit=1) for line in str(plan).splitlines())
     assert set(shown) == set(fields)
     assert shown["n"] == "1,000,000"
-    assert shown["ladder"] == "float16 > split > values"
+    assert shown["precisions"] == "float16 > split > values"
 
 
 def test_plan_takes_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,15 +71,15 @@ def test_plan_takes_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(tonari.plan(**BIG), tonari.Plan)
     with pytest.raises(ValueError, match="threads=2: the search runs on cuda:0; leave threads out"):
         tonari.plan(**BIG, device="cuda", threads=2)
-    with pytest.raises(ValueError, match=r"cannot override isa; these can be: group, ladder, .*, width"):
+    with pytest.raises(ValueError, match=r"cannot override isa; these can be: group, precisions, .*, width"):
         tonari.plan(**BIG, device="cuda", isa="avx2")
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_ladder_goes_by_form(metric: str) -> None:
     plan = made(metric=metric)
-    assert plan.ladder == RUNGS[get_metric(metric).form]
-    assert plan.ladder[-1] == "values"
+    assert plan.precisions == PRECISIONS[get_metric(metric).form]
+    assert plan.precisions[-1] == "values"
 
 
 # ---------------------------------------------------------------- bytes
@@ -98,12 +98,12 @@ def test_packed_bytes_are_those_of_the_copy(device: str, metric: str, n: int, d:
     form = make_form(points, metric)
     plan = made(n=n, d=d, k=1, dtype=dtype, metric=metric)
     sizes = []
-    for precision in plan.ladder[:-1]:
+    for precision in plan.precisions[:-1]:
         packed = pack_points(points, form, precision, new_flags(points.device))
         sizes.append(sum(part.nbytes for part in (packed.values, packed.low, packed.e1, packed.e2)))
     assert plan.packed_bytes == sizes[0]
-    if len(sizes) > 1:  # the copy for rows that climb is part of what is temporary
-        without = made(n=n, d=d, k=1, dtype=dtype, metric=metric, ladder=("float16", "values"))
+    if len(sizes) > 1:  # the copy for rows that are retried is part of what is temporary
+        without = made(n=n, d=d, k=1, dtype=dtype, metric=metric, precisions=("float16", "values"))
         assert plan.working_bytes - without.working_bytes == pytest.approx(sizes[1], abs=1000 * plan.query_batch)
         assert plan.working_bytes - without.working_bytes >= sizes[1]
 
@@ -162,7 +162,7 @@ def test_the_time_is_what_the_parts_take() -> None:
     a_row = 2 * 10**6 * 128 / 5.5e14 + minima / 2.3e12 + members / 2.8e12
     of_host = {"host_points": False, "host_queries": False}
     sizes = {"itemsize": 4, "query_itemsize": 4, "value_itemsize": 4, "gemm": True, "self_join": False}
-    needs = CudaNeeds(**BIG, **sizes, **of_host, ladder=("float16", "values"), group=32, width=16)
+    needs = CudaNeeds(**BIG, **sizes, **of_host, precisions=("float16", "values"), group=32, width=16)
     whole = Slabs("resident", 10**6, 10**4)
     assert needs.seconds(whole) == pytest.approx(10**4 * a_row, rel=1e-3)
     plan, copied = made(**BIG, group=32, **of_host), made(**BIG, group=32)
@@ -198,7 +198,7 @@ def test_the_second_rung_goes_before_the_points_do() -> None:
     plan = made(**BIG, query_batch=1024)
     tight = made(**BIG, query_batch=1024, memory=plan.total_bytes - 1)
     assert tight.route == "resident"
-    assert tight.ladder == ("float16", "values")
+    assert tight.precisions == ("float16", "values")
     assert tight.total_bytes < plan.total_bytes
 
 
@@ -246,14 +246,14 @@ def test_points_on_the_device_are_streamed_without_copies() -> None:
 def test_few_queries_are_refined_by_the_cpu_where_the_packed_copy_fits() -> None:
     problem = {"n": 10**8, "d": 128, "k": 10, "free_bytes": 40 * GB}
     few = made(m=1, **problem)
-    assert few.route == "screened"
+    assert few.route == "host_refine"
     assert few.packed_bytes >= 10**8 * 256
     assert few.output_bytes == few.copied_bytes == 0
-    assert "split" not in few.ladder
+    assert "split" not in few.precisions
     assert made(m=10**6, **problem).route == "streamed"
     assert made(m=1, **problem, host_points=False).route == "resident"  # the packed copy is all that is new
     assert made(m=1, **problem | {"free_bytes": 20 * GB}).route == "streamed"
-    assert made(m=10**6, **problem, route="screened").route == "screened"
+    assert made(m=10**6, **problem, route="host_refine").route == "host_refine"
 
 
 def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
@@ -271,7 +271,7 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
 
 
 def test_a_batch_is_short_only_if_it_has_to_be() -> None:
-    whole = made(**BIG, route="resident", ladder=("float16", "values"), query_batch=LEAST_BATCH)
+    whole = made(**BIG, route="resident", precisions=("float16", "values"), query_batch=LEAST_BATCH)
     short = made(**BIG, route="resident", memory=whole.total_bytes - 1)
     assert 1 <= short.query_batch < LEAST_BATCH
     assert made(**BIG, memory=whole.total_bytes - 1).query_batch >= LEAST_BATCH  # streamed, then
@@ -344,7 +344,7 @@ def test_a_device_numbers_its_points_in_int32() -> None:
     assert plan.point_slab < 2**31
     four = made(**problem, devices=tuple(f"cuda:{number}" for number in range(4)))
     assert (four.route, four.shard, four.point_slab) == ("resident", "points", 2**30)
-    for override in ({"route": "resident"}, {"route": "screened"}, {"point_slab": 2**31}):
+    for override in ({"route": "resident"}, {"route": "host_refine"}, {"point_slab": 2**31}):
         with pytest.raises(ValueError, match="a device takes at most 2147483647 points at once"):
             made(**problem, **override)
 
@@ -356,9 +356,9 @@ def test_a_device_numbers_its_points_in_int32() -> None:
     "override",
     [
         {"route": "streamed"},
-        {"route": "screened"},
-        {"ladder": ("split", "values")},
-        {"ladder": ["float16", "values"]},
+        {"route": "host_refine"},
+        {"precisions": ("split", "values")},
+        {"precisions": ["float16", "values"]},
         {"group": 16},
         {"width": 3},
         {"query_batch": 7},
@@ -383,16 +383,22 @@ def test_overrides_are_taken(override: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ({"tile": 3}, r"cannot override tile; these can be: group, ladder, point_slab, .*, width"),
-        ({"route": "scenic"}, "route='scenic': expected one of resident, screened, streamed"),
+        ({"tile": 3}, r"cannot override tile; these can be: group, precisions, point_slab, .*, width"),
+        ({"route": "scenic"}, "route='scenic': expected one of resident, host_refine, streamed"),
         ({"route": None}, "route=None: expected one of"),
-        ({"route": "screened", "host_points": False}, "route='screened' refines from host memory, but the points"),
-        ({"ladder": ("bfloat16", "values")}, r"ladder=\('bfloat16', 'values'\): expected .* float16, split, values"),
-        ({"ladder": ("split", "float16", "values")}, "expected a tuple that rises"),
-        ({"ladder": ("float16", "split")}, "and ends there, such as"),
-        ({"ladder": ("values",)}, "ladder"),
-        ({"ladder": "values"}, "ladder='values'"),
-        ({"ladder": ("float16", "values"), "metric": "l1"}, r"rises through float32, values"),
+        (
+            {"route": "host_refine", "host_points": False},
+            "route='host_refine' refines from host memory, but",
+        ),
+        (
+            {"precisions": ("bfloat16", "values")},
+            r"precisions=\('bfloat16', 'values'\): .* float16, split, values",
+        ),
+        ({"precisions": ("split", "float16", "values")}, "expected a tuple that rises"),
+        ({"precisions": ("float16", "split")}, "and ends there, such as"),
+        ({"precisions": ("values",)}, "precisions"),
+        ({"precisions": "values"}, "precisions='values'"),
+        ({"precisions": ("float16", "values"), "metric": "l1"}, r"rises through float32, values"),
         ({"group": 12}, "group=12: expected one of 8, 16, 32"),
         ({"width": 0}, "width must be a whole number of at least 1, got 0"),
         ({"width": 2.5}, "width must be a whole number"),

@@ -77,7 +77,10 @@ def test_metrics(metric: str) -> None:
         ({"leaf": 8, "height": 3}, r"height and leaf say the same in two ways"),
         ({"query_block": 0}, r"query_block must be a whole number of at least 1"),
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'"),
-        ({"ladder": ("float32",)}, r"cannot override ladder; these can be: height, isa, leaf, query_block, sort"),
+        (
+            {"precisions": ("float32",)},
+            "cannot override precisions; these can be: height, isa, leaf, query_block",
+        ),
         ({"k": 1001}, r"k=1001: the largest k is 1000"),
         ({"dtype": "int32"}, r"dtype int32 is not supported"),
         ({"memory": "1MB"}, r"budget of 1000000 bytes cannot hold a tree .* use method='exact'"),

@@ -35,7 +35,7 @@ from select_checks import (
 )
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.select import Counters, Selection, cpu
 from tonari.select.auto import choose, load_table
 from tonari.select.reference import select_k_reference

@@ -11,7 +11,7 @@ import select_checks
 from select_checks import assert_same, make, on_gpu, some_lengths, variants
 
 import tonari
-from tonari import _native
+from tonari.core import _native
 from tonari.select import Counters
 from tonari.select.models import MODELS
 from tonari.select.reference import select_k_reference

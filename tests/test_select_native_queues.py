@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tonari import _native
+from tonari.core import _native
 
 Array = npt.NDArray[Any]
 

@@ -347,18 +347,18 @@ void bind_engine(Module& module) {
   join.def(
           "__init__",
           [](BoundJoin* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t k,
-             const std::string& isa, const Self& self_ids, bool double_output, bool may_climb, std::int64_t capacity,
+             const std::string& isa, const Self& self_ids, bool double_output, bool may_retry, std::int64_t capacity,
              std::int64_t growth) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids.data(),
                                   .double_output = double_output,
-                                  .may_climb = may_climb,
+                                  .may_retry = may_retry,
                                   .capacity = capacity,
                                   .growth = growth};
             new (self) BoundJoin(kernel_named(kernel), form, points, self_ids, spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("k"), nb::arg("isa"),
-          nb::arg("self_ids").noconvert(), nb::arg("double_output"), nb::arg("may_climb"), nb::arg("capacity"),
+          nb::arg("self_ids").noconvert(), nb::arg("double_output"), nb::arg("may_retry"), nb::arg("capacity"),
           nb::arg("growth"), nb::keep_alive<1, 3>())  // the form
       .def_unlocked("open", &BoundJoin::open, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"));
@@ -374,12 +374,12 @@ void bind_engine(Module& module) {
       .def(
           "__init__",
           [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
-             std::int64_t k, const std::string& isa, std::optional<Self> self_ids, bool double_output, bool may_climb,
+             std::int64_t k, const std::string& isa, std::optional<Self> self_ids, bool double_output, bool may_retry,
              std::int64_t capacity, std::int64_t sample_rank) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .double_output = double_output,
-                                  .may_climb = may_climb,
+                                  .may_retry = may_retry,
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
             new (self) BoundBlock(kernel_named(kernel), form, queries, points, std::move(self_ids), spec,
@@ -387,7 +387,7 @@ void bind_engine(Module& module) {
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),
-          nb::arg("may_climb"), nb::arg("capacity"), nb::arg("sample_rank"), nb::keep_alive<1, 3>())  // the form
+          nb::arg("may_retry"), nb::arg("capacity"), nb::arg("sample_rank"), nb::keep_alive<1, 3>())  // the form
       .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("screen", &BoundBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("stride") = 0, nb::arg("take_stride") = false)

@@ -57,7 +57,7 @@ void RowStates::open(std::int64_t begin, std::int64_t count, std::int64_t room) 
   thresholds_.assign(static_cast<std::size_t>(count) + kPadding, -kInfinity);
   for (std::int64_t r = 0; r < count; ++r) {
     Row& row = rows_[static_cast<std::size_t>(r)];
-    row.was_sampled = row.climbs = row.beyond = false;
+    row.was_sampled = row.retries = row.beyond = false;
     row.settled.clear();
     keep_first(r, 0);
   }
@@ -106,8 +106,8 @@ void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
   const std::int64_t held = std::ssize(survivors(r)), room = row.room;
   if (held * 4 <= room * 3) return;
   if (room < spec_.capacity && grow(r, std::min(room * 2, spec_.capacity))) return;
-  if (spec_.may_climb) {
-    row.climbs = true;
+  if (spec_.may_retry) {
+    row.retries = true;
     keep_first(r, 0);
     set_threshold(r, -kInfinity);
   } else {
@@ -139,7 +139,7 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
 void RowStates::end_sample(Scratch& scratch) {
   for (std::int64_t r = 0; r < count_; ++r) {
     Row& row = rows_[static_cast<std::size_t>(r)];
-    if (row.climbs || row.beyond) continue;
+    if (row.retries || row.beyond) continue;
     condense(r, spec_.sample_rank, scratch);
     row.sampled = thresholds_[static_cast<std::size_t>(r)];
     row.was_sampled = row.sampled < kNoThreshold;
@@ -150,7 +150,7 @@ void RowStates::absorb(RowStates& other, Scratch& scratch) {
   for (std::int64_t r = 0; r < count_; ++r) {
     const auto at = static_cast<std::size_t>(r);
     Row &row = rows_[at], &more = other.rows_[at];
-    row.climbs |= more.climbs;
+    row.retries |= more.retries;
     set_threshold(r, std::min(thresholds_[at], other.thresholds_[at]));
     scratch.ranked.assign(row.settled.begin(), row.settled.end());
     scratch.ranked.insert(scratch.ranked.end(), more.settled.begin(), more.settled.end());
@@ -223,8 +223,8 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
   for (std::int64_t r = first; r < last; ++r) {
     Row& row = rows_[static_cast<std::size_t>(r)];
     RowStatus& end = reinterpret_cast<RowStatus*>(status)[r - first];
-    end = row.climbs ? RowStatus::climb : RowStatus::done;
-    if (row.climbs) continue;
+    end = row.retries ? RowStatus::retry : RowStatus::done;
+    if (row.retries) continue;
     condense(r, wanted_, scratch);
     refined += std::ssize(survivors(r));
     refine(r, scratch);

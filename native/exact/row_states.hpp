@@ -3,7 +3,7 @@
 // Every row keeps a small buffer of survivors, appended to without order and condensed only when full (tang2015 III-D,
 // Buffered Search). Condensing finds a bound on the k-th smallest score; whatever cannot be below it is dropped, and
 // the row's threshold falls to it, so that the screen lets ever less through. A row whose survivors cannot be told
-// apart by their bounds either stops and reports `climb` (a finer precision will do better) or settles: the buffered
+// apart by their bounds either stops and reports `retry` (a finer precision will do better) or settles: the buffered
 // survivors are judged by their exact values at once, the k best are kept, and the screen goes on below the k-th of
 // them. So the answer is exact for any data; hard data costs time.
 #pragma once
@@ -20,7 +20,7 @@ namespace tonari {
 
 enum class RowStatus : std::uint8_t {
   done = 0,
-  climb = 1,     // too many survivors at this precision
+  retry = 1,     // too many survivors at this precision
   resample = 2,  // the sampled threshold was too low: search again without it
 };
 
@@ -30,8 +30,8 @@ struct SearchSpec {
   std::int64_t k = 0;
   const std::int64_t* self_ids = nullptr;  // per query of the whole set: the point it must not find; null for none
   bool double_output = false;
-  bool may_climb = false;
-  std::int64_t capacity = 0;     // survivors a row may hold before it climbs or settles
+  bool may_retry = false;
+  std::int64_t capacity = 0;     // survivors a row may hold before it retries or settles
   std::int64_t growth = kNoLimit;  // and rooms beyond the rows' first ones, together
   std::int64_t sample_rank = 0;  // matsumoto2015: rank that the sample's threshold has; 0 for no sample
 };
@@ -90,7 +90,7 @@ class RowStates {
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`
     bool was_sampled = false;
-    bool climbs = false;
+    bool retries = false;
     bool beyond = false;
     bool grown = false;  // out of its first room
   };

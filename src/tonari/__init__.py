@@ -34,13 +34,12 @@ from tonari import _startup as _startup  # first: it hears Ctrl-C during the oth
 from tonari.api import Index, knn_graph, merge, search, search_to_file
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
+from tonari.core.version import __version__ as __version__
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.explain import Explanation, explain
 from tonari.methods.plan import plan
 from tonari.select import Selection, select_k
 from tonari.select.merge import merge_neighbors
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Explanation",

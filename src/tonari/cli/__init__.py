@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import click
 
-from tonari import __version__
 from tonari.cli._common import Program
 from tonari.cli.graph import graph
 from tonari.cli.info import info
@@ -23,6 +22,7 @@ from tonari.cli.merge import merge
 from tonari.cli.plan import plan
 from tonari.cli.recall import recall
 from tonari.cli.search import search
+from tonari.core.version import __version__
 
 __all__ = ["main"]
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from tonari._native import DefaultFloats
+from tonari.core._native import DefaultFloats
 
 P = ParamSpec("P")
 R = TypeVar("R")

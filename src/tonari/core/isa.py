@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tonari import _native
+from tonari.core import _native
 
 
 def chosen_isa() -> str:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from tonari import _native
+from tonari.core import _native
 
 _PATIENCE_SECONDS = 1.0  # with our threads, which end as soon as after Ctrl-C; but for those in code of the caller's
 _HOLD_SECONDS = 10.0  # no longer, since another thread may wait at exit for what a held one has locked

@@ -63,7 +63,7 @@ class Needs:
     d: int
     k: int
     dtype: np.dtype[Any]
-    ladder: tuple[str, ...]
+    precisions: tuple[str, ...]
     threads: int
     chunk: int
     capacity: int
@@ -100,10 +100,10 @@ class Needs:
         """
         block = self.block_bytes(choice)
         held = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
-        retries = len(self.ladder) > 1
+        retries = len(self.precisions) > 1
         if retries or choice.resident_points < self.n:
             rows = self.rows_at_once(choice)
-            finest = "float32" if retries else self.ladder[0]
+            finest = "float32" if retries else self.precisions[0]
             slices = self.threads * self.packed_bytes(finest, min(self.n, choice.stream_chunk))
             # Rows that are retried are copied, with room for their results.
             copies = rows * (self.d * 8 + self.k * 16) if retries else 0
@@ -115,15 +115,15 @@ class Needs:
         return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + held
 
     def total_bytes(self, choice: BlockSizes) -> int:
-        packed = self.packed_bytes(self.ladder[0], choice.resident_points)
+        packed = self.packed_bytes(self.precisions[0], choice.resident_points)
         return packed + self.working_bytes(choice) + self.output_bytes
 
     def with_resident(self, choice: BlockSizes, budget: int) -> BlockSizes:
         """The choice with as many slices of the points packed as the budget leaves room for."""
         spare = budget - self.total_bytes(replace(choice, resident_points=0))
-        if self.packed_bytes(self.ladder[0], self.n) <= spare:
+        if self.packed_bytes(self.precisions[0], self.n) <= spare:
             return replace(choice, resident_points=self.n)
-        slices = spare // self.packed_bytes(self.ladder[0], self.chunk)
+        slices = spare // self.packed_bytes(self.precisions[0], self.chunk)
         return replace(choice, resident_points=slices * self.chunk)
 
 

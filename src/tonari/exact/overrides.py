@@ -6,7 +6,7 @@ from tonari.core.plan import Override
 
 ON_CPU = {
     "isa": Override("instruction set: generic, avx2, avx512 or amx", "word"),
-    "ladder": Override("precisions of the screen, first to last: int8, bfloat16, float32", "words"),
+    "precisions": Override("precisions of the screen, first to last: int8, bfloat16, float32", "words"),
     "query_block": Override("queries that share one pass over the points"),
     "point_chunk": Override("points per slice of work, a multiple of 96"),
     "capacity": Override("survivors that a row may hold"),
@@ -18,9 +18,9 @@ ON_CPU = {
     "resident": Override("whether packed points stay in memory", "flag"),
 }
 ON_CUDA = {
-    "route": Override("resident, screened or streamed", "word"),
+    "route": Override("resident, host_refine or streamed", "word"),
     "shard": Override("what several devices divide: points or queries", "word"),
-    "ladder": Override("precisions of the screen: float16, split, values; float32, values where elementwise", "words"),
+    "precisions": Override("precisions of the screen: float16, split, values; elementwise float32, values", "words"),
     "group": Override("points that share a lower bound: 8, 16 or 32"),
     "width": Override("groups of a row that are refined first"),
     "query_batch": Override("queries whose bounds are held at once"),

@@ -33,7 +33,7 @@ from tonari.exact.memory import (
     within,
 )
 from tonari.exact.overrides import ON_CPU
-from tonari.exact.precisions import choose_ladder, kernel_name
+from tonari.exact.precisions import choose_precisions, kernel_name
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_own_metric
@@ -60,8 +60,8 @@ class ExactPlan(Plan):
     dtype, metric, method, device : str
     isa : str
         Instruction set: generic, avx2, avx512 or amx.
-    ladder : tuple of str
-        Precisions of the screen, first to last; rows that one cannot certify climb to the next. The last one always
+    precisions : tuple of str
+        Precisions of the screen, first to last; rows that one cannot certify retry to the next. The last one always
         can, since it settles doubtful rows by exact values.
     threads : int
     query_block : int
@@ -69,7 +69,7 @@ class ExactPlan(Plan):
     point_chunk : int
         Points per slice of work.
     capacity : int
-        Survivors a row may hold before it climbs or settles.
+        Survivors a row may hold before it retries or settles.
     sample_stride, sample_rank : int
         Every sample_stride-th group is screened first, and the sample_rank-th smallest bound there becomes the
         threshold for the rest (matsumoto2015); 0 when k is small.
@@ -79,7 +79,7 @@ class ExactPlan(Plan):
     point_splits : int
         Parts of the points searched side by side when there are fewer blocks of queries than threads.
     adaptive : bool
-        Whether the first blocks may move the rest to the next rung, when their survivors cost more than it would.
+        Whether the first blocks may move the rest to the next level, when their survivors cost more than it would.
     resident_points : int
         Points that stay packed in memory: all, or as many as a memory budget leaves room for. The others are packed
         slice by slice, anew for each pass over them.
@@ -97,7 +97,7 @@ class ExactPlan(Plan):
         Rough expectation of the whole search, with that. An :class:`tonari.Index` has it behind itself.
     """
 
-    ladder: tuple[str, ...]
+    precisions: tuple[str, ...]
     query_block: int
     point_chunk: int
     capacity: int
@@ -127,7 +127,7 @@ class ExactPlan(Plan):
         """Least memory= with which all packed points stay in memory, where nothing is overridden."""
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
         needs = Needs(
-            *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.ladder, self.threads, chunk),
+            *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
             *(self.capacity, self.point_splits),
         )
         wish = BlockSizes(block, self.n, 0, STREAM_BLOCKS, chunk)
@@ -143,15 +143,15 @@ class ExactPlan(Plan):
             f"every such search packs the others anew; from memory={self.resident_memory} on all stay packed"
         )
 
-    def prefers_finer(self, rung: int, survivors: float) -> bool:
-        """Whether rows would be answered sooner one rung up, given the survivors per row seen at this one."""
-        if rung + 1 >= len(self.ladder):
+    def prefers_finer(self, level: int, survivors: float) -> bool:
+        """Whether rows would be answered sooner one level up, given the survivors per row seen at this one."""
+        if level + 1 >= len(self.precisions):
             return False
-        finer = self._row_seconds(rung + 1, 1.1 * self.k)
-        return finer < 0.9 * self._row_seconds(rung, survivors)
+        finer = self._row_seconds(level + 1, 1.1 * self.k)
+        return finer < 0.9 * self._row_seconds(level, survivors)
 
-    def _row_seconds(self, rung: int, survivors: float) -> float:
-        precision = self.ladder[rung]
+    def _row_seconds(self, level: int, survivors: float) -> float:
+        precision = self.precisions[level]
         screen = 2.0 * self.n * padded(self.d, precision) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
@@ -193,9 +193,9 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     check_overrides(overrides, ON_CPU)
     isa = overrides.get("isa") or chosen_isa()
     check_isa(isa)
-    ladder = choose_ladder(problem, isa, overrides.get("ladder"))
-    threads = problem.threads or default_threads(_work(problem, isa, ladder[0], prepared))
-    needs, wish, sample = _wish(problem, isa, ladder, threads, overrides)
+    precisions = choose_precisions(problem, isa, overrides.get("precisions"))
+    threads = problem.threads or default_threads(_work(problem, isa, precisions[0], prepared))
+    needs, wish, sample = _wish(problem, isa, precisions, threads, overrides)
     sizes = wish
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
@@ -214,7 +214,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         device="cpu",
         devices=(),
         isa=isa,
-        ladder=ladder,
+        precisions=precisions,
         threads=threads,
         query_block=sizes.query_block,
         point_chunk=needs.chunk,
@@ -245,7 +245,7 @@ def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
 
 
 def _wish(
-    problem: Problem, isa: str, ladder: tuple[str, ...], threads: int, given: dict[str, Any]
+    problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, given: dict[str, Any]
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
     """What is best where memory is no object: what memory depends on, block sizes, and the sample."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
@@ -263,7 +263,7 @@ def _wish(
     joins = joins and (isa != "amx" or d >= _AMX_JOIN_FROM)
     active = _checked_active(given.get("active_rows", _active_rows(n, k) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
-    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), ladder, threads, chunk, capacity, splits)
+    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits)
     return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
 
 
@@ -272,9 +272,9 @@ def _precisions_held(
 ) -> tuple[int, bool, bool]:
     """Bytes of packed points that stay; whether they may stay at a finer precision; whether blocks may ask for it."""
     budget, n = problem.memory, problem.n
-    packed, finest = needs.packed_bytes(needs.ladder[0], sizes.resident_points), needs.packed_bytes("float32", n)
+    packed, finest = needs.packed_bytes(needs.precisions[0], sizes.resident_points), needs.packed_bytes("float32", n)
     with_finest = finest + needs.working_bytes(sizes) + needs.output_bytes
-    finer = sizes.resident_points == n and len(needs.ladder) > 1 and (budget is None or with_finest <= budget)
+    finer = sizes.resident_points == n and len(needs.precisions) > 1 and (budget is None or with_finest <= budget)
     blocks = -(-problem.m // sizes.query_block)
     adaptive = bool(given.get("adaptive", finer and blocks >= 4 * needs.threads))
     if not adaptive:

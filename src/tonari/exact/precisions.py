@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tonari import _native, inputs
+from tonari import inputs
+from tonari.core import _native
 from tonari.core.problem import Problem
 from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric
@@ -13,7 +14,7 @@ from tonari.metrics import get_metric
 _INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, stay below 2**31
 
 
-def choose_ladder(problem: Problem, isa: str, asked: Any = None) -> tuple[str, ...]:
+def choose_precisions(problem: Problem, isa: str, asked: Any = None) -> tuple[str, ...]:
     """Precisions of the screen on an instruction set, first to last.
 
     Parameters
@@ -29,30 +30,32 @@ def choose_ladder(problem: Problem, isa: str, asked: Any = None) -> tuple[str, .
         For precisions that do not rise, or for which there is no kernel.
     """
     metric, d = problem.metric, problem.d
-    ladder = _ladder(metric, isa, problem.dtype, d) if asked is None else _checked_ladder(asked)
-    if "int8" in ladder and d >= _INT8_DIMENSIONS:
+    precisions = _usual_precisions(metric, isa, problem.dtype, d) if asked is None else _checked_precisions(asked)
+    if "int8" in precisions and d >= _INT8_DIMENSIONS:
         raise ValueError(
-            f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of the ladder"
+            f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of precisions"
         )
     available = _kernels()
-    for precision in ladder:
+    for precision in precisions:
         if kernel_name(metric, precision, isa) not in available:
             raise ValueError(f"no {precision} kernel for {metric} on {isa}; available: {', '.join(sorted(available))}")
-    return ladder
+    return precisions
 
 
 def kernel_name(metric: str, precision: str, isa: str) -> str:
-    """Name of the kernel for a metric; AMX has no float32, so its last rung is AVX-512's."""
+    """Name of the kernel for a metric; AMX has no float32, so its last level is AVX-512's."""
     operation = "inner" if get_metric(metric).form == "gemm" else metric
     return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
 
 
-def _checked_ladder(ladder: Any) -> tuple[str, ...]:
-    rungs = tuple(ladder) if isinstance(ladder, list | tuple) else ()
-    if not rungs or list(rungs) != [p for p in ELEMENT_BYTES if p in rungs]:
+def _checked_precisions(precisions: Any) -> tuple[str, ...]:
+    levels = tuple(precisions) if isinstance(precisions, list | tuple) else ()
+    if not levels or list(levels) != [p for p in ELEMENT_BYTES if p in levels]:
         known = ", ".join(ELEMENT_BYTES)
-        raise ValueError(f"ladder={ladder!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')")
-    return rungs
+        raise ValueError(
+            f"precisions={precisions!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')"
+        )
+    return levels
 
 
 @functools.cache
@@ -61,14 +64,14 @@ def _kernels() -> frozenset[str]:
     return frozenset(_native.kernel_names())
 
 
-def _ladder(metric: str, isa: str, dtype: str, d: int) -> tuple[str, ...]:
+def _usual_precisions(metric: str, isa: str, dtype: str, d: int) -> tuple[str, ...]:
     available = _kernels()
-    rungs = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
-    if d >= _INT8_DIMENSIONS and "int8" in rungs:
-        rungs.remove("int8")
+    levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
+    if d >= _INT8_DIMENSIONS and "int8" in levels:
+        levels.remove("int8")
     whole = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
-    if isa == "amx" and "int8" in rungs and not whole:
+    if isa == "amx" and "int8" in levels and not whole:
         # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
         # them; where integers are exact in it there are none to spare.
-        rungs.remove("int8")
-    return tuple(rungs)
+        levels.remove("int8")
+    return tuple(levels)

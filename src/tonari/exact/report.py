@@ -41,8 +41,8 @@ class Report:
         self.refined += part.refined
 
     def __str__(self) -> str:
-        rungs = ", ".join(f"{count} at {precision}" for precision, count in self.rows_by_precision.items())
-        parts = [f"{self.rows} rows in {self.seconds:.3g} s: {rungs}"]
+        levels = ", ".join(f"{count} at {precision}" for precision, count in self.rows_by_precision.items())
+        parts = [f"{self.rows} rows in {self.seconds:.3g} s: {levels}"]
         if self.refined:
             parts.append(f"{self.refined / self.rows:.1f} survivors refined per row")
         if self.resampled:

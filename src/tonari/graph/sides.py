@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from tonari import inputs
-from tonari._native import exact_values
+from tonari.core._native import exact_values
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists, check_lists
 from tonari.methods.place import Place, problem_of

@@ -47,7 +47,7 @@ def check_overrides(given: Mapping[str, Any], known: Overrides) -> None:
 
 
 def read_override(text: str, known: Overrides) -> tuple[str, Any]:
-    """A name and its value from a text such as "leaf=32", "sort=no" or "ladder=int8,float32".
+    """A name and its value from a text such as "leaf=32", "sort=no" or "precisions=int8,float32".
 
     Raises
     ------

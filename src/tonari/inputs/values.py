@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.inputs.bfloat16 import as_floats, held
 from tonari.inputs.kinds import kind_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari._native import exact_values
+from tonari.core._native import exact_values
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem

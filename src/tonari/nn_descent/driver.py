@@ -137,8 +137,8 @@ def report_of(
     report = DescentReport(plan.recall, estimate, estimate.low >= plan.recall, plan.start, tuple(done), seconds)
     if warned and not report.reached:
         warnings.warn(
-            f"{report}; for more: more probes (now {plan.probes}), hubs (now {plan.hubs}) or, to be surer, sample (now "
-            f"{plan.sample}), through tonari.plan(..., method='nn-descent'), or method='exact'",
+            f"{report}; for more: a larger n_probe (now {plan.n_probe}), n_hubs (now {plan.n_hubs}) or, to be surer, "
+            f"sample (now {plan.sample}), through tonari.plan(..., method='nn-descent'), or method='exact'",
             stacklevel=callers_level(),
         )
     return report

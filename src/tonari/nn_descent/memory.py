@@ -41,7 +41,7 @@ def cluster_bytes(clusters: int) -> int:
 
 def candidate_slots(plan: DescentPlan) -> int:
     """Candidates of a point in a round before equal ones are one, as a power of two."""
-    return 1 << (plan.reverse + (plan.hubs + plan.reverse) * plan.breadth - 1).bit_length()
+    return 1 << (plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub - 1).bit_length()
 
 
 def truth_bytes(plan: DescentPlan) -> int:
@@ -52,7 +52,7 @@ def truth_bytes(plan: DescentPlan) -> int:
 def _on_cpu(plan: DescentPlan) -> int:
     lists = 2 * plan.n * plan.list_size * 4
     reverse = plan.n * (plan.reverse + 1) * 4
-    start = max(plan.n * 116, plan.clusters * (2 * plan.training + 3) * plan.d * 4)
+    start = max(plan.n * 116, plan.n_clusters * (2 * plan.train_per_cluster + 3) * plan.d * 4)
     begun = 0 if plan.start == "random" else start + lists // 2
     tasks = min(plan.n, plan.block * max(1, plan.threads)) * _met(plan) * _TASK_ROW_BYTES
     return _SMALL_CHANGE + max(lists + reverse, begun) + tasks + _sample(plan)
@@ -63,23 +63,23 @@ def _on_cuda(plan: DescentPlan) -> int:
     n, rows = plan.n, min(plan.n, plan.block)
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32
-    sorting = _SORT_BYTES * max(n, min(SORTED_ON_CUDA, n * plan.hubs))
+    sorting = _SORT_BYTES * max(n, min(SORTED_ON_CUDA, n * plan.n_hubs))
     # In a round: lists, who lists a point, its place in the order, what of it changed; and some points' candidates,
     # before equal ones are one, or met ones with their values while the best are found.
     met = plan.list_size + plan.width
     of_a_row = 4 * met + max(4 * candidate_slots(plan), 16 * met + 16 * (plan.d + 16))
     rounds = 2 * entries + n * (4 * plan.reverse + 8 + 8 + 12) + max(sorting, rows * of_a_row) - packed_bytes(plan)
     # Before: the clusters of each point, and their centres; then some points' scores.
-    near = n * (12 + plan.probes * cluster_bytes(plan.clusters))
-    trained = plan.clusters * (plan.training * (_SORT_BYTES + 6 * MEANS_COLUMNS) + 8 * wide)
-    pairs = rows * plan.probes * (2 * 8 * max(SCORES_OF_A_PAIR, plan.list_size // plan.probes) + _SORT_BYTES)
+    near = n * (12 + plan.n_probe * cluster_bytes(plan.n_clusters))
+    trained = plan.n_clusters * (plan.train_per_cluster * (_SORT_BYTES + 6 * MEANS_COLUMNS) + 8 * wide)
+    pairs = rows * plan.n_probe * (2 * 8 * max(SCORES_OF_A_PAIR, plan.list_size // plan.n_probe) + _SORT_BYTES)
     start = max(_FORMING_BYTES, n * _SORT_BYTES + trained, near + sorting, near + entries + pairs)
     return _SMALL_CHANGE_ON_CUDA + max(rounds, 0 if plan.start == "random" else start) + _sample(plan)
 
 
 def _met(plan: DescentPlan) -> int:
     """Ids that a row may come across in a round, one as often as it comes."""
-    return plan.list_size + plan.reverse + (plan.hubs + plan.reverse) * plan.breadth
+    return plan.list_size + plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
 
 
 def _sample(plan: DescentPlan) -> int:

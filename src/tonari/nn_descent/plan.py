@@ -13,13 +13,13 @@ from tonari.core.plan import Override, Plan
 OVERRIDES_ON_CUDA = {
     "list_size": Override("neighbours that a point holds while lists grow"),
     "start": Override("clusters, random or graph", "word"),
-    "clusters": Override("clusters of the start"),
-    "probes": Override("near clusters whose members a point is compared with"),
-    "training": Override("points per cluster that k-means looks at"),
-    "sweeps": Override("iterations of k-means", least=0),
-    "hubs": Override("neighbours that a point asks for theirs"),
+    "n_clusters": Override("clusters of the start"),
+    "n_probe": Override("near clusters whose members a point is compared with"),
+    "train_per_cluster": Override("points per cluster that k-means looks at"),
+    "kmeans_iters": Override("iterations of k-means", least=0),
+    "n_hubs": Override("neighbours that a point asks for theirs"),
     "reverse": Override("reverse neighbours that it asks", least=0),
-    "breadth": Override("neighbours that each of them gives"),
+    "neighbors_per_hub": Override("neighbours that each of them gives"),
     "width": Override("new points that a point meets in a round"),
     "light_rounds": Override("first rounds with half of these numbers", least=0),
     "rounds": Override("rounds, at most"),
@@ -53,12 +53,12 @@ class DescentPlan(Plan):
         Neighbours that a point holds while lists grow: k or more.
     start : str
         "clusters": the nearest members of near clusters. "random". "graph": the neighbours in a graph that is given.
-    clusters, probes, training, sweeps : int
+    n_clusters, n_probe, train_per_cluster, kmeans_iters : int
         Clusters, those whose members a point is compared with, points per cluster that the clusters are made of, and
         iterations of k-means.
-    hubs, reverse, breadth, width : int
-        In a round a point asks its first `hubs` neighbours, and at most `reverse` points that have it among theirs, for
-        their first `breadth` neighbours; of those that it does not have it meets at most `width`.
+    n_hubs, reverse, neighbors_per_hub, width : int
+        In a round a point asks its first `n_hubs` neighbours, and at most `reverse` points that have it among theirs,
+        for their first `neighbors_per_hub` neighbours; of those that it does not have it meets at most `width`.
     light_rounds, rounds : int
         First rounds, in which hubs, reverse and breadth are half of these numbers, which is enough for most lists; and
         rounds in all, at most.
@@ -79,13 +79,13 @@ class DescentPlan(Plan):
     seed: int
     list_size: int
     start: str
-    clusters: int
-    probes: int
-    training: int
-    sweeps: int
-    hubs: int
+    n_clusters: int
+    n_probe: int
+    train_per_cluster: int
+    kmeans_iters: int
+    n_hubs: int
     reverse: int
-    breadth: int
+    neighbors_per_hub: int
     width: int
     light_rounds: int
     rounds: int
@@ -95,8 +95,8 @@ class DescentPlan(Plan):
     @property
     def light(self) -> DescentPlan:
         """The same with the numbers of light rounds."""
-        hubs, reverse, breadth = (-(-number // 2) for number in (self.hubs, self.reverse, self.breadth))
-        return dataclasses.replace(self, hubs=hubs, reverse=reverse, breadth=breadth)
+        hubs, reverse, breadth = (-(-number // 2) for number in (self.n_hubs, self.reverse, self.neighbors_per_hub))
+        return dataclasses.replace(self, n_hubs=hubs, reverse=reverse, neighbors_per_hub=breadth)
 
 
 def check_recall(recall: Any) -> float:

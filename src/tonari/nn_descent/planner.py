@@ -69,7 +69,7 @@ def plan_descent(
     >>> from tonari.metrics.problem import make_problem
     >>> n = 10**6
     >>> made = plan_descent(make_problem(n, n, 128, 10, dtype="float32", metric="euclidean", self_join=True))
-    >>> made.list_size, made.start, made.clusters, made.recall
+    >>> made.list_size, made.start, made.n_clusters, made.recall
     (32, 'clusters', 7812, 0.99)
     """
     why_not = refusal(problem)
@@ -141,7 +141,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
     usual_clusters = max(1, n // _CLUSTER) if on_cuda else min(max(1, n // _CLUSTER_ON_CPU), _MOST_CLUSTERS_ON_CPU)
-    clusters = int(given.get("clusters", usual_clusters))
+    clusters = int(given.get("n_clusters", usual_clusters))
     joined = on_cuda and start == "graph"  # its lists are good: few right seeds are enough for a round to find the rest
     if joined:
         usual_probes = 4
@@ -152,14 +152,14 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
     few = on_cuda and k <= 10  # which fewer answers lead to
     usual = {
         "list_size": size,
-        "clusters": clusters,
-        "probes": min(clusters, usual_probes),
-        "training": 48 if on_cuda and not joined else 16,
-        "sweeps": 4 if on_cuda and not joined else 1,
-        "hubs": min(size, 16),
+        "n_clusters": clusters,
+        "n_probe": min(clusters, usual_probes),
+        "train_per_cluster": 48 if on_cuda and not joined else 16,
+        "kmeans_iters": 4 if on_cuda and not joined else 1,
+        "n_hubs": min(size, 16),
         "reverse": 16,
         # With 16 + 16 that are asked these make just less than 512 or 1024 answers, which a card sorts at once.
-        "breadth": min(size, 15 if few else 31),
+        "neighbors_per_hub": min(size, 15 if few else 31),
         "width": 192 if few else 384,
         "light_rounds": 0 if on_cuda else 1,
         "rounds": 24 if start == "random" else 12,
@@ -168,12 +168,12 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
     }
     chosen = usual | {name: int(value) for name, value in given.items() if name in usual}
     for name, most, why in (
-        ("clusters", n, "there are no more points"),
-        ("probes", clusters, "there are no more clusters"),
-        ("hubs", size, "a list has no more neighbours"),
-        ("breadth", size, "a list has no more neighbours"),
+        ("n_clusters", n, "there are no more points"),
+        ("n_probe", clusters, "there are no more clusters"),
+        ("n_hubs", size, "a list has no more neighbours"),
+        ("neighbors_per_hub", size, "a list has no more neighbours"),
         ("sample", n, "there are no more rows"),
-        *([("probes", MOST_NEAR_ON_CUDA, "a row is told no more clusters on CUDA")] if on_cuda else []),
+        *([("n_probe", MOST_NEAR_ON_CUDA, "a row is told no more clusters on CUDA")] if on_cuda else []),
     ):
         if chosen[name] > most:
             raise ValueError(f"{name}={chosen[name]}: at most {most}, since {why}")

@@ -79,7 +79,7 @@ class ReferenceBackend:
             own = entries[rows]
             ids, values = self._best(rows, np.hstack([_ids(own), self.others(entries, behind, rows, boundary)]))
             place = _places(ids, own)
-            waits = (place >= min(self.plan.hubs, own.shape[1])) & (np.take_along_axis(own, place, axis=1) & NEW != 0)
+            waits = (place >= min(self.plan.n_hubs, own.shape[1])) & (np.take_along_axis(own, place, axis=1) & NEW != 0)
             new = (ids >= 0) & ((place < 0) | waits)
             kept[rows] = np.where(new, ids | np.int32(NEW), ids)
             distances[rows], indices[rows] = values[:, :k], ids[:, :k]
@@ -96,7 +96,7 @@ class ReferenceBackend:
     def reverse(self, entries: Entries) -> Entries:
         """For each point the first rows that have it among their hubs, by (column, row): int32 (n, reverse)."""
         n, most = self.plan.n, self.plan.reverse
-        hubs = entries[:, : self.plan.hubs].T.ravel()
+        hubs = entries[:, : self.plan.n_hubs].T.ravel()
         pairs = np.flatnonzero(hubs >= 0)
         pairs = pairs[np.argsort(hubs[pairs] & ID, kind="stable")]
         ids = hubs[pairs] & ID
@@ -108,8 +108,8 @@ class ReferenceBackend:
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
         """Ids that some points meet and do not have: int32 (rows, width), -1 where there are fewer."""
-        hubs = np.hstack([entries[rows, : self.plan.hubs], behind[rows]])
-        theirs = entries[_ids(hubs).clip(0), : self.plan.breadth]
+        hubs = np.hstack([entries[rows, : self.plan.n_hubs], behind[rows]])
+        theirs = entries[_ids(hubs).clip(0), : self.plan.neighbors_per_hub]
         meet = (hubs >= 0)[:, :, None] & (theirs >= 0) & (((hubs[:, :, None] | theirs) & NEW) != 0)
         theirs = np.where(meet, theirs, np.int32(MISSING)).reshape(len(rows), -1)
         met = _ids(np.hstack([behind[rows], theirs]))
@@ -147,9 +147,9 @@ class ReferenceBackend:
             x = x - x.mean(axis=1, keepdims=True) if metric.centred else x
             x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         rng = np.random.default_rng(self.plan.seed)
-        sample = x[rng.choice(n, min(n, self.plan.clusters * self.plan.training), replace=False)]
-        centres = sample[: self.plan.clusters].copy()
-        for _ in range(self.plan.sweeps):
+        sample = x[rng.choice(n, min(n, self.plan.n_clusters * self.plan.train_per_cluster), replace=False)]
+        centres = sample[: self.plan.n_clusters].copy()
+        for _ in range(self.plan.kmeans_iters):
             nearest = reference.pairwise(sample, centres, "sqeuclidean").argmin(axis=1)
             for cluster in np.unique(nearest):
                 centres[cluster] = sample[nearest == cluster].mean(axis=0)
@@ -157,7 +157,7 @@ class ReferenceBackend:
         members = [np.flatnonzero(by_nearness[:, 0] == cluster) for cluster in range(len(centres))]
         entries = np.full((n, size), MISSING, np.int32)
         for row in range(n):
-            met = np.concatenate([members[cluster] for cluster in by_nearness[row, : self.plan.probes]])
+            met = np.concatenate([members[cluster] for cluster in by_nearness[row, : self.plan.n_probe]])
             best, _ = self._best(np.array([row]), met[met != row][None].astype(np.int32))
             entries[row, : best.shape[1]] = best | NEW
         return entries

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.isa import chosen_isa
 from tonari.core.workers import Workers, default_threads
 from tonari.select.request import Counters, Request, Selection

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
-from tonari._native import DefaultFloats
+from tonari.core._native import DefaultFloats
 from tonari.core.leaving import Helper, hold, was_stopped_at_exit
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
 from tonari.exact.plan import ExactPlan
@@ -20,7 +20,7 @@ _SAMPLE_ROWS = 8_192
 
 
 class PreparedPoints:
-    """Points with their form, packed for the first rung of the plan's ladder as far as memory allows.
+    """Points with their form, packed for the first level of the plan's precisions as far as memory allows.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class PreparedPoints:
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
-                self.hold(plan.kernel(plan.ladder[0]), rows, Workers(plan.threads), bar)
+                self.hold(plan.kernel(plan.precisions[0]), rows, Workers(plan.threads), bar)
 
     def hold(
         self, kernel: str, count: int, workers: Workers, bar: Progress | None = None
@@ -75,8 +75,8 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_rung(self, plan: ExactPlan) -> int:
-        """The rung of the plan's ladder at which to begin: that of the packed copy, if it may stay."""
-        kernels = [plan.kernel(precision) for precision in plan.ladder]
+        """The level of the plan's precisions at which to begin: that of the packed copy, if it may stay."""
+        kernels = [plan.kernel(precision) for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 

@@ -1,9 +1,9 @@
 """The schedule of the exact engine: which block of queries meets which slice of points, on which thread.
 
-for precision in ladder:                      only rows that the one before could not certify
+for precision in precisions:                      only rows that the one before could not certify
     for block of queries (in parallel):
         for slice of points:                  screen, compare, compact     (native, without the GIL)
-        refine, order, write                  rows done | to climb | to search again without a sample
+        refine, order, write                  rows done | to retry | to search again without a sample
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
@@ -29,13 +29,13 @@ from tonari.exact.plan import JOIN_BLOCK, ExactPlan
 from tonari.exact.report import Report
 
 Bounds: TypeAlias = tuple[int, int]  # queries [begin, end)
-Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their rung, and whether they take a sample
+Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their level, and whether they take a sample
 NewBlock: TypeAlias = Callable[[], _native.RowBlock]
 CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
 
 logger = logging.getLogger("tonari")
 
-_CLIMB, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
+_RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
 _FEW = 8  # rows whose survivors are judged by exact values sooner than all points are packed again
 
 
@@ -63,26 +63,26 @@ def search_prepared(
     seconds = plan.seconds - plan.prepare_seconds
     with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
         search = _Search(prepared, plan, Workers(plan.threads), bar, report)
-        rung, sampled = prepared.first_rung(plan), plan.sample_rank > 0
-        search.hold(rung, n if rung else plan.resident_points)
+        level, sampled = prepared.first_rung(plan), plan.sample_rank > 0
+        search.hold(level, n if level else plan.resident_points)
         pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
         todo: list[Task] = []
         if pilot:
             head = Neighbors(found.distances[:pilot], found.indices[:pilot])
             ids = None if self_ids is None else self_ids[:pilot]
-            status = search.rows(queries[:pilot], ids, head, rung=rung, sampled=sampled)
-            if plan.prefers_finer(rung, report.refined / pilot):
-                rung += 1
-                search.hold(rung, n)
-                todo += search.unfinished(slice(0, pilot), status, rung - 1)
+            status = search.rows(queries[:pilot], ids, head, level=level, sampled=sampled)
+            if plan.prefers_finer(level, report.refined / pilot):
+                level += 1
+                search.hold(level, n)
+                todo += search.unfinished(slice(0, pilot), status, level - 1)
             else:
-                todo += search.unfinished(slice(0, pilot), status, rung)
-        if self_ids is not None and plan.active_rows and search.holds(rung):
+                todo += search.unfinished(slice(0, pilot), status, level)
+        if self_ids is not None and plan.active_rows and search.holds(level):
             rest = Neighbors(found.distances[pilot:], found.indices[pilot:])
-            status = search.join(self_ids, rest, rung=rung, first=pilot)
-            todo += search.unfinished(slice(pilot, m), status, rung)
+            status = search.join(self_ids, rest, level=level, first=pilot)
+            todo += search.unfinished(slice(pilot, m), status, level)
         elif pilot < m:
-            todo.append((slice(pilot, m), rung, sampled))
+            todo.append((slice(pilot, m), level, sampled))
         while todo:
             rows, at, with_sample = todo.pop()
             part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
@@ -94,7 +94,7 @@ def search_prepared(
             if stays:
                 at -= 1
             asked = np.ascontiguousarray(queries[rows])
-            status = search.rows(asked, ids, part, rung=at, sampled=with_sample, may_climb=not stays)
+            status = search.rows(asked, ids, part, level=at, sampled=with_sample, may_retry=not stays)
             if not isinstance(rows, slice):
                 found.distances[rows], found.indices[rows] = part
             todo += search.unfinished(rows, status, at)
@@ -115,9 +115,9 @@ class _Search:
     # Of the prepared points; no other search changes it.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
 
-    def hold(self, rung: int, count: int) -> None:
-        """Hold the first `count` points packed for a rung, and nothing else."""
-        kernel = self.plan.kernel(self.plan.ladder[rung])
+    def hold(self, level: int, count: int) -> None:
+        """Hold the first `count` points packed for a level, and nothing else."""
+        kernel = self.plan.kernel(self.plan.precisions[level])
         self.held = "", []  # what is let go goes before more is made
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
@@ -125,12 +125,12 @@ class _Search:
         """The first slices, as far as they are held packed for `kernel`."""
         return self.held[1] if kernel == self.held[0] else []
 
-    def holds(self, rung: int) -> bool:
-        """Whether all points are packed for a rung already."""
-        return len(self.resident(self.plan.kernel(self.plan.ladder[rung]))) == len(self.prepared.slices)
+    def holds(self, level: int) -> bool:
+        """Whether all points are packed for a level already."""
+        return len(self.resident(self.plan.kernel(self.plan.precisions[level]))) == len(self.prepared.slices)
 
-    def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], rung: int) -> list[Task]:
-        """What is left to do for rows that ended as `status` says: again without a sample, or one rung up.
+    def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
+        """What is left to do for rows that ended as `status` says: again without a sample, or one level up.
 
         No more rows at a time than blocks that are open while points are packed on the way: of these there are copies.
         """
@@ -138,7 +138,7 @@ class _Search:
             return []
         size = self.plan.blocks_at_once * self.plan.query_block
         tasks: list[Task] = []
-        for end, at, sampled in ((_RESAMPLE, rung, False), (_CLIMB, rung + 1, False)):
+        for end, at, sampled in ((_RESAMPLE, level, False), (_RETRY, level + 1, False)):
             left = np.flatnonzero(status == end)
             left = left + rows.start if isinstance(rows, slice) else rows[left]
             tasks += [(left[first : first + size], at, sampled) for first in range(0, len(left), size)]
@@ -150,15 +150,15 @@ class _Search:
         self_ids: npt.NDArray[np.int64] | None,
         found: Neighbors,
         *,
-        rung: int,
+        level: int,
         sampled: bool,
-        may_climb: bool = True,
+        may_retry: bool = True,
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write what is certified, and say how each row ended.
 
-        Rows that may not climb settle: what this precision cannot tell apart, exact values do.
+        Rows that may not retry settle: what this precision cannot tell apart, exact values do.
         """
-        plan, precision = self.plan, self.plan.ladder[rung]
+        plan, precision = self.plan, self.plan.precisions[level]
         kernel = plan.kernel(precision)
         status = np.empty(len(queries), np.uint8)
 
@@ -172,7 +172,7 @@ class _Search:
                 plan.isa,
                 self_ids,
                 found.distances.dtype == np.float64,
-                may_climb and rung + 1 < len(plan.ladder),
+                may_retry and level + 1 < len(plan.precisions),
                 plan.capacity,
                 plan.sample_rank if sampled else 0,
             )
@@ -207,10 +207,10 @@ class _Search:
         return status
 
     def join(
-        self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, rung: int, first: int
+        self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
         """Search the points for each other, a product of two active rows serving both; rows from `first` on count."""
-        plan, prepared, precision = self.plan, self.prepared, self.plan.ladder[rung]
+        plan, prepared, precision = self.plan, self.prepared, self.plan.precisions[level]
         packed = self.resident(plan.kernel(precision))
         join = _native.SelfJoin(
             plan.kernel(precision),
@@ -220,7 +220,7 @@ class _Search:
             plan.isa,
             self_ids,
             found.distances.dtype == np.float64,
-            rung + 1 < len(plan.ladder),
+            level + 1 < len(plan.precisions),
             plan.capacity,
             JOIN_GROWTH,
         )

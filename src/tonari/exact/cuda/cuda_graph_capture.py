@@ -86,7 +86,7 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     """What the graph of a first attempt keeps, roughly.
 
     That is its input, packed points, minima and what selects from them, members of the groups and their keys. What an
-    Index holds is not the graph's, nor is what rows that climb would take.
+    Index holds is not the graph's, nor is what rows that are retried would take.
     """
     minima = 8 * group_count(plan.n, plan.group)
     members = 32 * plan.width * plan.group
@@ -96,7 +96,7 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 
 
 class CapturedSearch:
-    """The first rung of a search, captured; points are packed in it unless they were before.
+    """The first level of a search, captured; points are packed in it unless they were before.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class CapturedSearch:
             held = None if prepared is None else weakref.ref(prepared)
 
             def search() -> Neighbors:
-                points: Any = held() if held else DevicePoints(self._given[-1], plan.metric, plan.ladder[0])
+                points: Any = held() if held else DevicePoints(self._given[-1], plan.metric, plan.precisions[0])
                 found, here = attempt(self._given[0], points, plan, own=own)
                 state.copy_(here, non_blocking=True)
                 return found
@@ -173,7 +173,7 @@ class CapturedSearch:
                 bar.add(bar.total)
         if logger.isEnabledFor(logging.INFO):
             report = Report(rows=plan.m, seconds=time.perf_counter() - started)
-            report.certify(plan.ladder[0], plan.m)
+            report.certify(plan.precisions[0], plan.m)
             logger.info("%s", report)
         return found
 

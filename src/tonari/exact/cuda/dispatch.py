@@ -27,7 +27,7 @@ from tonari.core.progress import ProgressLike
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.routes.host_refine import prepare_screened, search_screened
+from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
@@ -43,12 +43,12 @@ class Route(NamedTuple):
     search: Callable[..., tuple[Neighbors, Report]]
 
 
-# By the plan's route; "several" where it names more than one device, each of which has the plan's route for its part.
+# By the plan's route; "multi_gpu" where it names more than one device, each of which has the plan's route for its part.
 ROUTES: dict[str, Route] = {
     "resident": Route(prepare_resident, search_resident),
     "streamed": Route(prepare_streamed, search_streamed),
-    "screened": Route(prepare_screened, search_screened),
-    "several": Route(prepare_on_several, search_on_several),
+    "host_refine": Route(prepare_host_refine, search_host_refine),
+    "multi_gpu": Route(prepare_on_several, search_on_several),
 }
 
 
@@ -96,4 +96,4 @@ def _search(
 
 
 def _route(plan: CudaPlan) -> Route:
-    return ROUTES["several" if len(plan.devices) > 1 else plan.route]
+    return ROUTES["multi_gpu" if len(plan.devices) > 1 else plan.route]

@@ -29,7 +29,7 @@ class Slabs:
     ----------
     route : str
     points : int
-        Original points: all of a device's for "resident", a slab for "streamed", and for "screened" as many as are
+        Original points: all of a device's for "resident", a slab for "streamed", and for "host_refine" as many as are
         packed at once.
     queries : int
         Original queries, with their results.
@@ -58,7 +58,7 @@ class CudaNeeds:
         Rows of the whole search's results if they are to lie on the device, else 0.
     merged : bool
         Whether lists of parts of the points are merged.
-    ladder : tuple of str
+    precisions : tuple of str
     group, width : int
         width: as wished; there may be fewer groups.
     """
@@ -74,7 +74,7 @@ class CudaNeeds:
     self_join: bool
     host_points: bool
     host_queries: bool
-    ladder: tuple[str, ...]
+    precisions: tuple[str, ...]
     group: int
     width: int
     several: bool = False
@@ -111,12 +111,12 @@ class CudaNeeds:
         """Original rows that come from host memory and stay for as long as their slab."""
         points = self.n if slabs.route == "resident" and self.points_come else 0
         among_points = self.self_join and slabs.route == "resident" and self.m <= self.n
-        queries = 0 if among_points or slabs.route == "screened" or not self.queries_come else slabs.queries
+        queries = 0 if among_points or slabs.route == "host_refine" or not self.queries_come else slabs.queries
         return self.d * (points * self.itemsize + queries * self.query_itemsize)
 
     def output_bytes(self, slabs: Slabs) -> int:
         """Results that the device holds at once."""
-        rows = 0 if slabs.route == "screened" else slabs.queries  # there they are made by the CPU
+        rows = 0 if slabs.route == "host_refine" else slabs.queries  # there they are made by the CPU
         gathered = self.results if self.several or rows < self.m else 0  # where they are not made in one piece
         return (rows + gathered) * self._list_bytes()
 
@@ -126,21 +126,21 @@ class CudaNeeds:
         return batch * self._batch_row_bytes(slabs) + min(batch * members, max(members, SCRATCH_BYTES))
 
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
-        """Batches of queries, slabs on their way, packed samples and copies for rows that climb, and small change."""
+        """Batches of queries, slabs on their way, packed samples, copies for rows that are retried, small change."""
         held = self.held(slabs)
-        climb = sum(self._packed(held, precision) for precision in self.ladder[1:-1])
+        retry = sum(self._packed(held, precision) for precision in self.precisions[1:-1])
         sample = sample_for(held, self.width, self.group) if self.gemm else None
-        sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.ladder[0])
+        sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.precisions[0])
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
         marks = slabs.queries * (10 + 8 * self.self_join)  # proved or not, numbers of those that are not, own numbers
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # of one part, beside those so far
-        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + climb + sampled + buffers + lists + marks
+        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + sampled + buffers + lists + marks
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
         """Bytes on one device beyond what lies there already."""
-        kept = self.packed_bytes(slabs, self.ladder[0]) + self.copied_bytes(slabs)
+        kept = self.packed_bytes(slabs, self.precisions[0]) + self.copied_bytes(slabs)
         return kept + self.working_bytes(slabs, batch) + self.output_bytes(slabs)
 
     def batch(self, slabs: Slabs, budget: int) -> int:
@@ -157,7 +157,7 @@ class CudaNeeds:
     def row_seconds(self, n: int) -> float:
         """One query against n points: screen, which writes minima on the way, then select, then refine."""
         groups = group_count(n, self.group)
-        columns = packed_width(self.d, self.ladder[0])
+        columns = packed_width(self.d, self.precisions[0])
         rate = CARD.products if self.gemm else CARD.elements
         screen = max(2.0 * n * columns / rate, 4.0 * groups / CARD.write_minima)
         refine = min(groups, self.width) * self.group * self.d * self.itemsize / CARD.read_rows
@@ -175,7 +175,7 @@ class CudaNeeds:
         passes = -(-self.m // slabs.queries) if slabs.route == "streamed" else 1
         points = passes * self.n * self.itemsize if self.points_come else 0
         queries = self.m * self.query_itemsize if self.queries_come and not self.self_join else 0
-        on_cpu = self.refine_on_cpu_seconds(slabs) if slabs.route == "screened" else 0.0
+        on_cpu = self.refine_on_cpu_seconds(slabs) if slabs.route == "host_refine" else 0.0
         return on_cpu + self.d * (points + queries) / CARD.link
 
     def refine_on_cpu_seconds(self, slabs: Slabs) -> float:
@@ -193,14 +193,14 @@ class CudaNeeds:
     def _batch_row_bytes(self, slabs: Slabs) -> int:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, WIDER * self.width) + 1)
-        packed = max(self._packed_row(precision) for precision in self.ladder[:-1]) + 16  # and three numbers
-        original = self.d * self.query_itemsize if slabs.route == "screened" and self.host_queries else 0
+        packed = max(self._packed_row(precision) for precision in self.precisions[:-1]) + 16  # and three numbers
+        original = self.d * self.query_itemsize if slabs.route == "host_refine" and self.host_queries else 0
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join
 
     def _members_bytes(self, slabs: Slabs) -> int:
         """Members of one row's groups, of a row that was not proved at first, and the row in float64."""
         members = max(self.k, min(self.groups(slabs), WIDER * self.width) * self.group)
-        each = MEMBER_BYTES if slabs.route == "screened" else CANDIDATE_BYTES * (self.value_itemsize // 4)
+        each = MEMBER_BYTES if slabs.route == "host_refine" else CANDIDATE_BYTES * (self.value_itemsize // 4)
         return each * members + 8 * (self.d + 15)
 
     def _packed(self, n: int, precision: str) -> int:

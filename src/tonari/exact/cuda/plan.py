@@ -22,16 +22,16 @@ from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_own_metric
 
-ROUTES = ("resident", "screened", "streamed")  # in the order in which they are tried
-# Rungs of the ladder by form; the last one settles whatever is left by exact values.
-RUNGS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
+ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they are tried
+# Precision levels by form; the last one settles whatever is left by exact values.
+PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
 SHARDS = ("points", "queries")
 
 # What any card is taken to have to spare. A search that needs no more is planned without asking how much there is, and
 # once for all like it: both take longer than a small search.
 _SPARE_BYTES = 1 << 30
-_PACKED_AT_ONCE = 256 * MIB  # original rows that pass by while the copy of "screened" is made
+_PACKED_AT_ONCE = 256 * MIB  # original rows that pass by while the copy of "host_refine" is made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +47,13 @@ class CudaPlan(Plan):
         "cuda:0" and so on.
     route : str
         "resident": points and queries lie on the device. "streamed": points, or queries too, come slab by slab.
-        "screened": only the packed copy of the points is held, and the CPU refines what it lets through from the
+        "host_refine": only the packed copy of the points is held, and the CPU refines what it lets through from the
         original rows in host memory.
     shard : str
         Of several devices, what each has an equal part of. "points": every query visits every part, and lists are
         merged. "queries": all points are on each device. "none" for one device.
-    ladder : tuple of str
-        Precisions of the screen, first to last; rows that one cannot prove climb to the next. "values", the last,
+    precisions : tuple of str
+        Precisions of the screen, first to last; rows that one cannot prove retry to the next. "values", the last,
         compares exact values alone.
     group : int
         Points whose least lower bound stands for all of them: 8, 16 or 32.
@@ -77,7 +77,7 @@ class CudaPlan(Plan):
 
     route: str
     shard: str
-    ladder: tuple[str, ...]
+    precisions: tuple[str, ...]
     group: int
     width: int
     query_batch: int
@@ -92,9 +92,9 @@ class CudaPlan(Plan):
     def for_problem(self, problem: Problem) -> CudaPlan:
         """The plan for a problem of its sizes, whose points are where the route needs them."""
         super().for_problem(problem)
-        if self.route == "screened" and not problem.host_points:
+        if self.route == "host_refine" and not problem.host_points:
             raise ValueError(
-                "the plan's route is 'screened', which refines from host memory: the points are on a device"
+                "the plan's route is 'host_refine', which refines from host memory: the points are on a device"
             )
         return self
 
@@ -105,10 +105,10 @@ def plan_on_cuda(
     """Plan brute force on CUDA; see :func:`tonari.plan`.
 
     Everything stays on the device ("resident") if it fits. If it does not, points come from host memory slab by slab
-    ("streamed"), and queries too if they have to; the slabs are those with the least expected time. "screened" is
+    ("streamed"), and queries too if they have to; the slabs are those with the least expected time. "host_refine" is
     chosen where the packed copy fits, the original rows do not, and queries are so few (for an
     :class:`tonari.Index`, always) that refining on the CPU is no slower than to let all points pass once more; else
-    only by name. The second rung is left out where its packed copy would not fit.
+    only by name. The second level is left out where its packed copy would not fit.
 
     Several devices share the points, or the queries where all points fit on each and that takes less time: then no
     list has to be merged, and no row refined more than once, but more points have to be copied.
@@ -133,7 +133,7 @@ def plan_on_cuda(
     >>> from tonari.metrics.problem import make_problem
     >>> problem = make_problem(10**6, 10**4, 128, 10, dtype="float32", metric="euclidean", devices=("cuda:0",))
     >>> made = plan_on_cuda(problem, free_bytes=80 * 10**9)
-    >>> made.route, made.ladder, made.group, made.width
+    >>> made.route, made.precisions, made.group, made.width
     ('resident', ('float16', 'split', 'values'), 32, 16)
     """
     why_not = refuse_own_metric(problem)
@@ -183,7 +183,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
         self_join=problem.self_join,
         host_points=problem.host_points,
         host_queries=problem.host_queries,
-        ladder=tuple(overrides.get("ladder", RUNGS[form])),
+        precisions=tuple(overrides.get("precisions", PRECISIONS[form])),
         group=GROUP_SIZES[-1],
         width=overrides.get("width", wanted + max(6, wanted // 8)),
         several=several,
@@ -219,14 +219,14 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
         threads=0,
         route=slabs.route,
         shard=shard,
-        ladder=needs.ladder,
+        precisions=needs.precisions,
         group=needs.group,
         width=needs.refined_groups(slabs),
         query_batch=batch,
         query_slab=slabs.queries,
         point_slab=slabs.points,
         cuda_graph=usual and asked is None and in_place and slabs.route == "resident" and batch >= m,
-        packed_bytes=needs.packed_bytes(slabs, needs.ladder[0]),
+        packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
         working_bytes=needs.working_bytes(slabs, batch),
         output_bytes=needs.output_bytes(slabs),
@@ -249,8 +249,8 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
     route, shard = overrides.get("route"), overrides.get("shard")
     if "route" in overrides and route not in ROUTES:
         raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
-    if route == "screened" and not host_points:
-        raise ValueError("route='screened' refines from host memory, but the points lie on a device")
+    if route == "host_refine" and not host_points:
+        raise ValueError("route='host_refine' refines from host memory, but the points lie on a device")
     if "shard" in overrides:
         known = SHARDS if devices > 1 else ("none",)
         if shard not in known:
@@ -258,10 +258,10 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
         if shard == "queries" and route not in (None, "resident"):
             raise ValueError(f"shard='queries': route={route!r} does not hold all points on each device")
     n, m = (n, share(m, devices)) if shard == "queries" else (share(n, devices), m)
-    if route in ("resident", "screened") and n > MOST_POINTS:
+    if route in ("resident", "host_refine") and n > MOST_POINTS:
         raise ValueError(f"route={route!r}: a device takes at most {MOST_POINTS} points at once, not {n}")
-    if "ladder" in overrides:
-        _check_ladder(overrides["ladder"], form)
+    if "precisions" in overrides:
+        _check_precisions(overrides["precisions"], form)
     if "group" in overrides and overrides["group"] not in GROUP_SIZES:
         raise ValueError(f"group={overrides['group']!r}: expected one of {', '.join(map(str, GROUP_SIZES))}")
     holds_all = "shard='queries'" if shard == "queries" else f"route={route!r}" if route == "resident" else None
@@ -273,17 +273,17 @@ def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, fo
             raise ValueError(f"point_slab={points}: {holds_all} holds all {n} points at once")
         if min(points, n) > MOST_POINTS:
             raise ValueError(f"point_slab={points}: a device takes at most {MOST_POINTS} points at once")
-    if overrides.get("query_slab", m) < m and (holds_all or route == "screened"):
+    if overrides.get("query_slab", m) < m and (holds_all or route == "host_refine"):
         raise ValueError(f"query_slab={overrides['query_slab']}: only route='streamed' takes queries slab by slab")
 
 
-def _check_ladder(ladder: Any, form: str) -> None:
-    rungs = tuple(ladder) if isinstance(ladder, list | tuple) else ()
-    rising = list(rungs) == [rung for rung in RUNGS[form] if rung in rungs]
-    if len(rungs) < 2 or not rising or rungs[-1] != "values":
+def _check_precisions(precisions: Any, form: str) -> None:
+    levels = tuple(precisions) if isinstance(precisions, list | tuple) else ()
+    rising = list(levels) == [level for level in PRECISIONS[form] if level in levels]
+    if len(levels) < 2 or not rising or levels[-1] != "values":
         raise ValueError(
-            f"ladder={ladder!r}: expected a tuple that rises through {', '.join(RUNGS[form])} and ends there, such as "
-            f"{(RUNGS[form][0], 'values')}"
+            f"precisions={precisions!r}: expected a tuple that rises through {', '.join(PRECISIONS[form])} and ends "
+            f"there, such as {(PRECISIONS[form][0], 'values')}"
         )
 
 
@@ -315,7 +315,7 @@ def _fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[Cuda
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in _on(route, needs, overrides)
         ]
         if choices:
-            bests.append(max(choices, key=lambda c: (min(c[2], tile), len(c[0].ladder), -c[0].seconds(c[1]))))
+            bests.append(max(choices, key=lambda c: (min(c[2], tile), len(c[0].precisions), -c[0].seconds(c[1]))))
             if bests[-1][2] >= tile:
                 return bests[-1]
     return max(bests, key=lambda choice: choice[2])
@@ -332,16 +332,16 @@ def _on(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tup
     """What may be done on a route, each with the group that takes the least time."""
     if overrides.get("route", route) != route:
         return
-    ladders = [needs.ladder]
-    if "ladder" not in overrides:  # a second rung is worth its memory where the first has its own
-        short = tuple(rung for rung in needs.ladder if rung != "split")
-        ladders = [short] if route == "screened" else [needs.ladder, short]
+    ways = [needs.precisions]
+    if "precisions" not in overrides:  # a second level is worth its memory where the first has its own
+        short = tuple(level for level in needs.precisions if level != "split")
+        ways = [short] if route == "host_refine" else [needs.precisions, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
     for slabs in _slabs(route, needs, overrides):
         group = min(groups, key=lambda size: dataclasses.replace(needs, group=size).row_seconds(needs.held(slabs)))
-        for ladder in dict.fromkeys(ladders):
-            made = dataclasses.replace(needs, ladder=ladder, group=group)
-            if route == "screened" and "route" not in overrides and not _is_for_few(made, slabs):
+        for precisions in dict.fromkeys(ways):
+            made = dataclasses.replace(needs, precisions=precisions, group=group)
+            if route == "host_refine" and "route" not in overrides and not _is_for_few(made, slabs):
                 continue
             yield made, slabs
 
@@ -362,7 +362,7 @@ def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[
                     yield Slabs(route, size, rows)
     elif n > MOST_POINTS:
         return
-    elif route == "screened" and queries == m:
+    elif route == "host_refine" and queries == m:
         piece = _PACKED_AT_ONCE // (needs.d * needs.itemsize) // POINT_TILE * POINT_TILE
         yield Slabs(route, points if "point_slab" in overrides else min(n, max(POINT_TILE, piece)), m)
     elif route == "resident" and (points, queries) == (n, m):

@@ -29,7 +29,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDER
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries
-from tonari.exact.cuda.plan import RUNGS, CudaPlan
+from tonari.exact.cuda.plan import PRECISIONS, CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
 from tonari.exact.cuda.screen import screen, screen_below
@@ -66,7 +66,7 @@ class DevicePoints:
         The original rows; refinement reads them, so they must not change.
     metric : str
     precision : str
-        Of the first packed copy; others are made when rows climb.
+        Of the first packed copy; others are made when rows are retried.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def search_on_device(
 
     def work(rows: slice) -> None:
         ids = None if own is None else own[rows]
-        answer.put(rows, *search.batch(queries[rows], ids, plan.ladder[0], search.width, search.sample, rows.start))
+        answer.put(rows, *search.batch(queries[rows], ids, plan.precisions[0], search.width, search.sample, rows.start))
         event = torch.cuda.Event() if device.type == "cuda" and m > plan.query_batch else None
         if event is not None:
             event.record()
@@ -167,9 +167,9 @@ def search_on_device(
     inputs.check_flags(flags[:3], prepared.points, "points", first=first_point)
     if own is None:
         inputs.check_flags(flags[3:], queries, "queries", first=first_query)
-    report.certify(plan.ladder[0], certified)
+    report.certify(plan.precisions[0], certified)
     if certified < m:
-        search.climb(queries, own, found, proved, report)
+        search.retry(queries, own, found, proved, report)
     return found, report
 
 
@@ -185,7 +185,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
         and no flag is below ``inputs.values.NO_ROW``.
     """
     search = _Search(queries, prepared, plan)
-    found, proved = search.batch(queries, own, plan.ladder[0], search.width, search.sample)
+    found, proved = search.batch(queries, own, plan.precisions[0], search.width, search.sample)
     return found, search.state(proved)
 
 
@@ -302,7 +302,7 @@ class _Search:
         rows = slice(0, min(PILOT_ROWS, self.plan.query_batch))
         ids = None if own is None else own[rows]
         while True:
-            _, proved = self.batch(queries[rows], ids, self.plan.ladder[0], self.width, self.sample)
+            _, proved = self.batch(queries[rows], ids, self.plan.precisions[0], self.width, self.sample)
             unproved = int((proved == 0).sum())
             if unproved <= PILOT_UNPROVED * rows.stop or self.width >= WIDEST * self.plan.width:
                 return
@@ -347,10 +347,10 @@ class _Search:
 
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
-    def climb(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
+    def retry(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, ever more carefully."""
         plan, prepared = self.plan, self.prepared
-        steps = [(precision, WIDER * self.width) for precision in plan.ladder[:-1]]
+        steps = [(precision, WIDER * self.width) for precision in plan.precisions[:-1]]
         for precision, width in steps:
             rows = (proved == 0).nonzero()[:, 0]
             if len(rows) == 0:
@@ -364,7 +364,7 @@ class _Search:
 
             in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
             report.certify(precision, int((proved[rows] != 0).sum()))
-            if precision != plan.ladder[0]:
+            if precision != plan.precisions[0]:
                 prepared.forget(precision)
         rows = (proved == 0).nonzero()[:, 0]
         # What compares with everything works in the room that a batch's minima had.
@@ -383,13 +383,13 @@ class _Search:
             )
 
         in_batches(len(rows), plan.query_batch, compare, planned=plan.total_bytes)
-        report.certify(plan.ladder[-1], len(rows))
+        report.certify(plan.precisions[-1], len(rows))
 
 
 def no_others(points: Any, metric: str) -> Neighbors:
     """Lists of no neighbours at all, for points whose values nothing else has looked at."""
     with on(points.device):
-        flags = DevicePoints(points, metric, RUNGS[get_metric(metric).form][0]).flags
+        flags = DevicePoints(points, metric, PRECISIONS[get_metric(metric).form][0]).flags
     inputs.check_flags(flags, points, "points")
     import torch
 

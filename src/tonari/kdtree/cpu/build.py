@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Counter
 from tonari.core.workers import Workers

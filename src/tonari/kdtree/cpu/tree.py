@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 
 WIDTH = 16  # children per node of boxes: one AVX-512 register of float32
 BLOCK = 16  # a leaf's room is a multiple of this many points

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.inputs import as_floats
 from tonari.metrics import get_metric
@@ -105,10 +105,10 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
     """
     n = len(points)
     rng = np.random.default_rng(plan.seed)
-    rows = np.sort(rng.choice(n, min(n, plan.clusters * plan.training), replace=False, shuffle=False))
+    rows = np.sort(rng.choice(n, min(n, plan.n_clusters * plan.train_per_cluster), replace=False, shuffle=False))
     sample = as_floats(form.of_points(points[rows])).astype(np.float32, copy=False)
-    centres = sample[np.sort(rng.choice(len(sample), plan.clusters, replace=False, shuffle=False))]
-    for _ in range(plan.sweeps):
+    centres = sample[np.sort(rng.choice(len(sample), plan.n_clusters, replace=False, shuffle=False))]
+    for _ in range(plan.kmeans_iters):
         workers.check()
         centres = _means(sample, Nearest(centres, plan, workers)(sample, 1)[:, 0], centres, workers)
     return centres

@@ -47,10 +47,10 @@ def best_of_clusters(
     n = len(points)
     form = Form(points, plan.metric)
     nearest = Nearest(find_centres(points, form, plan, workers), plan, workers)
-    near = nearest.of_all(points, min(_NAMED, plan.clusters), form, as_queries=True)
-    homes = near if form.queries_are_points else nearest.of_all(points, min(2, plan.clusters), form, as_queries=False)
-    members = pieces_of(homes, plan.clusters, max(1, _LARGEST * n // plan.clusters), boundary)
-    seekers = pieces_of(near, plan.clusters, _BLOCK, boundary)
+    near = nearest.of_all(points, min(_NAMED, plan.n_clusters), form, as_queries=True)
+    homes = near if form.queries_are_points else nearest.of_all(points, min(2, plan.n_clusters), form, as_queries=False)
+    members = pieces_of(homes, plan.n_clusters, max(1, _LARGEST * n // plan.n_clusters), boundary)
+    seekers = pieces_of(near, plan.n_clusters, _BLOCK, boundary)
     scores = Scores(points, plan.metric, plan)
     kernel = _kernel(points, plan, size, workers, near, members, scores)
     entries = np.full((n, size), MISSING, np.int32)
@@ -64,8 +64,8 @@ def best_of_clusters(
         members.pack(lambda rows: scores.pack(kernel, points[rows]), workers),
         entries,
         workers,
-        probes=plan.probes,
-        most=_CANDIDATES * plan.probes * max(1, n // plan.clusters),
+        probes=plan.n_probe,
+        most=_CANDIDATES * plan.n_probe * max(1, n // plan.n_clusters),
         places=members.places() if boundary is None else None,
         boundary=boundary,
         mark=NEW,

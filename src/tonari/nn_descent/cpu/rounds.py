@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
 from tonari.nn_descent.backend import Round
@@ -90,7 +90,7 @@ def run_round(
         Only points on different sides of this number meet.
     """
     n, size = entries.shape
-    hubs = min(plan.hubs, size)
+    hubs = min(plan.n_hubs, size)
     behind = reverse_lists(entries, hubs, plan.reverse, workers)
     kept, sums = np.empty_like(entries), np.empty(n)
     double = points.dtype == np.float64
@@ -103,7 +103,7 @@ def run_round(
         entries,
         behind,
         hubs,
-        min(plan.breadth, size),
+        min(plan.neighbors_per_hub, size),
         plan.width,
         -1 if boundary is None else boundary,
         order,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari import _native
+from tonari.core import _native
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints
 from tonari.exact.plan import plan_on_cpu
@@ -45,7 +45,7 @@ class Scores:
         problem = make_problem(n, n, d, 1, dtype=points.dtype, metric=metric, threads=plan.threads)
         exact = plan_on_cpu(problem, isa=plan.isa, resident=False)
         self.form = PreparedPoints(points, exact).form
-        self.coarse, self.fine = exact.kernel(exact.ladder[0]), exact.kernel(exact.ladder[-1])
+        self.coarse, self.fine = exact.kernel(exact.precisions[0]), exact.kernel(exact.precisions[-1])
 
     def pack(self, kernel: str, points: Rows) -> _native.PackedPoints:
         """Points made ready for a kernel."""

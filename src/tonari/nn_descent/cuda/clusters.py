@@ -42,25 +42,25 @@ def find_clusters(form: Form, plan: DescentPlan) -> Clusters:
     """
     centres = _centres(form, plan)
     products = get_metric(plan.metric).products
-    near = near_centres(form, Form(centres, *terms_of(centres, products=products)), plan.probes)
+    near = near_centres(form, Form(centres, *terms_of(centres, products=products)), plan.n_probe)
     homes = near[:, 0]
     if products:  # there a point's cluster is not where its neighbours are
         by_distance = Form(form.rows, *terms_of(form.rows, products=False))
         homes = near_centres(by_distance, Form(centres, *terms_of(centres, products=False)), 1)[:, 0]
     order = torch.sort(homes, stable=True)
-    return Clusters(near, order.indices, _bounds(order.values, plan.clusters))
+    return Clusters(near, order.indices, _bounds(order.values, plan.n_clusters))
 
 
 def _centres(form: Form, plan: DescentPlan) -> Any:
     """Means of a sample's rows, float16 (clusters, d)."""
-    n, count = len(form.rows), plan.clusters
+    n, count = len(form.rows), plan.n_clusters
     rows = form.rows
     products = get_metric(plan.metric).products
     by_distance = Form(rows, *terms_of(rows, products=False)) if products else form
     generator = torch.Generator(device=rows.device).manual_seed(plan.seed)
-    drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, count * plan.training)]
+    drawn = torch.randperm(n, generator=generator, device=rows.device)[: min(n, count * plan.train_per_cluster)]
     centres = rows[drawn[:count]]
-    for _ in range(plan.sweeps):
+    for _ in range(plan.kmeans_iters):
         nearest = near_centres(by_distance, Form(centres, *terms_of(centres, products=False)), 1, drawn)
         order = torch.sort(nearest.view(-1), stable=True)
         members = drawn[order.indices]

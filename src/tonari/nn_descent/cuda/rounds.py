@@ -30,7 +30,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
     """
     n, size = entries.shape
     double = points.dtype == torch.float64
-    reverse = reverse_of(entries, plan.hubs, plan.reverse)
+    reverse = reverse_of(entries, plan.n_hubs, plan.reverse)
     renewed = torch.empty_like(entries)
     found = Neighbors(
         torch.empty((n, plan.k), dtype=torch.float64 if double else torch.float32, device=points.device),
@@ -42,7 +42,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
         rows = order[begin : begin + plan.block]
         met = _candidates(entries, reverse, order, begin, len(rows), plan, boundary)
         best = refine_groups(points[rows], points, met, size, metric=plan.metric, group=1, double=double)
-        _mark(order, begin, entries, Neighbors(*best), renewed, found, changed, sums, plan.hubs)
+        _mark(order, begin, entries, Neighbors(*best), renewed, found, changed, sums, plan.n_hubs)
     return Round(renewed, found, int(changed.sum()), float(sums.sum()))
 
 
@@ -71,9 +71,9 @@ def _candidates(
         },
         constants={
             "SIZE": size,
-            "HUBS": min(plan.hubs, size),
+            "HUBS": min(plan.n_hubs, size),
             "ROOM": plan.reverse,
-            "BREADTH": min(plan.breadth, size),
+            "BREADTH": min(plan.neighbors_per_hub, size),
             "WIDTH": plan.width,
             "SLOTS": slots,
             "ROWS": tile,

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 
 from tonari import inputs
-from tonari._native import exact_values
+from tonari.core._native import exact_values
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Counter, ProgressLike
 from tonari.core.slices import cut
@@ -71,7 +71,7 @@ class ScreenedPoints:
         self.points = points
         self.form = make_form(to_device(np.ascontiguousarray(points[:: -(-n // SAMPLE_ROWS)]), device), plan.metric)
         self.flags = new_flags(device)
-        precision = plan.ladder[0]
+        precision = plan.precisions[0]
         whole = room_for(n, d, precision, device)
         bounds = cut(n, plan.point_slab)
         with contextlib.closing(slabs(points, bounds, device)) as arriving:
@@ -95,12 +95,12 @@ class ScreenedPoints:
         return packed
 
 
-def prepare_screened(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> ScreenedPoints:
+def prepare_host_refine(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> ScreenedPoints:
     """Points packed on the plan's device, slab by slab."""
     return ScreenedPoints(points, plan)
 
 
-def search_screened(
+def search_host_refine(
     queries: Any, prepared: ScreenedPoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Answer queries against points in host memory; see :mod:`tonari.exact.cuda.dispatch`."""
@@ -178,7 +178,7 @@ class _Search:
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
         proved = torch.cat(verdicts).cpu().numpy() > 0
-        self.report.certify(self.plan.ladder[0], int(np.count_nonzero(proved)))
+        self.report.certify(self.plan.precisions[0], int(np.count_nonzero(proved)))
         left: npt.NDArray[np.int64] = numbers[~proved]
         return left
 
@@ -193,11 +193,11 @@ class _Search:
         part, report = search_prepared(rows, prepared, on_cpu, self_ids=self._own(numbers), progress=False)
         self.found.distances[numbers], self.found.indices[numbers] = part
         self.report.refined += report.refined
-        self.report.certify(plan.ladder[-1], len(numbers))
+        self.report.certify(plan.precisions[-1], len(numbers))
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sampled: bool) -> _Batch:
         """Begin to screen a batch; waits for the device only where it holds the queries."""
-        plan, precision = self.plan, self.plan.ladder[0]
+        plan, precision = self.plan, self.plan.precisions[0]
         rows = self._on_host(self.queries, numbers)
         sample = self.chooser.sample(width) if sampled else None
         packed = pack_queries(self._there(rows), self.prepared.form, precision, self.flags, first=int(numbers[0]))

@@ -22,8 +22,7 @@ from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.partition import Place, SearchPart, plan_for_part
 from tonari.exact.cuda.plan import CudaPlan, share
-from tonari.exact.cuda.routes import host_refine as screened
-from tonari.exact.cuda.routes import resident, streamed
+from tonari.exact.cuda.routes import host_refine, resident, streamed
 from tonari.exact.report import Report
 from tonari.select.cuda.merge import merge_into, no_lists
 
@@ -36,7 +35,7 @@ class _Route(NamedTuple):
 _ROUTES = {
     "resident": _Route(resident.prepare_resident, resident.search_part),
     "streamed": _Route(streamed.prepare_streamed, streamed.search_part),
-    "screened": _Route(screened.prepare_screened, screened.search_part),
+    "host_refine": _Route(host_refine.prepare_host_refine, host_refine.search_part),
 }
 
 

@@ -14,8 +14,8 @@ from tonari.exact.report import Report
 
 
 def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> DevicePoints:
-    """Points on the plan's device, packed for the first rung; nothing waits for the device."""
-    return DevicePoints(to_device(points, plan.devices[0]), plan.metric, plan.ladder[0])
+    """Points on the plan's device, packed for the first level; nothing waits for the device."""
+    return DevicePoints(to_device(points, plan.devices[0]), plan.metric, plan.precisions[0])
 
 
 def search_resident(

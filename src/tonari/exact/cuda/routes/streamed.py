@@ -64,7 +64,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
             for here in order:
                 if here != held:
                     prepared = None  # its packed copies leave room for those of the next
-                    prepared, held = DevicePoints(next(arriving), plan.metric, plan.ladder[0]), here
+                    prepared, held = DevicePoints(next(arriving), plan.metric, plan.precisions[0]), here
                 report.include(_visit(part, prepared, plan, place.at(here.start, rows.start), here.start, best, bar))
             if whole is not None:
                 whole.distances[rows], whole.indices[rows] = best

@@ -52,7 +52,7 @@ class SelfJoin:
         isa: str,
         self_ids: npt.NDArray[np.int64],
         double_output: bool,
-        may_climb: bool,
+        may_retry: bool,
         capacity: int,
         growth: int,
     ) -> None: ...
@@ -83,7 +83,7 @@ class RowBlock:
         isa: str,
         self_ids: npt.NDArray[np.int64] | None,
         double_output: bool,
-        may_climb: bool,
+        may_retry: bool,
         capacity: int,
         sample_rank: int,
     ) -> None: ...
