@@ -95,13 +95,13 @@ def test_pieces(data: st.DataObject) -> None:
     assert made.begins[0] == 0
     assert made.begins[-1] == n
     assert made.firsts[0] == 0
-    assert made.firsts[-1] == len(made.n_clusters) == len(made.sides) == len(made.begins) - 1
+    assert made.firsts[-1] == len(made.clusters) == len(made.sides) == len(made.begins) - 1
     for at, (begin, end) in enumerate(zip(made.begins, made.begins[1:], strict=False)):
         rows = made.order[begin:end]
         assert 1 <= len(rows) <= most
-        assert (near[rows, 0] == made.n_clusters[at]).all()
+        assert (near[rows, 0] == made.clusters[at]).all()
         assert (made.sides[at] == (boundary is not None and rows >= boundary)).all()
-        assert made.firsts[made.n_clusters[at]] <= at < made.firsts[made.n_clusters[at] + 1]
+        assert made.firsts[made.clusters[at]] <= at < made.firsts[made.clusters[at] + 1]
     for cluster in range(clusters):
         np.testing.assert_array_equal(
             np.sort(made.of_clusters(np.array([cluster]))), np.flatnonzero(near[:, 0] == cluster)

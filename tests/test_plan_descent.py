@@ -116,7 +116,7 @@ def test_overrides_are_taken() -> None:
         ({"sample": 100_001}, "sample=100001: at most 100000"),
         ({"rounds": 0}, "rounds must be a whole number of at least 1"),
         ({"start": "graphs"}, "start='graphs': expected one of 'clusters', 'random', 'graph'"),
-        ({"lists": 3}, "cannot override lists; these can be: block, breadth, clusters"),
+        ({"lists": 3}, "cannot override lists; these can be: block, isa, kmeans_iters"),
         ({"isa": "sse"}, "cannot run the instruction set 'sse'"),
         ({"k": 100_000}, "k=100000"),
         ({"n": 2**30 + 1}, "n=1073741825: method='nn-descent' takes up to 1073741824 points; use method='exact'"),
