@@ -22,9 +22,9 @@ def ways(metric: str) -> list[tuple[str, tuple[str, ...]]]:
     """Every (instruction set, precisions) for a metric: each choice of its precisions, coarse to fine."""
     found = []
     for isa in ISAS:
-        levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
-        for length in range(1, len(levels) + 1):
-            found += [(isa, precisions) for precisions in itertools.combinations(levels, length)]
+        screens = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
+        for length in range(1, len(screens) + 1):
+            found += [(isa, precisions) for precisions in itertools.combinations(screens, length)]
     return found
 
 
@@ -37,17 +37,17 @@ def planned_search(queries: Any, points: Any, k: int, metric: str = "euclidean",
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test with `metric` and `levels` every metric at all its precisions; with `levels` alone, those of L2."""
-    if {"metric", "levels"} <= set(metafunc.fixturenames):
-        pairs = [(metric, levels) for metric in METRICS for levels in ways(metric)]
+    """Give a test with `metric` and `screens` every metric at all its precisions; with `screens` alone, those of L2."""
+    if {"metric", "screens"} <= set(metafunc.fixturenames):
+        pairs = [(metric, screens) for metric in METRICS for screens in ways(metric)]
         metafunc.parametrize(
-            ("metric", "levels"),
+            ("metric", "screens"),
             pairs,
             ids=[f"{metric}-{isa}-{'+'.join(precisions)}" for metric, (isa, precisions) in pairs],
         )
-    elif "levels" in metafunc.fixturenames:  # the product form, which has the most kernels
+    elif "screens" in metafunc.fixturenames:  # the product form, which has the most kernels
         pairs = ways("euclidean")
-        metafunc.parametrize("levels", pairs, ids=[f"{isa}-{'+'.join(precisions)}" for isa, precisions in pairs])
+        metafunc.parametrize("screens", pairs, ids=[f"{isa}-{'+'.join(precisions)}" for isa, precisions in pairs])
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -248,7 +248,7 @@ def test_a_graph_is_proved_timed_and_written(tmp_path: Path) -> None:
 
 
 def test_the_real_thing_passes_the_same_proof() -> None:
-    run = done(a_run(tonari, repeats=1), a_case(data="mixture", auto=True, parameters=(("hubs", 8),)))
+    run = done(a_run(tonari, repeats=1), a_case(data="mixture", auto=True, parameters=(("n_hubs", 8),)))
     assert run.wrong == 0, notes(run)
     ours = row_of(run, "tonari descent")
     assert ours["recall_k"] > 0.9
@@ -429,7 +429,7 @@ def test_everything_is_compiled_with_few_points_first(monkeypatch: pytest.Monkey
 
 def test_settings_beside_the_arguments_are_of_the_plan() -> None:
     library = Library()
-    done(a_run(library, who=("tonari descent",)), a_case(parameters=(("probes", 3),)))
+    done(a_run(library, who=("tonari descent",)), a_case(parameters=(("n_probe", 3),)))
     plan = library.asked[0]["plan"]
     assert (plan.n_probe, plan.recall, plan.seed, plan.method, plan.n, plan.k) == (3, 0.9, 0, "nn-descent", N, K)
     assert set(library.asked[0]) == {"method", "n", "plan"}

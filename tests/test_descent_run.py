@@ -86,7 +86,7 @@ def test_two_rounds_of_standstill_end_it_with_a_warning() -> None:
     still = int(1e-3 * 600 * 10)
     with pytest.warns(
         UserWarning,
-        match=r"recall 0\.5 .* of 0\.9 not reached in 2 rounds; for more: more probes \(now 4\), hubs \(now 16\)",
+        match=r"recall 0\.5 .* of 0\.9 not reached in 2 rounds; .* n_probe \(now 4\), n_hubs \(now 16\)",
     ):
         _, report = build(Scripted(POINTS, plan, [5, 5, 5], changed=still - 1), plan)
     assert not report.reached

@@ -86,8 +86,8 @@ def test_schedules(schedule: str, kind: str, k: int, by_plan: Search) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["queries by 7", "tiny capacity", "sample far too low", "points split"])
-def test_schedules_on_every_kernel(schedule: str, levels: tuple[str, tuple[str, ...]], by_plan: Search) -> None:
-    isa, precisions = levels
+def test_schedules_on_every_kernel(schedule: str, screens: tuple[str, tuple[str, ...]], by_plan: Search) -> None:
+    isa, precisions = screens
     rows = points("mixed")
     found = by_plan(rows[:M], rows, 80, isa=isa, precisions=precisions, **SCHEDULES[schedule])
     assert_same_neighbors(found, truth("mixed", 80))

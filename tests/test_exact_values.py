@@ -63,9 +63,9 @@ def test_every_metric_takes_every_pair_of_dtypes(metric: str, query_dtype: str, 
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_kernel_takes_every_dtype(metric: str, levels: Rungs, dtype: str, by_plan: Search) -> None:
+def test_every_kernel_takes_every_dtype(metric: str, screens: Rungs, dtype: str, by_plan: Search) -> None:
     points = np.abs(checks.gaussian(300, 21, 3) * 20).astype(dtype)
-    isa, precisions = levels
+    isa, precisions = screens
     found = by_plan(points[:40], points, 9, metric, isa=isa, precisions=precisions)
     assert_same_neighbors(found, _dtype_truth(dtype, metric), metric=metric)
 
@@ -78,16 +78,16 @@ def _dtype_truth(dtype: str, metric: str) -> Neighbors:
 
 @pytest.mark.parametrize("maker", HOSTILE)
 @pytest.mark.parametrize("capacity", [None, 1], ids=["roomy", "settles"])
-def test_hostile_data(metric: str, levels: Rungs, maker: str, capacity: int | None, by_plan: Search) -> None:
-    isa, precisions = levels
+def test_hostile_data(metric: str, screens: Rungs, maker: str, capacity: int | None, by_plan: Search) -> None:
+    isa, precisions = screens
     points = made(maker, 600, 24, metric)
     found = by_plan(points[:20], points, 17, metric, isa=isa, precisions=precisions, capacity=capacity)
     assert_same_neighbors(found, hostile_truth(maker, 600, 20, 24, 17, metric), metric=metric)
 
 
 @pytest.mark.parametrize("maker", BFLOAT16_MAKERS, ids=lambda maker: maker.__name__)
-def test_hostile_bfloat16(metric: str, levels: Rungs, maker: Maker, by_plan: Search) -> None:
-    isa, precisions = levels
+def test_hostile_bfloat16(metric: str, screens: Rungs, maker: Maker, by_plan: Search) -> None:
+    isa, precisions = screens
     rows = maker(300, 24, 0).astype("bfloat16")
     points = np.abs(rows) if METRICS[metric].nonnegative else rows
     found = by_plan(points[:9], points, 17, metric, isa=isa, precisions=precisions)
@@ -113,8 +113,8 @@ def test_one_dimension_and_very_many(metric: str, d: int, maker: str, by_plan: S
 
 
 @pytest.mark.parametrize("n", EDGES)
-def test_numbers_of_points_around_every_tile(levels: Rungs, n: int, by_plan: Search) -> None:
-    isa, precisions = levels
+def test_numbers_of_points_around_every_tile(screens: Rungs, n: int, by_plan: Search) -> None:
+    isa, precisions = screens
     points, queries = tied(n, 5), tied(3, 5, 1)
     for k in {1, (n + 1) // 2, n}:
         found = by_plan(queries, points, k, isa=isa, precisions=precisions)
@@ -122,16 +122,16 @@ def test_numbers_of_points_around_every_tile(levels: Rungs, n: int, by_plan: Sea
 
 
 @pytest.mark.parametrize("m", EDGES)
-def test_numbers_of_queries_around_every_tile(levels: Rungs, m: int, by_plan: Search) -> None:
-    isa, precisions = levels
+def test_numbers_of_queries_around_every_tile(screens: Rungs, m: int, by_plan: Search) -> None:
+    isa, precisions = screens
     points, queries = tied(50, 5), tied(m, 5, 1)
     assert_same_neighbors(by_plan(queries, points, 4, isa=isa, precisions=precisions), brute(queries, points, 4))
 
 
 @pytest.mark.parametrize("d", EDGES)
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
-def test_numbers_of_dimensions_around_every_run(levels: Rungs, d: int, dtype: str, by_plan: Search) -> None:
-    isa, precisions = levels
+def test_numbers_of_dimensions_around_every_run(screens: Rungs, d: int, dtype: str, by_plan: Search) -> None:
+    isa, precisions = screens
     points = (tied(60, d) * 40 + np.arange(d) % 7).astype(dtype)
     found = by_plan(points[:7], points, 6, isa=isa, precisions=precisions)
     assert_same_neighbors(found, brute(points[:7], points, 6))
@@ -245,9 +245,9 @@ def test_graph_excludes_self_by_identity(metric: str, maker: str) -> None:
 
 
 @pytest.mark.parametrize("capacity", [None, 1])
-def test_graph_of_equal_points_on_every_kernel(levels: Rungs, capacity: int | None) -> None:
+def test_graph_of_equal_points_on_every_kernel(screens: Rungs, capacity: int | None) -> None:
     points = checks.all_equal(300, 4)
-    isa, precisions = levels
+    isa, precisions = screens
     choices = {} if capacity is None else {"capacity": capacity}
     plan = tonari.plan(300, 300, 4, 8, isa=isa, precisions=precisions, threads=1, **choices)
     graph = tonari.knn_graph(points, 8, plan=plan)

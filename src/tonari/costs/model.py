@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from tonari import inputs
+from tonari.core._native import supported_isas
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.costs.formulas import BruteCosts, MeanVisits, TreeCosts
@@ -69,7 +71,7 @@ def arrival_seconds(problem: Problem) -> float:
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:
     """What a tree on the CPU shares out among threads, in seconds of one; values in it take `held_bytes`."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
-    costs, seen = TREE[isa], expected_visits(n, d, k, height)
+    costs, seen = TREE[_cores(isa)], expected_visits(n, d, k, height)
     searching = costs.search(m, d, k, seen, 1, double=held_bytes == 8, tree_bytes=n * d * held_bytes)
     return searching if prepared else searching + costs.build(n, d, height, 1)
 
@@ -104,7 +106,13 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 
 def _tree(plan: Plan) -> TreeCosts:
-    return TREE[plan.isa or "cuda"]
+    return TREE[_cores(plan.isa) if plan.isa else "cuda"]
+
+
+@functools.cache
+def _cores(isa: str) -> str:
+    """Whose constants an instruction set has: AVX-512 beside AMX is that of other cores, which were measured apart."""
+    return "amx" if isa == "avx512" and "amx" in supported_isas() else isa
 
 
 def least_build_seconds(plan: Plan) -> float:
