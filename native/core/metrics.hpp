@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 
 #include "core/common.hpp"
 
@@ -24,11 +25,6 @@ enum class Family : int {
 // Internal linkage: each instruction set compiles its own copy.
 namespace {
 
-template <class T>
-inline T magnitude(T t) {  // of vectors, too
-  return t < 0 ? -t : t;
-}
-
 struct TermDefaults {
   static constexpr bool maximum = false;  // the largest term instead of their sum
   static constexpr bool in_trees = false;  // f(q, x) = |q - x|, which boxes bound (kdtree/search_tile.hpp)
@@ -41,20 +37,20 @@ struct TermDefaults {
   static double difference(double x, double y) { return std::fabs(x - y); }
 };
 
-// What each struct has of its own:
+// What each struct has of its own. V is a vector of simd/vec.hpp, whose abs, max and choose are found by its type:
 //   term      the definition's float64 value, every operation rounded
 //   scored    a float32 term of NN-Descent's scores: may be too small where float32 ends, but not too large
-//   screened  the same for the screen, in registers V; elements are 0, or from 2^-60 to 2^40 in magnitude
+//   screened  the same for the screen; elements are 0, or from 2^-60 to 2^40 in magnitude
 //   whole     of whole numbers, where the term is one
 
 struct L1 : TermDefaults {
   static constexpr Metric metric = Metric::l1;
   static constexpr char name[] = "l1";
   static constexpr bool in_trees = true;
-  template <class T> static T term(T q, T x) { return magnitude(q - x); }
-  template <class T> static T scored(T q, T x) { return magnitude(q - x); }
-  template <class V> static typename V::F screened(typename V::F q, typename V::F x) { return V::abs(V::sub(q, x)); }
-  static int whole(int q, int x) { return magnitude(q - x); }
+  template <class V> static V term(V q, V x) { return abs(q - x); }
+  template <class V> static V scored(V q, V x) { return abs(q - x); }
+  template <class V> static V screened(V q, V x) { return abs(q - x); }
+  static int whole(int q, int x) { return std::abs(q - x); }
 };
 
 struct Linf : L1 {
@@ -68,17 +64,17 @@ struct Chi2 : TermDefaults {
   static constexpr char name[] = "chi2";
   static constexpr double underflow = 0x1p-536;  // the quotient enlarges what a square loses
   static constexpr double stretch = 3;           // |d f / d x| <= 3 for q, x >= 0
-  template <class T> static T term(T q, T x) {
-    const T t = q - x, weight = q + x, zero = weight - weight, one = zero + 1.0;
-    return weight == 0 ? zero : (t * t) / (weight == 0 ? one : weight);
+  template <class V> static V term(V q, V x) {
+    const V t = q - x, weight = q + x;
+    return choose(weight == 0.0, 0.0, (t * t) / choose(weight == 0.0, 1.0, weight));
   }
-  template <class T> static T scored(T q, T x) {
-    const T t = q - x, weight = q + x;
-    return t * (t / (weight == 0 ? weight + 1.0f : weight));
+  template <class V> static V scored(V q, V x) {
+    const V t = q - x, weight = q + x;
+    return t * (t / choose(weight == 0.0f, 1.0f, weight));
   }
-  template <class V> static typename V::F screened(typename V::F q, typename V::F x) {
-    const auto t = V::sub(q, x);  // 0 / 0 counts as 0: the denominator is kept above the smallest product of packed values
-    return V::div(V::mul(t, t), V::max(V::add(q, x), V::set1(0x1p-100f)));
+  template <class V> static V screened(V q, V x) {
+    const V t = q - x;  // 0 / 0 counts as 0: the denominator is kept above the smallest product of packed values
+    return t * t / max(q + x, 0x1p-100f);
   }
 };
 
@@ -88,17 +84,15 @@ struct Canberra : TermDefaults {  // f is a metric itself, so that difference = 
   static constexpr bool scale_free = true;
   static double size(double x) { return x != 0 ? 1 : 0; }
   static double difference(double x, double y) { return x == y ? 0 : std::fabs(x - y) / (std::fabs(x) + std::fabs(y)); }
-  template <class T> static T term(T q, T x) {
-    const T weight = magnitude(q) + magnitude(x), one = weight - weight + 1.0;
-    return magnitude(q - x) / (weight == 0 ? one : weight);
+  template <class V> static V term(V q, V x) {
+    const V weight = abs(q) + abs(x);
+    return abs(q - x) / choose(weight == 0.0, 1.0, weight);
   }
-  template <class T> static T scored(T q, T x) {  // 0 or NaN where the weight is infinite
-    const T weight = magnitude(q) + magnitude(x);
-    return magnitude(q - x) / (weight == 0 ? weight + 1.0f : weight);
+  template <class V> static V scored(V q, V x) {  // 0 or NaN where the weight is infinite
+    const V weight = abs(q) + abs(x);
+    return abs(q - x) / choose(weight == 0.0f, 1.0f, weight);
   }
-  template <class V> static typename V::F screened(typename V::F q, typename V::F x) {
-    return V::div(V::abs(V::sub(q, x)), V::max(V::add(V::abs(q), V::abs(x)), V::set1(0x1p-100f)));
-  }
+  template <class V> static V screened(V q, V x) { return abs(q - x) / max(abs(q) + abs(x), 0x1p-100f); }
 };
 
 template <class... TERMS>

@@ -1,7 +1,9 @@
-// The measured ceiling: how fast one core repeats the instruction that a kernel lives on.
+// The measured ceiling: how fast one core repeats the instruction that a kernel lives on. For benchmarks alone.
 #pragma once
 
 #include <chrono>
+
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
@@ -17,6 +19,45 @@ double measured_rate(double seconds, Burst&& burst) {
     elapsed = std::chrono::duration<double>(clock::now() - start).count();
   }
   return operations / elapsed;
+}
+
+// SUMS sums do not wait for each other: as many as registers allow.
+template <int SUMS, class V, class Step>
+double measured_steps(double seconds, double operations, V start, const Step& step) {
+  constexpr int repeats = 10000;
+  V sums[SUMS];
+  for (V& sum : sums) sum = start;
+  const double rate = measured_rate(seconds, [&] {
+    for (int i = 0; i < repeats; ++i) {
+#pragma GCC unroll 32
+      for (int j = 0; j < SUMS; ++j) sums[j] = step(sums[j]);
+    }
+    return repeats * SUMS * operations;
+  });
+  for (const V& sum : sums) {
+    volatile auto sink = sum[0];
+    (void)sink;
+  }
+  return rate;
+}
+
+template <int SUMS>
+double peak_f32(double seconds) {
+  using Floats = Register<float>;
+  const Floats a = 0.999f, b = 0.001f;
+  return measured_steps<SUMS>(seconds, 2.0 * Floats::lanes, Floats(0.5f), [=](Floats sum) { return fma(sum, a, b); });
+}
+
+// DOT as in exact/screen_tile.hpp: four products of bytes per lane.
+template <int SUMS, class DOT>
+double peak_i8(double seconds) {
+  using Int32s = Register<std::int32_t>;
+  Int32s a = 0x01020304;
+  const Int32s b = 0x01010101;
+  return measured_steps<SUMS>(seconds, 8.0 * Int32s::lanes, Int32s(1), [&](Int32s sum) {
+    asm volatile("" : "+x"(a.parts.raw));  // keeps products from being hoisted out of the loop
+    return DOT::add(sum, a, b);
+  });
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
-#include "simd/avx512.hpp"
 
 namespace tonari {
 namespace {
@@ -67,18 +66,16 @@ class Epilogue {
     block_ = block;
     part_ = 0;
     const std::int64_t group = block->group, lane = static_cast<std::int64_t>(block->tile) * kQueries;
-    const __m512 e1 = _mm512_set1_ps(task_.points.group_error_query[group]);
-    const __m512 e2 = _mm512_set1_ps(task_.points.group_error_rest[group]);
+    const Floats e1 = task_.points.group_error_query[group], e2 = task_.points.group_error_rest[group];
     for (int v = 0; v < 2; ++v) {
-      const __m512 rest = _mm512_mul_ps(_mm512_loadu_ps(task_.queries.rest + lane + v * 16), e2);
-      bound_[v] = _mm512_fmadd_ps(_mm512_loadu_ps(task_.queries.norm + lane + v * 16), e1, rest);
+      const Floats rest = Floats::load(task_.queries.rest + lane + v * 16) * e2;
+      bound_[v] = fma(Floats::load(task_.queries.norm + lane + v * 16), e1, rest);
       if constexpr (INT8) {
-        const __m512 step = _mm512_set1_ps(-task_.points.group_scale[group]);
-        factor_[v] = _mm512_mul_ps(step, _mm512_loadu_ps(task_.queries.step + lane + v * 16));
+        factor_[v] = -task_.points.group_scale[group] * Floats::load(task_.queries.step + lane + v * 16);
       }
-      if constexpr (BOTH) query_low_[v] = _mm512_loadu_ps(task_.reverse.low + lane + v * 16);
+      if constexpr (BOTH) query_low_[v] = Floats::load(task_.reverse.low + lane + v * 16);
     }
-    if constexpr (BOTH) reverse_limits<Avx512>(task_, block->tile, group * kPoints, kPoints, limits_);
+    if constexpr (BOTH) reverse_limits(task_, block->tile, group * kPoints, kPoints, limits_);
   }
 
   // Parts up to `end` of the block before, if there is one.
@@ -89,36 +86,33 @@ class Epilogue {
   }
 
  private:
-  __m512 score(int row, int v) const {
-    const std::int32_t* sums = block_->sums + row * kQueries + v * 16;
-    const __m512 low = _mm512_set1_ps(task_.points.low[block_->group * kPoints + row]);
+  Floats score(int row, int v) const {
+    const auto sums = Int32s::load(block_->sums + row * kQueries + v * 16);
+    const Floats low = task_.points.low[block_->group * kPoints + row];
     if constexpr (INT8) {
-      return _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums)), factor_[v], low);
+      return fma(convert<float>(sums), factor_[v], low);
     } else {
-      return _mm512_add_ps(_mm512_load_ps(sums), low);
+      return as<float>(sums) + low;
     }
   }
 
   void judge_if_needed() {
     const int first = part_ * kPart;
-    __m512 least[2];
+    Floats least[2];
     std::uint32_t reverse = 0;
 #pragma GCC unroll 8
     for (int p = 0; p < kPart; ++p) {
       for (int v = 0; v < 2; ++v) {
-        const __m512 s = score(first + p, v);
-        least[v] = p == 0 ? s : _mm512_min_ps(least[v], s);
-        if constexpr (BOTH) {
-          reverse |= Avx512::less_equal(_mm512_add_ps(s, query_low_[v]), _mm512_set1_ps(limits_[first + p]));
-        }
+        const Floats s = score(first + p, v);
+        least[v] = p == 0 ? s : min(least[v], s);
+        if constexpr (BOTH) reverse |= bits(s + query_low_[v] <= limits_[first + p]);
       }
     }
     const float* thresholds = task_.queries.threshold + static_cast<std::int64_t>(block_->tile) * kQueries;
     std::uint64_t lanes = 0;
     for (int v = 0; v < 2; ++v) {
-      const __m512 lower = _mm512_sub_ps(least[v], bound_[v]);
-      const __m512 threshold = load_thresholds<Avx512>(thresholds + v * 16);
-      lanes |= static_cast<std::uint64_t>(Avx512::less_equal(lower, threshold)) << (v * 16);
+      const Floats lower = least[v] - bound_[v];
+      lanes |= std::uint64_t{bits(lower <= load_thresholds(thresholds + v * 16))} << (v * 16);
     }
     if (lanes != 0 || reverse != 0) judge_part(lanes, reverse != 0);
   }
@@ -126,16 +120,16 @@ class Epilogue {
   __attribute__((noinline)) void judge_part(std::uint64_t lanes, bool reverse) const {
     const std::int64_t first = block_->group * kPoints + part_ * kPart;
     const auto scores = [&](int p, int v) { return score(part_ * kPart + p, v); };
-    if (lanes != 0) judge<Avx512, kPart, 2>(task_, block_->tile, first, lanes, scores);
+    if (lanes != 0) judge<kPart, 2>(task_, block_->tile, first, lanes, scores);
     if constexpr (BOTH) {
-      if (reverse) judge_reverse<Avx512, kPart, 2>(task_, block_->tile, first, scores);
+      if (reverse) judge_reverse<kPart, 2>(task_, block_->tile, first, scores);
     }
   }
 
   const Task& task_;
   const Block* block_ = nullptr;
   int part_ = 0;
-  __m512 bound_[2], factor_[2], query_low_[2];
+  Floats bound_[2], factor_[2], query_low_[2];
   alignas(64) float limits_[kPoints];
 };
 

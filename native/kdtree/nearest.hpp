@@ -3,45 +3,24 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 
 #include "core/room.hpp"
 #include "kdtree/reach.hpp"
 #include "select/order.hpp"
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
 
-// A register of words; GCC wants literal sizes on vector types, and literal lanes in shuffles.
-template <int WIDTH>
-struct WordRun;
-#if defined(__AVX2__)
-template <>
-struct WordRun<4> {
-  typedef std::int64_t Words __attribute__((vector_size(32)));
-  static Words moved_up(Words before, Words here) { return __builtin_shufflevector(before, here, 3, 4, 5, 6); }
-};
-#endif
-#if defined(__AVX512F__)
-template <>
-struct WordRun<8> {
-  typedef std::int64_t Words __attribute__((vector_size(64)));
-  static Words moved_up(Words before, Words here) {
-    return __builtin_shufflevector(before, here, 7, 8, 9, 10, 11, 12, 13, 14);
-  }
-};
-#endif
-
 // float32 values and int32 indices for small k: sorted words  value | index  of 64 bits, since values are not negative.
 // A new word finds its place without a branch: every word below becomes the smaller of itself and the larger of the new
 // one and its neighbour.
-template <int WIDTH>
 class NearestWords {
  public:
   static constexpr std::int64_t kMost = 256;  // insertions take time in proportion to k
 
-  explicit NearestWords(std::int64_t k) : k_(k), size_((k + WIDTH - 1) / WIDTH * WIDTH), words_(room_.get(size_)) {}
+  explicit NearestWords(std::int64_t k) : k_(k), size_((k + W - 1) / W * W), words_(room_.get(size_)) {}
 
   void clear() {
     for (std::int64_t j = 0; j < size_; ++j) words_[j] = kNone;
@@ -67,33 +46,21 @@ class NearestWords {
   }
 
  private:
+  using Words = Register<std::int64_t>;
+  static constexpr int W = Words::lanes;
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
-  template <class Words>
-  Words load_words(std::int64_t at) const {
-    Words words;
-    std::memcpy(&words, words_ + at, sizeof words);
-    return words;
-  }
-
   void insert(std::int64_t word) {
-    if constexpr (WIDTH == 2) {
+    if constexpr (W == 2) {  // baseline registers do not compare 64 bits
       std::int64_t at = k_ - 1;
       for (; at > 0 && words_[at - 1] > word; --at) words_[at] = words_[at - 1];
       words_[at] = word;
     } else {
-      using Run = WordRun<WIDTH>;
-      using Words = typename Run::Words;
-      const Words none = {};
-      const Words new_word = none + word;
-      std::int64_t at = size_ - WIDTH;
-      Words here = load_words<Words>(at);
-      for (;; at -= WIDTH) {
-        const Words before = at > 0 ? load_words<Words>(at - WIDTH) : none + std::numeric_limits<std::int64_t>::min();
-        const Words moved = Run::moved_up(before, here);
-        const Words larger = moved > new_word ? moved : new_word;
-        const Words placed = here < larger ? here : larger;
-        std::memcpy(words_ + at, &placed, sizeof placed);
+      std::int64_t at = size_ - W;
+      auto here = Words::load(words_ + at);
+      for (;; at -= W) {
+        const Words before = at > 0 ? Words::load(words_ + at - W) : Words(std::numeric_limits<std::int64_t>::min());
+        min(here, max(slide(before, here), word)).store(words_ + at);
         if (at == 0 || words_[at - 1] <= word) return;
         here = before;
       }

@@ -1,10 +1,5 @@
-// The search through a tree, written once for every instruction set. LANES<T> gives registers of 16 values of T:
-//
-//   F, load, set1, sub, add, mul, fma, min, max, abs, less_equal (a bit per lane)
-//   K, Key   bounds of a node's children as whole numbers, which have the order of the numbers they stand for:
-//            keys (kDone for lanes without a child), smallest, equal (a bit per lane), done, load_keys, store_keys
-//
-// Internal linkage throughout: each instruction set compiles its own copy.
+// The search through a tree, written once for every instruction set (simd/vec.hpp). Internal linkage throughout: each
+// instruction set compiles its own copy.
 #pragma once
 
 #include <bit>
@@ -14,57 +9,55 @@
 #include "kdtree/nearest.hpp"
 #include "kdtree/reach.hpp"
 #include "kdtree/search.hpp"
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
 
-// What one column adds: a square, or |t| (`in_trees` of metrics.hpp). Bounds of boxes are rounded in the same way everywhere, so that every machine visits the same
-// leaves; comparisons with points, which exact values follow, may fuse.
-template <class STEP, class L>
+// What one column adds: a square, or |t| (`in_trees` of metrics.hpp). Bounds of boxes are rounded in the same way
+// everywhere, so that every machine visits the same leaves; comparisons with points, which exact values follow, may fuse.
+template <class STEP>
 struct Columns {
-  static typename L::F bound(typename L::F sum, typename L::F t) {
-    if constexpr (std::is_same_v<STEP, SquareStep>) return L::add(sum, L::mul(t, t));
-    else if constexpr (STEP::maximum) return L::max(sum, L::abs(t));
-    else return L::add(sum, L::abs(t));
+  template <class F> static F bound(F sum, F t) {
+    if constexpr (std::is_same_v<STEP, SquareStep>) return sum + t * t;
+    else if constexpr (STEP::maximum) return max(sum, abs(t));
+    else return sum + abs(t);
   }
-  static typename L::F score(typename L::F sum, typename L::F t) {
-    if constexpr (std::is_same_v<STEP, SquareStep>) return L::fma(t, t, sum);
+  template <class F> static F score(F sum, F t) {
+    if constexpr (std::is_same_v<STEP, SquareStep>) return fma(t, t, sum);
     else return bound(sum, t);
   }
 };
 
-template <int WIDTH>
-typename VectorTypes<WIDTH>::F64 splat(double x) {
-  if constexpr (WIDTH == 8) return typename VectorTypes<WIDTH>::F64{x, x, x, x, x, x, x, x};
-  else if constexpr (WIDTH == 4) return typename VectorTypes<WIDTH>::F64{x, x, x, x};
-  else return typename VectorTypes<WIDTH>::F64{x, x};
-}
-
-// Values of WIDTH points beside each other, columns `stride` apart, in the defined order of sums.
-template <class STEP, int WIDTH, class T>
+// Values of a register of points beside each other, columns `stride` apart, in the defined order of sums.
+template <class STEP, class T>
 inline void exact_columns(const double* q, const T* x, std::int64_t stride, std::int64_t d, double* values) {
-  typename VectorTypes<WIDTH>::F64 sums[kLanes];
+  using Doubles = Register<double>;
+  Doubles sums[kLanes];
   const int used = d < kLanes ? static_cast<int>(d) : kLanes;
   for (int i = 0; i < used; ++i) {
-    sums[i] = STEP::apply(typename VectorTypes<WIDTH>::F64{}, splat<WIDTH>(q[i]), load<WIDTH>(x + i * stride));
+    sums[i] = STEP::apply(Doubles(0.0), Doubles(q[i]), Doubles::load(x + i * stride));
   }
   for (std::int64_t i = kLanes; i < d; ++i) {
     auto& sum = sums[i % kLanes];
-    sum = STEP::apply(sum, splat<WIDTH>(q[i]), load<WIDTH>(x + i * stride));
+    sum = STEP::apply(sum, Doubles(q[i]), Doubles::load(x + i * stride));
   }
   for (int half = kLanes / 2, lanes = used; half > 0; half /= 2) {  // lanes that no column reached would add zero
     for (int i = 0; i + half < lanes; ++i) sums[i] = STEP::join(sums[i], sums[i + half]);
     lanes = lanes < half ? lanes : half;
   }
-  std::memcpy(values, sums, sizeof *sums);
+  sums[0].store(values);
 }
 
-template <template <class> class LANES, int WIDTH, class STEP, class T, class NEAREST>
+template <class STEP, class T, class NEAREST>
 class TreeWalk {
-  using L = LANES<T>;
-  using F = typename L::F;
-  using Key = typename L::Key;
   static constexpr int W = kTreeWidth;
+  using F = Vec<T, W>;
+  // Bounds of a node's children as whole numbers, which have the order of the numbers that they stand for.
+  using Key = Integer<sizeof(T)>;
+  using K = Vec<Key, W>;
+  static constexpr Key kDone = std::numeric_limits<Key>::max();  // visited, or no child
+  static constexpr int kMostRuns = std::clamp(8 * kRegisterLanes<T> / W, 2, 4);  // of points at a time, in 8 registers
   static constexpr int kLevels = 16;  // 16^16 leaves
   static constexpr std::int64_t kManyColumns = 12;
 
@@ -106,14 +99,14 @@ class TreeWalk {
     int level = top;
     open(top, 0, visits);
     for (;;) {
-      const auto keys = L::load_keys(keys_[level]);
-      const Key nearest = L::smallest(keys);
+      const auto keys = K::load(keys_[level]);
+      const Key nearest = fold(keys, [](auto a, auto b) { return min(a, b); });
       if (nearest > limit_) {
         if (level++ == top) return;
         continue;
       }
-      const int lane = std::countr_zero(L::equal(keys, nearest));
-      L::store_keys(keys_[level], L::done(keys, lane));
+      const int lane = std::countr_zero(bits(keys == nearest));
+      choose(K::Truth::of(1u << lane), K(kDone), keys).store(keys_[level]);
       const std::int64_t child = nodes_[level] * W + lane;
       if (level == 0) {
         scan(child, visits);
@@ -127,15 +120,15 @@ class TreeWalk {
   void open(int level, std::int64_t node, TreeVisits& visits) {
     ++visits.nodes;
     const T* box = static_cast<const T*>(tree_.boxes[static_cast<std::size_t>(level)]) + node * d_ * 2 * W;
-    const F lowest = L::load(box);
-    F sum = L::set1(0);
+    const F lowest = F::load(box);
+    F sum = T{0};
     for (std::int64_t i = 0; i < d_; ++i, box += 2 * W) {
-      const F q = L::set1(query_[i]);
-      const F nearest = L::min(L::max(q, L::load(box)), L::load(box + W));
-      sum = Columns<STEP, L>::bound(sum, L::sub(nearest, q));
+      const F q = query_[i];
+      const F nearest = min(max(q, F::load(box)), F::load(box + W));
+      sum = Columns<STEP>::bound(sum, nearest - q);
     }
     nodes_[level] = node;
-    L::store_keys(keys_[level], L::keys(sum, lowest));
+    choose(lowest == std::numeric_limits<T>::infinity(), K(kDone), as<Key>(sum)).store(keys_[level]);
   }
 
   void scan(std::int64_t leaf, TreeVisits& visits) {
@@ -149,7 +142,7 @@ class TreeWalk {
       if (left <= W || threshold_ == std::numeric_limits<T>::infinity()) {
         take(passing<1>(x + p), left, x + p, begin + p);
         p += W;
-      } else if (left <= 2 * W || L::most_runs < 4) {
+      } else if (left <= 2 * W || kMostRuns < 4) {
         take(passing<2>(x + p), left, x + p, begin + p);
         p += 2 * W;
       } else if (left <= 3 * W) {
@@ -166,34 +159,33 @@ class TreeWalk {
   template <int RUNS>
   std::uint64_t passing(const T* x) const {
     F sums[RUNS];
-    for (int r = 0; r < RUNS; ++r) sums[r] = L::set1(0);
-    const F threshold = L::set1(threshold_);
-    std::uint64_t bits = 0;
+    for (int r = 0; r < RUNS; ++r) sums[r] = T{0};
+    const F threshold = threshold_;
+    std::uint64_t passed = 0;
     const auto columns = [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i, x += tree_.capacity) {
-        const F q = L::set1(query_[i]);
-        for (int r = 0; r < RUNS; ++r) sums[r] = Columns<STEP, L>::score(sums[r], L::sub(q, L::load(x + r * W)));
+        const F q = query_[i];
+        for (int r = 0; r < RUNS; ++r) sums[r] = Columns<STEP>::score(sums[r], q - F::load(x + r * W));
       }
-      bits = 0;
-      for (int r = 0; r < RUNS; ++r) {
-        bits |= static_cast<std::uint64_t>(L::less_equal(sums[r], threshold)) << (r * W);
-      }
-      return bits;
+      passed = 0;
+      for (int r = 0; r < RUNS; ++r) passed |= std::uint64_t{bits(sums[r] <= threshold)} << (r * W);
+      return passed;
     };
     const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;  // sums only grow: often half of one is too much
     if (columns(0, half) != 0 && half < d_) columns(half, d_);
-    return bits;
+    return passed;
   }
 
   // Exact values of the points that passed, of which there are `left`.
   void take(std::uint64_t passed, std::int64_t left, const T* x, std::int64_t place) {
     if (left < 64) passed &= (std::uint64_t{1} << left) - 1;
     if (passed == 0) return;
-    constexpr std::uint64_t run = (std::uint64_t{1} << WIDTH) - 1;
+    constexpr int width = kRegisterLanes<double>;
+    constexpr std::uint64_t run = (std::uint64_t{1} << width) - 1;
     do {
-      const int first = std::countr_zero(passed) / WIDTH * WIDTH;
-      double values[WIDTH];
-      exact_columns<STEP, WIDTH>(exact_query_, x + first, tree_.capacity, d_, values);
+      const int first = std::countr_zero(passed) / width * width;
+      double values[width];
+      exact_columns<STEP>(exact_query_, x + first, tree_.capacity, d_, values);
       for (std::uint64_t bits = passed >> first & run; bits != 0; bits &= bits - 1) {
         const int lane = std::countr_zero(bits);
         const std::int64_t id = id_at(place + first + lane);
@@ -248,23 +240,22 @@ class TreeWalk {
   std::int64_t nodes_[kLevels];
 };
 
-template <template <class> class LANES, int WIDTH, class STEP, class T>
+template <class STEP, class T>
 std::int64_t tree_search_by(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
                             TreeVisits& visits) {
-  if (task.double_output || task.tree->wide_ids || task.k > NearestWords<WIDTH>::kMost) {
+  if (task.double_output || task.tree->wide_ids || task.k > NearestWords::kMost) {
     NearestHeap nearest(task.k, task.double_output);
-    return TreeWalk<LANES, WIDTH, STEP, T, NearestHeap>(task, nearest).run(begin, end, budget, visits);
+    return TreeWalk<STEP, T, NearestHeap>(task, nearest).run(begin, end, budget, visits);
   }
-  NearestWords<WIDTH> nearest(task.k);
-  return TreeWalk<LANES, WIDTH, STEP, T, NearestWords<WIDTH>>(task, nearest).run(begin, end, budget, visits);
+  NearestWords nearest(task.k);
+  return TreeWalk<STEP, T, NearestWords>(task, nearest).run(begin, end, budget, visits);
 }
 
-template <template <class> class LANES, int WIDTH>
-std::int64_t tree_search_tile(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
+inline std::int64_t tree_search_tile(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
                               TreeVisits& visits) {
   const auto by = [&]<class STEP>(STEP) {
-    return task.tree->double_rows ? tree_search_by<LANES, WIDTH, STEP, double>(task, begin, end, budget, visits)
-                                  : tree_search_by<LANES, WIDTH, STEP, float>(task, begin, end, budget, visits);
+    return task.tree->double_rows ? tree_search_by<STEP, double>(task, begin, end, budget, visits)
+                                  : tree_search_by<STEP, float>(task, begin, end, budget, visits);
   };
   if (!is_elementwise(task.metric)) return by(SquareStep{});
   return with_term(task.metric, [&](auto term) {

@@ -2,6 +2,8 @@
 // the bits of the definition, sooner. Internal linkage throughout.
 #pragma once
 
+#include <algorithm>
+
 #include "core/room.hpp"
 #include "exact/refine_tile.hpp"
 #include "nn_descent/round.hpp"
@@ -58,7 +60,10 @@ class ByteValues {
       case Family::terms:
         return with_term(metric_, [&](auto term) {
           if constexpr (is_whole<decltype(term)>) {
-            for (int i = 0; i < d; ++i) sum = TermStep<decltype(term)>::join(sum, decltype(term)::whole(q[i], x[i]));
+            for (int i = 0; i < d; ++i) {
+              const int t = term.whole(q[i], x[i]);
+              sum = term.maximum ? std::max(sum, t) : sum + t;
+            }
           }
           return sum;
         });

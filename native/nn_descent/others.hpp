@@ -1,10 +1,6 @@
 // Whom a row meets in a round. Internal linkage throughout: each instruction set compiles its own copy.
 #pragma once
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -12,6 +8,7 @@
 #include "core/room.hpp"
 #include "nn_descent/round.hpp"
 #include "select/order.hpp"
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
@@ -95,18 +92,17 @@ class Others {
   std::int64_t take(const std::int32_t* theirs, std::int32_t wanted, std::int32_t* out) const {
     const std::int32_t matter = wanted | std::numeric_limits<std::int32_t>::min();
     std::int64_t taken = 0, j = 0;
-#if defined(__AVX512F__)
-    for (; j < task_.breadth; j += 16) {
-      const std::int64_t left = task_.breadth - j;
-      const auto here = static_cast<__mmask16>(left < 16 ? (1u << left) - 1 : 0xffffu);
-      const __m512i run = _mm512_maskz_loadu_epi32(here, theirs + j);
-      const __mmask16 fit = _mm512_mask_cmpeq_epi32_mask(here, _mm512_and_si512(run, _mm512_set1_epi32(matter)),
-                                                         _mm512_set1_epi32(wanted));
-      const __m512i ids = _mm512_and_si512(run, _mm512_set1_epi32(kIdMask));
-      _mm512_storeu_si512(out + taken, _mm512_maskz_compress_epi32(fit, ids));
-      taken += std::popcount(static_cast<unsigned>(fit));
+    if constexpr (kCompresses) {
+      using Ids = Register<std::int32_t>;
+      for (; j < task_.breadth; j += Ids::lanes) {
+        const std::int64_t left = task_.breadth - j;
+        const std::uint32_t here = left < Ids::lanes ? (1u << left) - 1 : (1u << Ids::lanes) - 1;
+        const auto run = Ids::load_first(theirs + j, std::min<std::int64_t>(left, Ids::lanes));
+        const std::uint32_t fit = bits((run & matter) == wanted) & here;
+        compress(out + taken, fit, run & kIdMask);
+        taken += std::popcount(fit);
+      }
     }
-#endif
     for (; j < task_.breadth; ++j) {
       out[taken] = theirs[j] & kIdMask;
       taken += (theirs[j] & matter) == wanted;

@@ -5,7 +5,7 @@
 namespace tonari {
 
 std::int64_t descent_round_avx2(const DescentTask& task, std::int64_t begin, std::int64_t end) {
-  return RoundRows<8>(task, exact_values_avx2).run(begin, end);
+  return RoundRows(task, exact_values_avx2).run(begin, end);
 }
 
 }  // namespace tonari

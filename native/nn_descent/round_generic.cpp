@@ -6,7 +6,7 @@
 namespace tonari {
 
 std::int64_t descent_round_generic(const DescentTask& task, std::int64_t begin, std::int64_t end) {
-  return RoundRows<4>(task, exact_values_generic).run(begin, end);
+  return RoundRows(task, exact_values_generic).run(begin, end);
 }
 
 }  // namespace tonari

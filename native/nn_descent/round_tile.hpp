@@ -36,7 +36,6 @@ class BestEntries {
   Ranked* items_;
 };
 
-template <int WIDTH>
 class RoundRows {
  public:
   RoundRows(const DescentTask& task, ExactValues exact)
@@ -189,7 +188,7 @@ class RoundRows {
   const ExactValues exact_;
   Others others_;
   BestEntries best_;
-  Scores<WIDTH> scores_;
+  Scores scores_;
   ByteValues bytes_;
   const bool scored_, whole_;
   Room<std::int64_t> ids_room_, marks_room_;

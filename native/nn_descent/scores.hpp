@@ -10,70 +10,18 @@
 // themselves and of the returned value. Scores that are no number, since float32 cannot hold them, pass every limit.
 #pragma once
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include <limits>
 
 #include "core/room.hpp"
 #include "core/row_values.hpp"
 #include "exact/refine_tile.hpp"
 #include "nn_descent/round.hpp"
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
 
-template <int WIDTH>
-struct FloatRun;
-template <>
-struct FloatRun<4> {
-  typedef float F __attribute__((vector_size(16)));
-};
-template <>
-struct FloatRun<8> {
-  typedef float F __attribute__((vector_size(32)));
-};
-template <>
-struct FloatRun<16> {
-  typedef float F __attribute__((vector_size(64)));
-};
-
-// WIDTH stored values as float32.
-template <int WIDTH, class T>
-typename FloatRun<WIDTH>::F load_floats(const T* p) {
-  using F = typename FloatRun<WIDTH>::F;
-  if constexpr (std::is_same_v<T, float>) {
-    F run;
-    std::memcpy(&run, p, sizeof run);
-    return run;
-  }
-#if defined(__AVX512F__)
-  if constexpr (WIDTH == 16 && sizeof(T) == 1) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    return _mm512_cvtepi32_ps(std::is_signed_v<T> ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes));
-  }
-  if constexpr (WIDTH == 16 && sizeof(T) == 2) {
-    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-    if constexpr (std::is_same_v<T, Float16>) return _mm512_cvtph_ps(halves);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-  }
-#endif
-#if defined(__AVX2__) && defined(__F16C__)
-  if constexpr (WIDTH == 8 && sizeof(T) == 1) {
-    const __m128i bytes = _mm_loadu_si64(p);
-    return _mm256_cvtepi32_ps(std::is_signed_v<T> ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes));
-  }
-  if constexpr (WIDTH == 8 && sizeof(T) == 2) {
-    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    if constexpr (std::is_same_v<T, Float16>) return _mm256_cvtph_ps(halves);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
-  }
-#endif
-  F run;
-  for (int j = 0; j < WIDTH; ++j) run[j] = to_value<float>(p[j]);
-  return run;
-}
+using Floats = Register<float>;
 
 // What one register of columns adds; zeros, with which rows are filled up, add nothing.
 struct SquareScore {
@@ -87,46 +35,31 @@ template <class TERM>
 struct TermScore {
   template <class F> static F add(F sum, F q, F x) { return join(sum, TERM::scored(q, x)); }
   template <class F> static F join(F a, F b) {
-    if constexpr (TERM::maximum) return a > b ? a : b;
+    if constexpr (TERM::maximum) return max(a, b);
     else return a + b;
   }
 };
 
-// The lanes of a register in one, by halves.
-template <class SCORE, class F>
-inline float joined(F run) {
-  if constexpr (sizeof(F) == 64) {
-    return joined<SCORE>(SCORE::join(__builtin_shufflevector(run, run, 0, 1, 2, 3, 4, 5, 6, 7),
-                                     __builtin_shufflevector(run, run, 8, 9, 10, 11, 12, 13, 14, 15)));
-  } else if constexpr (sizeof(F) == 32) {
-    return joined<SCORE>(SCORE::join(__builtin_shufflevector(run, run, 0, 1, 2, 3),
-                                     __builtin_shufflevector(run, run, 4, 5, 6, 7)));
-  } else {
-    run = SCORE::join(run, __builtin_shufflevector(run, run, 2, 3, 0, 1));
-    return SCORE::join(run, __builtin_shufflevector(run, run, 1, 0, 3, 2))[0];
-  }
-}
-
 // q is filled up with zeros to whole registers.
-template <class SCORE, int WIDTH, class T>
+template <class SCORE, class T>
 inline float score_of(const float* q, const T* x, std::int64_t d) {
-  using F = typename FloatRun<WIDTH>::F;
-  F sum = {}, other = {};
+  constexpr int W = Floats::lanes;
+  Floats sum = 0.0f, other = 0.0f;
   std::int64_t i = 0;
-  for (; i + 2 * WIDTH <= d; i += 2 * WIDTH) {
-    sum = SCORE::add(sum, load_floats<WIDTH>(q + i), load_floats<WIDTH>(x + i));
-    other = SCORE::add(other, load_floats<WIDTH>(q + i + WIDTH), load_floats<WIDTH>(x + i + WIDTH));
+  for (; i + 2 * W <= d; i += 2 * W) {
+    sum = SCORE::add(sum, Floats::load(q + i), Floats::load(x + i));
+    other = SCORE::add(other, Floats::load(q + i + W), Floats::load(x + i + W));
   }
-  for (; i < d; i += WIDTH) {
-    if (i + WIDTH <= d) {
-      sum = SCORE::add(sum, load_floats<WIDTH>(q + i), load_floats<WIDTH>(x + i));
+  for (; i < d; i += W) {
+    if (i + W <= d) {
+      sum = SCORE::add(sum, Floats::load(q + i), Floats::load(x + i));
     } else {
-      T end[WIDTH] = {};
+      T end[W] = {};
       std::memcpy(end, x + i, static_cast<std::size_t>(d - i) * sizeof(T));
-      sum = SCORE::add(sum, load_floats<WIDTH>(q + i), load_floats<WIDTH>(end));
+      sum = SCORE::add(sum, Floats::load(q + i), Floats::load(end));
     }
   }
-  return joined<SCORE>(SCORE::join(sum, other));
+  return fold(SCORE::join(sum, other), [](auto a, auto b) { return SCORE::join(a, b); });
 }
 
 // Asks for rows some time before they are read.
@@ -153,7 +86,6 @@ class Ahead {
 };
 
 // Scores of one query after the other; not for float64.
-template <int WIDTH>
 class Scores {
  public:
   explicit Scores(const DescentTask& task)
@@ -161,7 +93,7 @@ class Scores {
         ahead_(task.points),
         gamma_((static_cast<double>(task.points.d) / 4 + 32) * 0x1p-24),
         tiny_(static_cast<double>(task.points.d + 8) * 0x1p-148) {
-    const std::int64_t padded = (task.points.d + WIDTH - 1) / WIDTH * WIDTH;
+    const std::int64_t padded = (task.points.d + Floats::lanes - 1) / Floats::lanes * Floats::lanes;
     query_ = room_.get(padded);
     for (std::int64_t i = 0; i < padded; ++i) query_[i] = 0;
   }
@@ -220,7 +152,7 @@ class Scores {
     const T* data = static_cast<const T*>(task_.points.data);
     for (std::int64_t j = 0; j < count; ++j) {
       if (j + Ahead::kRows < count) ahead_(ids[j + Ahead::kRows]);
-      scores[j] = score_of<SCORE, WIDTH>(query_, data + ids[j] * d, d);
+      scores[j] = score_of<SCORE>(query_, data + ids[j] * d, d);
     }
   }
 

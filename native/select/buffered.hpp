@@ -20,27 +20,16 @@ namespace {
 template <class Key>
 [[gnu::always_inline]] inline void append_set(std::uint32_t bits, const Key* keys, Key first, Key* to_keys,
                                               Key* to_indices) {
-#if defined(__AVX512F__)
-  const __m512i loaded = _mm512_loadu_si512(keys);
-  if constexpr (sizeof(Key) == 4) {
-    const __m512i counted = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i indices = _mm512_add_epi32(_mm512_set1_epi32(first), counted);
-    const auto which = static_cast<std::uint16_t>(bits);
-    _mm512_storeu_si512(to_keys, _mm512_maskz_compress_epi32(which, loaded));
-    _mm512_storeu_si512(to_indices, _mm512_maskz_compress_epi32(which, indices));
+  if constexpr (kCompresses) {
+    compress(to_keys, bits, Register<Key>::load(keys));
+    compress(to_indices, bits, Register<Key>::numbers() + first);
   } else {
-    const __m512i indices = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
-    const auto which = static_cast<std::uint8_t>(bits);
-    _mm512_storeu_si512(to_keys, _mm512_maskz_compress_epi64(which, loaded));
-    _mm512_storeu_si512(to_indices, _mm512_maskz_compress_epi64(which, indices));
+    for (; bits != 0; bits &= bits - 1) {
+      const int column = std::countr_zero(bits);
+      *to_keys++ = keys[column];
+      *to_indices++ = first + static_cast<Key>(column);
+    }
   }
-#else
-  for (; bits != 0; bits &= bits - 1) {
-    const int column = std::countr_zero(bits);
-    *to_keys++ = keys[column];
-    *to_indices++ = first + static_cast<Key>(column);
-  }
-#endif
 }
 
 template <class Queue>
@@ -63,10 +52,10 @@ class Buffered {
   }
 
   // For the next group of rows: the lanes that have one.
-  void open(const Mask<Key>& lanes) { lanes_ = lanes; }
+  void open(const LaneMask<Key>& lanes) { lanes_ = lanes; }
 
   // Offers x to the queues of lanes `who`.
-  void offer(const Entries<Key>& x, Mask<Key> who) {
+  void offer(const Entries<Key>& x, LaneMask<Key> who) {
     who = who & before(x, queue_.heads());
     if (!any(who)) return;
     if (buffering_ == Buffering::none) {
@@ -75,10 +64,9 @@ class Buffered {
       return;
     }
     alignas(64) Key keys[W], indices[W];
-    store(keys, x.key);
-    store(indices, x.index);
+    x.store(keys, indices);
     std::uint32_t full = 0;
-    for (std::uint32_t lanes = bits_of(who); lanes != 0; lanes &= lanes - 1) {
+    for (std::uint32_t lanes = bits(who); lanes != 0; lanes &= lanes - 1) {
       const int lane = std::countr_zero(lanes);
       const std::int64_t at = lane * slots_ + counts_[lane]++;
       keys_[at] = keys[lane];
@@ -133,10 +121,10 @@ class Buffered {
   // Bits of the columns that are candidates of the lane, for some blocks of W columns.
   void find_candidates(const LaneRows<Key>& rows, int lane, int begin, int end) {
     const bool missing = queue_.index(0, lane) == kNoIndex;
-    const Vec<Key> head = broadcast(queue_.key(0, lane));
+    const Lanes<Key> head = queue_.key(0, lane);
     const Key* keys = rows.keys(lane);
     for (int block = begin; block < end; ++block) {
-      std::uint32_t below = bits_of(less(load(keys + block * W), head));
+      std::uint32_t below = bits(Lanes<Key>::load(keys + block * W) < head);
       if (missing) {
         const int present = std::clamp(rows.count(lane) - block * W, 0, W);
         below = (1u << present) - 1;
@@ -169,8 +157,8 @@ class Buffered {
     const Key* keys = rows.columns(block * W);
     for (; columns != 0; columns &= columns - 1) {
       const int c = std::countr_zero(columns);
-      const Vec<Key> index = broadcast(static_cast<Key>(first + block * W + c));
-      offer({load(keys + c * W), index}, less(index, rows.lengths()));
+      const Lanes<Key> index = static_cast<Key>(first + block * W + c);
+      offer({Lanes<Key>::load(keys + c * W), index}, index < rows.lengths());
     }
   }
 
@@ -185,9 +173,9 @@ class Buffered {
   }
   void empty_alone(int lane) {
     ++flushes_;
-    const Mask<Key> alone = mask_of<Key>(1u << lane);
+    const LaneMask<Key> alone = LaneMask<Key>::of(1u << lane);
     for (std::int64_t at = lane * slots_; at < lane * slots_ + counts_[lane]; ++at) {
-      insert_smaller({broadcast(keys_[at]), broadcast(indices_[at])}, alone, alone);
+      insert_smaller({keys_[at], indices_[at]}, alone, alone);
     }
     counts_[lane] = 0;
   }
@@ -216,11 +204,11 @@ class Buffered {
     }
   }
   Entries<Key> column(std::int64_t j) const {
-    return {load(column_keys_ + j * W), load(column_indices_ + j * W)};
+    return Entries<Key>::load(column_keys_ + j * W, column_indices_ + j * W);
   }
   // Whether any lane had room for it.
-  bool insert_smaller(const Entries<Key>& x, const Mask<Key>& who, const Mask<Key>& together) {
-    const Mask<Key> smaller = who & before(x, queue_.heads());
+  bool insert_smaller(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
+    const LaneMask<Key> smaller = who & before(x, queue_.heads());
     if (!any(smaller)) return false;
     queue_.insert(x, smaller, together);
     return true;
@@ -234,7 +222,7 @@ class Buffered {
   Key *column_keys_, *column_indices_;  // [entry][lane]
   std::int64_t counts_[W];
   std::uint16_t candidates_[kBlocks][W];
-  Mask<Key> lanes_{};
+  LaneMask<Key> lanes_{};
   bool heads_moved_ = false;  // since the candidates of a chunk were found
   std::int64_t flushes_ = 0;
 };

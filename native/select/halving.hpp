@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "select/key_lanes.hpp"
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
@@ -35,42 +35,38 @@ template <class Key>
 class KeyPasses {
  public:
   KeyPasses(const Key* keys, std::int64_t count) : keys_(keys), whole_(count / kLanes * kLanes) {
-    rest_ = Lanes{} + std::numeric_limits<Key>::max();
-    std::memcpy(&rest_, keys + whole_, static_cast<std::size_t>(count - whole_) * sizeof(Key));
+    Key rest[kLanes];
+    for (Key& key : rest) key = std::numeric_limits<Key>::max();
+    std::memcpy(rest, keys + whole_, static_cast<std::size_t>(count - whole_) * sizeof(Key));
+    rest_ = Lanes::load(rest);
   }
   // How many lie at or below a limit that is not the largest key there is.
   std::int64_t count_up_to(Key limit) const {
-    const Lanes limits = Lanes{} + limit;
-    Lanes found = rest_ <= limits, more = {};  // minus one for each
+    const Lanes limits = limit;
+    Lanes found = count(Lanes(0), rest_ <= limits), more = 0;
     std::int64_t i = 0;
-    for (; i + 2 * kLanes <= whole_; i += 2 * kLanes) found += load(i) <= limits, more += load(i + kLanes) <= limits;
-    if (i < whole_) found += load(i) <= limits;
-    found += more;
-    std::int64_t sum = 0;
-    for (int lane = 0; lane < kLanes; ++lane) sum -= found[lane];
-    return sum;
+    for (; i + 2 * kLanes <= whole_; i += 2 * kLanes) {
+      found = count(found, load(i) <= limits);
+      more = count(more, load(i + kLanes) <= limits);
+    }
+    if (i < whole_) found = count(found, load(i) <= limits);
+    return fold(found + more, [](auto a, auto b) { return a + b; });
   }
   // The largest of those at or below the limit.
   Key greatest_up_to(Key limit) const {
-    const Lanes limits = Lanes{} + limit, least = Lanes{} + std::numeric_limits<Key>::min();
-    Lanes greatest = rest_ <= limits ? rest_ : least;
+    const Lanes limits = limit, least = std::numeric_limits<Key>::min();
+    Lanes greatest = choose(rest_ <= limits, rest_, least);
     for (std::int64_t i = 0; i < whole_; i += kLanes) {
-      const Lanes keys = load(i), found = keys <= limits ? keys : least;
-      greatest = found > greatest ? found : greatest;
+      const Lanes keys = load(i);
+      greatest = max(choose(keys <= limits, keys, least), greatest);
     }
-    Key key = greatest[0];
-    for (int lane = 1; lane < kLanes; ++lane) key = greatest[lane] > key ? greatest[lane] : key;
-    return key;
+    return fold(greatest, [](auto a, auto b) { return max(a, b); });
   }
 
  private:
-  using Lanes = typename KeyLanes<Key>::Type;
-  static constexpr int kLanes = sizeof(Lanes) / sizeof(Key);
-  Lanes load(std::int64_t i) const {
-    Lanes lanes;
-    std::memcpy(&lanes, keys_ + i, sizeof lanes);
-    return lanes;
-  }
+  using Lanes = Register<Key>;
+  static constexpr int kLanes = Lanes::lanes;
+  Lanes load(std::int64_t i) const { return Lanes::load(keys_ + i); }
 
   const Key* keys_;
   const std::int64_t whole_;

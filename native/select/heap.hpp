@@ -30,16 +30,15 @@ class HeapQueue {
   }
   Key key(std::int64_t position, int lane) const { return word_key<Key>(words_[lane * size_ + position]); }
   Key index(std::int64_t position, int lane) const { return word_index<Key>(words_[lane * size_ + position]); }
-  Entries<Key> heads() const { return {load(head_keys_), load(head_indices_)}; }
+  Entries<Key> heads() const { return Entries<Key>::load(head_keys_, head_indices_); }
   const std::int64_t* updates() const { return updates_; }
   std::int64_t merges() const { return 0; }
 
   // x is before the head in lanes `who`.
-  void insert(const Entries<Key>& x, const Mask<Key>& who, const Mask<Key>&) {
+  void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>&) {
     alignas(64) Key keys[W], indices[W];
-    store(keys, x.key);
-    store(indices, x.index);
-    for (std::uint32_t lanes = bits_of(who); lanes != 0; lanes &= lanes - 1) {
+    x.store(keys, indices);
+    for (std::uint32_t lanes = bits(who); lanes != 0; lanes &= lanes - 1) {
       const int lane = std::countr_zero(lanes);
       sift(words_ + lane * size_, pack_word(keys[lane], static_cast<std::int32_t>(indices[lane])));
       set_head(lane);

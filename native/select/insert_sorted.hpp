@@ -11,22 +11,21 @@ namespace {
 
 // Inserts into positions [0, size), in lanes `who` only, where x is before the head.
 template <bool COUNT, class Key>
-void insert_sorted(Key* keys, Key* indices, std::int64_t size, const Entries<Key>& x, const Mask<Key>& who,
+void insert_sorted(Key* keys, Key* indices, std::int64_t size, const Entries<Key>& x, const LaneMask<Key>& who,
                    std::int64_t* updates) {
   constexpr int W = kWidth<Key>;
   const Entries<Key> inserted = choose(who, x, no_entries<Key>());  // the largest entry moves nothing
-  Entries<Key> here{load(keys), load(indices)};
-  Mask<Key> larger = who;  // where old[p] > x
+  auto here = Entries<Key>::load(keys, indices);
+  LaneMask<Key> larger = who;  // where old[p] > x
   for (std::int64_t p = 0;; ++p) {
     count_updates<COUNT>(updates, p, larger);
     Entries<Key> filled = choose(larger, inserted, here);
     if (p + 1 < size) {
-      here = {load(keys + (p + 1) * W), load(indices + (p + 1) * W)};
+      here = Entries<Key>::load(keys + (p + 1) * W, indices + (p + 1) * W);
       larger = before(inserted, here);
       filled = choose(larger, here, filled);
     }
-    store(keys + p * W, filled.key);
-    store(indices + p * W, filled.index);
+    filled.store(keys + p * W, indices + p * W);
     if (p + 1 == size || !any(larger)) return;
   }
 }

@@ -27,7 +27,7 @@ class LaneQueue {
   }
   Key key(std::int64_t position, int lane) const { return keys_[position * W + lane]; }
   Key index(std::int64_t position, int lane) const { return indices_[position * W + lane]; }
-  Entries<Key> heads() const { return {load(keys_), load(indices_)}; }
+  Entries<Key> heads() const { return Entries<Key>::load(keys_, indices_); }
   const std::int64_t* updates() const { return updates_; }
   std::int64_t merges() const { return merges_; }
 

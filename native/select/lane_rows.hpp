@@ -30,7 +30,7 @@ class LaneRows {
   std::int64_t rows() const { return rows_; }
   std::int64_t first_row() const { return first_row_; }
   std::int64_t length(int lane) const { return lengths_[lane]; }
-  Vec<Key> lengths() const { return load(lengths_); }
+  Lanes<Key> lengths() const { return Lanes<Key>::load(lengths_); }
   std::int64_t longest() const { return *std::max_element(lengths_, lengths_ + W); }
   std::int64_t total() const {
     std::int64_t sum = 0;

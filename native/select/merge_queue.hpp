@@ -21,17 +21,17 @@ class MergeQueue : public LaneQueue<Key> {
       : LaneQueue<Key>(size_for(task)), m_(task.options.m), aligned_(task.options.aligned) {}
 
   // x is before the head in lanes `who`; aligned, all lanes that are here `together` merge when one must.
-  void insert(const Entries<Key>& x, const Mask<Key>& who, const Mask<Key>& together) {
+  void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
     Key* const keys = this->keys_;
     Key* const indices = this->indices_;
     std::int64_t* const updates = this->updates_;
     insert_sorted<COUNT>(keys, indices, m_, x, who, updates);
-    Mask<Key> merging = together;
+    LaneMask<Key> merging = together;
     for (std::int64_t previous = 0, next = m_; next < this->size_; previous = next, next *= 2) {
-      const Mask<Key> broken = merging & before(at(previous), at(next));
+      const LaneMask<Key> broken = merging & before(at(previous), at(next));
       if (!any(broken)) return;
       if (!aligned_) merging = broken;
-      if constexpr (COUNT) this->merges_ += std::popcount(bits_of(merging));
+      if constexpr (COUNT) this->merges_ += std::popcount(bits(merging));
       reverse_merge<true, COUNT>(keys, indices, 2 * next, merging, updates);
     }
   }
@@ -43,7 +43,7 @@ class MergeQueue : public LaneQueue<Key> {
     return size;
   }
   Entries<Key> at(std::int64_t position) const {
-    return {load(this->keys_ + position * kWidth<Key>), load(this->indices_ + position * kWidth<Key>)};
+    return Entries<Key>::load(this->keys_ + position * kWidth<Key>, this->indices_ + position * kWidth<Key>);
   }
 
   std::int64_t m_;

@@ -8,12 +8,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <limits>
-#include <utility>
 
-#include "select/key_lanes.hpp"
 #include "select/keys.hpp"
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
@@ -24,24 +22,8 @@ Word<Key> last_word() {
   return pack_word(kLastKey<Key>, std::numeric_limits<std::int32_t>::max());
 }
 
-constexpr int kWordLanes = kVectorBytes / 8;
-using Vector = KeyLanes<std::int64_t>::Type;
-
-inline Vector lane_numbers() {
-  Vector lanes = {};
-  for (int lane = 0; lane < kWordLanes; ++lane) lanes[lane] = lane;
-  return lanes;
-}
-
-// Lane i of the result is lane i ^ FLIP.
-template <int FLIP, std::size_t... LANE>
-Vector flipped(Vector from, std::index_sequence<LANE...>) {
-  return __builtin_shufflevector(from, from, (LANE ^ FLIP)...);
-}
-template <int FLIP>
-Vector flipped(Vector from) {
-  return flipped<FLIP>(from, std::make_index_sequence<kWordLanes>());
-}
+using Words = Register<std::int64_t>;
+constexpr int kWordLanes = Words::lanes;
 
 // A register of entries.
 template <class Key>
@@ -49,72 +31,62 @@ struct SortLanes;
 
 template <>
 struct SortLanes<std::int32_t> {
-  Vector word;
+  Words word;
   static constexpr std::int64_t kFlip = std::numeric_limits<std::int64_t>::min();  // words are unsigned, lanes are not
 
-  void set(std::int64_t lane, Word<std::int32_t> value) { word[lane] = static_cast<std::int64_t>(value) ^ kFlip; }
+  void set(std::int64_t lane, Word<std::int32_t> value) { word.set(lane, static_cast<std::int64_t>(value) ^ kFlip); }
   void set(const Word<std::int32_t>* values) {
-    std::memcpy(&word, values, sizeof word);
-    word ^= kFlip;
+    word = Words::load(reinterpret_cast<const std::int64_t*>(values)) ^ kFlip;
   }
   void set(const std::int32_t* keys, std::int64_t column) {
-    typedef std::int32_t Keys __attribute__((vector_size(4 * kWordLanes)));
-    Keys loaded;
-    std::memcpy(&loaded, keys, sizeof loaded);
-    word = __builtin_convertvector(loaded, Vector) << 32 | (lane_numbers() + column);
+    word = Words::load(keys) << 32 | (Words::numbers() + column);
   }
   Word<std::int32_t> get(std::int64_t lane) const { return static_cast<std::uint64_t>(word[lane] ^ kFlip); }
-  template <int FLIP>
-  SortLanes flipped() const {
-    return {tonari::flipped<FLIP>(word)};
-  }
-  static SortLanes chosen(Vector first, SortLanes a, SortLanes b) { return {first ? a.word : b.word}; }
+  template <int FLIP> SortLanes flipped() const { return {xor_lanes<FLIP>(word)}; }
+  static SortLanes chosen(Words::Truth first, SortLanes a, SortLanes b) { return {choose(first, a.word, b.word)}; }
   static void order(SortLanes& a, SortLanes& b) {
-    const Vector least = a.word < b.word ? a.word : b.word;
-    b.word = a.word < b.word ? b.word : a.word;
+    const Words least = min(a.word, b.word);
+    b.word = max(b.word, a.word);  // by the same comparison
     a.word = least;
   }
 };
 
 template <>
 struct SortLanes<std::int64_t> {
-  Vector key, index;
+  Words key, index;
 
   void set(std::int64_t lane, Word<std::int64_t> value) {
-    key[lane] = word_key<std::int64_t>(value);
-    index[lane] = word_index<std::int64_t>(value);
+    key.set(lane, word_key<std::int64_t>(value));
+    index.set(lane, word_index<std::int64_t>(value));
   }
   void set(const Word<std::int64_t>* values) {
     for (int lane = 0; lane < kWordLanes; ++lane) set(lane, values[lane]);
   }
   void set(const std::int64_t* keys, std::int64_t column) {
-    std::memcpy(&key, keys, sizeof key);
-    index = lane_numbers() + column;
+    key = Words::load(keys);
+    index = Words::numbers() + column;
   }
   Word<std::int64_t> get(std::int64_t lane) const {
     return pack_word(key[lane], static_cast<std::int32_t>(index[lane]));
   }
-  template <int FLIP>
-  SortLanes flipped() const {
-    return {tonari::flipped<FLIP>(key), tonari::flipped<FLIP>(index)};
-  }
-  static SortLanes chosen(Vector first, SortLanes a, SortLanes b) {
-    return {first ? a.key : b.key, first ? a.index : b.index};
+  template <int FLIP> SortLanes flipped() const { return {xor_lanes<FLIP>(key), xor_lanes<FLIP>(index)}; }
+  static SortLanes chosen(Words::Truth first, SortLanes a, SortLanes b) {
+    return {choose(first, a.key, b.key), choose(first, a.index, b.index)};
   }
   static void order(SortLanes& a, SortLanes& b) {
-    const Vector swap = (b.key < a.key) | ((b.key == a.key) & (b.index < a.index));
+    const Words::Truth swap = (b.key < a.key) | ((b.key == a.key) & (b.index < a.index));
     const SortLanes least = chosen(swap, b, a);
     b = chosen(swap, a, b);
     a = least;
   }
 };
 
-// All ones in lanes whose bit BIT is clear.
+// Lanes whose bit BIT is clear.
 template <int BIT>
-Vector lower_lanes() {
-  Vector lower = {};
-  for (int lane = 0; lane < kWordLanes; ++lane) lower[lane] = (lane & BIT) == 0 ? -1 : 0;
-  return lower;
+Words::Truth lower_lanes() {
+  std::uint32_t lower = 0;
+  for (int lane = 0; lane < kWordLanes; ++lane) lower |= static_cast<std::uint32_t>((lane & BIT) == 0) << lane;
+  return Words::Truth::of(lower);
 }
 
 // Steps distance, distance / 2, ..., 1 on eight registers that stay where they are.

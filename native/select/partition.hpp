@@ -81,8 +81,7 @@ class Partition {
       while (count > 0) {
         const std::int64_t now = std::min(count, missing_);
         for (std::int64_t c = 0; c < now; ++c) {
-          const Vec<Key> entry = load(columns + c * W);
-          least_ = choose(less(entry, least_), entry, least_);
+          least_ = min(Lanes<Key>::load(columns + c * W), least_);
         }
         columns += now * W;
         count -= now;
@@ -96,14 +95,14 @@ class Partition {
 
    private:
     void close() {
-      store(out_, least_);
-      least_ = broadcast(kLastKey<Key>);
+      least_.store(out_);
+      least_ = kLastKey<Key>;
       missing_ = group_;
       out_ += W;
     }
     std::int64_t group_, missing_;  // entries until the group is whole
     Key* out_;
-    Vec<Key> least_ = broadcast(kLastKey<Key>);
+    Lanes<Key> least_ = kLastKey<Key>;
   };
 
   void build(LaneRows<Key>& rows) {
@@ -132,8 +131,8 @@ class Partition {
     }
     const std::int64_t longest = size_of(plan_.lists, rows.longest());
     for (std::int64_t entry = 0; entry < longest; ++entry) {
-      const Vec<Key> index = broadcast(static_cast<Key>(entry));
-      buffered.offer({load(top + entry * W), index}, less(index, load(sizes)));
+      const Lanes<Key> index = static_cast<Key>(entry);
+      buffered.offer({Lanes<Key>::load(top + entry * W), index}, index < Lanes<Key>::load(sizes));
     }
     buffered.drain();
     return offered;
@@ -165,8 +164,9 @@ class Partition {
       most = std::max(most, count);
     }
     for (std::int64_t j = 0; j < most; ++j) {
-      const Vec<Key> index = broadcast(static_cast<Key>(j));
-      buffered.offer({load(&members_[j * W]), load(first) + index}, less(index, load(counts)));
+      const Lanes<Key> index = static_cast<Key>(j);
+      buffered.offer({Lanes<Key>::load(&members_[j * W]), Lanes<Key>::load(first) + index},
+                     index < Lanes<Key>::load(counts));
     }
     return offered;
   }

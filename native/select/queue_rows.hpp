@@ -54,7 +54,7 @@ std::int64_t select_with(const SelectTask& task, std::int64_t begin, std::int64_
   for (std::int64_t first = begin; first < end; first += W) {
     LaneRows<Key> rows(task, first, end);
     queue.clear();
-    buffered.open(mask_of<Key>((1u << rows.rows()) - 1));
+    buffered.open(LaneMask<Key>::of((1u << rows.rows()) - 1));
     examined += partition ? partition->offer(rows, queue, buffered) : offer_values(rows, buffered);
     finish_rows(task, rows, queue, words.get(queue.size()));
     if (nan_row < 0) nan_row = rows.nan_row();

@@ -12,26 +12,23 @@
 namespace tonari {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kMergeSteps = 3;  // eight positions, keys and indices, take 16 of 32 registers
-#else
-constexpr int kMergeSteps = 2;  // four take 8 of 16
-#endif
+// Eight positions, keys and indices, take 16 of 32 registers; four take 8 of 16.
+constexpr int kMergeSteps = Target::registers == 32 ? 3 : 2;
 
 // STEPS steps on the positions at[0] < at[1] < ..., one register of lanes after the other; the first step crosses if
 // CROSS. Lanes that are not `who` stay as they are if MASKED.
-template <int STEPS, bool CROSS, bool MASKED, bool COUNT, class Key, int BYTES>
+template <int STEPS, bool CROSS, bool MASKED, bool COUNT, class Key, int N>
 [[gnu::always_inline]] inline void merge_some(Key* keys, Key* indices, const std::int64_t (&at)[1 << STEPS],
-                                              const Mask<Key, BYTES>& who, std::int64_t* updates) {
+                                              const Mask<sizeof(Key), N>& who, std::int64_t* updates) {
   constexpr int size = 1 << STEPS;
   constexpr int W = kWidth<Key>;
-  if constexpr (BYTES > kRegisterBytes) {
-    constexpr int half = kLanesOf<Key, BYTES / 2>;
-    merge_some<STEPS, CROSS, MASKED, COUNT>(keys, indices, at, who.first, updates);
-    merge_some<STEPS, CROSS, MASKED, COUNT>(keys + half, indices + half, at, who.second, updates);
+  if constexpr (!Mask<sizeof(Key), N>::whole) {
+    constexpr int half = N / 2;
+    merge_some<STEPS, CROSS, MASKED, COUNT>(keys, indices, at, who.parts.first, updates);
+    merge_some<STEPS, CROSS, MASKED, COUNT>(keys + half, indices + half, at, who.parts.second, updates);
   } else {
-    Entries<Key, BYTES> some[size];
-    for (int t = 0; t < size; ++t) some[t] = {load<BYTES>(keys + at[t] * W), load<BYTES>(indices + at[t] * W)};
+    Entries<Key, N> some[size];
+    for (int t = 0; t < size; ++t) some[t] = Entries<Key, N>::load(keys + at[t] * W, indices + at[t] * W);
 #pragma GCC unroll 3
     for (int distance = size / 2; distance > 0; distance /= 2) {
 #pragma GCC unroll 8
@@ -39,25 +36,22 @@ template <int STEPS, bool CROSS, bool MASKED, bool COUNT, class Key, int BYTES>
         const bool crosses = CROSS && distance == size / 2;
         const int other = crosses ? size - 1 - t : t + distance;
         if (crosses ? t >= other : (t & distance) != 0) continue;
-        Mask<Key, BYTES> swap = before(some[t], some[other]);
+        Mask<sizeof(Key), N> swap = before(some[t], some[other]);
         if constexpr (MASKED) swap = swap & who;
-        const Entries<Key, BYTES> larger = choose(swap, some[other], some[t]);
+        const Entries<Key, N> larger = choose(swap, some[other], some[t]);
         some[other] = choose(swap, some[t], some[other]);
         some[t] = larger;
         count_updates<COUNT>(updates, at[t], swap);
         count_updates<COUNT>(updates, at[other], swap);
       }
     }
-    for (int t = 0; t < size; ++t) {
-      store(keys + at[t] * W, some[t].key);
-      store(indices + at[t] * W, some[t].index);
-    }
+    for (int t = 0; t < size; ++t) some[t].store(keys + at[t] * W, indices + at[t] * W);
   }
 }
 
 // Half-cleaners of distances 2^(STEPS-1) q, ..., q on positions [0, size).
 template <int STEPS, bool MASKED, bool COUNT, class Key>
-void half_clean(Key* keys, Key* indices, std::int64_t size, std::int64_t q, const Mask<Key>& who,
+void half_clean(Key* keys, Key* indices, std::int64_t size, std::int64_t q, const LaneMask<Key>& who,
                 std::int64_t* updates) {
   for (std::int64_t block = 0; block < size; block += q << STEPS) {
     for (std::int64_t i = block; i < block + q; ++i) {
@@ -70,7 +64,7 @@ void half_clean(Key* keys, Key* indices, std::int64_t size, std::int64_t q, cons
 
 // The crossing step and STEPS - 1 half-cleaners on positions [0, size); the distance that they end with.
 template <int STEPS, bool MASKED, bool COUNT, class Key>
-std::int64_t cross_clean(Key* keys, Key* indices, std::int64_t size, const Mask<Key>& who, std::int64_t* updates) {
+std::int64_t cross_clean(Key* keys, Key* indices, std::int64_t size, const LaneMask<Key>& who, std::int64_t* updates) {
   constexpr int half = 1 << (STEPS - 1);
   const std::int64_t q = size >> STEPS;
   for (std::int64_t i = 0; i < q; ++i) {
@@ -86,7 +80,7 @@ std::int64_t cross_clean(Key* keys, Key* indices, std::int64_t size, const Mask<
 
 // Merges positions [0, size) of two descending halves; size is a power of two, at least 2.
 template <bool MASKED, bool COUNT, class Key>
-void reverse_merge(Key* keys, Key* indices, std::int64_t size, const Mask<Key>& who, std::int64_t* updates) {
+void reverse_merge(Key* keys, Key* indices, std::int64_t size, const LaneMask<Key>& who, std::int64_t* updates) {
   std::int64_t q = 0;  // distance of the last step done
   if (size >= std::int64_t{1} << kMergeSteps) {
     q = cross_clean<kMergeSteps, MASKED, COUNT>(keys, indices, size, who, updates);
@@ -108,7 +102,7 @@ template <class Key>
 void sort_descending(Key* keys, Key* indices, std::int64_t size) {
   for (std::int64_t part = 2; part <= size; part *= 2) {
     for (std::int64_t at = 0; at < size; at += part) {
-      reverse_merge<false, false>(keys + at * kWidth<Key>, indices + at * kWidth<Key>, part, Mask<Key>{}, nullptr);
+      reverse_merge<false, false>(keys + at * kWidth<Key>, indices + at * kWidth<Key>, part, LaneMask<Key>{}, nullptr);
     }
   }
 }

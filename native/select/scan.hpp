@@ -7,12 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-#include "select/key_lanes.hpp"
 #include "select/keys.hpp"
+#include "simd/vec.hpp"
 
 namespace tonari {
 namespace {
@@ -50,42 +46,31 @@ const typename F::Raw* row_of(const SelectTask& task, std::int64_t row) {
   return static_cast<const typename F::Raw*>(task.values) + row * task.stride;
 }
 
-template <class Raw, int COUNT>
-struct RawLanes {
-  typedef Raw Type __attribute__((vector_size(COUNT * sizeof(Raw))));
-};
-
 // Keys of values, and whether a NaN was among them.
 template <class F>
 struct Converter {
   using Raw = typename F::Raw;
   using Key = typename F::Key;
-  using Keys = typename KeyLanes<Key>::Type;
-  static constexpr int lanes = kVectorBytes / sizeof(Key);
+  using Keys = Register<Key>;
+  static constexpr int lanes = Keys::lanes;
   static constexpr int shift = 8 * sizeof(Key) - 1;
   static constexpr Key magnitude_bits = static_cast<Key>(std::numeric_limits<Raw>::max());
 
-  Keys greatest = {};
+  Keys greatest = 0;
 
   Keys load(const Raw* from) {
-    typename RawLanes<Raw, lanes>::Type raw;
-    std::memcpy(&raw, from, sizeof raw);
-    Keys keys = __builtin_convertvector(raw, Keys);
+    auto keys = Keys::load(from);
     if constexpr (F::infinite != 0) {
       const Keys magnitude = keys & magnitude_bits, sign = keys >> shift;
-      greatest = magnitude > greatest ? magnitude : greatest;
+      greatest = max(magnitude, greatest);
       keys = (magnitude ^ sign) - sign;
       if constexpr (F::largest) keys = ~keys;
-      return magnitude > F::infinite ? kLastKey<Key> - Keys{} : keys;
+      return choose(magnitude > F::infinite, kLastKey<Key>, keys);
     }
     return F::largest ? ~keys : keys;
   }
   bool saw_nan() const {
-    bool saw = false;
-    if constexpr (F::infinite != 0) {
-      for (int lane = 0; lane < lanes; ++lane) saw |= greatest[lane] > F::infinite;
-    }
-    return saw;
+    return F::infinite != 0 && any(greatest > F::infinite);
   }
   static Key key(Key wide) {  // a value as it is stored, sign-extended
     if constexpr (F::infinite == 0) return F::largest ? ~wide : wide;
@@ -94,48 +79,21 @@ struct Converter {
   }
 };
 
-// One bit for each lane at or below the limit.
-template <class Keys>
-std::uint64_t at_most(Keys keys, Keys limit) {
-  constexpr bool wide = sizeof(keys[0]) == 8;
-#if defined(__AVX512F__)
-  const __m512i a = (__m512i)keys, b = (__m512i)limit;
-  return wide ? static_cast<std::uint64_t>(_mm512_cmple_epi64_mask(a, b)) : _mm512_cmple_epi32_mask(a, b);
-#elif defined(__AVX2__)
-  const auto found = (__m256i)(keys <= limit);
-  const int bits = wide ? _mm256_movemask_pd((__m256d)found) : _mm256_movemask_ps((__m256)found);
-  return static_cast<std::uint32_t>(bits);
-#elif defined(__x86_64__)
-  const auto found = (__m128i)(keys <= limit);
-  return static_cast<std::uint32_t>(wide ? _mm_movemask_pd((__m128d)found) : _mm_movemask_ps((__m128)found));
-#else
-  std::uint64_t bits = 0;
-  for (std::size_t lane = 0; lane < sizeof keys / sizeof keys[0]; ++lane) {
-    bits |= static_cast<std::uint64_t>(keys[lane] <= limit[lane]) << lane;
-  }
-  return bits;
-#endif
-}
-
 constexpr std::int64_t kScanWidth = 64;
 constexpr std::size_t kAhead = 8192;  // bytes: two pages, as the processor's own prefetch stops at the end of one
 
 // Writes first + the number of each bit that is set; `to` has room for 64 whatever there is to write.
 inline void take_bits(std::uint64_t bits, std::int32_t first, std::int32_t* to) {
   const int found = __builtin_popcountll(bits);
-#if defined(__AVX512F__)
-  if (found > 4) {
-    __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(first),
-                                       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-    for (int i = 0; i < 4; ++i) {
-      const auto part = static_cast<__mmask16>(bits >> (16 * i));
-      _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(part, numbers));
-      numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32(16));
+  if (kCompresses && found > 4) {
+    using Columns = Register<std::int32_t>;
+    for (int at = 0; at < kScanWidth; at += Columns::lanes) {
+      const auto part = static_cast<std::uint32_t>(bits >> at) & ((1u << Columns::lanes) - 1);
+      compress(to, part, Columns::numbers() + (first + at));
       to += __builtin_popcount(part);
     }
     return;
   }
-#endif
   int done = 0;
   do {  // two at a time, as most words have no more: nothing depends on which bits they are
     to[done] = first + __builtin_ctzll(bits | std::uint64_t{1} << 63);
@@ -159,7 +117,7 @@ void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limi
               std::int64_t room, Scan& scan) {
   using C = Converter<F>;
   C convert;
-  const typename C::Keys limits = limit - typename C::Keys{};
+  const typename C::Keys limits = limit;
   std::int64_t at = scan.at, count = scan.count;
   for (; at < end && count + kScanWidth <= room; at += kScanWidth) {
     const typename F::Raw* from = row + at;
@@ -172,11 +130,11 @@ void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limi
       std::memcpy(rest, from, static_cast<std::size_t>(end - at) * sizeof(typename F::Raw));
       from = rest;
     }
-    std::uint64_t bits = 0;
-    for (int i = 0; i < kScanWidth; i += C::lanes) bits |= at_most(convert.load(from + i), limits) << i;
-    if (end - at < kScanWidth) bits &= (std::uint64_t{1} << (end - at)) - 1;
-    take_bits(bits, static_cast<std::int32_t>(at), columns + count);
-    count += __builtin_popcountll(bits);
+    std::uint64_t passed = 0;
+    for (int i = 0; i < kScanWidth; i += C::lanes) passed |= std::uint64_t{bits(convert.load(from + i) <= limits)} << i;
+    if (end - at < kScanWidth) passed &= (std::uint64_t{1} << (end - at)) - 1;
+    take_bits(passed, static_cast<std::int32_t>(at), columns + count);
+    count += __builtin_popcountll(passed);
   }
   scan.at = at < end ? at : end;
   scan.count = count;

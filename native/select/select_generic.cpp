@@ -1,5 +1,4 @@
-// Every method of k-selection for every processor: the registers of select/lanes.hpp and select/key_lanes.hpp are as
-// wide as this file's flags allow.
+// Every method of k-selection for every processor: the registers of simd/vec.hpp are as wide as this file's flags allow.
 #include "select/methods.hpp"
 #include "select/selects.hpp"
 

@@ -1,35 +1,58 @@
-// Registers of AVX2, as exact/screen_tile.hpp wants them. Internal linkage: for files compiled for AVX2 only.
+// Registers of AVX2. Internal linkage: for files compiled for AVX2 only.
 #pragma once
 
 #include <immintrin.h>
 
-#include <cstdint>
+#include "simd/generic.hpp"
 
 namespace tonari {
 namespace {
 
-struct Avx2 {
-  static constexpr int lanes = 8;
-  using F = __m256;
-  using I = __m256i;
-  static F zero() { return _mm256_setzero_ps(); }
-  static F set1(float x) { return _mm256_set1_ps(x); }
-  static F load(const float* p) { return _mm256_loadu_ps(p); }
-  static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
-  static F add(F a, F b) { return _mm256_add_ps(a, b); }
-  static F sub(F a, F b) { return _mm256_sub_ps(a, b); }
-  static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
-  static F div(F a, F b) { return _mm256_div_ps(a, b); }
-  static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
-  static F min(F a, F b) { return _mm256_min_ps(a, b); }
-  static F max(F a, F b) { return _mm256_max_ps(a, b); }
-  static F abs(F a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-  static std::uint32_t less_equal(F a, F b) {
-    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LE_OQ)));
+struct Avx2 : Generic {
+  static constexpr int bytes = 32;
+  using F32 = Raw<float, 8>;
+  using F64 = Raw<double, 4>;
+  using I32 = Raw<std::int32_t, 8>;
+
+  template <int BYTES, int N>
+  static std::uint32_t bits(Truth<BYTES, N> truth) {
+    if constexpr (BYTES == 4 && N == 8) {
+      return static_cast<std::uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(truth)));
+    } else if constexpr (BYTES == 8 && N == 4) {
+      return static_cast<std::uint32_t>(_mm256_movemask_pd(reinterpret_cast<__m256d>(truth)));
+    } else {
+      return Generic::bits<BYTES, N>(truth);
+    }
   }
-  static I set1_i32(std::int32_t x) { return _mm256_set1_epi32(x); }
-  static I load_i32(const std::int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-  static F to_f32(I a) { return _mm256_cvtepi32_ps(a); }
+
+  using Generic::fma, Generic::max, Generic::min;
+  static F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
+  static F64 fma(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
+  static F32 min(F32 a, F32 b) { return _mm256_min_ps(a, b); }
+  static F64 min(F64 a, F64 b) { return _mm256_min_pd(a, b); }
+  static I32 min(I32 a, I32 b) { return reinterpret_cast<I32>(_mm256_min_epi32(whole(a), whole(b))); }
+  static F32 max(F32 a, F32 b) { return _mm256_max_ps(a, b); }
+  static F64 max(F64 a, F64 b) { return _mm256_max_pd(a, b); }
+  static I32 max(I32 a, I32 b) { return reinterpret_cast<I32>(_mm256_max_epi32(whole(a), whole(b))); }
+
+  template <class T, int N, class Stored>
+  static Raw<T, N> load(const Stored* from) {
+    if constexpr (N == 4 && std::is_same_v<T, double> && std::is_same_v<Stored, float>) {
+      return _mm256_cvtps_pd(_mm_loadu_ps(from));
+    } else if constexpr (N == 8 && std::is_same_v<T, float> && sizeof(Stored) == 1) {
+      const __m128i stored = _mm_loadu_si64(from);
+      return _mm256_cvtepi32_ps(std::is_signed_v<Stored> ? _mm256_cvtepi8_epi32(stored) : _mm256_cvtepu8_epi32(stored));
+    } else if constexpr (N == 8 && std::is_same_v<T, float> && sizeof(Stored) == 2) {
+      const __m128i stored = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+      if constexpr (std::is_same_v<Stored, Float16>) return _mm256_cvtph_ps(stored);
+      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(stored), 16));
+    } else {
+      return Generic::load<T, N>(from);
+    }
+  }
+
+ private:
+  static __m256i whole(I32 a) { return reinterpret_cast<__m256i>(a); }
 };
 
 }  // namespace
