@@ -1,12 +1,12 @@
 // Every operation of native/simd/vec.hpp against a loop over its lanes, for the instruction set that this is compiled
 // for (test_native_simd.py). Prints what differs.
-#include "simd/vec.hpp"
-
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <random>
+
+#include "simd/vec.hpp"
 
 using namespace tonari;
 
@@ -43,7 +43,8 @@ T draw() {
   using Limits = std::numeric_limits<T>;
   const auto bits = draws();
   if constexpr (std::is_floating_point_v<T>) {
-    const T special[] = {T{0}, -T{0}, Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), Limits::denorm_min(), Limits::max()};
+    const T special[] = {
+        T{0}, -T{0}, Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), Limits::denorm_min(), Limits::max()};
     if (bits % 4 == 0) return special[(bits >> 8) % 7];
     return static_cast<T>(static_cast<double>(static_cast<std::int64_t>(draws())) * 0x1p-60);
   } else {
@@ -89,7 +90,8 @@ void check_lanes() {
   expect_truth<T, N>("|", (x < y) | (y < z), [&](auto i) { return a[i] < b[i] || b[i] < c[i]; });
   const auto some = static_cast<std::uint32_t>(draws()) & static_cast<std::uint32_t>((std::uint64_t{1} << N) - 1);
   expect_truth<T, N>("Mask::of", V::Truth::of(some), [&](auto i) { return (some >> i & 1) != 0; });
-  expect<T, N>("choose", stored(choose(x < y, y, z)), lanewise<T, N>([&](auto i) { return a[i] < b[i] ? b[i] : c[i]; }));
+  expect<T, N>("choose", stored(choose(x < y, y, z)),
+               lanewise<T, N>([&](auto i) { return a[i] < b[i] ? b[i] : c[i]; }));
   auto changed = x;
   changed.set(N - 1, b[0]);
   expect<T, N>("set", stored(changed), lanewise<T, N>([&](auto i) { return i == N - 1 ? b[0] : a[i]; }));
@@ -106,8 +108,8 @@ void check_lanes() {
     expect<T, N>("/", stored(p / V(T{3})), lanewise<T, N>([&](auto i) { return l[i] / T{3}; }));
     expect<T, N>("abs", stored(abs(x)), lanewise<T, N>([&](auto i) { return std::fabs(a[i]); }));
     expect<T, N>("fma", stored(fma(p, q, r)), lanewise<T, N>([&](auto i) {
-      return std::is_same_v<Target, Generic> ? l[i] * m[i] + n[i] : std::fma(l[i], m[i], n[i]);
-    }));
+                   return std::is_same_v<Target, Generic> ? l[i] * m[i] + n[i] : std::fma(l[i], m[i], n[i]);
+                 }));
     auto left = l;  // the defined order of sums: halves
     for (std::size_t half = N / 2; half > 0; half /= 2) {
       for (std::size_t i = 0; i < half; ++i) left[i] += left[i + half];
@@ -118,15 +120,18 @@ void check_lanes() {
   } else {
     using U = std::make_unsigned_t<T>;
     const auto wrapped = [](auto f) { return [f](auto i) { return static_cast<T>(f(i)); }; };
-    expect<T, N>("+", stored(x + y), lanewise<T, N>(wrapped([&](auto i) { return static_cast<U>(a[i]) + static_cast<U>(b[i]); })));
-    expect<T, N>("-", stored(x - y), lanewise<T, N>(wrapped([&](auto i) { return static_cast<U>(a[i]) - static_cast<U>(b[i]); })));
+    expect<T, N>("+", stored(x + y),
+                 lanewise<T, N>(wrapped([&](auto i) { return static_cast<U>(a[i]) + static_cast<U>(b[i]); })));
+    expect<T, N>("-", stored(x - y),
+                 lanewise<T, N>(wrapped([&](auto i) { return static_cast<U>(a[i]) - static_cast<U>(b[i]); })));
     expect<T, N>("&", stored(x & y), lanewise<T, N>([&](auto i) { return a[i] & b[i]; }));
     expect<T, N>("|", stored(x | y), lanewise<T, N>([&](auto i) { return a[i] | b[i]; }));
     expect<T, N>("^", stored(x ^ y), lanewise<T, N>([&](auto i) { return a[i] ^ b[i]; }));
     expect<T, N>("~", stored(~x), lanewise<T, N>([&](auto i) { return ~a[i]; }));
     expect<T, N>("<<", stored(x << 5), lanewise<T, N>(wrapped([&](auto i) { return static_cast<U>(a[i]) << 5; })));
     expect<T, N>(">>", stored(x >> 5), lanewise<T, N>(wrapped([&](auto i) { return a[i] >> 5; })));
-    expect<T, N>("count", stored(count(V(T{3}), x < y)), lanewise<T, N>(wrapped([&](auto i) { return 3 + (a[i] < b[i]); })));
+    expect<T, N>("count", stored(count(V(T{3}), x < y)),
+                 lanewise<T, N>(wrapped([&](auto i) { return 3 + (a[i] < b[i]); })));
     T least = a[0];
     for (const T value : a) least = value < least ? value : least;
     expect<T, 1>("fold", {fold(x, [](auto u, auto v) { return min(u, v); })}, {least});
@@ -171,9 +176,12 @@ template <class T, int N, class Stored>
 void check_load() {
   std::array<Stored, N> from;
   for (Stored& value : from) {
-    if constexpr (std::is_same_v<Stored, Float16>) value = Float16{static_cast<std::uint16_t>(draws() % 0x7c00 | (draws() & 0x8000))};
-    else if constexpr (std::is_same_v<Stored, Bfloat16>) value = Bfloat16{static_cast<std::uint16_t>(draws() % 0x7f80 | (draws() & 0x8000))};
-    else if constexpr (std::is_floating_point_v<Stored>) value = static_cast<Stored>(static_cast<std::int64_t>(draws())) * Stored{0x1p-60};
+    if constexpr (std::is_same_v<Stored, Float16>)
+      value = Float16{static_cast<std::uint16_t>(draws() % 0x7c00 | (draws() & 0x8000))};
+    else if constexpr (std::is_same_v<Stored, Bfloat16>)
+      value = Bfloat16{static_cast<std::uint16_t>(draws() % 0x7f80 | (draws() & 0x8000))};
+    else if constexpr (std::is_floating_point_v<Stored>)
+      value = static_cast<Stored>(static_cast<std::int64_t>(draws())) * Stored{0x1p-60};
     else value = static_cast<Stored>(draws());
   }
   expect<T, N>("load of a stored type", stored(Vec<T, N>::load(from.data())),
@@ -187,7 +195,8 @@ int main() {
     check_lanes<float, kRegisterLanes<float>>(), check_lanes<float, 16>();
     check_lanes<double, kRegisterLanes<double>>(), check_lanes<double, 16>();
     check_lanes<std::int32_t, kRegisterLanes<std::int32_t>>(), check_lanes<std::int32_t, 16>();
-    check_lanes<std::int64_t, kRegisterLanes<std::int64_t>>(), check_lanes<std::int64_t, 8>(), check_lanes<std::int64_t, 16>();
+    check_lanes<std::int64_t, kRegisterLanes<std::int64_t>>(), check_lanes<std::int64_t, 8>(),
+        check_lanes<std::int64_t, 16>();
     check_register<float>(), check_register<double>(), check_register<std::int32_t>(), check_register<std::int64_t>();
     check_load<float, kRegisterLanes<float>, std::uint8_t>(), check_load<float, kRegisterLanes<float>, std::int8_t>();
     check_load<float, kRegisterLanes<float>, Float16>(), check_load<float, kRegisterLanes<float>, Bfloat16>();

@@ -36,7 +36,7 @@ struct BoundRound {
   Sums sums;
 };
 
-constexpr std::int64_t kMostPoints = kNew;  // ids of lists, beside their marks
+constexpr std::int64_t kMostPoints = kNew;                // ids of lists, beside their marks
 constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // by one row: three times as many are 32-bit places
 
 // Checked for rows [begin, end), whose counts say where the task writes.
@@ -117,8 +117,7 @@ void bind_descent(Module& module) {
         Unlocked unlocked;
         point_terms(chosen, rows, begin, end, terms.data());
       },
-      nb::arg("metric"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
-      nb::arg("terms").noconvert(),
+      nb::arg("metric"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"), nb::arg("terms").noconvert(),
       "What scores in float32 need to know of points [begin, end): two numbers each.");
 
   Class<BoundRound>(module, "DescentRound", "One round of NN-Descent; see nn_descent/round.hpp.")
@@ -153,37 +152,35 @@ void bind_descent(Module& module) {
             check_shape("distances", distances, {n, k});
             check_shape("indices", indices, {n, k});
             check_shape("sums", sums, {n});
-            const DescentTask task{
-                .metric = chosen,
-                .points = rows,
-                .terms = terms ? terms->data() : nullptr,
-                .list = list,
-                .hubs = hubs,
-                .reverse = reverse,
-                .breadth = breadth,
-                .width = width,
-                .k = k,
-                .boundary = boundary,
-                .entries = entries.data(),
-                .behind = behind.data(),
-                .order = order ? order->data() : nullptr,
-                .double_output = doubles,
-                .kept = kept.data(),
-                .distances = distances.data(),
-                .indices = indices.data(),
-                .sums = sums.data()};
+            const DescentTask task{.metric = chosen,
+                                   .points = rows,
+                                   .terms = terms ? terms->data() : nullptr,
+                                   .list = list,
+                                   .hubs = hubs,
+                                   .reverse = reverse,
+                                   .breadth = breadth,
+                                   .width = width,
+                                   .k = k,
+                                   .boundary = boundary,
+                                   .entries = entries.data(),
+                                   .behind = behind.data(),
+                                   .order = order ? order->data() : nullptr,
+                                   .double_output = doubles,
+                                   .kept = kept.data(),
+                                   .distances = distances.data(),
+                                   .indices = indices.data(),
+                                   .sums = sums.data()};
             {
               Unlocked unlocked;
               check_round(task, entries, behind, order);
             }
-            new (self) BoundRound{task,  round, points,  entries,   behind, std::move(terms),
-                                  std::move(order), kept, indices, distances, sums};
+            new (self) BoundRound{task, round,   points,    entries, behind, std::move(terms), std::move(order),
+                                  kept, indices, distances, sums};
           },
           nb::arg("isa"), nb::arg("metric"), nb::arg("points").noconvert(), nb::arg("terms").noconvert().none(),
           nb::arg("entries").noconvert(), nb::arg("behind").noconvert(), nb::arg("hubs"), nb::arg("breadth"),
-          nb::arg("width"), nb::arg("boundary"), nb::arg("order").noconvert().none(),
-          nb::arg("kept").noconvert(), nb::arg("distances").noconvert(),
-          nb::arg("indices").noconvert(), nb::arg("sums").noconvert())
+          nb::arg("width"), nb::arg("boundary"), nb::arg("order").noconvert().none(), nb::arg("kept").noconvert(),
+          nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("sums").noconvert())
       .def(
           "run",
           [](const BoundRound& self, std::int64_t begin, std::int64_t end) {

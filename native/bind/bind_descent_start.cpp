@@ -124,7 +124,8 @@ void bind_descent_start(Module& module) {
       },
       nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("begin"), nb::arg("end"),
       nb::arg("packed"), nb::arg("places").noconvert(),
-      "The points of least score for queries [begin, end), written to their rows of `places`; see nn_descent/score_block.hpp.");
+      "The points of least score for queries [begin, end), written to their rows of `places`; see "
+      "nn_descent/score_block.hpp.");
 
   Class<BoundPieces>(module, "Pieces", "Rows in pieces, by cluster; see nn_descent/cluster_search.hpp.")
       .def(
@@ -175,31 +176,29 @@ void bind_descent_start(Module& module) {
             check_at_least("most", most, 1);
             check_shape("entries", entries, {view.n, size});
             check_at_least("columns of the entries", size, 1);
-            const ClusterTask task{
-                .kernel = &chosen,
-                .form = &form,
-                .rows = view,
-                .seekers = seekers.view(),
-                .members = members.view(),
-                .packed = std::move(runs.runs),
-                .clusters = clusters,
-                .near = near.data(),
-                .named = named,
-                .places = places ? places->data() : nullptr,
-                .probes = probes,
-                .most = most,
-                .across = across,
-                .there = {across ? boundary : count, across ? count - boundary : 0},
-                .size = size,
-                .mark = mark,
-                .entries = entries.data()};
-            new (self) BoundSearch{task, rows, seekers, members, std::move(runs.held), near, std::move(places),
-                                   entries};
+            const ClusterTask task{.kernel = &chosen,
+                                   .form = &form,
+                                   .rows = view,
+                                   .seekers = seekers.view(),
+                                   .members = members.view(),
+                                   .packed = std::move(runs.runs),
+                                   .clusters = clusters,
+                                   .near = near.data(),
+                                   .named = named,
+                                   .places = places ? places->data() : nullptr,
+                                   .probes = probes,
+                                   .most = most,
+                                   .across = across,
+                                   .there = {across ? boundary : count, across ? count - boundary : 0},
+                                   .size = size,
+                                   .mark = mark,
+                                   .entries = entries.data()};
+            new (self)
+                BoundSearch{task, rows, seekers, members, std::move(runs.held), near, std::move(places), entries};
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("rows").noconvert(), nb::arg("seekers"), nb::arg("members"),
           nb::arg("packed"), nb::arg("near").noconvert(), nb::arg("places").noconvert().none(), nb::arg("probes"),
-          nb::arg("most"),
-          nb::arg("boundary"), nb::arg("mark"), nb::arg("entries").noconvert(),
+          nb::arg("most"), nb::arg("boundary"), nb::arg("mark"), nb::arg("entries").noconvert(),
           nb::keep_alive<1, 3>())  // the form
       .def(
           "run",

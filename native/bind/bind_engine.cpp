@@ -269,8 +269,8 @@ struct BoundWorker {
     if (both) {
       require(is_kernel_of(join.kernel, "inner"), "both: only kernels of inner products serve both sides");
       const std::int64_t size = join.kernel.layout.point_group, base = run.packed.base();
-      check_range("both: points", base + group_begin * size,
-                  base + std::min(group_end * size, run.packed.count()), rows.end, join.active.end);
+      check_range("both: points", base + group_begin * size, base + std::min(group_end * size, run.packed.count()),
+                  rows.end, join.active.end);
     }
     worker.screen(run.packed, group_begin, group_end, both);
   }
@@ -369,7 +369,8 @@ void bind_engine(Module& module) {
       .def_unlocked("screen", &BoundWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("both"));
 
-  Class<BoundBlock> block(module, "RowBlock", "A block of queries on its way through the engine; see exact/row_block.hpp.");
+  Class<BoundBlock> block(module, "RowBlock",
+                          "A block of queries on its way through the engine; see exact/row_block.hpp.");
   block
       .def(
           "__init__",
@@ -382,8 +383,8 @@ void bind_engine(Module& module) {
                                   .may_retry = may_retry,
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
-            new (self) BoundBlock(kernel_named(kernel), form, queries, points, std::move(self_ids), spec,
-                                  isa_named(isa));
+            new (self)
+                BoundBlock(kernel_named(kernel), form, queries, points, std::move(self_ids), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),

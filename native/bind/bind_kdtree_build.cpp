@@ -129,8 +129,8 @@ std::unique_ptr<BoundTop> tree_top(const Rows& points, int levels, std::int64_t 
 
 template <class T, class Id>
 void below(const Rows& points, int level, std::int64_t index, const Array<Id>& ids,
-           const Array<std::int32_t>& dimensions, const Array<T>& values, const Array<T>& blocks,
-           const Array<T>& boxes, int height) {
+           const Array<std::int32_t>& dimensions, const Array<T>& values, const Array<T>& blocks, const Array<T>& boxes,
+           int height) {
   const RowsView rows = view_of(points, "points");
   check_points<T>(rows);
   check_number("height", height, 0, 31);

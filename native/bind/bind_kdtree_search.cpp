@@ -166,22 +166,21 @@ void bind_kdtree_search(Module& module) {
             check_shape("indices", indices, {rows.n, k});
             if (self_ids) check_shape("self_ids", *self_ids, {rows.n});
             check_order(order, rows.n);
-            const TreeTask task{
-                .tree = &tree.view,
-                .metric = chosen,
-                .k = k,
-                .queries = rows,
-                .order = order ? order->data() : nullptr,
-                .self_ids = self_ids ? self_ids->data() : nullptr,
-                .double_output = doubles,
-                .distances = distances.data(),
-                .indices = indices.data()};
-            new (self) BoundTreeSearch{task,      tree_search(isa_named(isa)), queries, std::move(order),
-                                       std::move(self_ids), distances, indices};
+            const TreeTask task{.tree = &tree.view,
+                                .metric = chosen,
+                                .k = k,
+                                .queries = rows,
+                                .order = order ? order->data() : nullptr,
+                                .self_ids = self_ids ? self_ids->data() : nullptr,
+                                .double_output = doubles,
+                                .distances = distances.data(),
+                                .indices = indices.data()};
+            new (self) BoundTreeSearch{
+                task, tree_search(isa_named(isa)), queries, std::move(order), std::move(self_ids), distances, indices};
           },
           nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("k"), nb::arg("queries").noconvert(),
-          nb::arg("order").noconvert().none(), nb::arg("self_ids").noconvert().none(),
-          nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::keep_alive<1, 2>())  // the tree
+          nb::arg("order").noconvert().none(), nb::arg("self_ids").noconvert().none(), nb::arg("distances").noconvert(),
+          nb::arg("indices").noconvert(), nb::keep_alive<1, 2>())  // the tree
       .def(
           "run",
           [](const BoundTreeSearch& self, std::int64_t begin, std::int64_t end, std::int64_t budget) {

@@ -50,11 +50,9 @@ ValueType value_type_named(const std::string& name) {
 }
 
 Buffering buffering_named(const std::string& name) {
-  return named<Buffering>("buffer", name,
-                          {{"none", Buffering::none},
-                           {"own", Buffering::own},
-                           {"full", Buffering::full},
-                           {"sorted", Buffering::sorted}});
+  return named<Buffering>(
+      "buffer", name,
+      {{"none", Buffering::none}, {"own", Buffering::own}, {"full", Buffering::full}, {"sorted", Buffering::sorted}});
 }
 
 SelectOptions options_from(const nb::dict& given) {
@@ -68,14 +66,15 @@ SelectOptions options_from(const nb::dict& given) {
     } else if (name == "heap") {
       options.heap = nb::cast<bool>(value);
     } else {
-      std::int64_t SelectOptions::*number = named<std::int64_t SelectOptions::*>("option", name,
-                                                  {{"buffer_size", &SelectOptions::buffer_size},
-                                                   {"group", &SelectOptions::group},
-                                                   {"levels", &SelectOptions::levels},
-                                                   {"m", &SelectOptions::m},
-                                                   {"samples", &SelectOptions::samples},
-                                                   {"batch", &SelectOptions::batch},
-                                                   {"bits", &SelectOptions::bits}});
+      std::int64_t SelectOptions::* number =
+          named<std::int64_t SelectOptions::*>("option", name,
+                                               {{"buffer_size", &SelectOptions::buffer_size},
+                                                {"group", &SelectOptions::group},
+                                                {"levels", &SelectOptions::levels},
+                                                {"m", &SelectOptions::m},
+                                                {"samples", &SelectOptions::samples},
+                                                {"batch", &SelectOptions::batch},
+                                                {"bits", &SelectOptions::bits}});
       options.*number = nb::cast<std::int64_t>(value);
     }
   }

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "bind/checks.hpp"
+#include "bind/unlocked.hpp"
 #include "core/cpu.hpp"
 #include "core/default_floats.hpp"
 #include "core/metrics.hpp"
+#include "core/rows.hpp"
 #include "exact/kernels.hpp"
 #include "exact/pack.hpp"
-#include "core/rows.hpp"
-#include "bind/unlocked.hpp"
 
 namespace tonari {
 
@@ -65,7 +65,7 @@ class Class {
     return *this;
   }
   template <class Member>
-  Class& def_ro(const char* name, Member T::*member) {
+  Class& def_ro(const char* name, Member T::* member) {
     class_.def_ro(name, member);
     return *this;
   }

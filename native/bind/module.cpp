@@ -19,8 +19,7 @@ void bind_floats(nb::module_& module) {
   nb::class_<BoundFloats>(module, "DefaultFloats", "A context: the default floating-point environment on this thread.")
       .def(nb::init<>())
       .def("__enter__", [](BoundFloats& self) { self.floats.emplace(); })
-      .def(
-          "__exit__", [](BoundFloats& self, const nb::args&) { self.floats.reset(); });
+      .def("__exit__", [](BoundFloats& self, const nb::args&) { self.floats.reset(); });
 }
 
 }  // namespace

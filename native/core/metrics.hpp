@@ -26,9 +26,9 @@ enum class Family : int {
 namespace {
 
 struct TermDefaults {
-  static constexpr bool maximum = false;  // the largest term instead of their sum
-  static constexpr bool in_trees = false;  // f(q, x) = |q - x|, which boxes bound (kdtree/search_tile.hpp)
-  static constexpr bool scale_free = false;  // f(c q, c x) = f(q, x), instead of c f(q, x)
+  static constexpr bool maximum = false;          // the largest term instead of their sum
+  static constexpr bool in_trees = false;         // f(q, x) = |q - x|, which boxes bound (kdtree/search_tile.hpp)
+  static constexpr bool scale_free = false;       // f(c q, c x) = f(q, x), instead of c f(q, x)
   static constexpr double underflow = 0x1p-1074;  // what a term in float64 may lose below its range
   // Bounds of a term, for what rounding does to it:  f(q, x) <= size(q) + size(x),
   // |f(q, x) - f(q, y)| <= stretch * difference(x, y)

@@ -48,8 +48,7 @@ float Bounds::threshold_from_value(double value, double shift) const {
       size = 2;
       score = 2 * (worst - 1);
       break;
-    case Family::terms:
-      size = score = worst * form_.unit();
+    case Family::terms: size = score = worst * form_.unit();
   }
   // Points beyond the screen's range carry the lowest score there is: no threshold may fall below it.
   return std::fmax(round_up(score + size * (kSlack + evaluation)), -kHuge);

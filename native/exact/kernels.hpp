@@ -19,25 +19,25 @@ enum class Needs : int { nothing, avx_vnni, avx512_vnni };  // beyond the instru
 // How rows lie in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte tile
 // row); rows come in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].
 struct Layout {
-  int point_group = 0;  // points whose minimum is taken together
-  int query_tile = 0;   // queries compared with a group at once
-  int run = 1;          // K for points
-  int tile_rows = 0;    // rows of a matrix-unit tile (16), or 0: then a tile is the whole group
-  int query_offset = 0; // added to an int8 query so that it is unsigned (pmaddubsw, vpdpbusd take unsigned x signed)
+  int point_group = 0;    // points whose minimum is taken together
+  int query_tile = 0;     // queries compared with a group at once
+  int run = 1;            // K for points
+  int tile_rows = 0;      // rows of a matrix-unit tile (16), or 0: then a tile is the whole group
+  int query_offset = 0;   // added to an int8 query so that it is unsigned (pmaddubsw, vpdpbusd take unsigned x signed)
   int query_limit = 127;  // largest magnitude of an int8 query
 };
 
 struct PointsView {
   const void* data = nullptr;
-  const float* low = nullptr;          // a(x) - e0: the point's part of the score, never too large
-  const float* error_query = nullptr;  // e1: error per unit of |q|
-  const float* error_rest = nullptr;   // e2: error per unit of the query's own rounding
-  const float* error_own = nullptr;    // e0
+  const float* low = nullptr;                // a(x) - e0: the point's part of the score, never too large
+  const float* error_query = nullptr;        // e1: error per unit of |q|
+  const float* error_rest = nullptr;         // e2: error per unit of the query's own rounding
+  const float* error_own = nullptr;          // e0
   const float* group_error_query = nullptr;  // maxima of e1 and e2 over the group
   const float* group_error_rest = nullptr;
-  const float* group_scale = nullptr;  // int8: value of one step, for the group
+  const float* group_scale = nullptr;        // int8: value of one step, for the group
   const std::int32_t* correction = nullptr;  // int8: start of the integer sum
-  std::int64_t base = 0;               // index of the first point
+  std::int64_t base = 0;                     // index of the first point
 };
 
 struct QueriesView {
@@ -75,9 +75,7 @@ struct Task {
   void (*keep_reverse)(void* context, std::int64_t point, float lower, float upper, std::int64_t row) = nullptr;
   void* context = nullptr;
 
-  bool visits(std::int64_t group) const {
-    return stride == 0 || ((group % stride == 0) == take_stride);
-  }
+  bool visits(std::int64_t group) const { return stride == 0 || ((group % stride == 0) == take_stride); }
 };
 
 struct Kernel {

@@ -332,8 +332,7 @@ std::int64_t PackedPoints::bytes() const {
 
 PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin,
                              std::int64_t end, Errors errors)
-    : count(end - begin),
-      tiles(static_cast<int>((count + kernel.layout.query_tile - 1) / kernel.layout.query_tile)) {
+    : count(end - begin), tiles(static_cast<int>((count + kernel.layout.query_tile - 1) / kernel.layout.query_tile)) {
   const std::int64_t d = form.d;
   const auto padded = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(kernel.layout.query_tile);
   data = allocate(static_cast<std::int64_t>(padded) * packed_depth(kernel, d) * kernel.layout.run *
@@ -354,7 +353,8 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
     beyond[at] = is_beyond(row.data(), d);
     const bool usable = !beyond[at];
     if (usable && kernel.precision == Precision::int8) {
-      const double unit = integers_fit(row.data(), d, -limit - 1, limit) ? 1.0 : int8_step(largest(row.data(), d), limit);
+      const double unit =
+          integers_fit(row.data(), d, -limit - 1, limit) ? 1.0 : int8_step(largest(row.data(), d), limit);
       step[at] = static_cast<float>(2 * unit);
       round_row_int8(row.data(), d, unit, limit, kernel.layout.query_offset, writer.elements(), rounded.data());
     } else if (usable) {
@@ -375,11 +375,7 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
 }
 
 QueriesView PackedQueries::view() const {
-  return {.data = data.get(),
-          .norm = norm.data(),
-          .rest = rest.data(),
-          .step = step.data(),
-          .tiles = tiles};
+  return {.data = data.get(), .norm = norm.data(), .rest = rest.data(), .step = step.data(), .tiles = tiles};
 }
 
 }  // namespace tonari

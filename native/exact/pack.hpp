@@ -53,8 +53,8 @@ struct PackedQueries {
   int tiles = 0;
   AlignedBytes data;
   std::vector<float> norm, rest, step;
-  std::vector<double> shift;   // what the score leaves out: see query_term
-  std::vector<char> beyond;    // rows too large for the screen
+  std::vector<double> shift;  // what the score leaves out: see query_term
+  std::vector<char> beyond;   // rows too large for the screen
 };
 
 int packed_depth(const Kernel& kernel, std::int64_t d);

@@ -6,7 +6,7 @@
 namespace tonari {
 
 void exact_values_generic(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
-                     std::int64_t count, double* values) {
+                          std::int64_t count, double* values) {
   exact_values_tile(metric, query, points, ids, count, values);
 }
 

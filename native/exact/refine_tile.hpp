@@ -76,7 +76,7 @@ double value_of(Metric metric, const ExactQuery& query, const T* x, std::int64_t
 }
 
 inline void exact_values_tile(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
-                       std::int64_t count, double* values) {
+                              std::int64_t count, double* values) {
   const std::int64_t d = points.d;
   const bool plain = !removes_mean(metric);
   if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64 || points.dtype == Dtype::bf16)) {

@@ -22,8 +22,8 @@ void RowBlock::open(std::int64_t begin, std::int64_t end) {
   }
 }
 
-void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end,
-                      std::int64_t stride, bool take_stride) {
+void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
+                      bool take_stride) {
   const bool sampling = stride != 0 && take_stride;
   struct Keeper {
     RowStates& states;

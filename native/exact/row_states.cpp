@@ -30,8 +30,7 @@ struct MiddleScore {
 
 }  // namespace
 
-RowStates::RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec,
-                     Isa isa)
+RowStates::RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec, Isa isa)
     : form_(form),
       queries_(queries),
       points_(points),

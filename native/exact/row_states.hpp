@@ -31,9 +31,9 @@ struct SearchSpec {
   const std::int64_t* self_ids = nullptr;  // per query of the whole set: the point it must not find; null for none
   bool double_output = false;
   bool may_retry = false;
-  std::int64_t capacity = 0;     // survivors a row may hold before it retries or settles
+  std::int64_t capacity = 0;       // survivors a row may hold before it retries or settles
   std::int64_t growth = kNoLimit;  // and rooms beyond the rows' first ones, together
-  std::int64_t sample_rank = 0;  // matsumoto2015: rank that the sample's threshold has; 0 for no sample
+  std::int64_t sample_rank = 0;    // matsumoto2015: rank that the sample's threshold has; 0 for no sample
 };
 
 // Working memory of one thread.
@@ -84,8 +84,8 @@ class RowStates {
   };
   struct Row {
     Survivor* survivors = nullptr;
-    std::int64_t room = 0;  // survivors that it holds until it is condensed
-    std::int64_t held = 0;  // and that there is memory for
+    std::int64_t room = 0;        // survivors that it holds until it is condensed
+    std::int64_t held = 0;        // and that there is memory for
     std::vector<Ranked> settled;  // exact, at most k, and no room for more
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`

@@ -183,8 +183,7 @@ class Ahead {
 };
 
 template <bool INT8, class BEFORE>
-void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, BEFORE& before,
-              Ahead& ahead) {
+void multiply(const std::byte* a, const std::byte* b, std::int64_t tile_bytes, int runs, BEFORE& before, Ahead& ahead) {
   for (int run = 0; run < runs; ++run) {
     ahead.advance();
     _tile_loadd(4, a + run * kTileBytes, 64);
@@ -285,8 +284,7 @@ constexpr Layout kLayoutBf16{.point_group = kPoints, .query_tile = kQueries, .ru
 constexpr Layout kLayoutI8{.point_group = kPoints, .query_tile = kQueries, .run = 64, .tile_rows = kTileRows};
 
 constexpr Kernel kKernels[] = {
-    {"inner/bfloat16/amx", Precision::bfloat16, Isa::amx, Needs::nothing, kLayoutBf16, screen_amx<false>,
-     peak<false>},
+    {"inner/bfloat16/amx", Precision::bfloat16, Isa::amx, Needs::nothing, kLayoutBf16, screen_amx<false>, peak<false>},
     {"inner/int8/amx", Precision::int8, Isa::amx, Needs::nothing, kLayoutI8, screen_amx<true>, peak<true>}};
 
 }  // namespace

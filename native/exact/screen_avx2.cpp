@@ -14,7 +14,8 @@ namespace {
 
 struct BytePairs {
   static Int32s add(Int32s sum, Int32s query, Int32s point) {
-    const __m256i pairs = _mm256_maddubs_epi16(reinterpret_cast<__m256i>(query.parts.raw), reinterpret_cast<__m256i>(point.parts.raw));
+    const __m256i pairs =
+        _mm256_maddubs_epi16(reinterpret_cast<__m256i>(query.parts.raw), reinterpret_cast<__m256i>(point.parts.raw));
     return sum + Int32s(reinterpret_cast<Raw<std::int32_t, 8>>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
   }
 };

@@ -11,7 +11,8 @@ constexpr Layout kLayout{.point_group = kPoints, .query_tile = kVectors * Floats
 
 constexpr char kSuffix[] = "/float32/generic";
 constexpr auto kTable = float32_kernels<kSuffix, kPoints, kVectors>(
-    Elementwise{}, Kernel{.precision = Precision::float32, .isa = Isa::generic, .layout = kLayout, .peak = peak_f32<8>});
+    Elementwise{},
+    Kernel{.precision = Precision::float32, .isa = Isa::generic, .layout = kLayout, .peak = peak_f32<8>});
 
 }  // namespace
 

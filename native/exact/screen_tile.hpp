@@ -13,8 +13,8 @@
 
 #include <type_traits>
 
-#include "exact/kernels.hpp"
 #include "core/metrics.hpp"
+#include "exact/kernels.hpp"
 #include "simd/vec.hpp"
 
 namespace tonari {
@@ -153,7 +153,8 @@ inline void examine(const Task& task, int tile, std::int64_t group, const Floats
     alignas(64) float limits[padded];
     reverse_limits(task, tile, group * POINTS, POINTS, limits);
     Floats query_low[VECTORS];
-    for (int v = 0; v < VECTORS; ++v) query_low[v] = Floats::load(task.reverse.low + (tile * VECTORS + v) * Floats::lanes);
+    for (int v = 0; v < VECTORS; ++v)
+      query_low[v] = Floats::load(task.reverse.low + (tile * VECTORS + v) * Floats::lanes);
     for (int p = 0; p < POINTS; ++p) {
       const Floats limit = limits[p];
       for (int v = 0; v < VECTORS; ++v) reverse |= bits(score[p][v] + query_low[v] <= limit);

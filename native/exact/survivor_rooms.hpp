@@ -34,7 +34,7 @@ class SurvivorRooms {
   std::vector<AlignedBytes> pieces_;
   std::mutex mutex_;  // for all below, and pieces_ in take()
   std::int64_t left_;
-  std::int64_t piece_;  // survivors in the next piece
+  std::int64_t piece_;                                    // survivors in the next piece
   Survivor *next_ = nullptr, *end_ = nullptr;             // of the piece that rooms are being cut off
   std::map<std::int64_t, std::vector<Survivor*>> empty_;  // by size
 };

@@ -100,8 +100,7 @@ class NearestHeap {
   template <class T>
   T reach(const Reach<T>& reach) const {
     const double worst = items_[0].key;
-    return double_output_ ? reach.of(worst)
-                          : reach.of_single(std::bit_cast<std::int32_t>(static_cast<float>(worst)));
+    return double_output_ ? reach.of(worst) : reach.of_single(std::bit_cast<std::int32_t>(static_cast<float>(worst)));
   }
 
   template <class Value, class Index>

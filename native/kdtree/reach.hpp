@@ -29,9 +29,7 @@ class Reach {
   }
 
   // From the k-th returned value, or from +infinity where fewer are known.
-  T of(double value) const {
-    return static_cast<T>((squared_ ? value * value : value) * factor_ + tiny_);
-  }
+  T of(double value) const { return static_cast<T>((squared_ ? value * value : value) * factor_ + tiny_); }
   // The same where values are returned as float32; any word above that of +infinity stands for it.
   T of_single(std::int32_t word) const {
     constexpr std::int32_t largest = 0x7f7fffff;

@@ -6,7 +6,7 @@
 namespace tonari {
 
 std::int64_t tree_search_avx2(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
-                             TreeVisits& visits) {
+                              TreeVisits& visits) {
   return tree_search_tile(task, begin, end, budget, visits);
 }
 

@@ -56,9 +56,9 @@ class TreeWalk {
   // Bounds of a node's children as whole numbers, which have the order of the numbers that they stand for.
   using Key = Integer<sizeof(T)>;
   using K = Vec<Key, W>;
-  static constexpr Key kDone = std::numeric_limits<Key>::max();  // visited, or no child
+  static constexpr Key kDone = std::numeric_limits<Key>::max();                  // visited, or no child
   static constexpr int kMostRuns = std::clamp(8 * kRegisterLanes<T> / W, 2, 4);  // of points at a time, in 8 registers
-  static constexpr int kLevels = 16;  // 16^16 leaves
+  static constexpr int kLevels = 16;                                             // 16^16 leaves
   static constexpr std::int64_t kManyColumns = 12;
 
  public:
@@ -252,7 +252,7 @@ std::int64_t tree_search_by(const TreeTask& task, std::int64_t begin, std::int64
 }
 
 inline std::int64_t tree_search_tile(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
-                              TreeVisits& visits) {
+                                     TreeVisits& visits) {
   const auto by = [&]<class STEP>(STEP) {
     return task.tree->double_rows ? tree_search_by<STEP, double>(task, begin, end, budget, visits)
                                   : tree_search_by<STEP, float>(task, begin, end, budget, visits);

@@ -11,8 +11,7 @@ namespace {
 // What one thread needs for block after block.
 class Searcher {
  public:
-  explicit Searcher(const ClusterTask& task)
-      : task_(task), votes_(static_cast<std::size_t>(task.clusters), 0) {}
+  explicit Searcher(const ClusterTask& task) : task_(task), votes_(static_cast<std::size_t>(task.clusters), 0) {}
 
   void search(std::int64_t piece) {
     const Pieces& seekers = task_.seekers;

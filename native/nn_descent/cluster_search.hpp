@@ -15,11 +15,11 @@ namespace tonari {
 
 // Rows in pieces, none of which lies in two clusters or on two sides.
 struct Pieces {
-  const std::int32_t* order = nullptr;    // rows
-  const std::int64_t* begins = nullptr;   // where pieces begin in it, and its end
-  const std::int64_t* clusters = nullptr; // of each piece
-  const std::int64_t* sides = nullptr;    // of each piece, 0 or 1
-  const std::int64_t* firsts = nullptr;   // the first piece of each cluster, and the end
+  const std::int32_t* order = nullptr;     // rows
+  const std::int64_t* begins = nullptr;    // where pieces begin in it, and its end
+  const std::int64_t* clusters = nullptr;  // of each piece
+  const std::int64_t* sides = nullptr;     // of each piece, 0 or 1
+  const std::int64_t* firsts = nullptr;    // the first piece of each cluster, and the end
 };
 
 struct ClusterTask {
@@ -29,7 +29,7 @@ struct ClusterTask {
   Pieces seekers, members;
   std::vector<const PackedPoints*> packed;  // pieces of the members
   std::int64_t clusters = 0;
-  const std::int32_t* near = nullptr;    // [row][named]: clusters, the nearest first
+  const std::int32_t* near = nullptr;  // [row][named]: clusters, the nearest first
   std::int64_t named = 0;
   const std::int32_t* places = nullptr;  // of each row among the members, where the rows are the members; else null
   std::int64_t probes = 0;               // clusters that a block meets, at most

@@ -18,9 +18,7 @@ DescentRound descent_round(Isa isa) {
   return descent_round_generic;
 }
 
-bool has_terms(Metric metric, Dtype dtype) {
-  return dtype != Dtype::f64 && (is_angular(metric) || is_product(metric));
-}
+bool has_terms(Metric metric, Dtype dtype) { return dtype != Dtype::f64 && (is_angular(metric) || is_product(metric)); }
 
 void point_terms(Metric metric, const RowsView& points, std::int64_t begin, std::int64_t end, float* terms) {
   // Beyond these norms float32 sums may overflow or lose what is below its range: such points are not scored.

@@ -21,7 +21,7 @@ struct DescentTask {
   RowsView points;
   const float* terms = nullptr;  // (n, 2) of point_terms; null where the metric has none
   std::int64_t list = 0, hubs = 0, reverse = 0, breadth = 0, width = 0, k = 0;
-  std::int64_t boundary = -1;  // only points on different sides of this number meet; -1: all do
+  std::int64_t boundary = -1;             // only points on different sides of this number meet; -1: all do
   const std::int32_t* entries = nullptr;  // (n, list)
   const std::int32_t* behind = nullptr;   // (n, reverse): reverse.hpp
   const std::int32_t* order = nullptr;    // rows in the order of their work; null: as they are

@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
-constexpr std::size_t kPadding = 64;   // the widest tile of queries
+constexpr std::size_t kPadding = 64;  // the widest tile of queries
 // Little room: a threshold that falls often lets less through, and saves more than it costs.
 constexpr std::int64_t kLeastRoom = 16;
 
@@ -34,7 +34,8 @@ void ScoreBlock::open(const RowsView& queries, std::int64_t begin, std::int64_t 
 
 void ScoreBlock::keep(std::int64_t row, float score, std::int64_t place) {
   std::int64_t& held = held_[static_cast<std::size_t>(row)];
-  words_[static_cast<std::size_t>(row * room_ + held)] = pack_word<Key>(float_key(score), static_cast<std::int32_t>(place));
+  words_[static_cast<std::size_t>(row * room_ + held)] =
+      pack_word<Key>(float_key(score), static_cast<std::int32_t>(place));
   if (++held == room_) condense(row);
 }
 

@@ -75,8 +75,8 @@ class BitonicRows {
     for (std::int64_t r = 0; r < whole; ++r) out[r].set(keys + r * kWordLanes, column + r * kWordLanes);
     for (std::int64_t i = whole * kWordLanes; i < size; ++i) {
       const bool real = i < count;
-      out[i / kWordLanes].set(i % kWordLanes, real ? pack_word(keys[i], column + static_cast<std::int32_t>(i))
-                                                   : last_word<Key>());
+      out[i / kWordLanes].set(i % kWordLanes,
+                              real ? pack_word(keys[i], column + static_cast<std::int32_t>(i)) : last_word<Key>());
     }
   }
 

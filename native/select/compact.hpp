@@ -43,7 +43,9 @@ std::int64_t compact(Key limit, std::int64_t cut, const Key* keys, Columns colum
   if constexpr (kCompresses) {
     constexpr int W = kRegisterLanes<Key>;
     constexpr std::uint32_t all = (1u << W) - 1, none = 0;
-    const auto first_lanes = [](std::int64_t lanes) { return lanes >= W ? all : lanes <= 0 ? none : (1u << lanes) - 1; };
+    const auto first_lanes = [](std::int64_t lanes) {
+      return lanes >= W ? all : lanes <= 0 ? none : (1u << lanes) - 1;
+    };
     const auto pack = [&](std::int64_t i, std::int64_t lanes, std::uint32_t equal) {
       const auto loaded = Register<Key>::load_first(keys + i, lanes);
       const auto loaded_columns = read_columns<W>(column_at(columns, i), lanes);

@@ -11,8 +11,6 @@ inline std::int32_t float_key(float value) {
   const auto bits = std::bit_cast<std::int32_t>(value);
   return bits < 0 ? -(bits & std::numeric_limits<std::int32_t>::max()) : bits;
 }
-inline float key_float(std::int32_t key) {
-  return key < 0 ? -std::bit_cast<float>(-key) : std::bit_cast<float>(key);
-}
+inline float key_float(std::int32_t key) { return key < 0 ? -std::bit_cast<float>(-key) : std::bit_cast<float>(key); }
 
 }  // namespace tonari

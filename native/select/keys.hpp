@@ -110,7 +110,8 @@ class KeyReader {
   template <class Raw>
   void whole(std::int64_t at, std::int64_t count, Key* scratch) {
     const Raw* source = static_cast<const Raw*>(task_.values) + at;
-    task_.largest ? convert_whole<Raw, true>(source, count, scratch) : convert_whole<Raw, false>(source, count, scratch);
+    task_.largest ? convert_whole<Raw, true>(source, count, scratch)
+                  : convert_whole<Raw, false>(source, count, scratch);
   }
 
   const SelectTask& task_;

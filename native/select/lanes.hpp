@@ -35,7 +35,8 @@ struct Entries {
   Vec<Key, N> key, index;
 
   Entries() = default;
-  [[gnu::always_inline]] Entries(const Vec<Key, N>& of_key, const Vec<Key, N>& of_index) : key(of_key), index(of_index) {}
+  [[gnu::always_inline]] Entries(const Vec<Key, N>& of_key, const Vec<Key, N>& of_index)
+      : key(of_key), index(of_index) {}
   // By parts, since GCC takes copies of the whole through memory.
   [[gnu::always_inline]] Entries(const Entries& other) : key(other.key), index(other.index) {}
   [[gnu::always_inline]] Entries& operator=(const Entries& other) {

@@ -149,8 +149,7 @@ void write_row(const SelectTask& task, std::int64_t row, const Word<Key>* words,
 
 // Keeps the min(k, length) smallest of `count` words, sorts them if asked to, and writes the row; `room` is lent.
 template <class Key>
-void finish_row(const SelectTask& task, std::int64_t row, Word<Key>* words, std::int64_t count,
-                Room<Word<Key>>& room) {
+void finish_row(const SelectTask& task, std::int64_t row, Word<Key>* words, std::int64_t count, Room<Word<Key>>& room) {
   const std::int64_t wanted = std::min(task.k, task.length(row));
   if (wanted > 0 && count > wanted && (!task.sorted || count > wanted + wanted / 2)) {
     keep_smallest(words, count, wanted);

@@ -69,9 +69,7 @@ struct Converter {
     }
     return F::largest ? ~keys : keys;
   }
-  bool saw_nan() const {
-    return F::infinite != 0 && any(greatest > F::infinite);
-  }
+  bool saw_nan() const { return F::infinite != 0 && any(greatest > F::infinite); }
   static Key key(Key wide) {  // a value as it is stored, sign-extended
     if constexpr (F::infinite == 0) return F::largest ? ~wide : wide;
     const Key magnitude = wide & magnitude_bits, sign = wide >> shift, key = (magnitude ^ sign) - sign;

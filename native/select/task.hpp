@@ -51,7 +51,7 @@ struct SelectCounters {
   std::int64_t lanes = 0;             // rows that go together
   double compression = 0;             // matsumoto2015 eq. 4: sum over batches of n / (largest count that is left)
   std::int64_t batches = 0;
-  double threshold_ratio = 0;         // eq. 3: sum over rows of (k-th smallest) / (threshold)
+  double threshold_ratio = 0;  // eq. 3: sum over rows of (k-th smallest) / (threshold)
   std::int64_t rows = 0;
 };
 
@@ -65,8 +65,8 @@ struct SelectTask {
   bool largest = false;
   bool sorted = true;
   SelectOptions options;
-  void* out_values = nullptr;            // (rows, k), type
-  std::int32_t* out_indices = nullptr;   // (rows, k); -1 where a row has fewer than k values
+  void* out_values = nullptr;           // (rows, k), type
+  std::int32_t* out_indices = nullptr;  // (rows, k); -1 where a row has fewer than k values
   SelectCounters* counters = nullptr;
 
   std::int64_t length(std::int64_t row) const { return lengths == nullptr ? n : lengths[row]; }

@@ -118,7 +118,9 @@ struct Avx512 : Generic {
 
  private:
   template <class R>
-  static __m512i whole(R a) { return reinterpret_cast<__m512i>(a); }
+  static __m512i whole(R a) {
+    return reinterpret_cast<__m512i>(a);
+  }
 };
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace tonari {
 namespace {
 
 struct Generic {
-  static constexpr int bytes = 16;            // of a register
-  static constexpr int registers = 16;        // at least
-  static constexpr bool compresses = false;   // whether `compress` is an instruction
+  static constexpr int bytes = 16;           // of a register
+  static constexpr int registers = 16;       // at least
+  static constexpr bool compresses = false;  // whether `compress` is an instruction
 
   // What a comparison of N lanes gives: all bits of a lane or none.
   template <int BYTES, int N>
@@ -38,8 +38,10 @@ struct Generic {
   template <int BYTES, int N>
   static std::uint32_t bits(Truth<BYTES, N> truth) {
 #if defined(__SSE2__)
-    if constexpr (BYTES == 4 && N == 4) return static_cast<std::uint32_t>(_mm_movemask_ps(reinterpret_cast<__m128>(truth)));
-    if constexpr (BYTES == 8 && N == 2) return static_cast<std::uint32_t>(_mm_movemask_pd(reinterpret_cast<__m128d>(truth)));
+    if constexpr (BYTES == 4 && N == 4)
+      return static_cast<std::uint32_t>(_mm_movemask_ps(reinterpret_cast<__m128>(truth)));
+    if constexpr (BYTES == 8 && N == 2)
+      return static_cast<std::uint32_t>(_mm_movemask_pd(reinterpret_cast<__m128d>(truth)));
 #endif
     std::uint32_t found = 0;
     for (int lane = 0; lane < N; ++lane) found |= static_cast<std::uint32_t>(truth[lane] & 1) << lane;

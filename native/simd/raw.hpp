@@ -20,9 +20,9 @@ template <class R>
 using ElementOf = std::remove_cvref_t<decltype(std::declval<R&>()[0])>;
 
 template <int BYTES>
-using Integer = std::conditional_t<BYTES == 8, std::int64_t,
-                                   std::conditional_t<BYTES == 4, std::int32_t,
-                                                      std::conditional_t<BYTES == 2, std::int16_t, std::int8_t>>>;
+using Integer = std::conditional_t<
+    BYTES == 8, std::int64_t,
+    std::conditional_t<BYTES == 4, std::int32_t, std::conditional_t<BYTES == 2, std::int16_t, std::int8_t>>>;
 // As many integers of the same size: the type of what a comparison gives.
 template <class R>
 using IntegersOf = Raw<Integer<sizeof(ElementOf<R>)>, sizeof(R) / sizeof(ElementOf<R>)>;

@@ -114,8 +114,12 @@ struct Vec {
   Vec() = default;
   TONARI_LANEWISE explicit Vec(Raw<T, N> raw) : parts{raw} {}
   TONARI_LANEWISE Vec(const Half& first, const Half& second) : parts{first, second} {}
-  TONARI_LANEWISE Vec(T x) requires whole : parts{x - Raw<T, N>{}} {}  // minus: 0.0 + -0.0 would lose the sign
-  TONARI_LANEWISE Vec(T x) requires(!whole) : parts{Half(x), Half(x)} {}
+  TONARI_LANEWISE Vec(T x)
+    requires whole
+      : parts{x - Raw<T, N>{}} {}  // minus: 0.0 + -0.0 would lose the sign
+  TONARI_LANEWISE Vec(T x)
+    requires(!whole)
+      : parts{Half(x), Half(x)} {}
 
   template <class Stored>
   TONARI_LANEWISE static Vec load(const Stored* from) {
@@ -141,31 +145,61 @@ struct Vec {
     else lane < N / 2 ? parts.first.set(lane, x) : parts.second.set(lane - N / 2, x);
   }
 
-  TONARI_LANEWISE friend Vec operator+(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return x + y; }, a, b); }
-  TONARI_LANEWISE friend Vec operator-(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return x - y; }, a, b); }
-  TONARI_LANEWISE friend Vec operator*(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return x * y; }, a, b); }
-  TONARI_LANEWISE friend Vec operator/(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return x / y; }, a, b); }
-  TONARI_LANEWISE friend Vec operator&(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return x & y; }, a, b); }
-  TONARI_LANEWISE friend Vec operator|(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return x | y; }, a, b); }
-  TONARI_LANEWISE friend Vec operator^(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return x ^ y; }, a, b); }
-  TONARI_LANEWISE friend Vec operator~(Vec a) { return each<Vec>([](auto x) { return ~x; }, a); }
-  TONARI_LANEWISE friend Vec operator<<(Vec a, int by) { return each<Vec>([by](auto x) { return x << by; }, a); }
-  TONARI_LANEWISE friend Vec operator>>(Vec a, int by) { return each<Vec>([by](auto x) { return x >> by; }, a); }
+  TONARI_LANEWISE friend Vec operator+(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return x + y; }, a, b);
+  }
+  TONARI_LANEWISE friend Vec operator-(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return x - y; }, a, b);
+  }
+  TONARI_LANEWISE friend Vec operator*(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return x * y; }, a, b);
+  }
+  TONARI_LANEWISE friend Vec operator/(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return x / y; }, a, b);
+  }
+  TONARI_LANEWISE friend Vec operator&(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return x & y; }, a, b);
+  }
+  TONARI_LANEWISE friend Vec operator|(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return x | y; }, a, b);
+  }
+  TONARI_LANEWISE friend Vec operator^(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return x ^ y; }, a, b);
+  }
+  TONARI_LANEWISE friend Vec operator~(Vec a) {
+    return each<Vec>([](auto x) { return ~x; }, a);
+  }
+  TONARI_LANEWISE friend Vec operator<<(Vec a, int by) {
+    return each<Vec>([by](auto x) { return x << by; }, a);
+  }
+  TONARI_LANEWISE friend Vec operator>>(Vec a, int by) {
+    return each<Vec>([by](auto x) { return x >> by; }, a);
+  }
 
-  TONARI_LANEWISE friend Vec min(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return Target::min(x, y); }, a, b); }
-  TONARI_LANEWISE friend Vec max(Vec a, Vec b) { return each<Vec>([](auto x, auto y) { return Target::max(x, y); }, a, b); }
-  TONARI_LANEWISE friend Vec abs(Vec a) { return each<Vec>([](auto x) { return Target::abs(x); }, a); }
+  TONARI_LANEWISE friend Vec min(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return Target::min(x, y); }, a, b);
+  }
+  TONARI_LANEWISE friend Vec max(Vec a, Vec b) {
+    return each<Vec>([](auto x, auto y) { return Target::max(x, y); }, a, b);
+  }
+  TONARI_LANEWISE friend Vec abs(Vec a) {
+    return each<Vec>([](auto x) { return Target::abs(x); }, a);
+  }
   TONARI_LANEWISE friend Vec fma(Vec a, Vec b, Vec c) {
     return each<Vec>([](auto x, auto y, auto z) { return Target::fma(x, y, z); }, a, b, c);
   }
 
-  TONARI_LANEWISE friend Truth operator<(Vec a, Vec b) { return each<Truth>([](auto x, auto y) { return Target::less(x, y); }, a, b); }
+  TONARI_LANEWISE friend Truth operator<(Vec a, Vec b) {
+    return each<Truth>([](auto x, auto y) { return Target::less(x, y); }, a, b);
+  }
   TONARI_LANEWISE friend Truth operator>(Vec a, Vec b) { return b < a; }
   TONARI_LANEWISE friend Truth operator<=(Vec a, Vec b) {
     return each<Truth>([](auto x, auto y) { return Target::less_equal(x, y); }, a, b);
   }
   TONARI_LANEWISE friend Truth operator>=(Vec a, Vec b) { return b <= a; }
-  TONARI_LANEWISE friend Truth operator==(Vec a, Vec b) { return each<Truth>([](auto x, auto y) { return Target::equal(x, y); }, a, b); }
+  TONARI_LANEWISE friend Truth operator==(Vec a, Vec b) {
+    return each<Truth>([](auto x, auto y) { return Target::equal(x, y); }, a, b);
+  }
   TONARI_LANEWISE friend Vec choose(Truth truth, Vec yes, Vec no) {
     return each<Vec>([](auto t, auto x, auto y) { return Target::choose(t, x, y); }, truth, yes, no);
   }
@@ -225,7 +259,8 @@ TONARI_LANEWISE inline Vec<T, N> slide(Vec<T, N> before, Vec<T, N> here) {
 }
 template <int HALF, class T, int N, int... I>
 TONARI_LANEWISE inline Vec<T, N> interleave(Vec<T, N> a, Vec<T, N> b, std::integer_sequence<int, I...>) {
-  return Vec<T, N>(shuffled(a.parts.raw, b.parts.raw, std::integer_sequence<int, (HALF * N / 2 + I / 2 + I % 2 * N)...>{}));
+  return Vec<T, N>(
+      shuffled(a.parts.raw, b.parts.raw, std::integer_sequence<int, (HALF * N / 2 + I / 2 + I % 2 * N)...>{}));
 }
 template <int HALF, class T, int N>
 TONARI_LANEWISE inline Vec<T, N> interleave(Vec<T, N> a, Vec<T, N> b) {
