@@ -393,6 +393,31 @@ def test_rows_that_are_not_proved_are_searched_step_by_step(counts: Counts) -> N
     assert (counts.stepwise, counts.replayed) == (2, 2), counts
 
 
+@pytest.mark.parametrize("enabled", [False, True])
+def test_nothing_is_collected_while_a_search_is_captured(
+    enabled: bool, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A captured graph that was found to be garbage would be destroyed then, which CUDA does not allow."""
+    seen = []
+    capture = replay.record
+
+    def record_seeing(*given: Any) -> Any:
+        seen.append(gc.isenabled())
+        return capture(*given)
+
+    monkeypatch.setattr(replay, "record", record_seeing)
+    if not enabled:
+        gc.disable()
+    try:
+        for seed in range(3):
+            check(*data(seed))
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
+    assert seen == [False]
+    assert counts.replayed == 2, counts
+
+
 @pytest.mark.parametrize("captured_in", [False, True])
 def test_inference_mode_may_come_and_go(captured_in: bool, counts: Counts) -> None:
     for seed, inside in enumerate([captured_in, captured_in, not captured_in]):

@@ -12,12 +12,14 @@ is not proved, there is no answer, and the search is made step by step, which re
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -71,7 +73,7 @@ def capture_if_due(
     nbytes = _held_bytes(plan, given, prepared is not None)
     if key is None or nbytes > LARGEST_BYTES or not GRAPHS.is_due(key):
         return None
-    with _capturing, on(plan.devices[0]):
+    with _capturing, on(plan.devices[0]), _no_collection():
         GRAPHS.make_room(nbytes)
         try:
             graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
@@ -80,6 +82,18 @@ def capture_if_due(
             return None
         GRAPHS.put(key, graph)
     return graph.answer(given, progress)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Python's collector waits: what it finds may be a captured graph, which cannot be destroyed during a capture."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
