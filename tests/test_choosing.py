@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -248,6 +249,16 @@ def chosen_on_cuda(
     assert (made.prepared is None) == (made.plan.method == "exact")
     assert made.reason
     return made.plan.method, methods["kdtree"].prepared
+
+
+def test_a_tree_that_does_not_fit_whole_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = TreeStandIn.plan
+
+    def in_slabs(self: TreeStandIn, problem: Problem, **given: Any) -> Any:
+        return dataclasses.replace(plan(self, problem), point_slab=problem.n // 2)
+
+    monkeypatch.setattr(TreeStandIn, "plan", in_slabs)
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0, monkeypatch) == ("exact", [])
 
 
 def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,14 @@ def test_every_rung_has_a_kernel(metric: str) -> None:
         assert {plan.kernel(precision) for precision in plan.precisions} <= set(_native.kernel_names())
 
 
+def test_a_self_join_has_as_many_queries_as_points() -> None:
+    with pytest.raises(ValueError, match="as many queries as points, got m=9 and n=10"):
+        plans.problem(10, 9, 2, 3, self_join=True)
+    assert plans.problem(10, 10, 2, 9, self_join=True).k == 9
+    with pytest.raises(ValueError, match="k=10: the largest k is 9"):
+        plans.problem(10, 10, 2, 10, self_join=True)
+
+
 def test_few_queries_split_the_points_and_many_do_not() -> None:
     assert tonari.plan(1_000_000, 1, 128, 10, threads=4).point_splits == 4
     many = tonari.plan(1_000_000, 10_000, 128, 10, threads=4)

@@ -172,6 +172,21 @@ def test_the_time_is_what_the_parts_take() -> None:
     assert copied.seconds - plan.seconds == pytest.approx((10**6 + 10**4) * 512 / 2e10, rel=1e-3)
 
 
+def test_small_searches_of_tensors_that_nobody_limits_may_be_captured() -> None:
+    there = {"host_points": False, "host_queries": False}
+    assert made(**there).cuda_graph
+    assert made(**there).replayable
+    for other in (
+        {"host_queries": True},
+        {"host_points": True},
+        {"memory": "1GB"},
+        {"width": 7},
+        {"devices": ("cuda:0", "cuda:1")},
+        {"m": 10**6, "n": 10**6, "free_bytes": 2 * GB},
+    ):
+        assert not made(**there | other).cuda_graph, other
+
+
 def test_the_width_leaves_room_to_prove() -> None:
     assert made(n=10**6, k=10).width == 16
     assert made(n=10**6, m=10**6, k=10, self_join=True).width == 17  # self may be among them
