@@ -1,39 +1,25 @@
-"""What the tests of the exact engine share: every kernel this machine can run, and a search through a chosen one."""
+"""What holds in every test: where kernels run, memory that starts poisoned, and which cases the thin suite takes."""
 
 from __future__ import annotations
 
-import itertools
+import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-import tonari
-from tonari.core import _native
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH
+
+# Triton reads this once, when it is first imported: from then on its kernels are interpreted.
+if HAS_TORCH and not HAS_CUDA:
+    os.environ["TRITON_INTERPRET"] = "1"
+
+from tests.helpers import poison
+from tests.helpers.kernels import planned_search, ways
+from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.neighbors import Neighbors
-from tonari.exact.plan import kernel_name
 from tonari.metrics import METRICS
-
-ISAS = _native.supported_isas()
-
-
-def ways(metric: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Every (instruction set, precisions) for a metric: each choice of its precisions, coarse to fine."""
-    found = []
-    for isa in ISAS:
-        screens = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
-        for length in range(1, len(screens) + 1):
-            found += [(isa, precisions) for precisions in itertools.combinations(screens, length)]
-    return found
-
-
-def planned_search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
-    """Search with overrides of the plan, in the arguments that plan() has; one that is None is left to the plan."""
-    n, d = points.shape
-    choices = {name: choice for name, choice in choices.items() if choice is not None}
-    plan = tonari.plan(n, len(queries), d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | choices)
-    return tonari.search(queries, points, k, metric=metric, plan=plan)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -50,15 +36,58 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("screens", pairs, ids=[f"{isa}-{'+'.join(precisions)}" for isa, precisions in pairs])
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that Triton's interpreter runs, and the cases that only the full suite takes."""
+    if HAS_TORCH and not HAS_CUDA:
+        for item in items:
+            if "cuda" in item.nodeid.split("::")[0]:
+                item.add_marker("interpreter")
+    mark_beyond_pairs(items)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _interrupts_are_heard() -> None:
     """Ctrl-C is not ignored, as it is in what a shell runs in the background; programs that tests start inherit that.
 
-    To say so in the program's own process, before it runs, would take a fork, which libraries with threads warn of.
+    Setting it in the program's own process, before it runs, would take a fork, which libraries with threads warn of.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _memory_is_poisoned() -> Iterator[None]:
+    """Arrays and tensors that tonari makes without filling them hold NaN or sentinels, not zeros by luck."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        poison.poison(monkeypatch)
+        yield
 
 
 @pytest.fixture
 def by_plan() -> Callable[..., Neighbors]:
     return planned_search
+
+
+@pytest.fixture
+def cpu_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the CPU play the device "cuda" where there is none: torch tensors are on it, arrays are not."""
+    if HAS_CUDA:
+        return
+    import torch
+
+    from tonari import inputs
+    from tonari.cuda import memory
+    from tonari.inputs import device_rows
+
+    places, devices = inputs.place_of, inputs.devices_for
+
+    def place_of(x: Any, name: str) -> str | None:
+        return "cpu" if isinstance(x, torch.Tensor) else places(x, name)
+
+    def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
+        there = device == "cuda" or "cpu" in {place_of(x, name) for name, x in given.items()}
+        return ("cpu",) if there else devices(device, **given)
+
+    for module in (inputs, device_rows):
+        monkeypatch.setattr(module, "place_of", place_of)
+    monkeypatch.setattr(inputs, "devices_for", devices_for)
+    monkeypatch.setattr(memory, "free_memory", lambda devices: 4 * 10**9)

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from checks import assert_same_neighbors
 
 import tonari
+from tests.helpers.checks import assert_same_neighbors
 from tonari import io
 from tonari.metrics.reference import brute
 

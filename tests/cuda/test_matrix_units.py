@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from select_checks import HAS_TORCH, needs_torch, on_device, on_gpu
 
 import tonari
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tonari.core.errors import Unsupported
 from tonari.cuda import matrix_units
 from tonari.cuda.matrix_units import ROWS, WIDTH, Probe, make_probe, products, within_bounds

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import checks
 import numpy as np
 import pytest
-from checks import assert_same_neighbors
-from gpu_checks import on_host
-from select_checks import HAS_TORCH, needs_torch, on_gpu
 
 import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gpu_checks import on_host
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:

@@ -1,0 +1,426 @@
+"""The verbs: what they accept, what they refuse and in which words, what they leave alone, and what importing costs."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.core.neighbors import Neighbors
+from tonari.metrics.reference import brute
+
+if HAS_TORCH:
+    import torch
+
+Array = npt.NDArray[Any]
+
+X = checks.gaussian(20, 4)
+
+
+def bad(value: Any, at: tuple[int, int] = (3, 1)) -> Array:
+    rows = X.copy()
+    rows[at] = value
+    return rows
+
+
+# What is wrong with a set of rows -> the rows, the error, and words of the message.
+BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
+    "NaN": (bad(np.nan), ValueError, r"row 3 has a value that is not finite \(nan in column 1\)"),
+    "infinity": (bad(-np.inf, (0, 2)), ValueError, r"row 0 has a value that is not finite \(-inf in column 2\)"),
+    "NaN in float16": (bad(np.nan, (19, 3)).astype(np.float16), ValueError, r"row 19 .*nan in column 3"),
+    "NaN in bfloat16": (bad(np.nan, (19, 3)).astype("bfloat16"), ValueError, r"row 19 .*nan in column 3"),
+    "infinity in bfloat16": (bad(3.4e38, (7, 0)).astype("bfloat16"), ValueError, r"row 7 .*inf in column 0"),
+    "bytes of bfloat16": (
+        X.astype("bfloat16").view("V2"),
+        TypeError,
+        r"raw bytes \(\|V2\).*\.view\(ml_dtypes.bfloat16",
+    ),
+    "bits of bfloat16": (X.astype("bfloat16").view(np.uint16), TypeError, r"uint16 is not supported"),
+    "float8": (X.astype(ml_dtypes.float8_e5m2), TypeError, r"float8_e5m2 is not supported.*\.astype"),
+    "overflowing float64": (X.astype(np.float64) * 1e200, ValueError, r"row 0 .*overflows float64.*within 1e\+150"),
+    "one dimension": (X[0], ValueError, r"expected shape \(n, d\), got \(4,\).*reshape\(1, -1\)"),
+    "three dimensions": (X[None], ValueError, r"expected shape \(n, d\), got \(1, 20, 4\)"),
+    "a number": (3.0, ValueError, r"expected shape \(n, d\), got \(\)"),
+    "no rows": (X[:0], ValueError, r"shape \(0, 4\) is empty"),
+    "no columns": (X[:, :0], ValueError, r"shape \(20, 0\) is empty"),
+    "objects": (X.astype(object), TypeError, r"object .* is not supported, only float32.*int8; try"),
+    "complex": (X.astype(np.complex64), TypeError, r"complex64 is not supported, only float32"),
+    "int64": (np.arange(80).reshape(20, 4), TypeError, r"int64 is not supported.*astype\(numpy.float32\)"),
+    "bool": (X > 0, TypeError, r"bool is not supported.*astype\(numpy.uint8\)"),
+    "text": (np.array([["a", "b"]]), TypeError, r"text is not supported"),
+    "unequal lists": ([[1.0, 2.0], [3.0]], ValueError, r"cannot be read as an array of shape \(n, d\)"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_ROWS)
+def test_bad_rows(what: str) -> None:
+    rows, error, message = BAD_ROWS[what]
+    with pytest.raises(error, match="^queries: .*" + message):
+        tonari.search(rows, X, 2)
+    with pytest.raises(error, match="^queries: .*" + message):
+        tonari.Index(X).search(rows, 2)
+    for call in (lambda: tonari.search(X, rows, 2), lambda: tonari.Index(rows), lambda: tonari.knn_graph(rows, 2)):
+        with pytest.raises(error, match="^points: .*" + message):
+            call()
+
+
+# What is wrong with an argument -> the argument, the error, and words of the message.
+BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "k of zero": ({"k": 0}, ValueError, r"k=0: the smallest k is 1"),
+    "negative k": ({"k": -3}, ValueError, r"k=-3: the smallest k is 1"),
+    "fractional k": ({"k": 2.5}, TypeError, r"k=2.5: expected a whole number, got float"),
+    "k as text": ({"k": "5"}, TypeError, r"k='5': expected a whole number, got str"),
+    "k as bool": ({"k": True}, TypeError, r"k=True: expected a whole number, got a bool"),
+    "k of None": ({"k": None}, TypeError, r"k=None: expected a whole number, got NoneType"),
+    "metric": ({"metric": "euclidian"}, ValueError, r"unknown metric 'euclidian'; .*linf, chi2.*mean 'euclidean'\?"),
+    "metric of None": ({"metric": None}, ValueError, r"unknown metric None; expected one of euclidean"),
+    "method": ({"method": "hnsw"}, ValueError, r"unknown method 'hnsw'; expected one of 'auto', 'exact', 'kdtree'"),
+    "device": ({"device": "tpu"}, ValueError, r"device='tpu': expected \"auto\", \"cpu\", \"cuda\""),
+    "no threads": ({"threads": 0}, ValueError, r"threads=0: expected at least 1"),
+    "fractional threads": ({"threads": 1.5}, TypeError, r"threads=1.5: expected a whole number, got float"),
+    "memory without a unit": ({"memory": "12"}, ValueError, r"memory='12': expected a number and a unit"),
+    "negative memory": ({"memory": -1}, ValueError, r"memory=-1: expected at least one byte"),
+    "fractional memory": ({"memory": 0.5}, TypeError, r"memory=0.5: expected a whole number of bytes"),
+    "hardly any memory": ({"memory": "1kB"}, ValueError, r"budget of 1000 bytes cannot hold .*allow at least \d+"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_ARGUMENTS)
+def test_bad_arguments(what: str) -> None:
+    arguments, error, message = BAD_ARGUMENTS[what]
+    given = {"k": 2} | arguments
+    for call in (
+        lambda: tonari.search(X, X, **given),
+        lambda: tonari.knn_graph(X, **given),
+        lambda: tonari.plan(20, 20, 4, **given),
+        lambda: _index_search(**given),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+
+
+def _index_search(k: Any, **given: Any) -> Neighbors:
+    return tonari.Index(X, **given).search(X, k)
+
+
+def test_k_beyond_the_points() -> None:
+    with pytest.raises(ValueError, match=r"k=21: the largest k is 20, as there are 20 points$"):
+        tonari.search(X, X, 21)
+    with pytest.raises(ValueError, match=r"k=21: the largest k is 20, as there are 20 points$"):
+        tonari.Index(X).search(X, 21)
+    with pytest.raises(
+        ValueError, match=r"k=20: the largest k is 19, as there are 20 points and a point is not its own"
+    ):
+        tonari.knn_graph(X, 20)
+    with pytest.raises(ValueError, match=r"k=21: the largest k is 20, as there are 20 points$"):
+        tonari.knn_graph(X, 21, include_self=True)
+    assert tonari.knn_graph(X, 20, include_self=True).k == 20
+
+
+def test_unequal_widths() -> None:
+    message = r"queries of shape \(20, 3\) and points of shape \(20, 4\) must have the same number of columns"
+    with pytest.raises(ValueError, match=message):
+        tonari.search(X[:, :3], X, 2)
+    with pytest.raises(ValueError, match=message):
+        tonari.Index(X).search(X[:, :3], 2)
+
+
+def test_negative_values_under_chi2() -> None:
+    rows = np.abs(X)
+    rows[7, 2] = -0.5
+    message = r"row 7 has a negative value \(-0.5 in column 2\)"
+    for name, call in (
+        ("queries", lambda: tonari.search(rows, np.abs(X), 2, metric="chi2")),
+        ("points", lambda: tonari.search(np.abs(X), rows, 2, metric="chi2")),
+        ("points", lambda: tonari.knn_graph(rows, 2, metric="chi2")),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}: {message}"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("made_for", "message"),
+    [
+        ({"n": 21}, r"made for n=21, but this search has n=20"),
+        ({"m": 19}, r"made for m=19, but this search has m=20"),
+        ({"d": 5}, r"made for d=5, but this search has d=4"),
+        ({"k": 3}, r"made for k=3, but this search has k=2"),
+        ({"metric": "l1"}, r"made for metric='l1', but this search has metric='euclidean'"),
+        ({"dtype": "uint8"}, r"made for dtype='uint8', but this search has dtype='float32'"),
+    ],
+)
+def test_a_plan_for_another_problem(made_for: dict[str, Any], message: str) -> None:
+    plan = tonari.plan(**({"n": 20, "m": 20, "d": 4, "k": 2} | made_for))
+    with pytest.raises(ValueError, match=message):
+        tonari.search(X, X, 2, plan=plan)
+    with pytest.raises(ValueError, match=message):
+        tonari.knn_graph(X, 2, plan=plan)
+
+
+# Arrays that hold the same numbers in another way.
+def _read_only(rows: Array, tmp_path: Path) -> Array:
+    rows = rows.copy()
+    rows.flags.writeable = False
+    return rows
+
+
+def _strided(rows: Array, tmp_path: Path) -> Array:
+    wide = np.zeros((2 * len(rows), 3 * rows.shape[1]), rows.dtype)
+    wide[::2, ::3] = rows
+    return wide[::2, ::3]
+
+
+def _reversed(rows: Array, tmp_path: Path) -> Array:
+    return np.ascontiguousarray(rows[::-1])[::-1]
+
+
+def _memmap(rows: Array, tmp_path: Path) -> Array:
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"
+    np.save(path, rows)
+    return np.load(path, mmap_mode="r").view(rows.dtype)  # NumPy's file does not know bfloat16
+
+
+def _unaligned(rows: Array, tmp_path: Path) -> Array:
+    held = np.zeros(rows.nbytes + 1, np.uint8)
+    view = held[1:].view(rows.dtype).reshape(rows.shape)
+    view[:] = rows
+    return view
+
+
+LAYOUTS: list[Callable[[Array, Path], Any]] = [
+    _read_only,
+    _strided,
+    _reversed,
+    _memmap,
+    _unaligned,
+    lambda rows, _: np.asfortranarray(rows),
+    lambda rows, _: rows.astype(rows.dtype.newbyteorder(">")),
+    lambda rows, _: np.matrix(rows) if rows.dtype == np.float32 else rows,
+]
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("dtype", checks.DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: Callable[[Array, Path], Any], dtype: str, tmp_path: Path) -> None:
+    rows = np.abs(checks.gaussian(90, 7) * 30).astype(dtype)
+    queries, points = layout(rows[:9], tmp_path), layout(rows, tmp_path)
+    truth = brute(rows[:9], rows, 5)
+    assert_same_neighbors(tonari.search(queries, points, 5), truth)
+    graph = tonari.knn_graph(points, 5)
+    own = np.arange(90)
+    assert_same_neighbors(Neighbors(graph.distances, graph.indices), brute(rows, rows, 5, self_ids=own))
+
+
+def test_lists_of_floats_are_float64() -> None:
+    found = tonari.search([[0.0, 0.5]], [[3.0, 4.5], [0.0, 1.5]], 2)
+    assert found.distances.dtype == np.float64
+    assert (found.distances.tolist(), found.indices.tolist()) == ([[1.0, 5.0]], [[1, 0]])
+
+
+def test_input_is_left_alone_and_results_are_new_memory() -> None:
+    queries, points = X[:5].copy(), X.copy()
+    index = tonari.Index(points)
+    first, second = index.search(queries, 3), index.search(queries, 3)
+    np.testing.assert_array_equal(queries, X[:5])
+    np.testing.assert_array_equal(points, X)
+    kept = Neighbors(*(part.copy() for part in second))
+    for part in first:
+        assert part.flags.owndata
+        assert part.flags.writeable
+        assert not any(np.shares_memory(part, other) for other in (queries, points, *second))
+        part[:] = 0
+    assert_same_neighbors(second, kept)
+    assert_same_neighbors(index.search(queries, 3), kept)
+
+
+def test_index_says_what_it_holds() -> None:
+    index = tonari.Index(X, metric="cosine")
+    assert (index.n, index.d, index.metric) == (20, 4, "cosine")
+    assert repr(index) == "Index(n=20, d=4, metric='cosine', dtype=float32, method='exact')"
+    found = index.search(X[:3], 2, threads=1)
+    assert isinstance(found, Neighbors)
+    assert_same_neighbors(found, brute(X[:3], X, 2, "cosine"), metric="cosine")
+
+
+def _pickled(index: tonari.Index) -> tonari.Index:
+    copied: tonari.Index = pickle.loads(pickle.dumps(index))
+    return copied
+
+
+COPIES: list[Callable[[tonari.Index], tonari.Index]] = [copy.copy, copy.deepcopy, _pickled]
+
+
+@pytest.mark.parametrize("made", COPIES)
+@pytest.mark.parametrize("kind", ["numpy", pytest.param("torch", marks=needs_torch)])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"method": "exact", "metric": "cosine", "threads": 1},
+        {"method": "kdtree", "metric": "l1"},
+        {"method": "exact", "memory": "8MB"},
+        {"method": "exact", "metric": "chi2", "dtype": "float64"},
+        {"method": "exact", "dtype": "uint8"},
+        {"method": "kdtree", "dtype": "float16"},
+    ],
+    ids=str,
+)
+def test_an_index_can_be_copied_and_pickled(given: dict[str, Any], kind: str, made: Any) -> None:
+    points = np.abs(checks.gaussian(6000, 4) * 30).astype(given.get("dtype", "float32"))
+    queries = points[::40] if given.get("dtype") == "uint8" else (points[::40] + 1).astype(points.dtype)
+    given = {name: value for name, value in given.items() if name != "dtype"}
+    index = tonari.Index(torch.from_numpy(points) if kind == "torch" else points, **given)
+    expected = index.search(queries, 7)
+    other = made(index)
+    assert repr(other) == repr(index)
+    assert (other.n, other.d, other.metric, other.method) == (index.n, index.d, index.metric, index.method)
+    assert other._first.plan == index._first.plan
+    assert_same_neighbors(other.search(queries, 7), expected, metric=index.metric)
+    assert_same_neighbors(index.search(queries, 7), expected, metric=index.metric)
+    wide = queries.astype(np.float64)
+    assert_same_neighbors(other.search(wide, 7), index.search(wide, 7), metric=index.metric)
+    assert_same_neighbors(made(other).search(queries, 7), expected, metric=index.metric)
+    chunks = [found.indices for found in other.search_chunks(queries, 7, chunk_rows=70)]
+    np.testing.assert_array_equal(np.concatenate(chunks), expected.indices)
+
+
+def test_a_shallow_copy_shares_and_a_deep_one_does_not() -> None:
+    index = tonari.Index(X.copy())
+    shared, own, sent = copy.copy(index), copy.deepcopy(index), _pickled(index)
+    assert np.shares_memory(shared._points, index._points)
+    assert shared._ready == index._ready
+    assert shared._ready is not index._ready
+    before = index.search(X[:3], 2)
+    index._points[:] = 0  # whose owner must not
+    for other in (own, sent):
+        assert not np.shares_memory(other._points, index._points)
+        assert_same_neighbors(other.search(X[:3], 2), before)
+
+
+def test_what_is_pickled_is_hardly_more_than_the_points() -> None:
+    points = checks.gaussian(30_000, 16)
+    assert len(pickle.dumps(tonari.Index(points[::2]))) < points[::2].nbytes + 4000
+
+
+def test_a_pickled_index_is_packed_for_the_machine_that_it_comes_to(tmp_path: Path) -> None:
+    points, path = checks.gaussian(3000, 20), tmp_path / "index.pickle"
+    index = tonari.Index(points, method="exact")
+    expected = index.search(points[:9], 5)
+    path.write_bytes(pickle.dumps(index))
+    code = (
+        "import pickle, sys, numpy; index = pickle.load(open(sys.argv[1], 'rb'));"
+        "found = index.search(index._points[:9], 5); numpy.savez(sys.argv[2], *found);"
+        "print(index._first.plan.isa, index._first.plan.threads)"
+    )
+    result = _run(code, str(path), str(tmp_path / "found.npz"), TONARI_ISA="generic", TONARI_NUM_THREADS="1")
+    assert result.stdout.split() == ["generic", "1"], result.stderr
+    with np.load(tmp_path / "found.npz") as found:
+        assert_same_neighbors(Neighbors(found["arr_0"], found["arr_1"]), expected)
+
+
+def test_graph_says_how_it_was_made() -> None:
+    graph = tonari.knn_graph(X, 3, metric="l1", method="auto")
+    assert (graph.n, graph.k, graph.metric, graph.method, graph.include_self) == (20, 3, "l1", "exact", False)
+
+
+def test_progress_reaches_the_total() -> None:
+    rows = checks.gaussian(3000, 8)
+    for arguments in ({"threads": 1}, {"threads": 3}, {"threads": 2, "memory": "6MB"}):
+        seen: list[tuple[int, int]] = []
+        count = lambda done, total, seen=seen: seen.append((done, total))  # noqa: E731
+        tonari.search(rows[:700], rows, 5, method="exact", progress=count, **arguments)
+        done = [d for d, _ in seen]
+        assert all(type(value) is int for pair in seen for value in pair)
+        assert done == sorted(done)
+        assert seen[-1][0] == seen[-1][1] == 700 * 3000
+        assert len(seen) > 1
+
+
+def test_progress_counts_rows_that_are_searched_again() -> None:
+    rows = checks.gaussian(3000, 8)
+    plan = tonari.plan(3000, 50, 8, 5, threads=1, sample_stride=2, sample_rank=1)
+    seen: list[tuple[int, int]] = []
+    tonari.search(rows[:50], rows, 5, plan=plan, progress=lambda *pair: seen.append(pair))
+    assert seen[-1][0] == seen[-1][1] > 50 * 3000
+
+
+def test_a_bar_is_drawn_on_request_only(capsys: pytest.CaptureFixture[str]) -> None:
+    tonari.search(X, X, 2)
+    tonari.search(X, X, 2, progress=False)
+    assert capsys.readouterr() == ("", "")
+    tonari.search(X, X, 2, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "neighbours" in err
+
+
+def test_a_run_is_reported_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="tonari"):
+        tonari.search(X[:7], X, 2)
+    assert [record.name for record in caplog.records] == ["tonari"]
+    assert "7 rows in " in caplog.text
+
+
+def _run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | {"PYTHONPATH": str(Path(tonari.__file__).parents[1])} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_importing_is_quick_and_brings_nothing_along() -> None:
+    code = (
+        # Of the processor, which others may be using at the same time.
+        "import sys, time, numpy; start = time.process_time(); import tonari; print(time.process_time() - start);"
+        "print([name for name in ('tqdm', 'click', 'scipy', 'torch', 'h5py', 'sklearn', 'pandas', 'matplotlib')"
+        " if name in sys.modules])"
+    )
+    seconds = []
+    for _ in range(3):
+        took, brought = _run(code).stdout.splitlines()
+        assert brought == "[]"
+        seconds.append(float(took))
+    assert min(seconds) < 0.2
+
+
+SEARCH = "import numpy, tonari; print(tonari.search(numpy.eye(3), numpy.eye(3), 1).indices.ravel().tolist())"
+
+
+@pytest.mark.parametrize("isa", ["sse9", "", "AVX2 "])
+def test_an_instruction_set_that_is_not_there(isa: str) -> None:
+    result = _run(SEARCH, TONARI_ISA=isa)
+    assert result.returncode == 1
+    assert f"ValueError: this machine cannot run the instruction set {isa!r}; it can run generic" in result.stderr
+
+
+@pytest.mark.parametrize("threads", ["0", "-2", "two", "1.5", "", "²"])
+def test_a_number_of_threads_that_is_none(threads: str) -> None:
+    result = _run(SEARCH, TONARI_NUM_THREADS=threads, PYTHONIOENCODING="utf8", PYTHONUTF8="1")
+    assert result.returncode == 1
+    assert f"ValueError: TONARI_NUM_THREADS={threads!r}: expected a whole number of at least 1" in result.stderr
+
+
+@pytest.mark.parametrize("isa", tonari.core._native.supported_isas())
+def test_environment_is_obeyed(isa: str) -> None:
+    result = _run(SEARCH, TONARI_ISA=isa, TONARI_NUM_THREADS="1")
+    assert (result.stdout, result.returncode) == ("[0, 1, 2]\n", 0), result.stderr

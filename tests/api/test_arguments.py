@@ -1,0 +1,217 @@
+"""Every argument of every public function is used or refused by name: none is ignored, none fails in raw words."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tonari.core.neighbors import Neighbors
+from tonari.graph.knn_graph import KNNGraph
+
+X = checks.gaussian(20, 4)
+FEW = X[:3]
+GRAPH = tonari.knn_graph(X, 2)
+OTHER = tonari.knn_graph(X[:9], 2)
+INDEX = tonari.Index(X)
+MASKED = np.ma.masked_array(X, mask=X > 1)
+FOR_GRAPHS = tonari.plan(20, 20, 4, 2, method="nn-descent")
+TREE = tonari.plan(20, 20, 4, 2, method="kdtree")
+
+# Each public function with arguments that are good, so that one of them at a time can be replaced.
+GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "search": (tonari.search, {"queries": X, "points": X, "k": 2}),
+    "Index": (tonari.Index, {"points": X}),
+    "Index.search": (INDEX.search, {"queries": X, "k": 2}),
+    "Index.search_chunks": (lambda **given: list(INDEX.search_chunks(**given)), {"queries": X, "k": 2}),
+    "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
+    "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
+    "KNNGraph": (
+        KNNGraph,
+        {"indices": GRAPH.indices, "distances": GRAPH.distances, "metric": "euclidean", "method": "exact"},
+    ),
+    "KNNGraph.recall": (GRAPH.recall, {"points": X}),
+    "KNNGraph.add, one by one": (GRAPH.add, {"points": X, "new_points": X[:2]}),
+    "KNNGraph.add, by merging": (GRAPH.add, {"points": X, "new_points": X[:9]}),
+    "KNNGraph.to_csr": (GRAPH.to_csr, {}),
+    "merge": (tonari.merge, {"graph_a": GRAPH, "graph_b": OTHER, "points_a": X, "points_b": X[:9]}),
+    "merge_neighbors": (
+        tonari.merge_neighbors,
+        {"parts": [Neighbors(GRAPH.distances, GRAPH.indices)], "offsets": [0]},
+    ),
+    "plan": (tonari.plan, {"n": 20, "m": 20, "d": 4, "k": 2}),
+    "plan, approximate": (tonari.plan, {"n": 20, "m": 20, "d": 4, "k": 2, "method": "nn-descent"}),
+    "explain": (tonari.explain, {"queries": X, "points": X, "k": 2}),
+    "select_k": (tonari.select_k, {"values": X, "k": 2}),
+    "search_to_file": (tonari.search_to_file, {"queries": X, "points": X, "k": 2, "out": "found.ibin"}),
+}
+
+WHOLE = (2.5, "5", True, math.nan, math.inf)
+ROWS = (None, 5, "points.npy", MASKED, X[0], X.astype(complex))
+HUGE = 10**400
+
+# What no function takes for an argument of this name.
+BAD: dict[str, tuple[Any, ...]] = {
+    "queries": ROWS,
+    "points": ROWS,
+    "new_points": ROWS,
+    "points_a": ROWS,
+    "points_b": ROWS,
+    "values": (None, 5, MASKED, X[0], X.astype(complex)),
+    "k": (*WHOLE, None, 0, -1, HUGE),
+    "n": (*WHOLE, None, 0, -1, HUGE),
+    "m": (*WHOLE, None, 0, -1, HUGE),
+    "d": (*WHOLE, None, 0, -1, HUGE, 1e30),
+    "metric": (None, 5, ["l1"], "euclidian"),
+    "method": (None, 5, ["exact"], "hnsw"),
+    "device": (None, 5, [], "tpu", ["cpu"]),
+    "threads": (*WHOLE, 0, -1),
+    "memory": (2.5, True, [], "5", "2 elephants", 0, -1, HUGE, "9" * 400 + "GB", "9" * 5000 + "GB"),
+    "progress": ("yes", 1, 0, [], 0.5),
+    "plan": ("x", 5, True, {}, FOR_GRAPHS, TREE),
+    "rows": (*WHOLE, 0, -1),
+    "chunk_rows": (*WHOLE, 0, -1),
+    "resume": ("yes", 1, None),
+    "recall": (True, "x", math.nan, 0, 1, 5),
+    "seed": (2.5, "a", True, -1),
+    "start": ("x", 5, X, []),
+    "include_self": (2, 0, "no", []),
+    "indices": (None, GRAPH.indices.tolist(), MASKED, np.ma.masked_equal(GRAPH.indices, GRAPH.indices[0, 0])),
+    "distances": (None, GRAPH.distances.tolist(), np.ma.masked_equal(GRAPH.distances, GRAPH.distances[0, 0])),
+    "report": ("fine", {}),
+    "sample": (*WHOLE, None, 0, -1),
+    "order": (None, "row"),
+    "symmetric": ("max", True, 1),
+    "dtype": ("float16", "int32", "flot32", object),
+    "graph_a": (None, X, "a.npz"),
+    "graph_b": (None, X, "b.npz"),
+    "parts": (None, 5, [None], [(GRAPH.distances, GRAPH.indices)], [Neighbors(MASKED, GRAPH.indices)]),
+    "offsets": (None, 5, [2.5], [True], ["0"], [-1], [HUGE]),
+    "self_join": (3, 0, "no", None),
+    "largest": ("no", 1, None),
+    "sorted": ("no", 1, None),
+    "lengths": (5, "3", X[0], np.ma.masked_array(np.full(20, 3), mask=np.arange(20) == 7)),
+    "nan": (None, "first"),
+    "counters": (5, {}),
+    "out": ("found.txt", "missing/found.ibin"),
+    # of **overrides and **options
+    "resident": ("no", 1, None),
+    "adaptive": ("no", 1),
+    "precisions": (5, "int8", ["float8"]),
+    "capacity": WHOLE,
+    "query_block": WHOLE,
+    "point_chunk": WHOLE,
+    "isa": (5, "sse9"),
+    "tile": (3,),
+}
+EXTRA = {
+    "plan": ("resident", "adaptive", "precisions", "capacity", "query_block", "point_chunk", "isa", "tile"),
+    "select_k": ("tile",),
+}
+# What the same name means elsewhere.
+INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
+    ("KNNGraph", "method"): (None, 5, ["exact"]),
+    ("KNNGraph", "include_self"): (2, 0, "no", None),
+    ("KNNGraph.to_csr", "include_self"): (2, 0, "no", []),
+    ("Index", "method"): (None, 5, "hnsw", "nn-descent"),
+    ("search", "method"): (None, 5, "hnsw", "nn-descent"),
+    ("search_to_file", "method"): (5, "hnsw", "nn-descent"),
+    ("search_to_file", "metric"): (5, "euclidian"),
+    ("search_to_file", "device"): (5, [], "tpu"),
+    ("search_to_file", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
+    ("search_to_file", "points"): (None, 5, X[0], MASKED, X.astype(complex)),
+    ("Index.search_chunks", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
+    ("knn_graph", "plan"): ("x", 5, {}, tonari.plan(20, 20, 4, 3)),
+    ("search", "plan"): ("x", 5, {}, FOR_GRAPHS, tonari.plan(20, 20, 4, 3)),
+    ("knn_graph, approximate", "plan"): ("x", 5, {}, TREE),
+    ("plan, approximate", "self_join"): (3, 0, "no", None),
+    ("explain", "queries"): (5, "points.npy", MASKED, X[0], X.astype(complex)),
+    ("plan", "dtype"): ("flot32", "int32", object, "float128"),
+    ("plan, approximate", "dtype"): ("flot32", "int32", object),
+    ("merge_neighbors", "k"): (*WHOLE, 0, -1, 3, HUGE),
+}
+UNBOUND = ("self", "overrides", "options")
+
+
+def cases() -> list[Any]:
+    found = []
+    for verb, (call, good) in GOOD.items():
+        function = INDEX.search_chunks if verb == "Index.search_chunks" else call
+        names = [name for name in inspect.signature(function).parameters if name not in UNBOUND]
+        for name in [*names, *EXTRA.get(verb, ())]:
+            values = INSTEAD.get((verb, name), BAD[name])  # a new argument has to be put into the table
+            found += [
+                pytest.param(call, good | {name: value}, name, id=f"{verb}-{name}-{i}")
+                for i, value in enumerate(values)
+            ]
+    return found
+
+
+@pytest.mark.parametrize(("call", "given", "name"), cases())
+def test_no_argument_is_ignored_or_fails_in_raw_words(
+    call: Callable[..., Any], given: dict[str, Any], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((TypeError, ValueError, OSError)) as refused:
+        call(**given)
+    words = str(refused.value)
+    named = {"dtype": "data type", "out": "found", "plan": "method", "parts": "part 0", "isa": "instruction set"}
+    assert name in words or named.get(name, name) in words, words
+    assert len(words) < 400
+    assert type(refused.value) in (TypeError, ValueError, FileNotFoundError)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("verb", GOOD)
+def test_the_arguments_that_are_replaced_are_good(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, good = GOOD[verb]
+    call(**good)
+
+
+def test_every_public_function_is_in_the_table() -> None:
+    public = {name for name in tonari.__all__ if name not in ("Explanation", "Neighbors", "Plan", "Selection")}
+    assert public <= set(GOOD), "put the new function into GOOD"
+    methods = {
+        f"{owner}.{name}" for owner, cls in (("Index", tonari.Index), ("KNNGraph", KNNGraph)) for name in vars(cls)
+    }
+    taken = {name for name in methods if not name.partition(".")[2].startswith("_") and callable_of(name)}
+    known = {verb.partition(",")[0] for verb in GOOD} | {"KNNGraph.save", "KNNGraph.load", "KNNGraph.to_numpy"}
+    assert taken <= known, "put the new method into GOOD"
+
+
+def callable_of(name: str) -> bool:
+    owner, _, member = name.partition(".")
+    return inspect.isfunction(inspect.getattr_static(getattr(tonari, owner), member))
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        lambda: tonari.knn_graph(X, 2, include_self=np.True_, progress=np.False_),
+        lambda: tonari.plan(
+            np.int64(20), np.int32(20), np.uint8(4), np.int64(2), self_join=np.False_, resident=np.True_
+        ),
+        lambda: GRAPH.recall(X, sample=np.int64(5), seed=np.uint32(3)),
+        lambda: tonari.search(X, X, 2, memory="8 TiB"),
+        lambda: tonari.select_k(X, 2, lengths=np.ma.masked_array(np.full(20, 3), mask=np.zeros(20, bool))),
+        lambda: KNNGraph(np.ma.masked_array(GRAPH.indices), np.asmatrix(GRAPH.distances), "euclidean", "exact"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_what_numpy_calls_a_number_a_flag_or_an_array_is_taken(good: Callable[[], Any]) -> None:
+    made = good()
+    if isinstance(made, KNNGraph):
+        assert type(made.indices) is type(made.distances) is np.ndarray
+
+
+def test_a_plan_has_plain_numbers() -> None:
+    made = tonari.plan(np.int64(20), np.int32(20), np.uint8(4), np.int64(2))
+    assert {type(getattr(made, name)) for name in ("n", "m", "d", "k")} == {int}

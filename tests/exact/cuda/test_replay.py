@@ -1,0 +1,628 @@
+"""Small searches that are replayed: which calls are, that the answers are right, and when none is given.
+
+Without a GPU Triton's interpreter stands for the device, and a "graph" that does all its work again for CUDA's.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import DTYPES, Array, assert_same_neighbors
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gpu_checks import on_host, rows_of, tensor_of
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import cuda_graph_cache as graphs
+from tonari.exact.cuda.cuda_graph_cache import Graphs, key_of, key_on
+from tonari.metrics import METRICS
+from tonari.metrics.reference import brute
+
+pytestmark = needs_torch
+if HAS_TORCH:
+    import torch
+
+    from tonari.cuda import memory as device_memory
+    from tonari.exact.cuda import cuda_graph_capture as replay
+    from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda import oom_retry as batches
+    from tonari.inputs import device_rows
+
+DEVICE = "cuda" if HAS_CUDA else "cpu"
+GB = 10**9
+N, M, D, K = 45, 3, 17, 4
+
+
+class Redone:
+    """A stand-in for a CUDA graph, with fixed outputs."""
+
+    def __init__(self, work: Callable[[], Neighbors]) -> None:
+        self.work, self.made = work, work()
+
+    def replay(self) -> None:
+        for ours, theirs in zip(self.made, self.work(), strict=True):
+            ours.copy_(theirs)
+
+
+class NoStream:
+    """A stand-in for a CUDA stream."""
+
+    def synchronize(self) -> None:
+        """All is done already."""
+
+
+def record(work: Callable[[], Neighbors], device: Any) -> tuple[Redone, Neighbors]:
+    graph = Redone(work)
+    return graph, graph.made
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> Graphs:
+    """No graphs yet; the CPU is the device "cuda" where there is none."""
+    fresh = Graphs()
+    for module in (graphs, replay, batches):
+        monkeypatch.setattr(module, "GRAPHS", fresh)
+    if HAS_CUDA:
+        return fresh
+    places, devices = inputs.place_of, inputs.devices_for
+
+    def place_of(x: Any, name: str) -> str | None:
+        return "cpu" if isinstance(x, torch.Tensor) else places(x, name)
+
+    def devices_for(device: Any, **given: Any) -> tuple[str, ...]:
+        there = device == "cuda" or "cpu" in {place_of(x, name) for name, x in given.items()}
+        return ("cpu",) if there else devices(device, **given)
+
+    def facts(x: Any) -> Any:
+        return (x.dtype, x.shape, x.device, x.layout) if type(x) is torch.Tensor else None
+
+    for module in (inputs, device_rows):
+        monkeypatch.setattr(module, "place_of", place_of)
+    monkeypatch.setattr(inputs, "devices_for", devices_for)
+    monkeypatch.setattr(device_memory, "free_memory", lambda devices: 4 * GB)
+    monkeypatch.setattr(graphs, "_facts", facts)
+    monkeypatch.setattr(replay, "record", record)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: NoStream())
+    return fresh
+
+
+class Counts:
+    """How searches were made."""
+
+    def __init__(self) -> None:
+        self.captured = self.replayed = self.refused = self.stepwise = 0
+
+    def __repr__(self) -> str:
+        return f"{self.captured} captured, {self.replayed} replayed, {self.refused} refused, {self.stepwise} stepwise"
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
+    counts = Counts()
+    answer, route, take = replay.CapturedSearch.answer, run.ROUTES["resident"], replay.record
+
+    def counted_answer(self: Any, *given: Any) -> Neighbors | None:
+        found = answer(self, *given)
+        counts.replayed += found is not None
+        counts.refused += found is None
+        return found
+
+    def counted_search(*given: Any, **named: Any) -> Any:
+        counts.stepwise += 1
+        return route.search(*given, **named)
+
+    def counted_record(*given: Any) -> Any:
+        counts.captured += 1
+        return take(*given)
+
+    monkeypatch.setattr(replay.CapturedSearch, "answer", counted_answer)
+    monkeypatch.setattr(replay, "record", counted_record)
+    monkeypatch.setitem(run.ROUTES, "resident", run.Route(route.prepare, counted_search))
+    return counts
+
+
+def there(x: Array) -> Any:
+    """An array as a tensor on the device."""
+    return tensor_of(x).to(DEVICE)
+
+
+def data(seed: int, n: int = N, dtype: str = "float32", metric: str = "euclidean") -> tuple[Array, Array]:
+    """Queries and points."""
+    return rows_of(M, D, dtype, metric, seed=2 * seed), rows_of(n, D, dtype, metric, seed=2 * seed + 1)
+
+
+def check(queries: Array, points: Array, metric: str = "euclidean", **choices: Any) -> None:
+    found = tonari.search(there(queries), there(points), K, metric=metric, **choices)
+    assert_same_neighbors(on_host(found), brute(queries, points, K, metric), metric=metric)
+
+
+class Held:
+    """A graph of which only the size counts."""
+
+    def __init__(self, nbytes: int = 1) -> None:
+        self.nbytes = nbytes
+
+    def answer(self, given: tuple[Any, ...], progress: Any = None) -> Neighbors | None:
+        return Neighbors(given[0], None)
+
+
+# What is kept.
+
+
+def test_the_least_recently_used_graph_makes_room() -> None:
+    few = Graphs(most=3, held_bytes=100)
+    for name in "abc":
+        few.put((None, name), Held())
+    assert few.get((None, "a")) is not None
+    few.put((None, "d"), Held())
+    assert [few.get((None, name)) is not None for name in "abcd"] == [True, False, True, True]
+
+
+def test_graphs_hold_no_more_than_they_may() -> None:
+    few = Graphs(most=9, held_bytes=100)
+    for name, size in (("a", 40), ("b", 40), ("c", 20)):
+        few.put((None, name), Held(size))
+    assert few.nbytes == 100
+    few.make_room(30)
+    assert few.nbytes == 60
+    few.put((None, "d"), Held(90))
+    assert few.nbytes == 90
+    assert few.get((None, "d")) is not None
+
+
+def asked_for(few: Graphs, name: Hashable) -> bool:
+    """Look for the graph of a key that has none; whether it is due then."""
+    assert few.get((None, name)) is None
+    return few.is_due((None, name))
+
+
+def test_the_second_call_is_due_and_no_other() -> None:
+    few = Graphs()
+    assert [asked_for(few, "a") for _ in range(4)] == [False, True, False, False]
+    assert not asked_for(few, "b")
+    assert not few.is_due((None, "c"))
+
+
+def test_a_graph_that_was_given_up_has_to_be_called_for_twice_again() -> None:
+    few = Graphs()
+    assert [asked_for(few, "a") for _ in range(2)] == [False, True]
+    few.put((None, "a"), Held())
+    assert not few.is_due((None, "a"))
+    assert few.forget((None, "a"))
+    assert not few.forget((None, "a"))
+    assert [asked_for(few, "a") for _ in range(2)] == [False, True]
+
+
+def test_calls_that_never_come_again_are_forgotten() -> None:
+    few = Graphs()
+    asked_for(few, "a")
+    for number in range(graphs.REMEMBERED):
+        asked_for(few, number)
+    assert not asked_for(few, "a")
+
+
+def test_the_graphs_of_an_index_go_with_it() -> None:
+    class Owner:
+        pass
+
+    few, owner, other = Graphs(), Owner(), Owner()
+    rows = there(data(0)[0])
+    for one in (owner, other):
+        call = key_on(one, rows, 3)
+        assert call is not None
+        few.put(call, Held())
+    assert few.nbytes == 2
+    del owner, one
+    gc.collect()
+    assert few.nbytes == 1
+    assert few.get(key_on(other, rows, 3) or ()) is not None
+
+
+def test_forgetting_while_others_look_for_graphs() -> None:
+    few = Graphs(most=4)
+    errors: list[BaseException] = []
+
+    def work(offset: int) -> None:
+        try:
+            for step in range(2000):
+                call = (None, (step + offset) % 7)
+                if few.get(call) is None:
+                    few.put(call, Held())
+                if step % 50 == 0:
+                    few.forget()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(offset,)) for offset in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert few.nbytes <= 4
+
+
+# Which calls are of one kind.
+
+
+def test_values_and_strides_do_not_tell_calls_apart() -> None:
+    queries, points = map(there, data(0))
+    others = [there(rows) for rows in data(1)]
+    wide = torch.zeros((N, 2 * D), device=DEVICE)[:, ::2]
+    call = key_of(queries, points, K, "euclidean")
+    assert call is not None
+    assert call == key_of(*others, K, "euclidean") == key_of(queries, wide, np.int64(K), "euclidean", "cuda")
+
+
+def test_all_else_tells_calls_apart() -> None:
+    queries, points = map(there, data(0))
+    calls = [
+        key_of(queries, points, K, "euclidean"),
+        key_of(queries, points, K + 1, "euclidean"),
+        key_of(queries, points, K, "l1"),
+        key_of(queries, points[:-1], K, "euclidean"),
+        key_of(queries[:-1], points, K, "euclidean"),
+        key_of(queries.double(), points, K, "euclidean"),
+        key_of(queries, points.half(), K, "euclidean"),
+        key_of(points, points, K, "euclidean"),
+        key_of(points, points, K, "euclidean", self_join=True),
+        key_on(checks, queries, K),
+        key_on(graphs, queries, K),
+        key_on(graphs, queries, K + 1),
+        key_on(graphs, queries[:-1], K),
+    ]
+    assert None not in calls
+    assert len(set(calls)) == len(calls)
+
+
+def test_what_the_border_would_refuse_or_change_is_of_no_kind() -> None:
+    queries, points = map(there, data(0))
+    for k in (True, 4.0, "4", None):
+        assert key_of(queries, points, k, "euclidean") is None
+        assert key_on(checks, queries, k) is None
+    assert key_of(queries, points, K, ["euclidean"]) is None
+    assert key_of(queries, points, K, "euclidean", ["cuda:0"]) is None
+    assert key_of(queries, points, K, "euclidean", "cuda:all") is None
+    assert key_of(torch.nn.Parameter(queries), points, K, "euclidean") is None
+    assert key_of(*data(0), K, "euclidean") is None
+    assert key_on(checks, data(0)[0], K) is None
+
+
+# Answers.
+
+
+@pytest.mark.parametrize("metric", METRICS if HAS_CUDA else ("euclidean", "inner_product", "chi2"))
+def test_the_second_call_is_captured_and_later_ones_are_replayed(metric: str, counts: Counts) -> None:
+    for seed in range(4):
+        check(*data(seed, metric=metric), metric)
+    assert (counts.stepwise, counts.captured, counts.replayed) == (1, 1, 3), counts
+
+
+@pytest.mark.parametrize("dtype", DTYPES if HAS_CUDA else ("float64", "int8"))
+def test_every_dtype_is_replayed(dtype: str, counts: Counts) -> None:
+    for seed in range(3):
+        check(*data(seed, dtype=dtype))
+    assert counts.replayed == 2, counts
+
+
+def test_strided_rows_are_replayed(counts: Counts) -> None:
+    for seed in range(3):
+        queries, points = data(seed)
+        wide = torch.full((N, 2 * D + 1), np.nan, device=DEVICE)
+        wide[:, : 2 * D : 2] = there(points)
+        found = tonari.search(there(queries), wide[:, : 2 * D : 2], K)
+        assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert counts.replayed == 2, counts
+
+
+def test_answers_are_the_callers_own(counts: Counts) -> None:
+    first, second = ([there(rows) for rows in data(seed)] for seed in (0, 1))
+    for _ in range(2):
+        tonari.search(*first, K)
+    found = tonari.search(*first, K)
+    kept = [part.clone() for part in found]
+    tonari.search(*second, K).indices.zero_()
+    assert all(bool((ours == theirs).all()) for ours, theirs in zip(found, kept, strict=True))
+    check(*data(0))
+    assert counts.replayed == 4, counts
+
+
+@pytest.mark.parametrize("include_self", [False, True])
+def test_graphs_of_neighbours_are_replayed(include_self: bool, counts: Counts) -> None:
+    for seed in range(3):
+        points = data(seed, 9)[1]
+        made = tonari.knn_graph(there(points), K, include_self=include_self)
+        expected = tonari.knn_graph(points, K, include_self=include_self)
+        assert made.to_numpy().indices.tolist() == expected.indices.tolist()
+        assert made.to_numpy().distances.tobytes() == expected.distances.tobytes()
+    assert (counts.stepwise, counts.replayed) == (1, 2), counts
+
+
+def test_an_index_is_replayed_while_it_lives(counts: Counts, kept: Graphs) -> None:
+    one, other = (tonari.Index(there(data(seed)[1])) for seed in (0, 1))
+    for seed, (index, k) in itertools.product(range(3), ((one, K), (other, K), (one, K + 1))):
+        queries = data(seed)[0]
+        found = index.search(there(queries), k)
+        assert_same_neighbors(on_host(found), brute(queries, data(0 if index is one else 1)[1], k))
+    assert (counts.stepwise, counts.captured, counts.replayed) == (3, 3, 6), counts
+    del one, index
+    gc.collect()
+    assert len(kept._kept) == 1
+    found = other.search(there(data(7)[0]), K)
+    assert_same_neighbors(on_host(found), brute(data(7)[0], data(1)[1], K))
+
+
+def test_bad_values_are_refused_as_ever(counts: Counts) -> None:
+    for seed in range(3):
+        check(*data(seed))
+    queries, points = data(3)
+    queries[1, 2], points[7, 3] = np.inf, np.nan
+    with pytest.raises(ValueError, match=r"points: row 7 has a value that is not finite \(nan in column 3\)"):
+        tonari.search(there(queries), there(points), K)
+    with pytest.raises(ValueError, match=r"queries: row 1 has a value that is not finite \(inf in column 2\)"):
+        tonari.search(there(queries), there(data(3)[1]), K)
+    check(*data(4))
+    assert (counts.refused, counts.replayed) == (2, 3), counts
+
+
+def test_an_index_of_bad_points_is_refused_by_every_search() -> None:
+    points = data(0)[1]
+    points[7, 3] = np.nan
+    index = tonari.Index(there(points))
+    for _ in range(3):
+        with pytest.raises(ValueError, match="points: row 7"):
+            index.search(there(data(0)[0]), K)
+
+
+def test_rows_that_are_not_proved_are_searched_step_by_step(counts: Counts) -> None:
+    n = 200
+    for seed in range(2):
+        check(*data(seed, n))
+    check(data(2)[0], checks.all_equal(n, D))
+    assert counts.refused == 1, counts
+    check(*data(3, n))
+    assert (counts.stepwise, counts.replayed) == (2, 2), counts
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_nothing_is_collected_while_a_search_is_captured(
+    enabled: bool, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A captured graph that was found to be garbage would be destroyed then, which CUDA does not allow."""
+    seen = []
+    capture = replay.record
+
+    def record_seeing(*given: Any) -> Any:
+        seen.append(gc.isenabled())
+        return capture(*given)
+
+    monkeypatch.setattr(replay, "record", record_seeing)
+    if not enabled:
+        gc.disable()
+    try:
+        for seed in range(3):
+            check(*data(seed))
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
+    assert seen == [False]
+    assert counts.replayed == 2, counts
+
+
+@pytest.mark.parametrize("captured_in", [False, True])
+def test_inference_mode_may_come_and_go(captured_in: bool, counts: Counts) -> None:
+    for seed, inside in enumerate([captured_in, captured_in, not captured_in]):
+        with torch.inference_mode(inside):
+            check(*data(seed))
+    assert counts.replayed == 2, counts
+
+
+def test_gradients_are_not_followed(counts: Counts) -> None:
+    for seed in range(3):
+        queries, points = data(seed)
+        found = tonari.search(there(queries).requires_grad_(), there(points).requires_grad_(), K)
+        assert not found.distances.requires_grad
+        assert_same_neighbors(on_host(found), brute(queries, points, K))
+    assert counts.replayed == 2, counts
+
+
+def test_without_memory_for_a_graph_searches_do_without(counts: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    def no_memory(*given: Any) -> Any:
+        tries.append(given)
+        raise torch.cuda.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(replay, "record", no_memory)
+    for seed in range(4):
+        check(*data(seed))
+    assert len(tries) == 1
+    assert counts.stepwise == 4, counts
+
+
+def test_without_memory_for_an_answer_graphs_are_given_up(
+    counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(2):
+        check(*data(seed))
+    (graph,) = kept._kept.values()
+
+    def no_memory() -> None:
+        raise torch.cuda.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(graph, "_graph", type("Full", (), {"replay": staticmethod(no_memory)})())
+    check(*data(2))
+    assert kept.nbytes == 0
+    assert counts.stepwise == 2, counts
+
+
+def test_a_batch_without_memory_is_tried_again_without_graphs(kept: Graphs) -> None:
+    kept.put((None, "a"), Held())
+    sizes = []
+
+    def work(rows: slice) -> None:
+        sizes.append(rows.stop - rows.start)
+        if kept.nbytes:
+            raise torch.cuda.OutOfMemoryError("no memory")
+
+    batches.in_batches(8, 8, work, planned=0)
+    assert sizes == [8, 8]
+
+
+def test_budgets_and_plans_are_kept_to(counts: Counts) -> None:
+    queries, points = map(there, data(0))
+    plan = tonari.plan(N, M, D, K, device="cuda")
+    for _ in range(2):
+        tonari.search(queries, points, K, memory="1GB")
+        tonari.search(queries, points, K, plan=plan)
+        tonari.Index(points, memory="1GB").search(queries, K)
+    assert (counts.captured, counts.stepwise) == (0, 6), counts
+
+
+def test_what_takes_long_is_not_captured(counts: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "LARGEST_BYTES", 1 << 20)
+    for seed in range(3):
+        check(*data(seed))
+    assert (counts.captured, counts.stepwise) == (0, 3), counts
+
+
+def test_progress_and_the_report_are_as_ever(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[tuple[int, int]] = []
+    with caplog.at_level(logging.INFO, logger="tonari"):
+        for seed in range(3):
+            check(*data(seed), progress=lambda done, total: told.append((done, total)))
+    assert told == [(M * N, M * N)] * 3
+    assert len(caplog.messages) == 3
+    assert all(f"{M} rows in" in message and f"{M} at float16" in message for message in caplog.messages)
+
+
+# On a card.
+
+SHAPES = [
+    (1000, 10_000, 64, 10, "euclidean", "float32"),
+    (1000, 10_000, 64, 10, "cosine", "float32"),
+    (1000, 10_000, 64, 10, "l1", "float32"),
+    (300, 10_000, 100, 10, "inner_product", "float16"),
+    (200, 5_000, 33, 7, "sqeuclidean", "float64"),
+    (500, 100_000, 64, 10, "euclidean", "float32"),  # with a sample
+    (100, 20_000, 128, 100, "euclidean", "uint8"),
+]
+
+
+def on_card(m: int, n: int, d: int, dtype: str, seed: int) -> list[Any]:
+    """Random rows that are made on the card."""
+    source = torch.Generator("cuda").manual_seed(seed)
+    rows = [torch.randn(count, d, generator=source, device="cuda") for count in (m, n)]
+    if dtype == "uint8":
+        return [(50 * part.abs()).clamp(max=255).to(torch.uint8) for part in rows]
+    return [part.to(getattr(torch, dtype)) for part in rows]
+
+
+def stepwise(queries: Any, points: Any, k: int, metric: str = "euclidean") -> Neighbors:
+    """What a search says that keeps no graph."""
+    return tonari.search(queries, points, k, metric=metric, memory="8GB")
+
+
+def same(a: Neighbors, b: Neighbors) -> bool:
+    return all(torch.equal(ours, theirs) for ours, theirs in zip(a, b, strict=True))
+
+
+@on_gpu
+@pytest.mark.parametrize(("m", "n", "d", "k", "metric", "dtype"), SHAPES)
+def test_fifty_replays_are_the_stepwise_answers(
+    m: int, n: int, d: int, k: int, metric: str, dtype: str, counts: Counts
+) -> None:
+    for seed in range(50):
+        queries, points = on_card(m, n, d, dtype, seed)
+        found = tonari.search(queries, points, k, metric=metric)
+        assert same(found, stepwise(queries, points, k, metric))
+    assert counts.captured == 1, counts
+    assert counts.replayed + counts.refused == 49, counts
+    assert counts.replayed > 25, counts
+
+
+@on_gpu
+def test_the_current_stream_orders_replays(counts: Counts) -> None:
+    """Input is written late on one stream after the other; results are read there."""
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    inputs = [on_card(1000, 10_000, 64, "float32", seed) for seed in range(6)]
+    expected = [stepwise(*pair, 10) for pair in inputs]
+    torch.cuda.synchronize()
+    for turn in range(30):
+        with torch.cuda.stream(streams[turn % 3]):
+            late = [torch.zeros_like(rows) for rows in inputs[turn % 6]]
+            torch.cuda._sleep(2_000_000)
+            for ours, theirs in zip(late, inputs[turn % 6], strict=True):
+                ours.copy_(theirs)
+            assert same(tonari.search(*late, 10), expected[turn % 6])
+    assert counts.replayed == 29, counts
+
+
+@on_gpu
+def test_threads_share_a_graph(counts: Counts) -> None:
+    inputs = [on_card(1000, 10_000, 64, "float32", seed) for seed in range(4)]
+    expected = [stepwise(*pair, 10) for pair in inputs]
+    torch.cuda.synchronize()
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                for turn in range(50):
+                    which = (number + turn) % 4
+                    if not same(tonari.search(*inputs[which], 10), expected[which]):
+                        wrong.append((number, turn))
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert counts.captured == 1, counts
+
+
+@on_gpu
+def test_graphs_that_are_given_up_give_back_their_memory(kept: Graphs) -> None:
+    def held() -> int:
+        gc.collect()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    tonari.search(*on_card(500, 5_000, 64, "float32", 0), 10)  # whatever stays after a first search
+    before = held()
+    for m in range(500, 500 + 2 * graphs.MOST_GRAPHS):
+        for _ in range(2):
+            tonari.search(*on_card(m, 5_000, 64, "float32", 0), 10)
+    assert 0 < len(kept._kept) <= graphs.MOST_GRAPHS
+    assert before < held() <= before + kept.nbytes <= before + graphs.HELD_BYTES
+    kept.forget()
+    assert held() == before
+
+
+@on_gpu
+def test_an_index_gives_back_its_graphs_memory(kept: Graphs) -> None:
+    queries, points = on_card(1000, 10_000, 64, "float32", 0)
+    tonari.search(queries, points, 10, memory="8GB")
+    before = torch.cuda.memory_allocated()
+    index = tonari.Index(points)
+    for seed in range(4):
+        queries = on_card(1000, 16, 64, "float32", seed)[0]
+        assert same(index.search(queries, 10), stepwise(queries, points, 10))
+    assert len(kept._kept) == 1
+    del index
+    gc.collect()
+    assert not kept._kept
+    assert torch.cuda.memory_allocated() == before

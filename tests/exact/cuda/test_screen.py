@@ -1,0 +1,237 @@
+"""The screen on a GPU: minima of groups, written or appended, against plain products in float64.
+
+Without a CUDA device the kernels run in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
+from tests.helpers.gpu_checks import on_host
+from tonari.exact.cuda import screen as screening
+from tonari.exact.cuda.groups import POINT_TILE, group_count, members
+from tonari.exact.cuda.screen import Lists, screen, screen_below, width_of
+
+if HAS_TORCH:
+    import torch
+
+pytestmark = needs_torch
+
+GROUPS = (8, 16, 32)
+# Values on this grid and sums of them are exact in float16 and float32: any order of additions gives the same bits.
+GRID = 1 / 8
+
+
+def problem(m: int, n: int, d: int, device: str, seed: int = 0) -> tuple[Any, Any]:
+    """Packed queries and points as the screen reads them, made of numbers whose scores are exact."""
+    rng = np.random.default_rng(seed)
+    tiles = -(-n // POINT_TILE)
+    width = width_of(d)
+
+    def grid(*shape: int, least: int = -8) -> np.ndarray:
+        return rng.integers(least, 9, shape) * GRID
+
+    values = np.zeros((tiles * POINT_TILE, width))
+    values[:n, :d] = grid(n, d)
+    low = np.full(tiles * POINT_TILE, np.inf)
+    low[:n] = grid(n)
+    rows = np.zeros((m, width))
+    rows[:, :d] = grid(m, d)
+
+    def put(array: np.ndarray, dtype: Any) -> Any:
+        return torch.from_numpy(array).to(dtype).to(device)
+
+    float32 = torch.float32
+    points = SimpleNamespace(
+        values=put(values, torch.float16),
+        low=put(low, float32),
+        e1=put(grid(tiles, least=0), float32),
+        e2=put(grid(tiles, least=0), float32),
+        n=n,
+    )
+    queries = SimpleNamespace(
+        values=put(rows, torch.float16), norm=put(grid(m, least=0), float32), rest=put(grid(m, least=0), float32)
+    )
+    return queries, points
+
+
+def expected(queries: Any, points: Any, group: int) -> np.ndarray:
+    """Every group's certified minimum; the bound of a block of tiles may be that of its largest, see `slack`."""
+
+    def array(x: Any) -> np.ndarray:
+        return x.double().cpu().numpy()
+
+    scores = array(queries.values) @ array(points.values).T + array(points.low)
+    count = group_count(points.n, group)
+    lowest = scores[:, members(np.arange(count), group)].min(axis=2)
+    bound = array(queries.norm)[:, None] * array(points.e1) + array(queries.rest)[:, None] * array(points.e2)
+    return lowest - np.repeat(bound, POINT_TILE // group, axis=1)
+
+
+def run_dense(queries: Any, points: Any, group: int, rows: slice) -> np.ndarray:
+    m = len(range(*rows.indices(len(queries.values))))
+    minima = torch.full((m, group_count(points.n, group)), float("nan"), device=queries.values.device)
+    screen(queries, points, rows, group, minima)
+    return minima.cpu().numpy()
+
+
+@on_device
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (7, 127, 16), (17, 128, 33), (65, 129, 96), (130, 300, 128)])
+def test_minima_are_those_of_plain_products(device: str, m: int, n: int, d: int, group: int) -> None:
+    queries, points = problem(m, n, d, device)
+    np.testing.assert_array_equal(run_dense(queries, points, group, slice(0, m)), expected(queries, points, group))
+
+
+@on_device
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(("m", "n", "d"), [(1, 100, 129), (7, 260, 300), (70, 513, 200)])
+def test_wide_rows_are_streamed(device: str, m: int, n: int, d: int, group: int) -> None:
+    queries, points = problem(m, n, d, device)
+    points.e1[:] = points.e1.max()  # a block of two tiles uses the larger bound of both
+    points.e2[:] = points.e2.max()
+    np.testing.assert_array_equal(run_dense(queries, points, group, slice(0, m)), expected(queries, points, group))
+
+
+@on_device
+def test_wide_blocks_take_the_larger_bound_of_their_tiles(device: str) -> None:
+    queries, points = problem(70, 512, 200, device)
+    plain = expected(queries, points, 32)
+    for at in range(0, 4, 2):
+        points.e1[at : at + 2] = points.e1[at : at + 2].max()
+        points.e2[at : at + 2] = points.e2[at : at + 2].max()
+    bounded = expected(queries, points, 32)
+    assert (bounded < plain).any()
+    np.testing.assert_array_equal(run_dense(*problem(70, 512, 200, device), 32, slice(0, 70)), bounded)
+
+
+@on_device
+def test_a_slice_of_the_queries(device: str) -> None:
+    queries, points = problem(150, 200, 40, device)
+    np.testing.assert_array_equal(run_dense(queries, points, 8, slice(16, 147)), expected(queries, points, 8)[16:147])
+
+
+def check_lists(lists: Lists, everything: np.ndarray, thresholds: np.ndarray) -> int:
+    """Compare lists with what they should hold; the number of entries that there was no room for."""
+    counts, values, entries = (part.cpu().numpy() for part in (lists.counts, lists.values, lists.entries))
+    groups, masks = np.divmod(entries, 16)
+    parts = everything.reshape(len(counts), -1, 4, 4).swapaxes(2, 3)  # of every listed group, in order
+    lowest = parts.reshape(len(counts), -1, 4).min(axis=2)
+    passed = (parts.reshape(len(counts), -1, 4) <= thresholds[:, None, None]) @ (1 << np.arange(4))
+    segments, missing = counts.shape[1], 0
+    listed = np.arange(lists.room) < np.minimum(counts, lists.room)[:, :, None]
+    listed = listed.reshape(len(counts), segments * lists.room)
+    assert np.isinf(values[~listed]).all()
+    for row in range(len(counts)):
+        wanted = set(np.flatnonzero(lowest[row] <= thresholds[row]))
+        found = groups[row, listed[row]]
+        assert counts[row].sum() == len(wanted)
+        assert len(set(found)) == len(found)
+        assert set(found) <= wanted
+        np.testing.assert_array_equal(values[row, listed[row]], lowest[row, found])
+        np.testing.assert_array_equal(masks[row, listed[row]], passed[row, found])
+        missing += len(wanted) - len(found)
+    assert missing == np.maximum(counts - lists.room, 0).sum()
+    return int(missing)
+
+
+@on_device
+@pytest.mark.parametrize(("m", "n", "d"), [(3, 129, 16), (130, 2000, 96), (70, 2049, 200)])
+def test_lists_hold_what_the_threshold_lets_through(device: str, m: int, n: int, d: int) -> None:
+    queries, points = problem(m, n, d, device)
+    points.e1[:], points.e2[:] = points.e1.max(), points.e2.max()
+    everything = expected(queries, points, 8)
+    thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
+    thresholds[0] = -np.inf
+    given = torch.from_numpy(thresholds).float().to(queries.values.device)
+    lists = screen_below(queries, points, slice(0, m), given, 40)
+    assert lists.counts[0].sum() == 0
+    assert check_lists(lists, everything, thresholds) == 0
+
+
+@on_device
+def test_a_list_that_is_too_short_counts_on(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screening, "UNEVEN", 0.0)
+    queries, points = problem(5, 1500, 16, device)
+    everything = expected(queries, points, 8)
+    thresholds = np.full(5, 1e30)
+    lists = screen_below(queries, points, slice(0, 5), torch.full((5,), 1e30, device=queries.values.device), 9)
+    assert check_lists(lists, everything, thresholds) > 0
+
+
+@on_device
+def test_programs_share_out_the_points(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screening, "multiprocessors", lambda _: 3)
+    queries, points = problem(150, 3000, 16, device)
+    everything = expected(queries, points, 8)
+    thresholds = np.sort(everything, axis=1)[:, 30]
+    given = torch.from_numpy(thresholds).float().to(queries.values.device)
+    lists = screen_below(queries, points, slice(0, 150), given, 60)
+    assert lists.counts.shape[1] >= 12
+    assert (lists.counts.sum(axis=0) > 0).all()
+    assert check_lists(lists, everything, thresholds) == 0
+    np.testing.assert_array_equal(run_dense(queries, points, 8, slice(0, 150)), everything)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_groups_share_out_the_columns(group: int) -> None:
+    columns = members(np.arange(group_count(300, group)), group)
+    assert sorted(columns.ravel()) == list(range(3 * POINT_TILE))
+
+
+@on_gpu
+@pytest.mark.parametrize("d", [100, 128])
+@pytest.mark.parametrize(("m", "n"), [(257, 700), (300, 5000), (512, 1024), (513, 129), (600, 40_001)])
+def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: int, d: int) -> None:
+    device = torch.device("cuda:0")
+    if not screening.is_hopper(device):
+        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    queries, points = problem(m, n, d, "cuda:0")
+    assert screening._is_for_hopper(queries, m)
+    everything = expected(queries, points, 8)
+    thresholds = np.sort(everything, axis=1)[:, min(9, everything.shape[1] - 1)]
+    thresholds[0], thresholds[-1] = -np.inf, 1e30
+    given = torch.from_numpy(thresholds).float().to(device)
+    lists = screen_below(queries, points, slice(0, m), given, 40)
+    assert lists.counts[0].sum() == 0
+    missing = check_lists(lists, everything, thresholds)
+    assert missing == max(0, int((lists.counts[-1] - lists.room).clamp(min=0).sum()))
+
+
+@on_gpu
+def test_a_search_takes_the_kernel_for_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not screening.is_hopper(torch.device("cuda:0")):
+        pytest.skip(f"{torch.cuda.get_device_name()} is not of the Hopper generation, which this kernel is for")
+    launched = []
+    launch_on_hopper = screening._launch_on_hopper
+
+    def spy(*arguments: Any) -> None:
+        launched.append(len(arguments[3]))
+        launch_on_hopper(*arguments)
+
+    monkeypatch.setattr(screening, "_launch_on_hopper", spy)
+    for maker in (checks.gaussian, checks.tight_far_clusters):
+        rows = maker(100_000, 128)
+        found = tonari.search(*(torch.from_numpy(part).to("cuda") for part in (rows[:600], rows)), 10)
+        assert_same_neighbors(on_host(found), tonari.search(rows[:600], rows, 10))
+    assert len(launched) >= 2
+    assert set(launched) == {600}
+
+
+@pytest.mark.parametrize(("capability", "hip", "expected"), [(9, None, True), (8, None, False), (9, "6.0", False)])
+def test_hopper_is_of_one_vendor(
+    monkeypatch: pytest.MonkeyPatch, capability: int, hip: str | None, expected: bool
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (capability, 0))
+    monkeypatch.setattr(torch.version, "hip", hip)
+    screening.is_hopper.cache_clear()
+    assert screening.is_hopper(torch.device("cuda:5")) is expected
+    screening.is_hopper.cache_clear()

@@ -1,0 +1,239 @@
+"""Recall: counted by hand, blind to ties, and with an interval that covers as often as it says."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks
+from tonari.core.neighbors import Neighbors
+from tonari.graph import recall as measuring
+from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics import METRICS
+from tonari.metrics.recall import SLACK, Recall, _interval, neighbors_recall
+from tonari.metrics.reference import brute
+
+N, K = 40, 4
+
+
+def graph_recall(graph: KNNGraph, points: Any, **given: Any) -> Recall:
+    return measuring.graph_recall(graph.lists, points, **given)
+
+
+def _graph(points: Any, k: int = K, metric: str = "euclidean") -> KNNGraph:
+    distances, indices = brute(points, points, k, metric, self_ids=np.arange(len(points)))
+    return KNNGraph(indices, distances, metric, "brute")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("name", checks.HOSTILE)
+def test_a_true_graph_has_recall_one(metric: str, name: str) -> None:
+    points = np.abs(checks.HOSTILE[name](N, 5, 0))
+    assert graph_recall(_graph(points, metric=metric), points) == Recall(1.0, 1.0, 1.0, 1.0, N, K)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
+def test_counts_what_is_missing_and_what_is_wrong(metric: str) -> None:
+    points = checks.gaussian(N, 5)
+    graph = _graph(points, metric=metric)
+    everything = brute(points, points, N - 1, metric, self_ids=np.arange(N))
+    graph.indices[3, 2:] = -1
+    graph.indices[9, 0] = everything.indices[9, -1]  # the farthest of all, under the distance of the nearest
+    graph.indices[20] = everything.indices[20, 2 : 2 + K]
+    expected = 1 - (2 + 1 + 2) / (N * K)
+    assert graph_recall(graph, points) == Recall(expected, expected, expected, expected, N, K)
+
+
+def test_stored_distances_are_not_believed() -> None:
+    points = checks.gaussian(N, 5)
+    graph = _graph(points)
+    graph.distances[:] = 0
+    assert graph_recall(graph, points).by_distance == 1.0
+    shifted = KNNGraph((np.arange(N)[:, None] + [1, 2, 3, 4]).astype(np.int32) % N, graph.distances, "l1", "wrong")
+    assert graph_recall(shifted, points).by_distance < 0.5
+
+
+def test_any_of_several_tied_points_will_do() -> None:
+    points = checks.all_equal(N, 3)
+    others = ((np.arange(N)[:, None] + [9, 10, 11, 12]) % N).astype(np.int32)
+    result = graph_recall(KNNGraph(others, np.zeros((N, K), np.float32), "euclidean", "any"), points)
+    assert result.by_distance == 1.0
+    assert result.by_index < 0.5
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product"])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_the_slack_is_relative(metric: str, scale: float) -> None:
+    sign = -1 if metric == "inner_product" else 1
+    truth = Neighbors(np.array([[scale]]), np.array([[0]]))
+    for share, counts in ((0.5 * SLACK, 1.0), (2 * SLACK, 0.0)):
+        found = Neighbors(np.array([[scale * (1 + sign * share)]]), np.array([[1]]))
+        assert neighbors_recall(found, truth, metric=metric).by_distance == counts
+
+
+def test_slack_of_negative_similarities() -> None:
+    truth = Neighbors(np.array([[-1.0]]), np.array([[0]]))
+    for value, counts in ((-1.0 - SLACK / 2, 1.0), (-1.0 - 2 * SLACK, 0.0), (-0.5, 1.0)):
+        found = Neighbors(np.array([[value]]), np.array([[1]]))
+        assert neighbors_recall(found, truth, metric="inner_product").by_distance == counts
+
+
+def test_a_distance_of_zero_has_no_slack() -> None:
+    truth = Neighbors(np.array([[0.0]]), np.array([[0]]))
+    assert neighbors_recall(Neighbors(np.array([[1e-30]]), np.array([[1]])), truth).by_distance == 0.0
+
+
+def test_missing_entries_never_match() -> None:
+    nothing = Neighbors(np.array([[1.0, np.inf]]), np.array([[0, -1]]))
+    result = neighbors_recall(nothing, nothing)
+    assert (result.by_index, result.by_distance) == (0.5, 0.5)
+    # What is missing from the truth of one row is not the last point of the row before.
+    truth = Neighbors(np.array([[1.0], [np.inf]]), np.array([[3], [-1]]))
+    found = Neighbors(np.array([[2.0], [2.0]]), np.array([[9], [9]]))
+    assert neighbors_recall(found, truth).by_index == 0.0
+
+
+def test_self_is_dropped_on_both_sides() -> None:
+    points = checks.duplicates(N, 3)
+    without = _graph(points)
+    own = np.arange(N, dtype=np.int32)[:, None]
+    with_self = KNNGraph(
+        np.hstack([own, without.indices]),
+        np.hstack([np.zeros((N, 1), np.float32), without.distances]),
+        "euclidean",
+        "brute",
+        include_self=True,
+    )
+    assert graph_recall(with_self, points) == Recall(1.0, 1.0, 1.0, 1.0, N, K)
+    only_self = KNNGraph(own, np.zeros((N, 1), np.float32), "euclidean", "brute", include_self=True)
+    with pytest.raises(ValueError, match="no neighbour but self"):
+        graph_recall(only_self, points)
+
+
+def test_the_sample_is_seeded_and_without_repeats() -> None:
+    points = checks.gaussian(N, 5)
+    graph = _graph(points)
+    graph.indices[::2, 1:] = -1
+    first = graph_recall(graph, points, sample=10, seed=3)
+    assert first == graph_recall(graph, points, sample=10, seed=3)
+    assert first.rows == 10
+    assert len({graph_recall(graph, points, sample=10, seed=s).by_index for s in range(20)}) > 2
+    assert graph_recall(graph, points, sample=10**6).by_index == (1 + 1 / K) / 2
+
+
+def test_threads_and_progress_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, seen = checks.gaussian(N, 5), {}
+
+    def neighbors(queries: Any, x: Any, k: int, *, metric: str, self_ids: Any, **options: Any) -> Neighbors:
+        seen.update(options)
+        return brute(queries, x, k, metric, self_ids=self_ids)
+
+    monkeypatch.setattr("tonari.graph.recall.exact.neighbors", neighbors)
+    graph_recall(_graph(points), points, threads=2, progress=False)
+    assert seen == {"threads": 2, "progress": False}
+
+
+def test_search_results_are_measured_against_a_wider_truth() -> None:
+    points = checks.gaussian(60, 5)
+    truth = brute(points[:9], points, 10)
+    found = Neighbors(truth.distances[:, :4].copy(), truth.indices[:, :4].copy())
+    assert neighbors_recall(found, truth).by_index == 1.0
+    found.indices[2, 3], found.distances[2, 3] = truth.indices[2, 4], truth.distances[2, 4]
+    result = neighbors_recall(found, truth)
+    assert result.by_index == result.by_distance == 1 - 1 / 36
+    assert result.low < result.by_distance < result.high <= 1
+    assert (result.rows, result.k) == (9, 4)
+
+
+POPULATION = 20000
+_RNG = np.random.default_rng(1)
+KINDS = {
+    "independent": _RNG.binomial(15, 0.95, POPULATION) / 15,
+    "whole rows lost": (_RNG.random(POPULATION) > 0.05) * 1.0,
+    "both": np.where(_RNG.random(POPULATION) < 0.01, 0.0, _RNG.binomial(15, 0.98, POPULATION) / 15),
+    "rare": np.where(_RNG.random(POPULATION) < 0.002, 0.0, _RNG.binomial(15, 0.995, POPULATION) / 15),
+    "poor": _RNG.binomial(15, _RNG.beta(1, 4, POPULATION)) / 15,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [30, 300, 10000])
+def test_the_interval_covers_as_often_as_it_says(kind: str, rows: int) -> None:
+    recalls, draws = KINDS[kind], 400
+    rng = np.random.default_rng(0)
+    true = recalls.mean()
+    intervals = [_interval(rng.permutation(recalls)[:rows], POPULATION) for _ in range(draws)]
+    covered = np.mean([low <= true <= high for low, high in intervals])
+    # 400 draws at 0.95 have a standard error of 0.011.
+    assert covered > 0.95 - 0.033
+    # And it is not bought with width: from 300 rows on less than the normal interval and 2.5 rows' worth.
+    ideal = 2 * 1.96 * recalls.std() / np.sqrt(rows) * np.sqrt(1 - rows / POPULATION)
+    if rows >= 300:
+        assert np.mean(np.diff(intervals)) < ideal + 2.5 / rows
+
+
+def test_the_interval_of_a_sample_without_a_fault() -> None:
+    for rows in (1, 10, 1000):
+        low, high = _interval(np.ones(rows), None)
+        assert high == 1.0
+        # Wilson's bound for that many trials, all good: 1 - z^2 / (rows + z^2); the rule of three says 1 - 3 / rows.
+        assert 1 - low == pytest.approx(3.8415 / (rows + 3.8415), rel=1e-4)
+        assert _interval(np.zeros(rows), None) == pytest.approx((0.0, 1 - low), abs=1e-12)
+    assert _interval(np.ones(50), 50) == (1.0, 1.0)
+    assert _interval(np.ones(50), 51)[0] > _interval(np.ones(50), 5000)[0] > _interval(np.ones(50), None)[0]
+
+
+def test_a_sample_with_a_fault_claims_no_more_than_one_without() -> None:
+    def lows(size: float) -> list[float]:
+        return [_interval(np.repeat([1 - size, 1.0], [faults, 200 - faults]), None)[0] for faults in range(20)]
+
+    assert all(later < earlier for earlier, later in itertools.pairwise(lows(1.0)))
+    assert all(later < earlier for earlier, later in itertools.pairwise(lows(1 / 3)))
+    # That faults are seen to be small says a little, but no more than a part of one row.
+    small = lows(1 / 15)
+    assert max(small) < small[0] + 0.4 / 200
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda g, x: graph_recall(g, x[:-1]), "the graph has 40 rows, points has 39"),
+        (lambda g, x: graph_recall(g, x, sample=0), "sample=0"),
+        (lambda g, x: graph_recall(g, x * np.float32(np.nan)), "points: row 0"),
+        (lambda g, x: graph_recall(KNNGraph(g.indices, g.distances, "chi2", "m"), x), "negative value"),
+        (lambda g, x: graph_recall(_repeated(g), x), "row 6 lists a point twice"),
+        (lambda g, x: graph_recall(_repeated(g), x, sample=39), "row 6 lists a point twice"),
+        (lambda g, x: neighbors_recall(_lists(g), Neighbors(g.distances[:5], g.indices[:5])), r"\(40, 4\) cannot be"),
+        (lambda g, x: neighbors_recall(_lists(g), Neighbors(g.distances[:, :2], g.indices[:, :2])), "cannot be"),
+        (lambda g, x: neighbors_recall(_lists(_repeated(g)), _lists(g)), "row 6 lists"),
+        (lambda g, x: neighbors_recall(*[Neighbors(g.distances[:0], g.indices[:0])] * 2), "nothing to measure"),
+        (lambda g, x: neighbors_recall(_lists(g), _lists(g), metric="l7"), "unknown metric"),
+    ],
+)
+def test_refuses(call: Any, message: str) -> None:
+    points = checks.gaussian(N, 5)
+    with pytest.raises(ValueError, match=message):
+        call(_graph(points), points)
+
+
+def _lists(graph: KNNGraph) -> Neighbors:
+    return Neighbors(graph.distances, graph.indices)
+
+
+def _repeated(graph: KNNGraph) -> KNNGraph:
+    indices = graph.indices.copy()
+    indices[6, 3] = indices[6, 0]
+    return KNNGraph(indices, graph.distances, graph.metric, graph.method)
+
+
+def test_a_sample_of_all_rows_leaves_no_doubt() -> None:
+    truth = Neighbors(np.tile(np.arange(1.0, 5.0), (40, 1)), np.tile(np.arange(4), (40, 1)))
+    found = Neighbors(truth.distances + (np.arange(40) < 10)[:, None], truth.indices + (np.arange(40) < 10)[:, None])
+    unknown, many, all_rows = (neighbors_recall(found, truth, population=count) for count in (None, 400, 40))
+    assert unknown.low < many.low < many.by_distance < many.high < unknown.high
+    assert all_rows.low == all_rows.high == all_rows.by_distance == unknown.by_distance
+    with pytest.raises(ValueError, match="population=39: 40 rows cannot be drawn of so few"):
+        neighbors_recall(found, truth, population=39)

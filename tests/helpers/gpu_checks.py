@@ -1,0 +1,182 @@
+"""What the tests of the engine on a GPU share: a search by a plan with overrides, taken through the plan's route.
+
+Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks, plans
+from tests.helpers.checks import Array, assert_same_neighbors
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH
+from tonari.core.neighbors import Neighbors
+from tonari.inputs import held, name_of_dtype
+from tonari.metrics import METRICS
+from tonari.metrics.reference import brute
+
+if HAS_TORCH:
+    import torch
+
+    from tonari.exact.cuda import dispatch as run
+    from tonari.exact.cuda.plan import CudaPlan
+    from tonari.exact.report import Report
+
+GB = 10**9
+DEVICE = "cuda:0" if HAS_CUDA else "cpu"
+
+
+def rows_of(n: int, d: int, dtype: str = "float32", metric: str = "euclidean", seed: int = 0) -> Array:
+    """Random rows that a metric takes, of a dtype."""
+    rows = checks.gaussian(n, d, seed)
+    if dtype in ("uint8", "int8"):
+        rows = (30 * rows).clip(-120, 120)
+    return (np.abs(rows) if dtype == "uint8" or METRICS[metric].nonnegative else rows).astype(dtype)
+
+
+def on_host(found: Neighbors) -> Neighbors:
+    """Neighbours of tensors or arrays as NumPy arrays."""
+    return Neighbors(*map(numpy_of, found))
+
+
+def plan_of(
+    queries: Any,
+    points: Any,
+    k: int,
+    metric: str = "euclidean",
+    *,
+    devices: tuple[str, ...] = ("cpu",),
+    self_join: bool = False,
+    memory: int | None = None,
+    **overrides: Any,
+) -> CudaPlan:
+    """A plan for arrays in host memory or tensors."""
+    return plans.exact_cuda(
+        len(points),
+        len(queries),
+        points.shape[1],
+        k,
+        dtype=name_of_dtype(points),
+        query_dtype=name_of_dtype(queries),
+        metric=metric,
+        devices=devices,
+        memory=memory,
+        self_join=self_join,
+        host_points=isinstance(points, np.ndarray),
+        host_queries=isinstance(queries, np.ndarray),
+        free_bytes=8 * GB,
+        **overrides,
+    )
+
+
+def search(
+    queries: Any,
+    points: Any,
+    k: int,
+    metric: str = "euclidean",
+    *,
+    self_join: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+    **choices: Any,
+) -> tuple[Neighbors, Report]:
+    """Search as planned, and what the run did. For a self-join pass the same rows twice."""
+    queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
+    plan = plan_of(queries, points, k, metric, self_join=self_join, **choices)
+    route = run.ROUTES["multi_gpu" if len(plan.devices) > 1 else plan.route]
+    with run.on(plan.devices[0]):
+        prepared = route.prepare(points, plan, None)
+        found, report = route.search(queries, prepared, plan, self_join=self_join, progress=progress)
+    return on_host(found), report
+
+
+def check(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Report:
+    """Compare a search with the reference, bit by bit; what the run did."""
+    found, report = search(queries, points, k, metric, **choices)
+    q, x = map(numpy_of, (queries, points))
+    own = np.arange(len(q)) if choices.get("self_join") else None
+    assert_same_neighbors(found, brute(q, x, k, metric, self_ids=own), metric=metric)
+    assert report.rows == len(q)
+    return report
+
+
+class Stop:
+    """A progress callback that presses Ctrl-C at the first report."""
+
+    def __call__(self, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+
+def check_stops(**arguments: Any) -> None:
+    """A search that is stopped at its first report ends its threads, and the next one is right."""
+    import threading
+
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        search(**arguments, progress=Stop())
+    assert set(threading.enumerate()) == before
+    check(**arguments)
+
+
+def tensors(device: str, *arrays: Array) -> list[Any]:
+    """Arrays as tensors on a device."""
+    return [tensor_of(array).to(device) for array in arrays]
+
+
+def tensor_of(array: Array) -> Any:
+    """An array as a tensor in host memory; of bfloat16 by way of float32, which has all its values."""
+    if array.dtype == "bfloat16":
+        return torch.from_numpy(array.astype(np.float32)).bfloat16()
+    return torch.from_numpy(array)
+
+
+def numpy_of(x: Any) -> Array:
+    """An array, or a tensor anywhere, as an array; of bfloat16 as that of ml_dtypes."""
+    if isinstance(x, np.ndarray):
+        return x
+    return x.cpu().float().numpy().astype("bfloat16") if x.dtype == torch.bfloat16 else x.cpu().numpy()
+
+
+def clusters_for_each_precision() -> tuple[Array, Array]:
+    """Queries and points, 140 easy ones, 140 that only the second level tells apart, 140 that are one and the same."""
+    easy, close, same = (np.zeros((140, 4), np.float32) for _ in range(3))
+    easy[:] = checks.gaussian(140, 4)
+    close[:, 0] = 8
+    close[:, 1] = 1e-2 * np.arange(140)  # about the rounding of float16 at 8, far above that of two of them
+    same[:] = -8
+    return np.stack([part[70] + 1e-4 for part in (easy, close, same)]), np.vstack([easy, close, same])
+
+
+OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 79 GiB of which 1 GiB is free. Set this."
+
+
+CHILD = """
+import threading, time
+import numpy as np, torch, tonari
+from tonari.metrics.reference import brute
+points = {points}
+small = np.random.default_rng(1).random((300, 5), np.float32)
+tonari.search(small, small, 4, device="cuda")
+started = threading.Event()
+def progress(done, total):
+    if not started.is_set():
+        started.set()
+        print("started", flush=True)
+try:
+    tonari.search(points, points, {k}, progress=progress, {arguments})
+except KeyboardInterrupt:
+    print("stopped", time.time(), flush=True)
+else:
+    print("finished", flush=True)
+print("threads", threading.active_count(), flush=True)
+found, truth = tonari.search(small, small, 4, device="cuda"), brute(small, small, 4)
+print("right", (found.indices == truth.indices).all() and (found.distances == truth.distances).all(), flush=True)
+"""
+
+
+def interrupt(points: str, k: int, arguments: str) -> None:
+    """Press Ctrl-C in a process that searches for long: it answers within a second and searches on."""
+    assert checks.check_interrupt(CHILD.format(points=points, k=k, arguments=arguments))["right"] == "True"

@@ -1,0 +1,31 @@
+"""The kernels of exact search on this machine's CPU, and a search by a plan that names one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import tonari
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.exact.plan import kernel_name
+
+ISAS = _native.supported_isas()
+
+
+def ways(metric: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Every (instruction set, precisions) for a metric: each choice of its precisions, coarse to fine."""
+    found = []
+    for isa in ISAS:
+        screens = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in _native.kernel_names()]
+        for length in range(1, len(screens) + 1):
+            found += [(isa, precisions) for precisions in itertools.combinations(screens, length)]
+    return found
+
+
+def planned_search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
+    """Search with overrides of the plan, in the arguments that plan() has; one that is None is left to the plan."""
+    n, d = points.shape
+    choices = {name: choice for name, choice in choices.items() if choice is not None}
+    plan = tonari.plan(n, len(queries), d, k, dtype=points.dtype, metric=metric, **{"threads": 1} | choices)
+    return tonari.search(queries, points, k, metric=metric, plan=plan)

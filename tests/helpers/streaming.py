@@ -1,0 +1,73 @@
+"""What the tests of streams share: small data, ways to cut it, and an index that counts what it is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import Array
+from tonari.core.neighbors import Neighbors
+
+N, M, D, K = 400, 60, 6, 5
+
+
+def soon(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
+    """Whether something comes to hold."""
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def points(dtype: str = "float32") -> Array:
+    """N rows, none of them negative."""
+    scale = 30 if dtype in ("uint8", "int8") else 1
+    return np.abs(scale * checks.gaussian(N, D, seed=1)).astype(dtype)
+
+
+def queries(m: int = M, dtype: str = "float32") -> Array:
+    """Half of them are points: distance 0, and ties."""
+    scale = 30 if dtype in ("uint8", "int8") else 1
+    rows = np.abs(scale * checks.gaussian(m, D, seed=2)).astype(dtype)
+    rows[: 2 * N : 2] = points(dtype)[: len(rows[: 2 * N : 2])]
+    return rows
+
+
+def index_of(rows: Array | None = None, **options: Any) -> tonari.Index:
+    return tonari.Index(points() if rows is None else rows, **{"method": "exact", "threads": 1} | options)
+
+
+def joined(found: Iterable[Neighbors]) -> Neighbors:
+    distances, indices = zip(*found, strict=True)
+    return Neighbors(np.vstack(distances), np.vstack(indices))
+
+
+def cut(rows: Array, *sizes: int) -> Iterator[Array]:
+    """Chunks of these sizes, and one of what is left."""
+    for size in sizes:
+        yield rows[:size]
+        rows = rows[size:]
+    yield rows
+
+
+UNEVEN = (1, 0, 0, 17, 3, 30, 0)
+
+
+class Watched(tonari.Index):
+    """An Index that remembers how many rows it was asked for."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.searched: list[int] = []
+
+    def search(self, queries: Any, k: int, **options: Any) -> Neighbors:
+        found = super().search(queries, k, **options)
+        self.searched.append(len(queries))
+        return found

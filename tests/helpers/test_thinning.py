@@ -1,0 +1,44 @@
+"""The covering arrays of the thin suite: every pair is there, few cases are, and they are the same in every run."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.helpers.thinning import _cases, covering
+
+
+def pairs(cases: list[tuple[int, ...]]) -> set[object]:
+    return {pair for case in cases for pair in itertools.combinations(enumerate(case), 2)}
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 4, 5), (9, 6, 3), (2, 3, 4, 5), (1, 1, 7), (5, 1, 5)])
+def test_every_pair_is_met(sizes: tuple[int, ...]) -> None:
+    cases = list(itertools.product(*map(range, sizes)))
+    chosen = [cases[at] for at in covering(cases)]
+    assert pairs(chosen) == pairs(cases)
+    largest = sorted(sizes)[-2:]
+    assert largest[0] * largest[1] <= len(chosen) <= 1.6 * largest[0] * largest[1] + 2
+
+
+def test_pairs_that_no_case_holds_are_not_asked_for() -> None:
+    cases = [case for case in itertools.product(range(4), repeat=3) if case[0] != case[1]]
+    chosen = [cases[at] for at in covering(cases)]
+    assert pairs(chosen) == pairs(cases)
+    assert len(chosen) < len(cases)
+
+
+@pytest.mark.parametrize("cases", [[], [()], [(0,), (1,)], [(0, 0), (0, 1), (1, 0)]])
+def test_of_two_parameters_or_fewer_all_cases_stay(cases: list[tuple[int, ...]]) -> None:
+    assert covering(cases) == list(range(len(cases)))
+
+
+def test_the_same_cases_in_every_run() -> None:
+    cases = list(itertools.product(range(5), range(4), range(3)))
+    assert covering(cases) == covering(cases)
+
+
+def test_values_are_the_same_where_they_look_the_same() -> None:
+    given = [{"metric": "l1", "k": 3}, {"metric": "l1", "k": 5}, {"metric": "linf", "k": 3}]
+    assert _cases(given) == [(0, 0), (1, 0), (0, 1)]

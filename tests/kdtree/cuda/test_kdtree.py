@@ -1,0 +1,476 @@
+"""The tree on CUDA: its record, and answers with the bits of the reference.
+
+Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks, plans
+from tests.helpers.checks import Array, assert_same_neighbors
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gpu_checks import GB, Stop, interrupt, on_host, rows_of, tensor_of, tensors
+from tonari.inputs import held, name_of_dtype
+from tonari.kdtree.plan import TREE_METRICS, TreePlan
+from tonari.metrics import get_metric
+from tonari.metrics.reference import brute
+
+if HAS_TORCH:
+    import torch
+    import triton
+    import triton.language as tl
+
+    from tonari.core.neighbors import Neighbors
+    from tonari.cuda import memory as device_memory
+    from tonari.cuda.launch import launch
+    from tonari.kdtree.cuda import dispatch as run
+    from tonari.kdtree.cuda.build import _keys, build_on_device, split_bounds
+    from tonari.kdtree.cuda.kernels.bounds import limit_of
+    from tonari.kdtree.cuda.search import LARGEST, beyond, order_of
+    from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of
+
+    @triton.jit
+    def _limits_kernel(values_ptr, limits_ptr, D: tl.constexpr, METRIC: tl.constexpr):
+        at = tl.arange(0, 8192)
+        tl.store(limits_ptr + at, limit_of(tl.load(values_ptr + at), D, METRIC, 32))
+
+
+pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+DEVICE = "cuda:0" if HAS_CUDA else "cpu"
+
+
+def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> TreePlan:
+    """A plan with one device, a stand-in where there is none."""
+    given: dict[str, Any] = {"devices": (DEVICE,), "free_bytes": 8 * GB} | choices
+    return plans.tree(
+        len(points),
+        len(queries),
+        points.shape[1],
+        k,
+        dtype=name_of_dtype(points),
+        query_dtype=name_of_dtype(queries),
+        metric=metric,
+        host_points=isinstance(points, np.ndarray),
+        host_queries=isinstance(queries, np.ndarray),
+        **given,
+    )
+
+
+def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
+    """Prepared and searched by a plan; for a self-join pass the same rows twice."""
+    queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
+    progress = choices.pop("progress", None)
+    self_join = choices.get("self_join", False)
+    plan = plan_for(queries, points, k, metric, **choices)
+    prepared = run.prepare(points, plan)
+    return run.search(queries, prepared, plan, self_join=self_join, progress=progress)
+
+
+def check(queries: Array, points: Array, k: int, metric: str = "euclidean", **choices: Any) -> None:
+    """Compare a search with the reference, bit by bit."""
+    found = search(queries, points, k, metric, **choices)
+    own = np.arange(len(queries)) if choices.get("self_join") else None
+    assert_same_neighbors(found, brute(queries, points, k, metric, self_ids=own), metric=metric)
+
+
+def tree_of(points: Array, *, leaf: int = 64, double: bool = False) -> DeviceTree:
+    return build_on_device(tensor_of(points).to(DEVICE), leaf=leaf, double=double)
+
+
+# --- the record --------------------------------------------------------------------------------------------------
+
+
+def check_record(tree: DeviceTree, points: Array) -> None:
+    """Every row once, in full leaves, and every box as tight as can be."""
+    n, d = points.shape
+    leaves = -(-n // tree.leaf)
+    ids = tree.ids.cpu().numpy()
+    assert ids.shape == (leaves * tree.leaf,)
+    assert sorted(ids[:n]) == list(range(n))
+    assert (ids[n:] == -1).all()
+    placed = tree.rows.cpu().numpy().transpose(0, 2, 1).reshape(-1, d)
+    assert (placed[:n] == points[ids[:n]]).all()
+    assert np.isposinf(placed[n:]).all()
+    below = [placed[begin : min(begin + tree.leaf, n)] for begin in range(0, n, tree.leaf)]
+    boxes = tree.boxes.cpu().numpy()
+    counts = levels_of(leaves)
+    assert tree.levels == tuple(np.cumsum([0, *counts[:-1]]))
+    assert len(boxes) == sum(counts)
+    for begin, nodes in zip(tree.levels, counts, strict=True):
+        for node in range(nodes):
+            box = boxes[begin + node]
+            children = below[node * WIDTH : (node + 1) * WIDTH]
+            for lane, child in enumerate(children):
+                assert (box[:, 0, lane] == child.min(axis=0)).all()
+                assert (box[:, 1, lane] == child.max(axis=0)).all()
+            assert np.isposinf(box[:, :, len(children) :]).all()
+        below = [np.concatenate(below[node * WIDTH : (node + 1) * WIDTH]) for node in range(nodes)]
+    assert len(below) == 1
+
+
+@pytest.mark.parametrize("n", [1, 7, 63, 64, 65, 2047, 2048, 2049, 5000])
+@pytest.mark.parametrize("double", [False, True])
+def test_the_record_holds_every_row_in_tight_boxes(n: int, double: bool) -> None:
+    points = checks.gaussian(n, 3, seed=n)
+    check_record(tree_of(points, double=double), points)
+
+
+@pytest.mark.parametrize("make", [checks.all_equal, checks.duplicates, checks.tight_far_clusters, checks.one_hot])
+def test_the_record_of_hard_rows(make: Any) -> None:
+    points = make(3000, 4)
+    check_record(tree_of(points), points)
+
+
+def test_a_leaf_of_several_blocks() -> None:
+    points = checks.gaussian(1000, 2)
+    check_record(tree_of(points, leaf=192), points)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "uint8", "int8"])
+def test_narrow_rows_are_held_exactly(dtype: str) -> None:
+    points = rows_of(300, 5, dtype)
+    check_record(tree_of(points), points.astype(np.float32))
+
+
+def test_float64_rows_at_an_offset_are_held_exactly() -> None:
+    points = checks.offset_float64(500, 3)
+    check_record(tree_of(points, double=True), points)
+
+
+def test_splits_make_boxes_that_hardly_overlap() -> None:
+    points = np.random.default_rng(0).random((40_000, 2), dtype=np.float32)
+    tree = tree_of(points)
+    low, high = tree.boxes[: tree.levels[1], :, 0].cpu(), tree.boxes[: tree.levels[1], :, 1].cpu()
+    areas = (high - low).nan_to_num(0.0).prod(1)
+    assert 0.5 < float(areas.sum()) < 1.05
+
+
+@pytest.mark.parametrize("widest", [0, 1, 2])
+def test_segments_are_ordered_by_their_widest_dimension(widest: int) -> None:
+    points = np.random.default_rng(0).random((600, 3))
+    points[:, widest] *= 100
+    order, bounds = torch.arange(600, dtype=torch.int32, device=DEVICE), torch.tensor([0, 250, 600], device=DEVICE)
+    keys = _keys(torch.from_numpy(points).to(DEVICE), order, bounds).cpu().numpy()
+    assert keys[:250].max() < keys[250:].min()
+    for segment in (slice(0, 250), slice(250, 600)):
+        alike = np.corrcoef(keys[segment], points[segment].T)[0, 1:]
+        assert alike[widest] > 0.95
+        assert np.abs(np.delete(alike, widest)).max() < 0.3
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 31, 32, 33, 1023, 1024, 1025, 40_000])
+def test_split_bounds_never_cut_a_node(leaves: int) -> None:
+    rounds = [*split_bounds(leaves), np.arange(leaves + 1)]
+    for before, after in itertools.pairwise(rounds):
+        assert set(before) <= set(after)
+        for begin, end in itertools.pairwise(before):
+            inner = [cut for cut in after if begin < cut < end] if leaves <= 1025 else []
+            for cut in inner:
+                unit = WIDTH ** max(0, int(np.ceil(np.log(end - begin) / np.log(WIDTH) - 1e-9)) - 1)
+                assert (cut - begin) % unit == 0
+
+
+def test_bytes_are_those_of_the_tensors() -> None:
+    for n in (1, 100, 5000):
+        assert tree_of(checks.gaussian(n, 3)).nbytes == device_tree_bytes(n, 3, 64, 4)
+
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", TREE_METRICS)
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 15, 16, 17, 31, 32])
+def test_every_width_and_metric(d: int, metric: str) -> None:
+    check(checks.gaussian(5, d, 1), checks.gaussian(300, d), 7, metric)
+
+
+@pytest.mark.parametrize("k", [1, 2, 31, 32, 33, 63, 64])
+def test_every_length_of_list(k: int) -> None:
+    check(checks.gaussian(4, 3, 1), checks.gaussian(200, 3), k)
+
+
+@pytest.mark.parametrize("n", [1, 7, 63, 64, 65, 130])
+def test_k_of_all_points(n: int) -> None:
+    k = min(n, 64)
+    check(checks.gaussian(3, 2, 1), checks.gaussian(n, 2), k)
+
+
+@pytest.mark.parametrize(("queries", "points"), [(a, b) for a in ("float32", "uint8") for b in
+                                                 ("float32", "float16", "float64", "uint8", "int8")]
+                                                + [("bfloat16", "bfloat16")])  # fmt: skip
+@pytest.mark.parametrize("metric", TREE_METRICS)
+def test_every_dtype(queries: str, points: str, metric: str) -> None:
+    check(rows_of(4, 5, queries, seed=1), rows_of(200, 5, points), 6, metric)
+
+
+def test_float64_queries_of_float32_points_are_answered_in_float64() -> None:
+    queries = checks.gaussian(4, 3, 1, np.float64)
+    check(queries, checks.gaussian(200, 3), 6)
+    assert search(queries, checks.gaussian(200, 3), 6).distances.dtype == np.float64
+
+
+HARD = {
+    "copies": checks.all_equal(200, 3),
+    "few distinct": checks.duplicates(300, 3),
+    "grid": np.stack(np.meshgrid(*[np.arange(7)] * 3), -1).reshape(-1, 3).astype(np.float32),
+    "line": np.outer(np.arange(300), [1, 2, 3]).astype(np.float32),
+    "tight far clusters": checks.tight_far_clusters(300, 5),
+    "offset": checks.offset(300, 4, by=1e6),
+    "offset float64": checks.offset_float64(300, 3),
+    "GPS": checks.gps_metres(300),
+    "subnormal": checks.subnormal(200, 3),
+    "tiny": checks.gaussian(200, 3) * np.float32(1e-25),
+    "large": checks.gaussian(200, 3) * np.float32(1e17),
+    "zeros": checks.zero_rows(200, 4),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("metric", TREE_METRICS)
+def test_hard_rows(name: str, metric: str) -> None:
+    rows = HARD[name]
+    check(rows[::50], rows, 9, metric)
+
+
+@pytest.mark.parametrize("name", ["grid", "copies", "few distinct"])
+def test_hard_self_joins(name: str) -> None:
+    rows = HARD[name][:120]
+    check(rows, rows, 5, self_join=True)
+
+
+def test_queries_far_outside_and_among_the_points() -> None:
+    points = checks.gaussian(300, 3)
+    queries = np.concatenate([points[:2], points[:2] + 1e6, points[:2] * -1e12, points[:1] * 0]).astype(np.float32)
+    check(queries, points, 5)
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e30])
+def test_rows_beyond_reach_are_answered_by_brute_force(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not HAS_CUDA:
+        monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
+    points = checks.gaussian(20, 3)
+    queries = checks.gaussian(3, 3, 1)
+    queries[2] = np.float32(scale)
+    check(queries, points, 5)
+    points[17] = np.float32(scale)
+    check(queries, points, 5)
+    check(points, points, 5, self_join=True)
+
+
+def test_beyond_knows_its_edge() -> None:
+    edge = np.float32(LARGEST)
+    rows = np.array([[edge], [-edge], [np.nextafter(edge, np.float32(np.inf))], [np.nan], [np.inf], [0]], np.float32)
+    assert beyond(torch.from_numpy(rows)).tolist() == [False, False, True, True, True, False]
+
+
+@pytest.mark.parametrize("height", [0, 1, 3, 5])
+def test_every_height(height: int) -> None:
+    check(checks.gaussian(5, 3, 1), checks.gaussian(400, 3), 6, height=height)
+
+
+@pytest.mark.parametrize("choices", [{"sort": False}, {"query_block": 2}, {"query_block": 3, "sort": False}], ids=str)
+def test_plans_give_one_answer(choices: dict[str, Any]) -> None:
+    check(checks.gaussian(7, 3, 1), checks.gaussian(300, 3), 6, **choices)
+    rows = checks.gaussian(70, 3)
+    check(rows, rows, 6, self_join=True, **choices)
+
+
+@pytest.mark.parametrize(("n", "point_slab"), [(3, 1), (20, 19), (20, 20), (100, 64)])
+def test_slabs_of_points_have_a_tree_in_turn(n: int, point_slab: int) -> None:
+    rows = checks.duplicates(n, 3)
+    check(rows[:3], rows, min(n, 4), "l1", point_slab=point_slab)
+    check(rows[:20], rows[:20], min(n, 20) - 1, self_join=True, point_slab=point_slab)
+
+
+def test_slabs_hold_rows_beyond_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not HAS_CUDA:
+        monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
+    rows = checks.gaussian(12, 3)
+    rows[4] = 1e19
+    check(rows[3:6], rows, 5, point_slab=8)
+    check(rows, rows, 5, self_join=True, point_slab=8)
+
+
+def test_slabs_are_planned_where_a_tree_of_all_does_not_fit() -> None:
+    queries, points = np.empty((100_000, 10), np.float32), np.empty((4_000_000, 10), np.float32)
+    whole = plan_for(queries, points, 10)
+    assert whole.point_slab == len(points)
+    for memory in ("400MB", "150MB"):
+        plan = plan_for(queries, points, 10, memory=memory)
+        assert plan.point_slab < len(points)
+        assert plan.total_bytes <= int(memory[:-2]) * 10**6
+    with pytest.raises(ValueError, match="a memory budget of 10000000 bytes cannot hold"):
+        plan_for(queries, points, 10, memory="10MB")
+
+
+def test_several_devices_share_the_queries() -> None:
+    rows = checks.gaussian(70, 3)
+    check(rows[:9], rows, 6, devices=(DEVICE, DEVICE))
+    check(rows, rows, 6, self_join=True, devices=(DEVICE, DEVICE))
+    check(rows[:1], rows, 6, devices=(DEVICE, DEVICE))
+
+
+def test_tensors_in_and_out() -> None:
+    queries, points = checks.gaussian(5, 3, 1), checks.gaussian(300, 3)
+    found = search(*tensors(DEVICE, queries, points), 6)
+    assert str(found.distances.device) == str(found.indices.device) == DEVICE
+    assert_same_neighbors(on_host(found), brute(queries, points, 6))
+
+
+def test_strided_tensors() -> None:
+    wide = tensors(DEVICE, checks.gaussian(300, 8))[0]
+    queries, points = wide[::60, 2:5], wide[:, 2:5]
+    assert not points.is_contiguous()
+    found = search(queries, points, 6)
+    truth = brute(queries.cpu().numpy(), points.cpu().numpy(), 6)
+    assert_same_neighbors(on_host(found), truth)
+
+
+@pytest.mark.parametrize("which", ["points", "queries"])
+def test_values_that_are_not_finite_are_named(which: str) -> None:
+    given = {"queries": checks.gaussian(9, 3, 1), "points": checks.gaussian(100, 3)}
+    given[which][5, 1] = np.nan
+    with pytest.raises(ValueError, match=f"{which}: row 5 has a value that is not finite"):
+        search(given["queries"], given["points"], 3, query_block=4)
+
+
+def test_progress_counts_queries_and_stops() -> None:
+    queries, points = checks.gaussian(9, 3, 1), checks.gaussian(100, 3)
+    seen: list[tuple[int, int]] = []
+    search(queries, points, 3, query_block=4, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(4, 9), (8, 9), (9, 9)]
+    with pytest.raises(KeyboardInterrupt):
+        search(queries, points, 3, query_block=4, progress=Stop())
+
+
+# --- what is visited ---------------------------------------------------------------------------------------------
+
+
+def visits_by_hand(tree: DeviceTree, query: Array, k: int) -> tuple[int, int]:
+    """Leaves and nodes of the recursive traversal, nearest child first, in float64."""
+    boxes, ids = tree.boxes.cpu().numpy().astype(np.float64), tree.ids.cpu().numpy()
+    rows = tree.rows.cpu().numpy().astype(np.float64).transpose(0, 2, 1).reshape(-1, tree.d)
+    best: list[float] = []
+    leaves = nodes = 0
+
+    def enter(level: int, node: int) -> None:
+        nonlocal leaves, nodes, best
+        if level < 0:
+            leaves += 1
+            places = [at for at in range(node * tree.leaf, (node + 1) * tree.leaf) if ids[at] >= 0]
+            values = ((rows[places] - query) ** 2).sum(axis=1)
+            best = sorted([*best, *values])[:k]
+            return
+        nodes += 1
+        box = boxes[tree.levels[level] + node]
+        with np.errstate(invalid="ignore"):
+            gaps = np.maximum(np.maximum(box[:, 0] - query[:, None], query[:, None] - box[:, 1]), 0)
+        bounds = (gaps**2).sum(axis=0)
+        for lane in np.argsort(bounds, kind="stable"):
+            if np.isfinite(bounds[lane]) and (len(best) < k or bounds[lane] <= best[-1]):
+                enter(level - 1, node * WIDTH + int(lane))
+
+    enter(len(tree.levels) - 1, 0)
+    return leaves, nodes
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(50, 2, 3), (3000, 2, 5), (3000, 6, 10), (6000, 3, 40)])
+def test_visits_are_those_of_the_recursive_traversal(n: int, d: int, k: int) -> None:
+    points, queries = checks.gaussian(n, d), checks.gaussian(12, d, 1)
+    plan = plan_for(queries, points, k)
+    prepared = run.prepare(points, plan)
+    assert prepared.trees is not None
+    expected = np.mean([visits_by_hand(prepared.trees[0], query, k) for query in queries], axis=0)
+    seen = run.probe(prepared, queries, plan)
+    assert (seen.leaves, seen.nodes) == tuple(expected)
+    assert seen.points == seen.leaves * 64
+
+
+def test_queries_come_in_the_order_of_their_first_leaves() -> None:
+    tree = tree_of(checks.gaussian(3000, 3))
+    queries = checks.gaussian(200, 3, 1)
+    boxes = tree.boxes.cpu().numpy().astype(np.float64)
+
+    def home(query: Array) -> int:
+        node = 0
+        for begin in reversed(tree.levels):
+            low, high = boxes[begin + node].transpose(1, 2, 0)
+            gaps = np.maximum(np.maximum(low - query, query - high), 0)
+            node = node * WIDTH + int((gaps**2).sum(axis=1).argmin())
+        return node
+
+    order = order_of(torch.from_numpy(queries).to(DEVICE), tree, "euclidean").tolist()
+    homes = [home(queries[row]) for row in order]
+    assert sorted(order) == list(range(200))
+    assert len(set(homes)) > 20
+    assert homes == sorted(homes)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "l1"])
+@pytest.mark.parametrize("d", [1, 32])
+def test_the_limit_leaves_room_for_every_rounding(d: int, metric: str) -> None:
+    """By (2 d + 26) half units in the last place, as docs/kdtree.md counts, with or without the bits of a child."""
+    rng = np.random.default_rng(d)
+    values = np.concatenate([10.0 ** rng.uniform(-15, 15, 8191), [0.0]]).astype(np.float32)
+    limits = torch.zeros(8192, dtype=torch.int32, device=DEVICE)
+    given = torch.from_numpy(values).to(DEVICE)
+    launch(
+        _limits_kernel,
+        1,
+        {"values_ptr": given, "limits_ptr": limits},
+        constants={"D": d, "METRIC": get_metric(metric)},
+        warps=1,
+    )
+    keys = limits.cpu().numpy()
+    assert (keys & 31 == 31).all()
+    reach = values.astype(np.float64) ** (2 if metric == "euclidean" else 1)
+    room = keys.view(np.float32).astype(np.float64) - reach * (1 + (2 * d + 26) * 2.0**-24)
+    assert (room > 0).all()
+    assert (room <= reach * 1e-4 + 2e-36).all()
+
+
+@pytest.mark.parametrize(("n", "wanted"), [(1, 1), (1000, 64), (1000, 65), (10, 10**6)])
+def test_leaves_are_whole_blocks(n: int, wanted: int) -> None:
+    leaf = leaf_of(n, wanted)
+    assert leaf % BLOCK == 0
+    assert leaf >= min(n, wanted)
+
+
+# --- on a card only: sizes that the interpreter would take hours for ---------------------------------------------
+
+
+@on_gpu
+@pytest.mark.parametrize("metric", TREE_METRICS)
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k"),
+    [(300_000, 20_000, 3, 10), (100_000, 5_000, 10, 40), (50_000, 2_000, 27, 5), (1_100_000, 3_000, 5, 64)],
+)
+def test_large_searches_have_the_bits_of_brute_force(n: int, m: int, d: int, k: int, metric: str) -> None:
+    import tonari
+
+    for make in (checks.gaussian, checks.tight_far_clusters):
+        points, queries = tensors("cuda", make(n, d), make(m, d, 1))
+        truth = tonari.search(queries, points, k, metric=metric, method="exact")
+        found = tonari.search(queries, points, k, metric=metric, method="kdtree")
+        assert torch.equal(found.distances, truth.distances)
+        assert torch.equal(found.indices, truth.indices)
+
+
+@on_gpu
+def test_a_large_graph_of_ties() -> None:
+    import tonari
+
+    rows = np.stack(np.meshgrid(*[np.arange(40)] * 3), -1).reshape(-1, 3).astype(np.float32)
+    found = tonari.knn_graph(rows, 10, method="kdtree", device="cuda")
+    truth = tonari.knn_graph(rows, 10, method="exact")
+    assert_same_neighbors(Neighbors(found.distances, found.indices), Neighbors(truth.distances, truth.indices))
+
+
+@on_gpu
+def test_ctrl_c_stops_within_a_second() -> None:
+    interrupt("torch.rand((2_000_000, 25), device='cuda')", 10, "method='kdtree'")

@@ -1,0 +1,171 @@
+"""The plan of a search by a tree: pure, readable, strict about overrides, right about memory."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import plans
+from tonari.kdtree.memory import tree_bytes
+from tonari.kdtree.plan import TREE_METRICS, TreePlan
+from tonari.kdtree.reference import build_reference
+from tonari.metrics import METRICS
+
+DEVICES = ("cuda:0",)
+
+
+def made(n: int = 1000, m: int = 100, d: int = 5, k: int = 4, **choices: Any) -> TreePlan:
+    return plans.tree(n, m, d, k, **{"dtype": "float32", "metric": "euclidean"} | choices)
+
+
+def on_cuda(n: int = 10**6, m: int = 10**5, d: int = 5, k: int = 4, **choices: Any) -> TreePlan:
+    return made(n, m, d, k, **{"devices": DEVICES, "free_bytes": 80 * 10**9} | choices)
+
+
+def test_plan_makes_it_for_the_method() -> None:
+    plan = tonari.plan(1000, 100, 5, 4, method="kdtree", threads=3, metric="l1", dtype="uint8")
+    assert plan == made(threads=3, metric="l1", dtype="uint8")
+    assert (plan.method, plan.device, plan.devices, plan.threads) == ("kdtree", "cpu", (), 3)
+    assert (plan.dtype, plan.held) == ("uint8", "float32")
+    assert tonari.plan(1000, 100, 5, 4, method="auto").method == "exact"
+
+
+def test_it_survives_json_and_reads_as_a_table() -> None:
+    for plan in (made(), on_cuda()):
+        fields = json.loads(json.dumps(plan.as_dict()))
+        parts = ("packed_bytes", "copied_bytes", "working_bytes", "output_bytes")
+        assert fields["total_bytes"] == plan.total_bytes == sum(fields[part] for part in parts)
+        shown = dict(line.split(maxsplit=1) for line in str(plan).splitlines())
+        assert set(shown) == set(fields)
+        assert shown["method"] == "kdtree"
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_metrics(metric: str) -> None:
+    if metric in TREE_METRICS:
+        assert made(metric=metric).metric == metric
+        return
+    message = rf"kdtree' supports euclidean, sqeuclidean, l1, linf, not {metric}; use method='exact' or 'auto'"
+    with pytest.raises(ValueError, match=message):
+        made(metric=metric)
+    rows = np.ones((9, 2), np.float32)
+    for call in (
+        lambda: tonari.plan(9, 9, 2, 1, metric=metric, method="kdtree"),
+        lambda: tonari.search(rows, rows, 1, metric=metric, method="kdtree"),
+        lambda: tonari.Index(rows, metric=metric, method="kdtree"),
+        lambda: tonari.knn_graph(rows, 1, metric=metric, method="kdtree"),
+        lambda: tonari.knn_graph(rows, 1, metric=metric, method="kdtree", include_self=True),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ({"height": -1}, r"height must be a whole number of at least 0, got -1"),
+        ({"height": 10}, r"height=10: expected 0 to 9"),
+        ({"height": 2.0}, r"height must be a whole number"),
+        ({"height": True}, r"height must be a whole number"),
+        ({"leaf": 0}, r"leaf must be a whole number of at least 1, got 0"),
+        ({"leaf": "many"}, r"leaf must be a whole number"),
+        ({"leaf": 8, "height": 3}, r"height and leaf say the same in two ways"),
+        ({"query_block": 0}, r"query_block must be a whole number of at least 1"),
+        ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'"),
+        (
+            {"precisions": ("float32",)},
+            "cannot override precisions; these can be: height, isa, leaf, query_block",
+        ),
+        ({"k": 1001}, r"k=1001: the largest k is 1000"),
+        ({"dtype": "int32"}, r"dtype int32 is not supported"),
+        ({"memory": "1MB"}, r"budget of 1000000 bytes cannot hold a tree .* use method='exact'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_work_is_refused(override: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tonari.plan(**({"n": 1000, "m": 100, "d": 5, "k": 4, "method": "kdtree"} | override))
+
+
+def test_sort_is_true_or_false() -> None:
+    assert not made(sort=False).sort
+    with pytest.raises(TypeError, match=r"sort=1: expected True or False"):
+        made(sort=1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 17, 64, 65, 1000])
+@pytest.mark.parametrize("leaf", [1, 16, 64])
+def test_leaves_hold_what_is_wanted(n: int, leaf: int) -> None:
+    plan = made(n=n, k=1, leaf=leaf)
+    assert 1 << plan.height <= n
+    assert -(-n >> plan.height) <= leaf or 2 << plan.height > n
+    assert plan.height == 0 or -(-n >> (plan.height - 1)) > leaf
+    assert made(n=n, k=1, height=plan.height).height == plan.height
+
+
+def test_more_dimensions_want_larger_leaves() -> None:
+    leaves = [made(d=d).leaf for d in range(1, 31)]
+    assert leaves == sorted(leaves)
+    assert leaves[0] < leaves[-1]
+
+
+@pytest.mark.parametrize(("n", "d", "height"), [(1, 2, 0), (1000, 3, 4), (4097, 5, 8), (100, 1, 6)])
+def test_bytes_of_the_tree_are_counted(n: int, d: int, height: int) -> None:
+    for double in (False, True):
+        tree = build_reference(np.random.default_rng(0).random((n, d)), height, double)
+        assert tree_bytes(n, d, height, 8 if double else 4) == tree.nbytes
+
+
+def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
+    free = made(n=100_000)
+    assert made(n=100_000, memory=free.total_bytes) == free
+    with pytest.raises(ValueError, match="cannot hold") as refused:
+        made(n=100_000, memory=free.total_bytes - 1)
+    assert int(re.search(r"allow at least (\d+)", str(refused.value))[1]) == free.total_bytes  # type: ignore[index]
+
+
+def test_float64_of_either_side_is_held() -> None:
+    assert [made(dtype=dtype).held for dtype in ("float16", "bfloat16", "int8", "float64")] == [
+        *["float32"] * 3,
+        "float64",
+    ]
+    wide = made(query_dtype="float64")
+    assert (wide.dtype, wide.held) == ("float32", "float64")
+    assert wide.packed_bytes > made().packed_bytes
+    assert wide.output_bytes == 100 * 4 * 12
+
+
+def test_limits_on_cuda() -> None:
+    plan = on_cuda(k=64, d=32)
+    assert (plan.device, plan.devices, plan.isa, plan.threads) == ("cuda", DEVICES, "", 0)
+    for given, message in (
+        ({"k": 65}, r"k=65: on CUDA method='kdtree' takes k up to 64; use method='exact' or 'auto'"),
+        ({"d": 33}, r"d=33: on CUDA method='kdtree' takes d up to 32"),
+        ({"n": 2**31}, r"n=2147483648: on CUDA method='kdtree' takes n up to 2147483647"),
+        ({"threads": 2}, r"threads=2: the search runs on cuda:0"),
+        ({"isa": "avx2"}, r"cannot override isa; these can be: height, leaf, point_slab, query_block, sort"),
+        ({"free_bytes": 6 * 10**8}, r"cannot hold a tree"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            on_cuda(**given)
+
+
+def test_queries_on_a_device_are_as_many_as_fit() -> None:
+    alone = on_cuda(n=2 * 10**6, m=10**9, d=10, k=10)
+    assert alone.query_block < alone.m
+    assert 0.95 * 80e9 - 2**29 < alone.total_bytes <= 80e9 - 2**29
+    assert on_cuda(m=10**5).query_block == 10**5
+    four = on_cuda(m=10**5, devices=tuple(f"cuda:{i}" for i in range(4)))
+    assert four.query_block == 25_000
+    assert four.copied_bytes >= 10**6 * 5 * 4
+
+
+def test_lying_on_the_device_already_costs_nothing() -> None:
+    there = on_cuda(host_points=False, host_queries=False)
+    assert there.copied_bytes == 0
+    assert on_cuda().copied_bytes == 10**6 * 5 * 4 + 10**5 * 5 * 4

@@ -1,0 +1,280 @@
+"""method="auto": a tree where it is sooner, brute force elsewhere, and no tree is built in vain."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks, plans
+from tests.helpers.checks import assert_same_neighbors
+from tonari.core.method import SearchMethod, TreeMethod
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.costs.formulas import MeanVisits
+from tonari.costs.model import brute_seconds, build_seconds, expected_visits, tree_seconds
+from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.kdtree.cpu import prepared
+from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
+from tonari.methods import auto as choosing
+
+UNIFORM = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
+QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sooner depends on the number of threads."""
+    monkeypatch.setenv("TONARI_NUM_THREADS", "2")
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of points of which trees were built."""
+    sizes: list[int] = []
+    build = prepared.build
+
+    def counting(points: Any, **given: Any) -> Any:
+        sizes.append(len(points))
+        return build(points, **given)
+
+    monkeypatch.setattr(prepared, "build", counting)
+    return sizes
+
+
+@pytest.mark.parametrize("metric", TREE_METRICS)
+def test_a_tree_for_many_points_in_3_dimensions(
+    metric: str, built: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="tonari"):
+        found = tonari.search(QUERIES, UNIFORM, 5, metric=metric)
+    assert "auto takes method='kdtree'" in caplog.text
+    assert built.count(len(UNIFORM)) == 1  # the tree that was probed is the one that answers
+    assert max(built[:-1]) <= len(UNIFORM) // choosing.SAMPLE + 1
+    some = Neighbors(*(np.ascontiguousarray(part[::100]) for part in found))
+    assert_same_neighbors(some, tonari.search(QUERIES[::100], UNIFORM, 5, metric=metric, method="exact"))
+
+
+def test_brute_force_in_27_dimensions(built: list[int], caplog: pytest.LogCaptureFixture) -> None:
+    points, queries = checks.gaussian(100_000, 27), checks.gaussian(10_000, 27, seed=1)
+    with caplog.at_level(logging.INFO, logger="tonari"):
+        tonari.search(queries, points, 10)
+    assert "auto takes method='exact'" in caplog.text
+    assert len(points) not in built  # a sample was enough to know
+
+
+def test_what_lies_in_few_of_27_dimensions_gets_a_tree() -> None:
+    turned = np.linalg.qr(np.random.default_rng(2).standard_normal((27, 27)))[0][:2].astype(np.float32)
+    points = checks.gaussian(100_000, 2) @ turned
+    assert tonari.knn_graph(points, 5).method == "kdtree"
+
+
+def test_graphs_and_indexes_choose() -> None:
+    assert tonari.knn_graph(UNIFORM, 5).method == "kdtree"
+    assert tonari.Index(UNIFORM).method == "kdtree"
+    assert tonari.Index(checks.gaussian(20_000, 27)).method == "exact"
+    found = tonari.Index(UNIFORM).search(QUERIES[:7], 5)
+    assert_same_neighbors(found, tonari.search(QUERIES[:7], UNIFORM, 5, method="exact"))
+
+
+def test_an_index_builds_its_tree_once(built: list[int]) -> None:
+    index = tonari.Index(UNIFORM)
+    for k in (1, 10, 100):
+        index.search(QUERIES[:50], k)
+    assert built.count(len(UNIFORM)) == 1
+
+
+NO_TREE: dict[str, Callable[[], Any]] = {
+    "few points": lambda: tonari.search(QUERIES, UNIFORM[:1000], 5),
+    "few points and queries": lambda: tonari.search(QUERIES[:10], UNIFORM[:10], 5),
+    "one query": lambda: tonari.search(QUERIES[:1], UNIFORM, 5),
+    "a small graph": lambda: tonari.knn_graph(UNIFORM[:1500], 5),
+    "a small index": lambda: tonari.Index(UNIFORM[:500]).search(QUERIES, 5),
+    "cosine": lambda: tonari.search(QUERIES, UNIFORM[:20_000], 5, metric="cosine"),
+    "chi2": lambda: tonari.search(QUERIES, UNIFORM[:5_000], 5, metric="chi2"),
+    "many dimensions": lambda: tonari.search(checks.gaussian(5000, 31), checks.gaussian(9000, 31), 5),
+    "exact": lambda: tonari.search(QUERIES[:100], UNIFORM, 5, method="exact"),
+    "a plan": lambda: tonari.search(QUERIES[:100], UNIFORM, 5, plan=tonari.plan(100_000, 100, 3, 5)),
+}
+
+
+@pytest.mark.parametrize("what", NO_TREE)
+def test_no_tree_is_built_for(what: str, built: list[int]) -> None:
+    NO_TREE[what]()
+    assert not built
+
+
+def test_where_memory_has_no_room_for_a_tree_brute_force_keeps_the_budget(built: list[int]) -> None:
+    points, queries = np.zeros((700_000, 10), np.float32), np.zeros((1000, 10), np.float32)
+    points[:, :3], queries[:, :3] = np.tile(UNIFORM, (7, 1)), QUERIES[:1000]
+    least = tonari.plan(700_000, 1000, 10, 5, method="kdtree", threads=2).total_bytes
+    tight = {"memory": least - 1, "threads": 2}
+    tonari.search(queries, points, 5, **tight)
+    assert not built
+    with pytest.raises(ValueError, match="cannot hold a tree"):
+        tonari.search(queries, points, 5, **tight, method="kdtree")
+    tonari.search(queries, points, 5, memory=least, threads=2)
+    assert len(points) in built
+
+
+def test_a_plan_decides_over_auto(built: list[int]) -> None:
+    plan = tonari.plan(1000, 10, 3, 5, method="kdtree")
+    tonari.search(QUERIES[:10], UNIFORM[:1000], 5, plan=plan)
+    assert built == [1000]
+
+
+def test_growth_is_between_none_and_that_of_the_points() -> None:
+    few = MeanVisits(2.0, 2.0, 32.0)
+    assert choosing.grown(few, few, times=4, to=16) == few
+    shrunk, exploded = MeanVisits(1.0, 1.0, 16.0), MeanVisits(100.0, 9.0, 1600.0)
+    assert choosing.grown(few, shrunk, times=4, to=16) == shrunk
+    most = choosing.grown(few, exploded, times=4, to=16)
+    assert 100 < most.leaves < 1600
+    assert most.points == most.leaves * 16
+    assert few.leaves < choosing.grown(few, MeanVisits(3.0, 2.0, 48.0), times=4, to=16).leaves < most.leaves
+
+
+@pytest.mark.parametrize("n", [1, 300, 10**6, 10**9])
+@pytest.mark.parametrize("height", [0, 2, 14, 30])
+@pytest.mark.parametrize("k", [1, 10, 300])
+def test_expected_visits_of_any_number_of_dimensions(n: int, height: int, k: int) -> None:
+    size = n / 2**height
+    for d in (*range(1, 40), 100, 500, 900):
+        touched = min(float(2**height), ((k / size) ** (1.0 / d) + 1.0) ** d)
+        assert expected_visits(n, d, k, height) == (touched, touched / 4 + height / 4, touched * size)
+    for d in (1_025, 1_100, 1_500, 10**6):
+        assert expected_visits(n, d, k, height).leaves == 2**height
+
+
+def test_expected_visits_are_those_of_evenly_spread_points() -> None:
+    assert expected_visits(10**6, 30, 10, 14).leaves == 2**14
+    assert expected_visits(64, 3, 10, 0).leaves == 1
+    low = [expected_visits(10**6, d, 10, 14).leaves for d in (1, 2, 3, 5, 10)]
+    assert low == sorted(low)
+    assert low[0] < 3
+
+
+@pytest.mark.parametrize("isa", ["generic", "avx2", "avx512", "amx", "cuda"])
+def test_costs_grow_with_the_work(isa: str) -> None:
+    def costs(n: int = 10**5, m: int = 10**4, d: int = 8, k: int = 10, leaves: float = 50.0) -> tuple[float, ...]:
+        place = {"devices": ("cuda:0",), "free_bytes": 10**11} if isa == "cuda" else {"threads": 2}
+        tree = plans.tree(n, m, d, k, **place)
+        brute = brute_seconds(plans.problem(n, m, d, k, metric="l1"), "" if isa == "cuda" else isa, 2)
+        seen = MeanVisits(leaves, leaves / 3, leaves * 60)
+        return brute, build_seconds(tree), tree_seconds(tree, m, seen)
+
+    base = costs()
+    assert all(seconds > 0 for seconds in base)
+    assert all(more >= less for more, less in zip(costs(n=10**6), base, strict=True))
+    assert all(more >= less for more, less in zip(costs(m=10**5), base, strict=True))
+    assert all(more >= less for more, less in zip(costs(k=50), base, strict=True))
+    assert costs(leaves=500.0)[2] > base[2]
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k", "measured"),
+    # graph-sift, graph-960 and graph-10m of benchmarks/results/exact_gpu.csv; sift-1m, gist-1m and clustered-10m of
+    # descent.csv: NVIDIA H100
+    [(10**6, 128, 10, (0.54, 0.123)), (10**6, 960, 10, (3.22, 0.55)), (10**7, 96, 32, (45.3, 2.56))],
+)
+def test_costs_on_cuda_are_near_what_was_measured(n: int, d: int, k: int, measured: tuple[float, float]) -> None:
+    given: dict[str, Any] = {
+        "devices": ("cuda:0",),
+        "free_bytes": 80 << 30,
+        "host_points": False,
+        "host_queries": False,
+    }
+    exact = plans.exact_cuda(n, n, d, k, self_join=True, **given)
+    assert exact.seconds == pytest.approx(measured[0], rel=0.25)
+    assert plans.descent(n, d, k, **given).seconds == pytest.approx(measured[1], rel=0.25)
+
+
+class ExactStandIn(SearchMethod):
+    """Brute force on a card of 80 GB that is not there."""
+
+    name, device = "exact", "cuda"
+
+    def refuses(self, problem: Problem) -> str | None:
+        return None
+
+    def plan(self, problem: Problem, **given: Any) -> Any:
+        return plan_on_cuda(problem, free_bytes=80 * 10**9)
+
+    def prepare(self, points: Any, plan: Any, progress: Any = None) -> Any:
+        raise AssertionError("nothing is packed to choose")
+
+    def search(self, queries: Any, prepared: Any, plan: Any, **given: Any) -> Any:
+        raise AssertionError("nothing is searched to choose")
+
+
+class TreeStandIn(ExactStandIn, TreeMethod):
+    """A tree there, which holds nothing, and says that a query looks at so many leaves."""
+
+    name = "kdtree"
+
+    def __init__(self, leaves: Callable[[int], float]) -> None:
+        self.leaves = leaves
+        self.prepared: list[int] = []
+
+    def refuses(self, problem: Problem) -> str | None:
+        return refusal(problem)
+
+    def plan(self, problem: Problem, **given: Any) -> Any:
+        return plan_tree(problem, free_bytes=80 * 10**9)
+
+    def prepare(self, points: Any, plan: Any, progress: Any = None) -> Any:
+        self.prepared.append(len(points))
+        return self
+
+    def visits(self, queries: Any, prepared: Any, plan: Any) -> MeanVisits:
+        leaves = self.leaves(plan.n)
+        return MeanVisits(leaves, leaves / 4, leaves * plan.n / 2**plan.height)
+
+
+def chosen_on_cuda(
+    n: int, m: int, d: int, k: int, leaves: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, list[int]]:
+    methods: dict[str, Any] = {"exact": ExactStandIn(), "kdtree": TreeStandIn(leaves)}
+    for asked in ("method_for", "search_method"):
+        monkeypatch.setattr(choosing, asked, lambda name, device: methods[name])
+    rows = np.broadcast_to(np.float32(0), (max(n, m), d))
+    asked_for = plans.problem(n, m, d, k, devices=("cuda:0",), host_points=False, host_queries=False)
+    made = choosing.choose(asked_for, rows[:n], rows[:m])
+    assert (made.prepared is None) == (made.plan.method == "exact")
+    assert made.reason
+    return made.plan.method, methods["kdtree"].prepared
+
+
+def test_a_tree_that_does_not_fit_whole_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = TreeStandIn.plan
+
+    def in_slabs(self: TreeStandIn, problem: Problem, **given: Any) -> Any:
+        return dataclasses.replace(plan(self, problem), point_slab=problem.n // 2)
+
+    monkeypatch.setattr(TreeStandIn, "plan", in_slabs)
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0, monkeypatch) == ("exact", [])
+
+
+def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A card builds so fast that trees of samples would cost as much as the tree itself.
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0, monkeypatch) == ("kdtree", [2_000_000])
+    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64, monkeypatch) == ("exact", [2_000_000])
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k"),
+    [
+        (10_000, 1_000, 3, 10),
+        (100_000, 1_000, 3, 10),
+        (1000, 10**6, 3, 10),
+        (10**6, 10**6, 31, 10),
+        (10**6, 10**6, 3, 65),
+    ],
+)
+def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen_on_cuda(n, m, d, k, lambda n: 1.0, monkeypatch) == ("exact", [])

@@ -1,0 +1,130 @@
+"""tonari.explain: what each method would take, why one cannot, and which one auto takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tonari.methods.registry import NAMES
+
+
+@pytest.fixture(autouse=True)
+def _two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sooner depends on the number of threads."""
+    monkeypatch.setenv("TONARI_NUM_THREADS", "2")
+
+
+def told(explanation: tonari.Explanation) -> dict[str, Any]:
+    return {made.method: made for made in explanation.candidates}
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("graph", [False, True])
+def test_every_method_has_its_plan_or_a_reason(metric: str, graph: bool) -> None:
+    made = tonari.explain(None if graph else (100, 8), (5000, 8), 10, metric=metric)
+    assert [one.method for one in made.candidates] == list(NAMES)
+    for one in made.candidates:
+        if one.plan is None:
+            assert (one.seconds, one.nbytes) == (None, None)
+            assert one.why_not
+            continue
+        recall = {"recall": None} if one.method == "nn-descent" else {}
+        m = 5000 if graph else 100
+        assert one.plan == tonari.plan(5000, m, 8, 10, metric=metric, method=one.method, self_join=graph, **recall)
+        assert (one.seconds, one.nbytes, one.why_not) == (one.plan.seconds, one.plan.total_bytes, "")
+    can = {name for name, one in told(made).items() if one.plan is not None}
+    assert can == {"exact"} | ({"kdtree"} if metric == "euclidean" else set()) | ({"nn-descent"} if graph else set())
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k", "metric"),
+    [
+        (20_000, 20_000, 3, 5, "euclidean"),
+        (20_000, 100, 40, 5, "l1"),
+        (300, 50, 3, 5, "linf"),
+        (9000, 9000, 12, 3, "chi2"),
+    ],
+)
+def test_with_arrays_it_takes_what_auto_takes(n: int, m: int, d: int, k: int, metric: str) -> None:
+    points, queries = np.abs(checks.gaussian(n, d)), np.abs(checks.gaussian(m, d, 1))
+    made = tonari.explain(queries, points, k, metric=metric)
+    assert made.method == ("kdtree" if d == 3 and n > 300 else "exact")
+    assert tonari.Index(points, metric=metric, method="auto").method == ("kdtree" if d == 3 and n > 300 else "exact")
+    assert made.reason
+
+
+def test_a_graph_with_a_recall_may_be_approximate() -> None:
+    points = checks.gaussian(3000, 4) @ checks.gaussian(4, 40, 1)
+    for recall in (None, 0.9):
+        made = tonari.explain(None, points, 8, recall=recall)
+        assert made.method == tonari.knn_graph(points, 8, recall=recall).method
+    shapes = tonari.explain(None, (10**6, 100), 10, recall=0.9)
+    assert shapes.method is None
+    assert "depends on the data" in shapes.reason
+    plan = told(shapes)["nn-descent"].plan
+    assert plan is not None
+    assert getattr(plan, "recall") == 0.9  # noqa: B009
+
+
+def test_from_shapes_alone_it_says_where_the_data_decide() -> None:
+    made = tonari.explain((10**6, 3), (10**6, 3), 5)
+    assert (made.method, "depends on the data" in made.reason) == (None, True)
+    assert tonari.explain((10, 3), (1000, 3), 5).method == "exact"
+    wide = tonari.explain((10**5, 100), (10**6, 100), 5)
+    assert (wide.method, wide.reason) == ("exact", "beyond 30 dimensions the boxes of a tree exclude nothing")
+    assert told(tonari.explain((10, 3), (1000, 3), 5, dtype="float64"))["kdtree"].plan.held == "float64"
+
+
+def test_too_little_memory_is_a_reason() -> None:
+    least = tonari.plan(100_000, 1000, 8, 10, method="kdtree").total_bytes
+    made = tonari.explain((1000, 8), (100_000, 8), 10, memory=least - 1)
+    assert f"allow at least {least}" in told(made)["kdtree"].why_not
+    assert made.method in ("exact", None)
+    tiny = tonari.explain((1000, 8), (100_000, 8), 10, memory="5MB")
+    assert (tiny.method, tiny.reason) == (None, told(tiny)["exact"].why_not)
+    assert "allow at least" in tiny.reason
+    none = tonari.explain((1000, 8), (100_000, 8), 10, memory=None)
+    assert told(none)["kdtree"].why_not == ""
+
+
+def test_it_reads_as_a_table_and_survives_json() -> None:
+    made = tonari.explain((100, 8), (5000, 8), 10)
+    lines = str(made).splitlines()
+    assert [line.split()[0] for line in lines] == ["auto", *NAMES]
+    assert made.reason in lines[0]
+    assert f"{told(made)['exact'].seconds:.3g} s" in lines[1]
+    assert told(made)["nn-descent"].why_not in lines[3]
+    facts = json.loads(json.dumps(made.as_dict()))
+    assert facts["method"] == made.method
+    assert [set(one) for one in facts["candidates"]] == [{"method", "seconds", "nbytes", "why_not"}] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (((10, 3), np.ones((20, 3), np.float32), 2), TypeError, "two arrays, or two shapes"),
+        ((np.ones((20, 3), np.float32), (10, 3), 2), TypeError, "two arrays, or two shapes"),
+        (((10, 3), (20, 4), 2), ValueError, "queries have 3 columns, points 4"),
+        (((10, 3), (20, 3), 21), ValueError, "k=21: the largest k is 20"),
+        ((None, (20, 3), 20), ValueError, "k=20: the largest k is 19"),
+        (((0, 3), (20, 3), 2), ValueError, "m must be at least 1, got 0"),
+    ],
+)
+def test_bad_shapes(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        tonari.explain(*arguments)
+
+
+def test_what_is_for_others_is_refused() -> None:
+    rows = np.ones((20, 3), np.float32)
+    with pytest.raises(ValueError, match="dtype is for shapes"):
+        tonari.explain(rows, rows, 2, dtype="float32")
+    with pytest.raises(ValueError, match="recall is for graphs"):
+        tonari.explain(rows, rows, 2, recall=0.9)
+    with pytest.raises(ValueError, match="recall=1"):
+        tonari.explain(None, rows, 2, recall=1)

@@ -1,0 +1,144 @@
+"""Metrics are records: complete ones, on both sides, whose fields all other code asks in place of their names."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import tonari
+from tests.helpers import checks
+from tonari.core import _native
+from tonari.core.errors import Unsupported
+from tonari.core.workers import Workers
+from tonari.kdtree.cpu.build import build
+from tonari.metrics import METRICS, UNSUPPORTED, cuda_terms, get_metric
+from tonari.metrics.reference import pairwise
+
+SOURCE = Path(tonari.__file__).parent
+NATIVE = Path(__file__).parents[2] / "native"
+NAMES = "|".join(METRICS)
+
+
+def test_no_code_asks_for_a_name() -> None:
+    """Of what is not the metrics' own; a default or an example may name one."""
+    python = re.compile(rf"(?:==|!=|\bin) *\(?\"(?:{NAMES})\"|\bMETRIC *[!=]=|\"(?:{NAMES})\":")
+    native = re.compile(rf"[!=]= *Metric::|case Metric::|\"(?:{NAMES})\"")
+    files = [(path, python) for path in SOURCE.rglob("*.py") if SOURCE / "metrics" not in path.parents]
+    files += [(path, native) for path in NATIVE.rglob("*.?pp") if path.name != "metrics.hpp"]
+    assert len(files) > 100
+    asked = [f"{path.name}: {line.strip()}" for path, name in files for line in path.read_text().split("\n")
+             if name.search(line)]  # fmt: skip
+    assert asked == []
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_record_is_complete(metric: str) -> None:
+    record = METRICS[metric]
+    assert record.name == metric
+    assert record.value is not None
+    assert record.root == (record.before_root is not record)
+    if not record.elementwise:
+        assert (record.maximum, record.divides, record.scale_free, record.stretch) == (False, False, False, 1.0)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_facts_of_a_record_are_those_of_its_values(metric: str) -> None:
+    record, rows = METRICS[metric], checks.accepted(checks.gaussian(6, 9, 0, np.float64), metric)
+    values = pairwise(rows, rows, metric)
+    if record.self_value is None:
+        assert np.ptp(np.diag(values)) > 1
+    else:
+        np.testing.assert_allclose(np.diag(values), record.self_value, atol=1e-15)
+    if record.elementwise:
+        columns = np.array([pairwise(rows[:, i : i + 1], rows[:, i : i + 1], metric) for i in range(9)])
+        np.testing.assert_allclose(values, columns.max(axis=0) if record.maximum else columns.sum(axis=0), rtol=1e-13)
+        assert pairwise(np.zeros((1, 3)), np.zeros((1, 3)), metric) == 0
+        scaled = pairwise(8 * rows, 8 * rows, metric)
+        assert scaled.tobytes() == (values if record.scale_free else 8 * values).tobytes()
+    if record.in_trees and record.elementwise:
+        assert (columns == np.abs(rows.T[:, :, None] - rows.T[:, None, :])).all()
+
+
+@pytest.mark.parametrize("metric", checks.ELEMENTWISE)
+def test_bounds_of_a_record_bound(metric: str) -> None:
+    """What screens assume of terms, by elements of all sizes, rounded and flushed to zero."""
+    record, rng = METRICS[metric], np.random.default_rng(3)
+    x = np.ldexp(rng.uniform(-1, 1, 4000), rng.integers(-40, 40, 4000))
+    x[::7] = 0
+    x = checks.accepted(x, metric)[:, None]
+    q = rng.permutation(np.vstack([x, x * rng.uniform(0.5, 2, x.shape)]))[: len(x)]
+    y = np.where(
+        rng.random(x.shape) < 0.1, 0, x * (1 + rng.uniform(-1, 1, x.shape) * 2.0 ** -rng.integers(1, 40, x.shape))
+    )
+
+    def term(a: checks.Array, b: checks.Array) -> checks.Array:
+        assert record.value is not None
+        return record.value(a.T, b.T)
+
+    size = [(part != 0).astype(float) if record.scale_free else np.abs(part) for part in (q, x, y)]
+    difference = term(x, y) if record.stretch == 1 else np.abs(x - y)[:, 0]
+    slack = 1 + 1e-12
+    assert (term(q, x) <= (size[0] + size[1])[:, 0] * slack).all()
+    assert (np.abs(term(q, x) - term(q, y)) <= record.stretch * difference * slack + 1e-12 * term(q, x)).all()
+    assert ((size[2] - size[1])[:, 0] <= record.stretch * difference * slack).all()
+
+
+@pytest.mark.parametrize("metric", [name for name, record in METRICS.items() if not record.angular and not record.root])
+def test_underflow_of_a_record_bounds_what_is_lost(metric: str) -> None:
+    """Of single terms, from where squares begin to lose bits to the end of float64, against long double."""
+    record, rng = METRICS[metric], np.random.default_rng(7)
+    for power in range(-1074, -480, 6):
+        q, x = (checks.accepted(np.ldexp(rng.uniform(-1, 1, (1, 300)), power), metric) for _ in "qx")
+        assert record.value is not None
+        lost = record.value(q, x) - record.value(q.astype(np.longdouble), x.astype(np.longdouble))
+        assert (np.abs(lost) <= record.underflow + 2.0**-50 * np.abs(record.value(q, x))).all()
+
+
+def test_the_compiled_trees_refuse_what_they_cannot_bound() -> None:
+    """The record's `in_trees` and that of native/core/metrics.hpp say the same."""
+    rows = checks.gaussian(100, 3)
+    tree = build(rows, height=2, double=False, workers=Workers(1)).native
+    for metric, record in METRICS.items():
+        out = np.empty((5, 2), np.float32), np.empty((5, 2), np.int32)
+        if record.in_trees:
+            _native.TreeSearch(tree, "generic", metric, 2, rows[:5], None, None, *out)
+            continue
+        with pytest.raises(ValueError, match=f"no tree serves {metric}"):
+            _native.TreeSearch(tree, "generic", metric, 2, rows[:5], None, None, *out)
+
+
+def test_what_fits_no_family_is_refused_with_its_reason() -> None:
+    rows = np.abs(checks.gaussian(30, 4, 0, np.float64))
+    reason = (
+        r"metric 'braycurtis' is not supported: it is a ratio of two sums, .*divide each by its sum and use metric='l1'"
+    )
+    with pytest.raises(Unsupported, match=reason):
+        tonari.search(rows, rows, 2, metric="braycurtis")
+    with pytest.raises(Unsupported, match=reason):
+        tonari.plan(100, 10, 4, 2, metric="braycurtis")
+    assert not UNSUPPORTED.keys() & METRICS.keys()
+    shares = rows / rows.sum(axis=1, keepdims=True)  # what the reason tells to do
+    np.testing.assert_allclose(pairwise(shares, shares, "l1"), 2 * cdist(shares, shares, "braycurtis"), atol=1e-14)
+
+
+def test_a_kernel_depends_on_what_a_record_shows() -> None:
+    """Triton names a compiled kernel by the text of its constants: everything that kernels ask must be in it."""
+    for record in METRICS.values():
+        for field in dataclasses.fields(record):
+            value = getattr(record, field.name)
+            assert (f"{field.name}={value!r}" in repr(record)) == (not callable(value) and field.repr)
+        assert " at 0x" not in repr(record)
+
+
+def test_terms_of_families_without_them() -> None:
+    pytest.importorskip("triton")
+    for metric, record in METRICS.items():
+        assert (cuda_terms(metric).term is None) == (not record.elementwise)
+    with pytest.raises(ValueError, match="a Triton function that this process has not seen"):
+        cuda_terms("triton:nowhere")
+    assert get_metric("triton:nowhere").own

@@ -1,0 +1,651 @@
+"""Thresholds and radix selection on a GPU, and what becomes of the pairs that they leave.
+
+Without a CUDA device the same tests run in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
+from tests.helpers.select_checks import (
+    DTYPES,
+    FLOATS,
+    MAKERS,
+    assert_same,
+    assert_smallest,
+    check_kernels,
+    make,
+    select_by_kernels,
+    some_lengths,
+)
+from tonari.cuda.launch import _bound, launch
+from tonari.select import Counters, Selection
+from tonari.select.auto import choose
+from tonari.select.cuda import bitonic, keys, radix, survivors, threshold
+from tonari.select.cuda.compaction import compact
+from tonari.select.reference import select_k_reference
+from tonari.select.registry import make_options, method_module
+from tonari.select.request import Request
+
+if HAS_TORCH:
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def copy_kernel(values_ptr, out_ptr, SIZE: tl.constexpr):
+        at = tl.arange(0, SIZE)
+        tl.store(out_ptr + at, tl.load(values_ptr + at))
+
+    @triton.jit
+    def clear_kernel(out_ptr):
+        tl.store(out_ptr + tl.program_id(0), 0)
+
+
+# Rows that streaming has to cut into several tiles, and that the sample leaves well below half of.
+LONG = 2600
+# Of the interpreter, where many programs share a row and runs are merged.
+TILE, RUN = 64, 32
+STREAMED = ["random", "ascending", "descending", "equal", "two_valued", "leading_bits", "zeros", "infinities"]
+
+
+@pytest.fixture
+def shared_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Radix selection by many programs a row of some hundred values, and runs so short that there are several.
+
+    On a GPU tiles and runs stay what they are.
+    """
+    monkeypatch.setattr(radix, "PART_TILES", 1)
+    monkeypatch.setattr(radix, "SHARED_TILES", 1)
+    for module in (survivors, radix, bitonic):
+        monkeypatch.setattr(module, "LARGEST_NETWORK", 16)
+    if "gpu" not in request.keywords:
+        monkeypatch.setattr(radix, "TILE", TILE)
+        monkeypatch.setattr(radix, "PROGRAMS", 15)
+        monkeypatch.setattr(survivors, "RUN", RUN)
+        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
+
+
+@pytest.fixture
+def always_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row is short enough to be held in registers."""
+    monkeypatch.setattr(threshold, "LARGEST_RESIDENT", 0)
+
+
+@on_device
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("method", ["threshold", "radix"])
+def test_values_made_to_hurt(device: str, method: str, maker: str) -> None:
+    """Each on a shape, a dtype and with flags of its own; threshold holds such rows in registers."""
+    at = list(MAKERS).index(maker) + len(method)
+    n, k = [(301, 20), (150, 40), (517, 5)][at % 3]
+    lengths = some_lengths(3, n, at) if at % 4 < 2 else None
+    arguments: dict[str, Any] = {"largest": at % 2 == 1, "lengths": lengths, "sorted": at % 5 > 0}
+    check_kernels(device, method, make(maker, 3, n, DTYPES[at % len(DTYPES)], at), k, options={}, **arguments)
+
+
+@on_device
+@pytest.mark.parametrize("method", ["threshold", "radix"])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (33, 1), (100, 100), (130, 129)])
+def test_least_and_greatest_k(device: str, n: int, k: int, method: str) -> None:
+    check_kernels(device, method, make("two_valued", 2, n, "float64", n), k, options={})
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("maker", STREAMED)
+def test_streamed_rows(device: str, maker: str) -> None:
+    """Sampled, compacted and answered; a row shorter than the buffer passes whole."""
+    at = list(MAKERS).index(maker)
+    assert threshold.shape_for_sample(LONG, 12, 512) is not None
+    for dtype, largest in ((DTYPES[at % len(DTYPES)], False), ("float32", True)):
+        values = make(maker, 2, LONG, dtype, at)
+        check_kernels(device, "threshold", values, 12, options={"samples": 512}, largest=largest)
+    lengths = np.array([LONG - 1, 40])
+    check_kernels(device, "threshold", make(maker, 2, LONG, "float32"), 50, options={"samples": 512}, lengths=lengths)
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_many_programs_sample(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
+    assert shape is not None
+    assert shape.parts == 2
+    values = np.concatenate([make(maker, 1, 2 * LONG, dtype) for maker in ("random", "descending")])
+    check_kernels(device, "threshold", values, 5, options={"samples": 1024})
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize(
+    ("rank", "capacity"), [pytest.param(1, 256, id="too low"), pytest.param(200, 64, id="too high")]
+)
+def test_thresholds_that_miss(
+    device: str, rank: int, capacity: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer survivors than k, or more than there is room for: radix selection answers such a row."""
+    shape = threshold.Shape(samples=512, parts=1, rank=rank, most=rank, capacity=capacity)
+    monkeypatch.setattr(threshold, "shape_for_sample", lambda *_: shape)
+    values = torch.from_numpy(make("random", 2, LONG, dtype))
+    for largest in (False, True):
+        counters = Counters()
+        found, nan_row = select_by_kernels(
+            device, "threshold", values, 60, samples=512, largest=largest, counters=counters
+        )
+        assert counters.compression_ratio is not None
+        left = LONG / counters.compression_ratio  # of the row of which most was left
+        assert left < 60 if rank == 1 else left > capacity
+        assert_same(found, select_k_reference(values, 60, largest=largest))
+        assert nan_row is None
+
+
+@on_device
+def test_survivors_beyond_their_room_are_only_counted(device: str) -> None:
+    values = torch.from_numpy(make("random", 2, 700, "float32")).to(device)
+    request = Request(values, "float32", 5, make_options("threshold", {}, "cuda"))
+    everything = torch.full((2,), 2**31 - 1, dtype=torch.int32, device=device)
+    counts = torch.zeros_like(everything)
+    bits, ids = (torch.full((3, 64), -7, dtype=torch.int32, device=device) for _ in range(2))
+    nan_row = torch.full((1,), 2**31 - 1, dtype=torch.int32, device=device)
+    whole = keys.as_bits(values, "float32")
+    compact(request, whole, None, everything, everything, bits[:2], ids[:2], counts, nan_row, 0, exact=False)
+    assert nan_row.item() == 2**31 - 1
+    assert counts.tolist() == [700, 700]
+    for row, found in enumerate(ids[:2].long()):
+        assert len(set(found.tolist())) == 64
+        assert torch.equal(bits[row].view(torch.float32), values[row, found])
+    assert (torch.stack([bits[2], ids[2]]) == -7).all()
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize("order", ["random", "ascending", "descending"])
+def test_what_a_sample_leaves(device: str, order: str) -> None:
+    """Equations 3 and 4 from the values themselves: of 1..n the threshold is also how many are left."""
+    values = np.tile(np.arange(1, LONG + 1, dtype=np.float32), (2, 1))
+    if order == "random":
+        values = np.random.default_rng(0).permuted(values, axis=1)
+    elif order == "descending":
+        values = values[:, ::-1].copy()
+    shape = threshold.shape_for_sample(LONG, 30, 512)
+    assert shape is not None
+    counters = Counters()
+    found, _ = select_by_kernels(device, "threshold", values, 30, samples=512, counters=counters)
+    assert found.values[:, -1].tolist() == [30, 30]
+    assert counters.examined == values.size
+    assert counters.compression_ratio is not None
+    assert counters.threshold_ratio is not None
+    most_left = LONG / counters.compression_ratio
+    assert most_left == pytest.approx(round(most_left))
+    assert 30 <= round(most_left) <= shape.capacity  # the sample served, whatever the order
+    # Both rows' thresholds are at most that, and the larger of them is that.
+    assert 30 / most_left <= counters.threshold_ratio <= (30 / most_left + 1) / 2
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+@pytest.mark.parametrize(
+    ("samples", "parts", "most"),
+    [
+        pytest.param(512, 1, 40, id="one program"),
+        pytest.param(512, 1, 47, id="any of eight ranks"),
+        pytest.param(1024, 2, 40, id="two programs"),
+    ],
+)
+def test_a_sample_that_is_the_row(
+    device: str, samples: int, parts: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its threshold has the rank that was asked for, and just what does not exceed it is left."""
+    n = samples * parts
+    shape = threshold.Shape(samples=samples, parts=parts, rank=40, most=most, capacity=64)
+    monkeypatch.setattr(threshold, "shape_for_sample", lambda *_: shape)
+    for values in (np.random.default_rng(n).permutation(n), np.zeros(n, np.int64)):
+        counters = Counters()
+        tensor = torch.from_numpy(values[None].astype(np.int32))
+        found, _ = select_by_kernels(device, "threshold", tensor, 30, samples=512, counters=counters)
+        assert_same(found, select_k_reference(tensor, 30))
+        assert counters.compression_ratio is not None
+        assert 40 <= round(n / counters.compression_ratio, 6) <= most
+
+
+@on_device
+@pytest.mark.parametrize("bits", [1, 5, 8, 11])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_digits_of_any_width(device: str, dtype: str, bits: int) -> None:
+    """Keys of both signs; equal ones, which only the digits of the index tell apart."""
+    values = np.concatenate([make(maker, 1, 700, dtype) for maker in ("random", "two_valued")])
+    check_kernels(device, "radix", values, 300, options={"bits": bits})
+
+
+@on_device
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_k_beyond_a_network(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a network orders is left to a library's sort."""
+    monkeypatch.setattr(survivors, "LARGEST_NETWORK", 16)
+    values = make("zeros", 3, 90, dtype)
+    for largest in (False, True):
+        check_kernels(device, "radix", values, 40, options={}, largest=largest, lengths=np.array([90, 39, 0]))
+
+
+@on_device
+@pytest.mark.parametrize("method", ["threshold", "radix"])
+def test_rows_in_blocks(device: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scratch for some of the rows at a time, and NaN in a row of the second block."""
+    monkeypatch.setattr(survivors, "SCRATCH_BYTES", 1)
+    values = make("random", 67, 60, "float32")
+    check_kernels(device, method, values[:35], 7, options={})
+    values[[41, 66], 3] = np.nan
+    assert select_by_kernels(device, method, values, 7)[1] == 41
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+def test_nan_in_streamed_rows(device: str) -> None:
+    for dtype in ("float32", "float16", "float64"):
+        for largest, column in ((False, LONG - 1), (True, 5)):
+            values = make("random", 3, LONG, dtype)
+            values[1, column] = values[2, 7] = np.nan
+            assert select_by_kernels(device, "threshold", values, 7, samples=512, largest=largest)[1] == 1
+            arguments: dict[str, Any] = {"largest": largest, "nan": "last"}
+            check_kernels(device, "threshold", values[1:], 7, options={"samples": 512}, **arguments)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+@pytest.mark.parametrize("maker", MAKERS)
+def test_rows_that_many_programs_share(device: str, maker: str) -> None:
+    """Each on a dtype and with flags of its own; the k-th value is often that of several programs."""
+    at = list(MAKERS).index(maker)
+    n = 3 * radix.TILE + at - 5  # a last part that is short, or just is none
+    values = make(maker, 2, n, DTYPES[at % len(DTYPES)], at)
+    arguments: dict[str, Any] = {"largest": at % 2 == 1, "sorted": at % 3 > 0}
+    check_kernels(device, "radix", values, n // 3, options={"bits": 8 - at % 3}, **arguments)
+    lengths = np.array([n - at, radix.TILE + at - 5])
+    check_kernels(device, "radix", values, n // 3, options={}, lengths=lengths, **arguments)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+@pytest.mark.parametrize(
+    ("dtype", "ordered"), [("float32", True), ("float32", False), ("float64", False), ("uint8", True)]
+)
+def test_lengths_around_a_tile(device: str, dtype: str, ordered: bool) -> None:
+    """No value, one, and as many as end a program's tile, with k from one to all; ties on both sides of its border."""
+    tile = radix.TILE
+    n = 3 * tile
+    lengths = np.array([0, 1, tile, tile + 1, n])
+    values = make("equal", len(lengths), n, dtype)
+    for k in (1, tile, n):
+        check_kernels(device, "radix", values, k, options={}, lengths=lengths, sorted=ordered)
+    values = make("zeros", 1, n, dtype)
+    check_kernels(device, "radix", values, tile + 1, options={}, sorted=ordered, largest=True)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+def test_nan_in_shared_rows(device: str) -> None:
+    n = 3 * radix.TILE + 5
+    for dtype, ordered in (("float32", True), ("bfloat16", False), ("float64", False)):
+        values = make("random", 3, n, dtype)
+        values[1, n - 1], values[1, 7] = np.nan, -np.nan
+        values[2, radix.TILE :] = -np.nan
+        assert select_by_kernels(device, "radix", values, 20, sorted=ordered)[1] == 1
+        lengths = np.array([n, 7, radix.TILE + 1])
+        assert select_by_kernels(device, "radix", values, 20, sorted=ordered, lengths=lengths)[1] == 2
+        beyond = radix.TILE + 5  # the numbers of the last row
+        arguments: dict[str, Any] = {"sorted": ordered, "largest": ordered, "nan": "last"}
+        check_kernels(device, "radix", values, beyond, options={}, **arguments)
+
+
+@on_device
+@pytest.mark.usefixtures("shared_rows")
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_runs_that_are_merged(device: str, dtype: str) -> None:
+    """One run, two whole ones, and one more pair that has no partner at first; rows that end in any of them."""
+    run = survivors.RUN
+    for n in (run - 1, 2 * run, 2 * run + 1):
+        values = make("leading_bits", 3, n, dtype, n)
+        check_kernels(device, "bitonic", values, n, options={}, largest=n % 2 == 0)
+        lengths = np.array([0, n - 2, max(17, run)]).clip(max=n)
+        check_kernels(device, "bitonic", values, n - 1, options={}, lengths=lengths)
+
+
+@on_device
+def test_several_runs_are_merged_where_little_is_left_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network for all of them would take longer; not where it has few to order among many."""
+    if device == "cpu":
+        monkeypatch.setattr(survivors, "RUN", RUN)
+        monkeypatch.setattr(survivors, "MERGE_TILE", RUN // 2)
+    k = survivors.RUN + 8
+    values = make("two_valued", 2, 3 * k, "float32")
+    with monkeypatch.context() as only:
+        only.setattr(survivors, "_finish_by_network", lambda *_: pytest.fail("one network"))
+        check_kernels(device, "radix", values, k, options={}, lengths=np.array([2 * k, k - 9]))
+    monkeypatch.setattr(survivors, "_finish_by_merging", lambda *_: pytest.fail("runs"))
+    check_kernels(device, "radix", values, survivors.RUN, options={})
+    check_kernels(device, "hierarchical", values, k, options={})
+
+
+@needs_torch
+def test_rows_are_shared_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long ones, and few enough of them."""
+    asked: list[int] = []
+    monkeypatch.setattr(radix, "_narrow_alone", lambda *_: asked.append(1))
+    monkeypatch.setattr(radix, "_narrow_together", lambda _, __, parts: asked.append(parts))
+    shortest = radix.SHARED_TILES * radix.TILE
+    for rows, n in ((1, shortest - 1), (1, shortest), (radix.PROGRAMS // 2, shortest), (radix.PROGRAMS, shortest)):
+        values = torch.zeros((1, n)).expand(rows, n)
+        options = make_options("radix", {}, "cuda")
+        radix.select_on_gpu(Request(values, "float32", 5, options, sorted=False, check_nan=False))
+    assert asked == [1, radix.SHARED_TILES // radix.PART_TILES, 2, 1]
+
+
+@on_device
+@pytest.mark.parametrize("exact", [True, False])
+def test_comparisons_that_let_no_other_zero_or_nan_pass(device: str, exact: bool) -> None:
+    """Values at or below (0.0, 300), -0.0 beyond it and NaN of either sign among them."""
+    row = make("zeros", 1, 700, "float32")
+    row[0, 350], row[0, 400] = -np.nan, np.nan
+    values = torch.from_numpy(row).to(device)
+    request = Request(values, "float32", 5, make_options("radix", {}, "cuda"), check_nan=False)
+    key, last, counts = (torch.tensor([number], dtype=torch.int32, device=device) for number in (0, 300, 0))
+    bits, ids = (torch.empty((1, 700), dtype=torch.int32, device=device) for _ in range(2))
+    compact(request, keys.as_bits(values, "float32"), None, key, last, bits, ids, counts, None, 0, exact=exact)
+    wanted = np.flatnonzero((row[0] < 0) | ((row[0] == 0) & (np.arange(700) <= 300)))
+    found = ids[0, : counts.item()].sort().values.cpu().numpy()
+    assert np.isin(wanted, found).all()
+    assert exact == (len(found) == len(wanted))
+
+
+def test_rows_of_any_length_are_sampled() -> None:
+    """A sample of 2**17, once the largest, left too many of 2**26 values for any program to hold."""
+    for n, k in ((2**26, 10), (2**26, 4096), (2**28, 1), (2**28, 1024)):
+        shape = threshold.shape_for(1, n, k)
+        assert shape is not None
+        assert k <= shape.capacity <= survivors.LARGEST_TILE
+        assert 8 * shape.samples * shape.parts <= n
+    # What a smaller sample serves keeps it.
+    assert all(threshold.shape_for(1, 2**24, k) == _smaller_sample(2**24, k) for k in (10, 256, 1024))
+
+
+def _smaller_sample(n: int, k: int) -> threshold.Shape | None:
+    """The cheapest of the samples up to 2**17."""
+    shapes = (threshold.shape_for_sample(n, k, 1 << bits) for bits in range(9, 18))
+    fitting = [shape for shape in shapes if shape is not None]
+
+    def cost(shape: threshold.Shape) -> float:
+        samples = shape.samples * shape.parts
+        return 20 * samples / shape.parts + 16 * shape.most * n / samples + 12 * shape.capacity
+
+    return min(fitting, key=cost)
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+def test_samples_of_few_rows_are_single_values(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that come eight in a row, as many as a run of a sample has: as many are left as of others."""
+    monkeypatch.setattr(threshold, "LARGEST_SAMPLE", 512)
+    shape = threshold.shape_for_sample(2 * LONG, 5, 1024)
+    assert shape is not None
+    assert shape.parts == 2
+    values = np.repeat(make("random", 2, LONG // 4, "float32"), 8, axis=1)
+    counters = Counters()
+    found, _ = select_by_kernels(device, "threshold", values, 5, samples=1024, counters=counters)
+    assert_same(found, select_k_reference(torch.from_numpy(values), 5))
+    assert counters.compression_ratio is not None
+    expected = shape.rank * 2 * LONG / 1024
+    assert abs(2 * LONG / counters.compression_ratio / expected - 1) < 4 / np.sqrt(shape.rank)
+
+
+@on_device
+@pytest.mark.usefixtures("always_stream")
+def test_few_rows_of_other_lengths_are_not_sampled(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample is made for rows of n values: of shorter ones too few would be left."""
+    monkeypatch.setattr(threshold, "LONG_ROW", LONG)
+    monkeypatch.setattr(threshold, "_select_streamed", lambda *_: pytest.fail("a row was sampled"))
+    values = make("random", 2, LONG, "float32")
+    check_kernels(device, "threshold", values, 12, options={"samples": 512}, lengths=np.array([LONG // 2, 0]))
+
+
+def test_what_is_beyond_a_network_is_left_to_radix() -> None:
+    assert choose("cuda", 2048, 2**17, 20_000, "float32")[0] == "radix"
+    assert choose("cuda", 1, 2**17, survivors.LARGEST_NETWORK + 1, "float64")[0] == "radix"
+    assert choose("cuda", 1, 2**26, 10, "float32")[0] == "threshold"
+
+
+def test_large_k_of_few_values_are_left_to_radix() -> None:
+    for rows, n in ((1, 2**13), (16, 2**17), (256, 2**13)):
+        assert choose("cuda", rows, n, 4096, "float32")[0] == "radix"
+        assert choose("cuda", rows, n, 2048, "float32")[0] != "radix"
+    for rows, n in ((1, 2**26), (2048, 2**15), (17, 2**17)):
+        assert choose("cuda", rows, n, 4096, "float32")[0] == "threshold"
+    assert choose("cpu", 1, 2**13, 4096, "float32")[0] != "radix"
+
+
+@pytest.fixture
+def _memory_goes_back() -> Iterator[None]:
+    """What torch keeps of a card after a large test, other processes may need."""
+    yield
+    torch.cuda.empty_cache()
+
+
+@on_gpu
+@pytest.mark.usefixtures("_memory_goes_back")
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "n", "k"),
+    [
+        (1, 2**26, 10),
+        (1, 2**26 + 3, 4096),
+        (1, 2**26, 65_536),
+        (2, 2**27, 64),
+        (2, 2**27, 20_000),
+        (1, 2**28, 1),
+        (1, 2**28, 65_536),
+        (1, 2**17, 4096),
+        (2, 2**13, 2049),
+        (2048, 2**13, 4096),
+        (64, 2**20, 30_000),
+        (2048, 2**17, 20_000),
+        (2048, 2**17, 120_000),
+        (300, 2**15, 2**15),
+        (40_000, 2**13, 5000),
+    ],
+)
+def test_shapes_that_were_slow(rows: int, n: int, k: int, ties: bool) -> None:
+    """What auto answers for few long rows and for large k, of values that differ and of few different ones."""
+    generator = torch.Generator("cuda").manual_seed(n + k)
+    values = torch.empty((rows, n), device="cuda")
+    if ties:
+        values.random_(0, 1000, generator=generator).sub_(500).mul_(-0.0 if k == 1 else 1.0)
+    else:
+        values.normal_(generator=generator)
+    method, options = choose("cuda", rows, n, k, "float32")
+    for largest in (False, True):
+        request = Request(values, "float32", k, make_options(method, options, "cuda"), largest=largest)
+        answer = method_module(method).select_on_gpu(request)
+        assert_smallest(Selection(answer.values, answer.indices), values, k, largest=largest)
+        assert answer.nan_row.item() == 2**31 - 1
+        loose = method_module(method).select_on_gpu(replace(request, sorted=False))
+        assert torch.equal(answer.indices.sort(dim=1).values, loose.indices.sort(dim=1).values)
+        assert torch.equal(values.gather(1, loose.indices.long()), loose.values)
+
+
+@needs_torch
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_keys_order_as_values_do(dtype: str, largest: bool) -> None:
+    tensor = torch.cat([torch.as_tensor(make(maker, 1, 200, dtype)) for maker in ("random", "infinities", "zeros")], 1)
+    missing = keys.FORMATS[dtype].missing(largest)
+    assert (keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest) <= missing).all()
+    if dtype in FLOATS:  # of either sign, and last in both orders
+        tensor[0, 3], tensor[0, 400] = float("nan"), -float("nan")
+    found = keys.keys_of(keys.as_bits(tensor, dtype), dtype, largest).numpy()[0]
+    numbers = tensor.double().numpy()[0]
+    order = np.argsort(-numbers if largest else numbers, kind="stable")
+    np.testing.assert_array_equal(np.argsort(found, kind="stable"), order)
+
+
+def test_samples_follow_their_rule() -> None:
+    """k and the capacity lie so many standard deviations from the expected number of survivors."""
+    for n, k, samples in ((2**15, 64, 1024), (2**20, 10, 4096), (2**17, 1000, 4096)):
+        shape = threshold.shape_for_sample(n, k, samples)
+        assert shape is not None
+        spread = threshold.DEVIATIONS * np.sqrt([shape.rank, shape.most])
+        assert shape.rank - spread[0] >= k * samples / n
+        assert shape.capacity >= max(k, (shape.most + spread[1]) * n / samples)
+        assert shape.samples * shape.parts == samples
+    assert threshold.shape_for_sample(1000, 400, 512) is None  # half of the row would be left
+
+
+def special(argument: Any) -> Any:
+    """What a compiled variant depends on in one argument."""
+    return _bound((argument,))[0][0]
+
+
+def test_what_a_compiled_variant_depends_on() -> None:
+    assert len({special(number) for number in (1, 16, 17, 2**40, 2**40 + 1)}) == 5
+    assert special(3) == special(5)
+    assert special(None) is None
+
+
+@needs_torch
+def test_what_a_compiled_variant_depends_on_in_a_tensor() -> None:
+    row = torch.zeros(40, dtype=torch.int32)
+    aligned = -row.data_ptr() % 16 // 4
+    assert special(row[aligned:]) != special(row[aligned + 1 :])
+    assert special(row[aligned:]) == special(row[aligned + 4 :])
+    assert special(row[aligned:]) != special(row.view(torch.float32)[aligned:])
+
+
+class Compiled:
+    """Stands for a compiled variant: what it is run with."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[Any, ...]] = []
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        return lambda *given: self.runs.append((grid, *given))
+
+
+class Kernel:
+    """Stands for a kernel of Triton: the variants that were compiled, and what for."""
+
+    device_caches: ClassVar[dict[int, Any]] = {}
+    arg_names = ("values_ptr", "n", "missing_ptr", "SIZE", "WIDE")
+
+    def __init__(self) -> None:
+        def some_kernel(values_ptr, n, missing_ptr, SIZE: tl.constexpr, WIDE: tl.constexpr): ...
+
+        self.fn = some_kernel
+        self.variants: list[Compiled] = []
+        self.asked: list[dict[str, Any]] = []
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Compiled]:
+        def compiled(**asked: Any) -> Compiled:
+            self.asked.append(asked)
+            self.variants.append(Compiled())
+            return self.variants[-1]
+
+        return compiled
+
+
+ARGUMENTS = {"missing_ptr": None, "values_ptr": None, "n": 5}
+CONSTANTS = {"WIDE": False, "SIZE": 8}
+
+
+@needs_torch
+def test_a_known_variant_is_given_addresses() -> None:
+    """In the kernel's order, whatever that of the names is; another variant is compiled."""
+    first, second = Kernel(), Kernel()
+    row = torch.zeros(40, dtype=torch.int32)
+    for kernel, programs, n in ((first, 3, 5), (first, 4, 7), (second, 4, 7), (first, 4, 16)):
+        arguments = {"n": n, "missing_ptr": None, "values_ptr": row}
+        launch(kernel, programs, arguments, constants=CONSTANTS, warps=1)
+    assert len(first.variants) == 2
+    assert first.variants[0].runs == [((4, 1, 1), row.data_ptr(), 7, None, 8, False)]
+    assert not first.variants[1].runs
+    assert [variant.runs for variant in second.variants] == [[]]
+    assert first.asked[1] == {"values_ptr": row, "n": 16, "missing_ptr": None, **CONSTANTS, "num_warps": 1}
+
+
+@needs_torch
+def test_a_variant_belongs_to_its_constants_names() -> None:
+    """The same values under each other's names are another variant, in whatever order they are written."""
+    kernel = Kernel()
+    arguments = {"values_ptr": torch.zeros(40), "n": 5, "missing_ptr": None}
+    for constants in ({"SIZE": 2, "WIDE": 4}, {"SIZE": 4, "WIDE": 2}, {"WIDE": 4, "SIZE": 2}, {"WIDE": 2, "SIZE": 4}):
+        launch(kernel, 1, arguments, constants=constants, warps=1)
+    assert [(asked["SIZE"], asked["WIDE"]) for asked in kernel.asked] == [(2, 4), (4, 2)]
+    assert [[run[-2:] for run in variant.runs] for variant in kernel.variants] == [[(2, 4)], [(4, 2)]]
+
+
+@needs_torch
+@pytest.mark.parametrize("programs", [0, 1])
+@pytest.mark.parametrize(
+    ("arguments", "constants", "message"),
+    [
+        (ARGUMENTS | {"m": 3}, CONSTANTS, "no argument is called 'm'"),
+        ({"values_ptr": None, "n": 5}, CONSTANTS, "argument 'missing_ptr' is missing"),
+        (
+            {"values_ptr": None, "n": 5, "mising_ptr": None},
+            CONSTANTS,
+            "no argument is called 'mising_ptr', argument 'missing_ptr' is missing",
+        ),
+        (ARGUMENTS, CONSTANTS | {"TILE": 3}, "no constant is called 'TILE'"),
+        (ARGUMENTS, {"WIDE": True}, "constant 'SIZE' is missing"),
+        (ARGUMENTS, {"WIDE": True, "SIZES": 3}, "no constant is called 'SIZES', constant 'SIZE' is missing"),
+        (
+            ARGUMENTS | {"SIZE": 3},
+            {"WIDE": True},
+            "no argument is called 'SIZE', constant 'SIZE' is missing",
+        ),
+    ],
+)
+def test_names_that_are_not_the_kernels(
+    arguments: dict[str, Any], constants: dict[str, Any], message: str, programs: int
+) -> None:
+    kernel = Kernel()
+    with pytest.raises(TypeError) as error:
+        launch(kernel, programs, arguments, constants=constants, warps=1)
+    taken = "arguments values_ptr, n, missing_ptr; constants SIZE, WIDE"
+    assert str(error.value) == f"some_kernel: {message}; expected {taken}"
+    assert not kernel.variants
+
+
+@needs_torch
+def test_arguments_come_by_name_only() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        launch(Kernel(), 1, torch.zeros(40), 5, None, constants=CONSTANTS, warps=1)  # type: ignore[call-arg, arg-type]
+
+
+def test_constants_follow_the_other_arguments() -> None:
+    def mixed(SIZE: tl.constexpr, values_ptr): ...
+
+    kernel = Kernel()
+    kernel.fn, kernel.arg_names = mixed, ("SIZE", "values_ptr")  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"mixed: its constants \('SIZE',\) have to follow its other arguments"):
+        launch(kernel, 1, {"values_ptr": None}, constants={"SIZE": 8}, warps=1)
+
+
+@on_device
+def test_names_of_a_real_kernel(device: str) -> None:
+    """Kernels of one constant, or none, are launched like any other."""
+    row = torch.arange(8, dtype=torch.int32, device=device)
+    out = torch.zeros_like(row)
+    for _ in range(2):  # the second time on a card without Triton's own binding
+        launch(copy_kernel, 1, {"out_ptr": out, "values_ptr": row}, constants={"SIZE": 8}, warps=1)
+        assert out.tolist() == row.tolist()
+        launch(clear_kernel, 8, {"out_ptr": out}, constants={}, warps=1)
+        assert not out.any()
+    with pytest.raises(TypeError, match="copy_kernel: argument 'out_ptr' is missing; expected arguments values_ptr, "):
+        launch(copy_kernel, 1, {"values_ptr": row}, constants={"SIZE": 8}, warps=1)

@@ -1,0 +1,456 @@
+"""Streams of queries: the bits of one search however they are cut, threads that end, and what each error says."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import Array, assert_same_neighbors, check_interrupt
+from tests.helpers.devices import HAS_TORCH
+from tests.helpers.streaming import UNEVEN, D, K, M, N, Watched, cut, index_of, joined, points, queries, soon
+from tonari import io
+from tonari.core import progress
+from tonari.core.neighbors import Neighbors
+from tonari.streams.chunks import LEAST_ROWS, Pace, planned_rows
+from tonari.streams.pipeline import Flow
+
+
+@pytest.fixture(autouse=True)
+def _threads_end() -> Iterator[None]:
+    yield
+    gc.collect()
+    assert soon(lambda: not _ours()), threading.enumerate()
+
+
+def _ours() -> list[str]:
+    """Threads that are neither the test's nor the one with which tqdm watches its bars."""
+    here = threading.current_thread()
+    return [each.name for each in threading.enumerate() if each is not here and type(each).__name__ != "TMonitor"]
+
+
+# ---------------------------------------------------------------- the same bits
+
+
+@pytest.mark.parametrize("method", ["exact", "kdtree", "auto"])
+@pytest.mark.parametrize("chunk_rows", [1, 7, M - 1, M, M + 1, None])
+def test_an_array_has_the_bits_of_one_search(method: str, chunk_rows: int | None) -> None:
+    index = index_of(method=method)
+    found = list(index.search_chunks(queries(), K, chunk_rows=chunk_rows))
+    assert_same_neighbors(joined(found), index.search(queries(), K))
+    if chunk_rows is not None:
+        assert [len(part.indices) for part in found[:-1]] == [chunk_rows] * (len(found) - 1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1", "chi2"])
+def test_uneven_and_empty_chunks(metric: str) -> None:
+    index = index_of(metric=metric)
+    found = list(index.search_chunks(cut(queries(), *UNEVEN), K))
+    assert [len(part.indices) for part in found] == [*UNEVEN, M - sum(UNEVEN)]
+    for part in found:
+        checks.assert_valid_neighbors(part, m=len(part.indices), n=N, k=K, metric=metric)
+    assert_same_neighbors(joined(found), index.search(queries(), K), metric=metric)
+
+
+@pytest.mark.parametrize("dtype", checks.DTYPES)
+@pytest.mark.parametrize("held", ["float32", "bfloat16", "float64", "uint8"])
+def test_each_chunk_has_the_dtype_of_its_own_search(dtype: str, held: str) -> None:
+    index = index_of(points(held))
+    rows = queries(dtype=dtype)
+    parts = [rows[:0], rows[:20], rows[20:].astype("float64")]
+    for part, found in zip(parts, index.search_chunks(iter(parts), K), strict=True):
+        wide = "float64" in (str(part.dtype), held)
+        assert found.distances.dtype == (np.float64 if wide else np.float32)
+        assert found.distances.shape == found.indices.shape == (len(part), K)
+        if len(part):
+            assert_same_neighbors(found, index.search(part, K))
+
+
+def test_any_kind_of_rows() -> None:
+    index, rows = index_of(), queries()
+    truth = index.search(rows, K)
+    strided = np.repeat(rows, 2, axis=0)[::2]
+    frozen = rows.copy()
+    frozen.flags.writeable = False
+    for given in (strided, frozen, np.asfortranarray(rows), rows.astype(">f4"), rows[::-1][::-1]):
+        assert_same_neighbors(joined(index.search_chunks(given, K, chunk_rows=13)), truth)
+        assert_same_neighbors(joined(index.search_chunks(cut(given, 13, 20), K)), truth)
+    listed, _ = index.search_chunks([rows[:9].tolist(), rows[9:]], K)
+    assert_same_neighbors(listed, index.search(rows[:9].astype(np.float64), K))  # as NumPy reads lists
+
+
+@pytest.mark.parametrize("name", ["q.fbin", "q.npy", "q.fvecs", "q.npz", "q.bvecs", "q.u8bin"])
+def test_files_are_read_chunk_by_chunk(tmp_path: Path, name: str) -> None:
+    whole = name in ("q.bvecs", "q.u8bin")
+    rows = queries(dtype="uint8" if whole else "float32")
+    io.write(tmp_path / name, rows)
+    truth = index_of().search(rows, K)
+    for given in (tmp_path / name, str(tmp_path / name), io.read(tmp_path / name)):
+        assert_same_neighbors(joined(index_of().search_chunks(given, K, chunk_rows=7)), truth)
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed")
+def test_results_are_of_the_kind_of_their_chunk() -> None:
+    import torch
+
+    rows = queries()
+    parts = [torch.from_numpy(rows[:20]), rows[20:30], torch.from_numpy(rows[30:30]), torch.from_numpy(rows[30:])]
+    found = list(index_of().search_chunks(parts, K))
+    assert [isinstance(part.indices, torch.Tensor) for part in found] == [True, False, True, True]
+    assert_same_neighbors(joined(Neighbors(*map(np.asarray, part)) for part in found), index_of().search(rows, K))
+    whole = list(index_of().search_chunks(torch.from_numpy(rows), K, chunk_rows=25))
+    assert all(isinstance(part.distances, torch.Tensor) for part in whole)
+
+
+def test_a_buffer_may_be_filled_anew() -> None:
+    rows = queries()
+
+    def same_buffer() -> Iterator[Array]:
+        buffer = np.full((10, D), np.nan, np.float32)
+        for first in range(0, M, 10):
+            buffer[:] = rows[first : first + 10]
+            yield buffer
+            buffer[:] = np.nan
+
+    assert_same_neighbors(joined(index_of().search_chunks(same_buffer(), K)), index_of().search(rows, K))
+
+
+def test_a_stream_of_nothing() -> None:
+    assert list(index_of().search_chunks([], K)) == []
+    assert list(index_of().search_chunks(iter([]), K)) == []
+
+
+# ---------------------------------------------------------------- ahead, and not too far
+
+
+def test_one_chunk_is_searched_and_one_read_ahead_of_the_caller() -> None:
+    index = Watched(points(), method="exact", threads=1)
+    given: list[int] = []
+
+    def source() -> Iterator[Array]:
+        for part in cut(queries(), *[5] * 11):
+            given.append(len(part))
+            yield part
+
+    stream = index.search_chunks(source(), K)
+    time.sleep(0.02)
+    assert (given, index.searched) == ([], [])  # nothing is begun before it is asked for
+    for taken in range(1, 13):
+        next(stream)
+        assert soon(lambda: len(index.searched) >= min(12, taken + 1))  # noqa: B023
+        assert soon(lambda: len(given) >= min(12, taken + 2))  # noqa: B023
+        time.sleep(0.01)
+        assert len(index.searched) == min(12, taken + 1)
+        assert len(given) == min(12, taken + 2)
+    assert next(stream, None) is None
+
+
+def test_source_search_and_caller_overlap() -> None:
+    """A slow source and a slow caller take the time of one of them."""
+
+    def source() -> Iterator[Array]:
+        for part in cut(queries(), *[6] * 9):
+            time.sleep(0.06)
+            yield part
+
+    index = index_of()
+    index.search(queries(), K)
+    started = time.perf_counter()
+    for _ in index.search_chunks(source(), K):
+        time.sleep(0.06)
+    assert time.perf_counter() - started < 0.9  # 0.66 where all overlaps, 1.2 where nothing does
+
+
+def test_memory_is_that_of_a_few_chunks(tmp_path: Path) -> None:
+    rows, width, k = 4096, 64, 32
+    np.save(tmp_path / "q.npy", np.tile(checks.gaussian(rows, width), (40, 1)))
+    index = index_of(checks.gaussian(500, width), threads=2)
+    chunk = rows * (4 * width + 8 * k)
+    total = 0
+    tracemalloc.start()
+    try:
+        for found in index.search_chunks(tmp_path / "q.npy", k, chunk_rows=rows):
+            total += len(found.indices)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert total == 40 * rows
+    assert peak < 4 * chunk, f"{peak / chunk:.1f} chunks"
+
+
+def test_the_first_chunks_tell_the_size_of_the_others() -> None:
+    pace = Pace(1_000_000, fixed=False)
+    assert pace.rows == 8192
+    pace.note(8192, 0.01)
+    assert pace.rows == 8 * 8192
+    pace.note(8 * 8192, 2.0)
+    assert pace.rows == 327_680  # in ten seconds
+    pace.note(300_000, 0.1)
+    assert pace.rows == 1_000_000
+    pace.note(1_000_000, 1e6)
+    assert pace.rows == LEAST_ROWS
+    asked = Pace(10, fixed=True)
+    asked.note(10, 1e-6)
+    assert asked.rows == 10
+    assert Pace(3, fixed=False).rows == 3
+
+
+def test_chunks_are_planned_by_bytes() -> None:
+    assert planned_rows(4 * 128, 10, None) * (4 * 128 + 8 * 10) <= 128 << 20
+    assert planned_rows(4, 10**6, None) == LEAST_ROWS
+    assert planned_rows(40, 10, 12_000) == 12  # an eighth of a budget
+    rows = queries(40_000)
+    found = list(index_of(memory="6MB").search_chunks(rows, K))
+    assert max(len(part.indices) for part in found) == 750_000 // (4 * D + 8 * K)
+    assert_same_neighbors(joined(found), index_of().search(rows, K))
+
+
+# ---------------------------------------------------------------- the end, early or not
+
+
+class Enough(Exception):
+    pass
+
+
+def test_a_caller_that_stops_early() -> None:
+    for _ in index_of().search_chunks(cut(queries(), *[5] * 11), K):
+        break
+    gc.collect()
+    assert not _ours()
+    stream = index_of().search_chunks(cut(queries(), *[5] * 11), K)
+    next(stream)
+    assert set(_ours()) == {"tonari-read", "tonari-search"}
+    stream.close()
+    assert not _ours()
+    assert list(stream) == []
+
+
+def test_a_caller_that_fails() -> None:
+    def use(stream: Iterator[Neighbors]) -> None:
+        for _ in stream:
+            raise Enough
+
+    with pytest.raises(Enough):
+        use(index_of().search_chunks(queries(), K, chunk_rows=5))
+
+
+@pytest.mark.parametrize(("method", "d"), [("exact", 48), ("kdtree", 10)])
+def test_a_long_search_is_ended_in_the_middle(method: str, d: int) -> None:
+    many = checks.gaussian(200_000, d)
+    index = tonari.Index(many, metric="l1", method=method)
+    stream = index.search_chunks(cut(many, 3), K)
+    next(stream)
+    time.sleep(0.2)
+    started = time.perf_counter()
+    stream.close()
+    assert time.perf_counter() - started < 1.0
+
+
+def test_a_source_that_is_stuck_does_not_hold_the_caller() -> None:
+    leave = threading.Event()
+
+    def source() -> Iterator[Array]:
+        yield queries(3)
+        leave.wait(60)
+        yield queries(3)
+
+    stream = index_of().search_chunks(source(), K)
+    next(stream)
+    started = time.perf_counter()
+    stream.close()
+    assert time.perf_counter() - started < 1.0
+    leave.set()
+
+
+def test_what_the_source_raises_comes_after_all_before_it() -> None:
+    def source() -> Iterator[Array]:
+        yield queries(3)
+        yield queries(4)
+        raise Enough("the disk is gone")
+
+    assert refusal(source(), kind=Enough) == (7, "the disk is gone")
+
+
+def test_ctrl_c_ends_a_stream() -> None:
+    assert (
+        check_interrupt(
+            """
+import threading, time
+import numpy as np, tonari
+points = np.random.default_rng(0).random((300_000, 64), np.float32)
+index = tonari.Index(points, method="exact")
+def source():
+    yield points[:1]
+    print("started", flush=True)
+    yield points
+try:
+    for found in index.search_chunks(source(), 10):
+        pass
+except KeyboardInterrupt:
+    print("stopped", time.time(), flush=True)
+print("threads", threading.active_count(), flush=True)
+print("right", index.search(points[:1], 1).indices[0, 0] == 0, flush=True)
+"""
+        )["right"]
+        == "True"
+    )
+
+
+def test_threads_of_a_flow_hand_on_what_is_finished_when_it_stops() -> None:
+    made = threading.Event()
+
+    def numbers() -> Iterator[int]:
+        yield 1
+        made.wait(10)
+        yield 2
+        flow.check()
+        yield 3
+
+    with Flow() as flow:
+        kept = flow.ahead(numbers(), "work")
+        assert next(kept) == 1
+        with flow.changed:
+            flow.stopped = True
+            flow.changed.notify_all()
+        made.set()
+        assert list(kept) == [2]
+
+
+# ---------------------------------------------------------------- errors
+
+
+def refusal(
+    chunks: Any, index: tonari.Index | None = None, kind: type[Exception] = ValueError, **options: Any
+) -> tuple[int, str]:
+    """How many queries were answered before an error, and what it says."""
+    answered: list[int] = []
+    stream = (index or index_of()).search_chunks(chunks, K, **options)
+    with pytest.raises(kind) as caught:
+        answered.extend(len(found.indices) for found in stream)
+    return sum(answered), str(caught.value)
+
+
+def test_a_chunk_of_another_width_is_named() -> None:
+    answered, said = refusal([queries(20), queries(10), queries(7)[:, :4], queries(5)])
+    assert answered == 30
+    assert said == "queries, chunk 2 (rows 30 to 36): expected 6 columns like the points, got shape (7, 4)"
+    answered, said = refusal([queries(20), np.empty((0, 4), np.float32)])
+    assert answered == 20
+    assert said.startswith("queries, chunk 1 (no rows, at row 20): expected 6 columns")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_bad_values_are_numbered_from_the_beginning_of_the_stream(bad: float) -> None:
+    parts = list(cut(queries(), 20, 10))
+    parts[2][[4, 6], 3] = bad
+    answered, said = refusal(parts)
+    assert answered == 30
+    assert f"queries: row 34 has a value that is not finite ({bad} in column 3)" in said
+    with pytest.raises(ValueError, match="queries: row 34 has"):
+        list(index_of().search_chunks(np.vstack(parts), K, chunk_rows=8))
+
+
+def test_other_bad_values_too() -> None:
+    parts = [part.astype("float64") for part in cut(queries(), 20)]
+    parts[1][5, 2] = 1e200
+    assert "queries: row 25 has a value whose square overflows" in refusal(parts)[1]
+    parts[1][5, 2] = -1
+    assert "queries: row 25 has a negative value" in refusal(parts, index_of(metric="chi2"))[1]
+
+
+def test_chunks_that_are_no_rows_are_named() -> None:
+    for bad, kind, said in (
+        (queries(4)[0], ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\), got \(6,\)"),
+        (queries(4).astype(np.int64), TypeError, r"queries, chunk 1 \(from row 20 on\): int64 is not supported"),
+        (3.5, ValueError, r"queries, chunk 1 \(from row 20 on\): expected shape \(n, d\)"),
+        (None, TypeError, r"queries, chunk 1 \(from row 20 on\): object"),
+        ("rows", TypeError, r"queries, chunk 1 \(from row 20 on\): text"),
+        (np.ma.masked_equal(queries(4), queries(4)[0, 0]), ValueError, "masked values"),
+    ):
+        answered, message = refusal([queries(20), bad], kind=kind)
+        assert answered == 20
+        assert re.search(said, message), message
+
+
+def test_arguments_are_checked_before_any_work() -> None:
+    index = index_of()
+    for arguments, options, kind, said in (
+        ((queries(), N + 1), {}, ValueError, f"the largest k is {N}"),
+        ((queries(), 2.0), {}, TypeError, "k=2.0"),
+        ((3, K), {}, TypeError, "expected an array, a path or an iterable of arrays, got int"),
+        ((queries()[0], K), {}, ValueError, r"expected shape \(n, d\)"),
+        ((queries()[:0], K), {}, ValueError, "is empty"),
+        (("absent.fbin", K), {}, FileNotFoundError, "absent.fbin"),
+        (([queries()], K), {"chunk_rows": 5}, ValueError, "an iterable has its own chunks; leave chunk_rows out"),
+        ((queries(), K), {"chunk_rows": 0}, ValueError, "chunk_rows"),
+        ((queries(), K), {"rows": M + 1}, ValueError, "leave rows out"),
+    ):
+        with pytest.raises(kind, match=said):
+            index.search_chunks(*arguments, **options)
+
+
+# ---------------------------------------------------------------- progress
+
+
+@pytest.mark.parametrize("rows", [None, M])
+def test_progress_counts_queries(rows: int | None) -> None:
+    calls: list[tuple[int, int]] = []
+    stream = index_of().search_chunks(
+        cut(queries(), *UNEVEN), K, rows=rows, progress=lambda done, total: calls.append((done, total))
+    )
+    assert sum(len(found.indices) for found in stream) == M
+    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+    assert calls[-1][0] == M
+    assert {total for _, total in calls} == {rows or 0}
+
+
+def test_an_array_knows_its_total() -> None:
+    calls: list[tuple[int, int]] = []
+    list(index_of().search_chunks(queries(), K, chunk_rows=9, progress=lambda *call: calls.append(call)))
+    assert calls[-1] == (M, M)
+
+
+def test_what_a_callback_raises_ends_the_stream() -> None:
+    def callback(done: int, total: int) -> None:
+        if done >= 20:
+            raise Enough(str(done))
+
+    assert refusal(cut(queries(), *[5] * 11), kind=Enough, progress=callback) == (15, "20")
+
+
+def test_the_bar_shows_the_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    list(index_of().search_chunks(queries(), K, chunk_rows=9, progress=True))
+    shown = capsys.readouterr().err
+    assert f"/{M}.0 [" in shown
+    assert "query/s]" in shown
+    list(index_of().search_chunks(queries(), K, chunk_rows=9))
+    list(index_of().search_chunks(queries(), K, chunk_rows=9, progress=False))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_appears_by_itself_when_the_work_takes_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    list(index_of().search_chunks(queries(), K, chunk_rows=9))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "SHOW_FROM_SECONDS", 0.05)
+
+    def source() -> Iterator[Array]:
+        for part in cut(queries(), 20, 20):
+            time.sleep(0.1)
+            yield part
+
+    list(index_of().search_chunks(source(), K))
+    assert "query/s]" in capsys.readouterr().err
