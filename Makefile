@@ -1,78 +1,87 @@
-# make demo   builds tonari in .venv and makes the exact k-NN graph of 10,000 real descriptors
-# make test   builds tonari in .venv and passes the tests
-# make lint   ruff, mypy, the rooms' contract of imports and the format of native/
-# make clang  native/ compiled by clang++, where a warning is an error; not optimized, which is enough to warn
-# make tidy   clang-tidy over native/, which takes minutes; needs clang++
-# make sanitize  the tests of native code with GCC's address, undefined-behaviour and thread sanitizers
-# make bench  the speed tables of README, against faiss, scikit-learn, pykdtree, pynndescent, NumPy and PyTorch
-# Each sets up what it needs: python3 (3.10 or later), a C++20 compiler and a package index are enough.
+# Everything sets up what it needs in .venv: python3 (3.10 or later), a C++20 compiler and a package index are enough.
+# `make help` lists the targets.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.hpp')
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -name '*.py' -o -name '*.pyi')
+# Tests to run, and how: make test K=screen, make quick TESTS=tests/kdtree PYTEST='-x -n 0'
+TESTS ?= tests
+PYTEST ?= -n 2
+PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
-.PHONY: demo test lint clang tidy sanitize bench clean
+.PHONY: help demo quick test test-all mutants lint clang tidy sanitize bench develop clean
 
-demo: $(VENV)/.installed
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: $(VENV)/.installed ## make the exact k-NN graph of 10,000 real descriptors, and check it
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.installed $(VENV)/.tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+quick: $(VENV)/.quick ## the core's tests, without torch and Triton: less than a minute
+	$(PYTEST_RUN) -m 'not (full or bench or interpreter or process)' $(TESTS)
+
+test: $(VENV)/.tests ## the tests: each value of each parameter meets each value of each other one
+	$(PYTEST_RUN) -m 'not (full or bench)' $(TESTS)
 	$(BIN)/python -m pytest --pyargs tonari --doctest-modules
 
-lint: $(VENV)/.installed $(VENV)/.lint
+test-all: test $(VENV)/.tests ## the tests, then all combinations of their parameters and the tests of the benchmarks
+	$(PYTEST_RUN) -m 'full or bench' $(TESTS)
+
+mutants: $(VENV)/.tests $(VENV)/.native ## put 60 faults in, one at a time, and see that the tests find them: about an hour
+	$(BIN)/python -m tests.mutants
+
+lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of native/
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONPATH=src $(BIN)/lint-imports
+	PYTHONPATH=src:. $(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
 # A build folder by one of CMakePresets.json, with the virtual environment's tools.
 CONFIGURE = PATH="$(abspath $(BIN)):$$PATH" cmake -DPython_EXECUTABLE="$(abspath $(BIN))/python" --preset
 
-clang: $(VENV)/.native
+clang: $(VENV)/.native ## native/ compiled by clang++, warnings as errors; not optimized, which is enough to warn
 	$(CONFIGURE) clang
 	$(BIN)/cmake --build --preset clang
 
-tidy: $(VENV)/.native
+tidy: $(VENV)/.native ## clang-tidy over native/, which takes minutes; needs clang++
 	$(CONFIGURE) clang
 	$(BIN)/python $(BIN)/run-clang-tidy.py -quiet -clang-tidy-binary $(BIN)/clang-tidy -p build/clang '^$(CURDIR)/native/'
 
-sanitize: $(VENV)/.tests $(VENV)/.native
+sanitize: $(VENV)/.tests $(VENV)/.native ## native code's tests under GCC's address, undefined-behaviour and thread sanitizers
 	for preset in asan tsan; do \
 	  $(CONFIGURE) $$preset && $(BIN)/cmake --build --preset $$preset && $(BIN)/ctest --preset $$preset || exit 1; \
 	done
 
-bench: $(VENV)/.installed $(VENV)/.bench
-	$(BIN)/python -m benchmarks run
+bench: $(VENV)/.bench ## the CPU's tables of docs/benchmarks.md, against the peers
+	$(BIN)/python -m benchmarks run exact_cpu
 	$(BIN)/python -m benchmarks.select --bars --device cpu
 	$(BIN)/python -m benchmarks.kdtree --cases 'sift-d3,sift-d5,sift-d10,sift-d15,magnitudes-d10,build-d10'
 	$(BIN)/python -m benchmarks.descent --cases sift-100k
 
-$(VENV)/bin/python:
+develop: $(VENV)/.native $(VENV)/.tests $(VENV)/.lint ## an editable install that rebuilds native/ when it is imported
+	$(PIP) 'scikit-build-core>=0.10'
+	$(PIP) --no-build-isolation --no-deps -C editable.rebuild=true -C build-dir=build/editable --editable .
+
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check .
+$(VENV)/.installed: $(BIN)/python $(SOURCES)
+	$(PIP) .
 	touch $@
 
-$(VENV)/.tests: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[test]'
+# What is installed tells its extras: nothing is compiled again for them.
+$(VENV)/.quick $(VENV)/.tests $(VENV)/.lint $(VENV)/.native $(VENV)/.bench: $(VENV)/.installed
+	$(PIP) 'tonari[$(EXTRA)]'
 	touch $@
+$(VENV)/.quick: EXTRA := test-core
+$(VENV)/.tests: EXTRA := test
+$(VENV)/.lint: EXTRA := lint
+$(VENV)/.native: EXTRA := native
+$(VENV)/.bench: EXTRA := bench
 
-$(VENV)/.lint: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[lint]'
-	touch $@
-
-$(VENV)/.native: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'cmake>=3.25' ninja 'nanobind>=2.4' clang-tidy==22.1.8
-	touch $@
-
-$(VENV)/.bench: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[bench]'
-	touch $@
-
-clean:
+clean: ## remove what was built and installed here
 	rm -rf build $(VENV) demo-output
