@@ -316,6 +316,7 @@ def test_what_is_pickled_is_hardly_more_than_the_points() -> None:
     assert len(pickle.dumps(tonari.Index(points[::2]))) < points[::2].nbytes + 4000
 
 
+@pytest.mark.process
 def test_a_pickled_index_is_packed_for_the_machine_that_it_comes_to(tmp_path: Path) -> None:
     points, path = checks.gaussian(3000, 20), tmp_path / "index.pickle"
     index = tonari.Index(points, method="exact")
@@ -388,6 +389,7 @@ def _run(code: str, *arguments: str, **environment: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.process
 def test_importing_is_quick_and_brings_nothing_along() -> None:
     code = (
         # Of the processor, which others may be using at the same time.
@@ -406,6 +408,7 @@ def test_importing_is_quick_and_brings_nothing_along() -> None:
 SEARCH = "import numpy, tonari; print(tonari.search(numpy.eye(3), numpy.eye(3), 1).indices.ravel().tolist())"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("isa", ["sse9", "", "AVX2 "])
 def test_an_instruction_set_that_is_not_there(isa: str) -> None:
     result = _run(SEARCH, TONARI_ISA=isa)
@@ -413,6 +416,7 @@ def test_an_instruction_set_that_is_not_there(isa: str) -> None:
     assert f"ValueError: this machine cannot run the instruction set {isa!r}; it can run generic" in result.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("threads", ["0", "-2", "two", "1.5", "", "²"])
 def test_a_number_of_threads_that_is_none(threads: str) -> None:
     result = _run(SEARCH, TONARI_NUM_THREADS=threads, PYTHONIOENCODING="utf8", PYTHONUTF8="1")
@@ -420,6 +424,7 @@ def test_a_number_of_threads_that_is_none(threads: str) -> None:
     assert f"ValueError: TONARI_NUM_THREADS={threads!r}: expected a whole number of at least 1" in result.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("isa", tonari.core._native.supported_isas())
 def test_environment_is_obeyed(isa: str) -> None:
     result = _run(SEARCH, TONARI_ISA=isa, TONARI_NUM_THREADS="1")

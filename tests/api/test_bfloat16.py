@@ -223,6 +223,7 @@ def test_no_file_has_it(kind: str, tmp_path: Path) -> None:
         assert not (tmp_path / name).exists()
 
 
+@pytest.mark.process
 def test_plans_know_bfloat16_without_ml_dtypes() -> None:
     code = (
         "import sys, tonari; plan = tonari.plan(200_000, 1, 384, 10, dtype='bfloat16', threads=2, memory='60MB');"

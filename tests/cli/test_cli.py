@@ -640,6 +640,7 @@ def _process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
 
 
+@pytest.mark.process
 def test_a_process_runs(folder: Path) -> None:
     done = _process("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -647,6 +648,7 @@ def test_a_process_runs(folder: Path) -> None:
     np.testing.assert_array_equal(KNNGraph.load("g.npz").indices, _truth().indices)
 
 
+@pytest.mark.process
 def test_a_process_fails_with_its_exit_code(folder: Path) -> None:
     (folder / "cut.fbin").write_bytes(b"\x01\x02")
     done = _process("graph", "cut.fbin", "-k", "1", "-o", "g.npz")
@@ -656,6 +658,7 @@ def test_a_process_fails_with_its_exit_code(folder: Path) -> None:
     assert _process("graph", "cut.fbin", "-k", "none", "-o", "g.npz").returncode == 2
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_a_search_and_leaves_nothing(folder: Path, threads: int) -> None:
@@ -716,6 +719,7 @@ sys.meta_path.insert(0, Interrupting())
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("when", ["numpy", "tonari.core._native", "tonari.api", "click", "tonari.cli.info"])
 @pytest.mark.parametrize("how", ["-m", "script"])
@@ -735,6 +739,7 @@ def test_ctrl_c_while_the_command_line_is_imported(folder: Path, when: str, how:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "tonari: interrupted\n")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_program_that_imports_the_library_keeps_its_interrupts(folder: Path) -> None:
     code = "import signal, tonari; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
@@ -752,12 +757,14 @@ def _imported(*arguments: str) -> set[str]:
     return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 
+@pytest.mark.process
 def test_importing_the_library_does_not_import_the_command_line() -> None:
     modules = _imported("-c", "import tonari")
     assert "tonari.api" in modules
     assert not {name for name in modules if name.split(".")[0] == "click" or name.startswith("tonari.cli")}
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy() -> None:
     modules = _imported("-m", "tonari", "--help")
     assert "click" in modules

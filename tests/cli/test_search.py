@@ -129,6 +129,7 @@ def test_progress_shows_queries_a_second() -> None:
     assert run(*SEARCH, "--no-progress", "--force").stderr == ""
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(folder: Path) -> None:
     # The slowest kernel there is: minutes of work, were it not stopped.

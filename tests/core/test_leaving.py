@@ -50,6 +50,7 @@ def leave(code: str, folder: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("wait", [0.05, 0.2])
 @pytest.mark.parametrize("verb", VERBS)
 def test_exit_while_a_daemon_thread_is_at_work(verb: str, wait: float, tmp_path: Path) -> None:
@@ -61,6 +62,7 @@ sys.exit(3)
     assert leave(code, tmp_path) == (3, "", "")
 
 
+@pytest.mark.process
 def test_exit_with_an_index_on_a_daemon_thread(tmp_path: Path) -> None:
     code = f"""{PREPARE}
 index, served = tonari.Index(x), threading.Event()
@@ -74,6 +76,7 @@ served.wait()
     assert leave(code, tmp_path) == (0, "", "")
 
 
+@pytest.mark.process
 def test_what_leaks_without_such_threads_is_still_told(tmp_path: Path) -> None:
     code = f"""{PREPARE}
 import ctypes
@@ -93,6 +96,7 @@ atexit.register(late)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("verb", ["search", "nn-descent", "search_to_file", "search_chunks"])
 def test_our_threads_are_gone_before_the_interpreter_is(verb: str, tmp_path: Path) -> None:
     code = f"""{LATE.format(more="")}{PREPARE}{again(verb)}
@@ -105,6 +109,7 @@ while not helpers():
     assert leave(code, tmp_path) == (0, "[]\n", "")
 
 
+@pytest.mark.process
 def test_exit_in_the_middle_of_a_stream(tmp_path: Path) -> None:
     """Nobody closes the generator; its threads are daemons of ours alone."""
     code = f"""{LATE.format(more="")}{PREPARE}
@@ -116,6 +121,7 @@ next(stream)
     assert time.monotonic() - started < 20
 
 
+@pytest.mark.process
 def test_a_stream_that_was_stopped_does_not_look_whole(tmp_path: Path) -> None:
     more = """
     try:
@@ -129,6 +135,7 @@ next(stream)
     assert leave(code, tmp_path) == (0, "[]\nEnded the interpreter exits\n", "")
 
 
+@pytest.mark.process
 def test_a_source_that_never_comes_back_is_not_waited_for(tmp_path: Path) -> None:
     code = f"""{PREPARE}
 def source():
@@ -141,6 +148,7 @@ sys.exit(3)
     assert leave(code, tmp_path) == (3, "", "")
 
 
+@pytest.mark.process
 def test_threads_that_are_no_daemons_finish_their_work(tmp_path: Path) -> None:
     code = f"""{PREPARE}
 def work():
@@ -152,12 +160,14 @@ sys.exit(3)
     assert leave(code, tmp_path) == (3, "True\n", "")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="starts no threads at exit")
 def test_searches_at_exit_are_answered(tmp_path: Path) -> None:
     more = "print(tonari.search(x[:3000], x, 10, threads=2).indices[:, 0].tolist() == list(range(3000)))"
     assert leave(LATE.format(more=more) + PREPARE, tmp_path) == (0, "[]\nTrue\n", "")
 
 
+@pytest.mark.process
 def test_what_a_file_holds_at_exit_is_gone_on_from(tmp_path: Path) -> None:
     call = "tonari.search_to_file(x, x, 10, 'found.ibin', chunk_rows=1000, progress=progress)"
     code = f"""{PREPARE}

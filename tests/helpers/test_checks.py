@@ -199,10 +199,12 @@ print("threads", threading.active_count(), flush=True)
 """
 
 
+@pytest.mark.process
 def test_a_process_that_stops_passes() -> None:
     assert set(checks.check_interrupt(STOPS.format(late="pass"))) == {"stopped", "threads"}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("late", ["time.sleep(1.5)", "threading.Thread(target=time.sleep, args=(1,)).start()", "raise"])
 def test_a_process_that_goes_on_fails(late: str) -> None:
     with pytest.raises(AssertionError):

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.helpers.thinning import _cases, covering
+from tests.helpers.thinning import _cases, beyond_pairs, covering
 
 
 def pairs(cases: list[tuple[int, ...]]) -> set[object]:
@@ -42,3 +42,17 @@ def test_the_same_cases_in_every_run() -> None:
 def test_values_are_the_same_where_they_look_the_same() -> None:
     given = [{"metric": "l1", "k": 3}, {"metric": "l1", "k": 5}, {"metric": "linf", "k": 3}]
     assert _cases(given) == [(0, 0), (1, 0), (0, 1)]
+
+
+def test_metrics_with_the_kernels_of_others_are_left_out_of_the_interpreter() -> None:
+    metrics = ["euclidean", "sqeuclidean", "l1", "correlation"]
+    given = [{"metric": metric, "k": k} for metric in metrics for k in (1, 2)]
+    assert beyond_pairs(given) == []
+    assert beyond_pairs(given, interpreted=True) == [2, 3]  # correlation stays: there is no cosine
+
+
+def test_what_is_left_out_is_what_the_covering_array_lacks() -> None:
+    given = [{"a": a, "b": b, "c": c} for a in "xyz" for b in (1, 2) for c in (1, 2)]
+    cases = _cases(given)
+    assert beyond_pairs(given) == [at for at in range(12) if at not in covering(cases)]
+    assert len(beyond_pairs(given)) == 12 - 6

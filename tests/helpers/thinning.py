@@ -17,6 +17,9 @@ import pytest
 # Parameters of a case, by the position of each value in its list.
 Case = tuple[int, ...]
 
+# Metrics that take another one's kernels on a GPU: for the interpreter one of each class is enough.
+SAME_KERNELS = {"sqeuclidean": "euclidean", "correlation": "cosine"}
+
 
 def covering(cases: Sequence[Case]) -> list[int]:
     """Positions of cases that hold every pair of values that any case holds, chosen greedily, the same in every run.
@@ -50,17 +53,30 @@ def _pairs(case: Case) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
-    """Give the marker ``full`` to the cases that the covering array of their test leaves out."""
+    """Give the marker ``full`` to the cases that the thin suite leaves out."""
     tests = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             tests[item.nodeid.partition("[")[0]].append(item)
     for each in tests.values():
-        cases = _cases([item.callspec.params for item in each])
-        kept = set(covering(cases))
-        for at, item in enumerate(each):
-            if at not in kept:
-                item.add_marker("full")
+        parameters = [item.callspec.params for item in each]
+        left = beyond_pairs(parameters, interpreted=each[0].get_closest_marker("interpreter") is not None)
+        for at in left:
+            each[at].add_marker("full")
+
+
+def beyond_pairs(parameters: Sequence[dict[str, Any]], *, interpreted: bool = False) -> list[int]:
+    """Positions of the cases that the covering array leaves out.
+
+    Where Triton's interpreter runs the kernels, a case whose metric has the kernels of another's is left out first.
+    """
+    same: set[str] = set()
+    if interpreted:
+        metrics = {repr(each.get("metric")) for each in parameters}
+        same = {repr(metric) for metric, other in SAME_KERNELS.items() if repr(other) in metrics}
+    stay = [at for at, each in enumerate(parameters) if repr(each.get("metric")) not in same]
+    kept = {stay[at] for at in covering(_cases([parameters[at] for at in stay]))}
+    return [at for at in range(len(parameters)) if at not in kept]
 
 
 def _cases(parameters: Sequence[dict[str, Any]]) -> list[Case]:

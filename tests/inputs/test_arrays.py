@@ -166,6 +166,7 @@ def test_numpy_does_not_compute_with_bytes_of_bfloat16() -> None:
             compute(rows)
 
 
+@pytest.mark.process
 def test_bfloat16_imports_nothing() -> None:
     """Without ml_dtypes and torch, and without their being imported where they are there."""
     code = """

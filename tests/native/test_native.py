@@ -180,6 +180,7 @@ print("screened", flush=True)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kernel", [name for name in _native.kernel_names() if name.endswith("/amx")])
 def test_sums_that_find_no_memory_are_an_error(kernel: str) -> None:
     """Of 40,000 queries, 5 MB of sums or more wait for the next chunk of dimensions."""

@@ -18,6 +18,7 @@ FLAGS = {
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("clang++")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 @pytest.mark.parametrize("isa", [isa for isa in _native.supported_isas() if isa in FLAGS])
 def test_operations_equal_loops_over_lanes(isa: str, tmp_path: Path) -> None:

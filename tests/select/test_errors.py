@@ -127,6 +127,7 @@ def test_extreme_options_cost_nothing() -> None:
         select_checks.assert_selection(tonari.select_k(X, 2, method=method, **options), X, 2)
 
 
+@pytest.mark.process
 def test_a_method_is_imported_when_it_is_asked_for() -> None:
     code = (
         "import sys, tonari; from tonari.select.registry import METHODS, option_names;"

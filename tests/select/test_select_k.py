@@ -368,6 +368,7 @@ print("threads", threading.active_count(), flush=True)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("rows", "n", "k", "method", "threads"),
     [(8_000_000, 4096, 2, "insertion", 1), (8_000_000, 4096, 2, "quick", 2), (2_000_000, 4096, 8, "heap", 2)],
@@ -383,6 +384,7 @@ def test_no_thread_stays() -> None:
     assert set(threading.enumerate()) == before
 
 
+@pytest.mark.process
 def test_selecting_on_the_cpu_brings_nothing_along() -> None:
     code = (
         "import sys, numpy, tonari; from tonari.select.registry import METHODS;"

@@ -282,6 +282,7 @@ def test_what_the_source_raises_comes_after_all_before_it() -> None:
     assert refusal(source(), kind=Enough) == (7, "the disk is gone")
 
 
+@pytest.mark.process
 def test_ctrl_c_ends_a_stream() -> None:
     assert (
         check_interrupt(

@@ -261,6 +261,7 @@ def _child(code: str, **more: Any) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment, **more)
 
 
+@pytest.mark.process
 def test_kill_9_loses_no_finished_chunk() -> None:
     rows = queries(1000)
     io.write("p.npy", points())
@@ -301,6 +302,7 @@ print("threads", threading.active_count(), flush=True)
 """
 
 
+@pytest.mark.process
 def test_ctrl_c_keeps_what_is_finished() -> None:
     io.write("p.npy", np.random.default_rng(0).random((200_000, 64), np.float32))
     io.write("q.npy", np.random.default_rng(1).random((200_000, 64), np.float32))
@@ -497,6 +499,7 @@ print(done)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("resume", [True, False])
 def test_many_runs_of_one_file_at_a_time(resume: bool) -> None:
     """Each either writes it or is told that another one does; it is never seen but whole."""

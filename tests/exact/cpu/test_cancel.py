@@ -46,6 +46,7 @@ CASES = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("case", CASES)
 def test_interrupt_stops_within_a_second(case: str) -> None:
     points, m, k, metric, arguments = CASES[case]

@@ -59,6 +59,7 @@ def run(code: str) -> list[int]:
     return [int(word) for word in result.stdout.split()]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak cannot be measured here")
 @pytest.mark.parametrize(("metric", "dtype"), [("euclidean", "float32"), ("l1", "float32"), ("euclidean", "bfloat16")])
 def test_peak_stays_within_the_budget(metric: str, dtype: str) -> None:
@@ -73,6 +74,7 @@ def test_peak_stays_within_the_budget(metric: str, dtype: str) -> None:
     assert peak < budget + MARGIN
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak cannot be measured here")
 def test_peak_stays_within_the_budget_when_rows_climb() -> None:
     budget = 60 * MIB
@@ -128,6 +130,7 @@ CASES: list[tuple[str, str, int, int, str | None]] = [
 ]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak cannot be measured here")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_peak_stays_within_the_plan_with_many_blocks(case: tuple[str, str, int, int, str | None]) -> None:

@@ -465,6 +465,7 @@ print("threads", threading.active_count(), flush=True)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "points", ["np.random.default_rng(0).random((300_000, 24), np.float32)", "np.ones((100_000, 24), np.float32)"]

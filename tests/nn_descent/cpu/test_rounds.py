@@ -448,6 +448,7 @@ print("threads", threading.active_count(), flush=True)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("work", ["steps.round(entries)", "steps.start('clusters')"])
 def test_interrupt_stops_within_a_second(work: str, threads: int) -> None:

@@ -355,6 +355,7 @@ for kernel, wide, constants in KERNELS:
 """
 
 
+@pytest.mark.process
 @needs_torch
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
     """Also without a GPU: what the interpreter accepts need not compile."""
