@@ -15,11 +15,14 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH
 if HAS_TORCH and not HAS_CUDA:
     os.environ["TRITON_INTERPRET"] = "1"
 
-from tests.helpers import poison
+from tests.helpers import interpreter, poison
 from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import METRICS
+
+if HAS_TORCH and not HAS_CUDA:
+    interpreter.remember_builtins()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,15 +119,15 @@ print(peak() - before, plan.total_bytes, len(found))
 
 # More blocks of queries than are open at once, and so many survivors that all rows are retried: as points are equal, or
 # lie in groups so far apart that int8 steps are larger than a group. The last graph is what its name says.
-CASES: list[tuple[str, str, int, int, str | None]] = [
+CASES: list[Any] = [
     ("equal", "search", 1, 10, "20MB"),
-    ("equal", "search", 2, 10, "40MB"),
+    pytest.param(("equal", "search", 2, 10, "40MB"), marks=pytest.mark.full),
     ("two groups", "search", 8, 10, "150MB"),
-    ("two groups", "search", 2, 10, None),
+    pytest.param(("two groups", "search", 2, 10, None), marks=pytest.mark.full),
     ("equal", "graph", 2, 10, "40MB"),
-    ("equal", "graph", 2, 10, None),
+    pytest.param(("equal", "graph", 2, 10, None), marks=pytest.mark.full),
     ("random", "graph", 2, 50, None),
-    ("random", "graph", 2, 50, "120MB"),
+    pytest.param(("random", "graph", 2, 50, "120MB"), marks=pytest.mark.full),
 ]
 
 

@@ -42,6 +42,8 @@ if HAS_TORCH:
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
+# Queries, and points in three leaves or five.
+M, N = (5, 300) if HAS_CUDA else (2, 130)
 
 
 def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> TreePlan:
@@ -186,18 +188,18 @@ def test_bytes_are_those_of_the_tensors() -> None:
 @pytest.mark.parametrize("metric", TREE_METRICS)
 @pytest.mark.parametrize("d", [1, 2, 3, 8, 15, 16, 17, 31, 32])
 def test_every_width_and_metric(d: int, metric: str) -> None:
-    check(checks.gaussian(5, d, 1), checks.gaussian(300, d), 7, metric)
+    check(checks.gaussian(M, d, 1), checks.gaussian(N, d), 7, metric)
 
 
 @pytest.mark.parametrize("k", [1, 2, 31, 32, 33, 63, 64])
 def test_every_length_of_list(k: int) -> None:
-    check(checks.gaussian(4, 3, 1), checks.gaussian(200, 3), k)
+    check(checks.gaussian(M, 3, 1), checks.gaussian(N, 3), k)
 
 
 @pytest.mark.parametrize("n", [1, 7, 63, 64, 65, 130])
 def test_k_of_all_points(n: int) -> None:
     k = min(n, 64)
-    check(checks.gaussian(3, 2, 1), checks.gaussian(n, 2), k)
+    check(checks.gaussian(M, 2, 1), checks.gaussian(n, 2), k)
 
 
 @pytest.mark.parametrize(("queries", "points"), [(a, b) for a in ("float32", "uint8") for b in
@@ -205,7 +207,7 @@ def test_k_of_all_points(n: int) -> None:
                                                 + [("bfloat16", "bfloat16")])  # fmt: skip
 @pytest.mark.parametrize("metric", TREE_METRICS)
 def test_every_dtype(queries: str, points: str, metric: str) -> None:
-    check(rows_of(4, 5, queries, seed=1), rows_of(200, 5, points), 6, metric)
+    check(rows_of(M, 5, queries, seed=1), rows_of(N, 5, points), 6, metric)
 
 
 def test_float64_queries_of_float32_points_are_answered_in_float64() -> None:
@@ -234,12 +236,12 @@ HARD = {
 @pytest.mark.parametrize("metric", TREE_METRICS)
 def test_hard_rows(name: str, metric: str) -> None:
     rows = HARD[name]
-    check(rows[::50], rows, 9, metric)
+    check(rows[:: len(rows) // M], rows, 9, metric)
 
 
 @pytest.mark.parametrize("name", ["grid", "copies", "few distinct"])
 def test_hard_self_joins(name: str) -> None:
-    rows = HARD[name][:120]
+    rows = HARD[name][: 120 if HAS_CUDA else 67]
     check(rows, rows, 5, self_join=True)
 
 
@@ -253,11 +255,11 @@ def test_queries_far_outside_and_among_the_points() -> None:
 def test_rows_beyond_reach_are_answered_by_brute_force(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     if not HAS_CUDA:
         monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
-    points = checks.gaussian(20, 3)
+    points = checks.gaussian(20 if HAS_CUDA else 12, 3)
     queries = checks.gaussian(3, 3, 1)
     queries[2] = np.float32(scale)
     check(queries, points, 5)
-    points[17] = np.float32(scale)
+    points[7] = np.float32(scale)
     check(queries, points, 5)
     check(points, points, 5, self_join=True)
 
@@ -275,8 +277,8 @@ def test_every_height(height: int) -> None:
 
 @pytest.mark.parametrize("choices", [{"sort": False}, {"query_block": 2}, {"query_block": 3, "sort": False}], ids=str)
 def test_plans_give_one_answer(choices: dict[str, Any]) -> None:
-    check(checks.gaussian(7, 3, 1), checks.gaussian(300, 3), 6, **choices)
-    rows = checks.gaussian(70, 3)
+    check(checks.gaussian(7, 3, 1), checks.gaussian(N, 3), 6, **choices)
+    rows = checks.gaussian(66, 3)
     check(rows, rows, 6, self_join=True, **choices)
 
 
@@ -309,7 +311,7 @@ def test_slabs_are_planned_where_a_tree_of_all_does_not_fit() -> None:
 
 
 def test_several_devices_share_the_queries() -> None:
-    rows = checks.gaussian(70, 3)
+    rows = checks.gaussian(66, 3)
     check(rows[:9], rows, 6, devices=(DEVICE, DEVICE))
     check(rows, rows, 6, self_join=True, devices=(DEVICE, DEVICE))
     check(rows[:1], rows, 6, devices=(DEVICE, DEVICE))
