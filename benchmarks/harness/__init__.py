@@ -1,0 +1,1 @@
+"""What all suites share: one of each. Nothing here knows a suite or a paper."""

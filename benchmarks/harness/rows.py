@@ -1,0 +1,299 @@
+"""Rows of results: one schema for every suite and paper, in CSV files that only grow.
+
+A row is one contestant on one case; a peer has rows of its own. Where a contestant is held to several bars it has a row
+for each. Columns (empty where they do not apply):
+
+====================  ==============================================================================================
+``date``              minute in UTC (older rows: the day)
+``commit``            of tonari, with ``+`` where tracked files differed
+``suite``             suite or paper that measured the row
+``case``              its case
+``who``               contestant: ``tonari`` and which of its methods, or the peer
+``device``            ``cpu`` or ``cuda``
+``machine``           model of the processor or of the GPU
+``gpus``              GPUs used
+``isa``               instruction set of tonari's kernels on a CPU
+``threads``           threads of everyone on a CPU
+``versions``          ``name=version`` of Python and of the libraries that matter
+``figure``            figure or table of the paper that the row is a point of
+``stage``             part of the work that was timed, where a case has several
+``n, m, d, k``        points, queries, dimensions, neighbours; of a selection n values in each of m rows
+``metric, dtype``     metric, and type of the input
+``data``              kind of data
+``parameters``        what the contestant was given beside its defaults: a JSON object
+``prepared``          whether an index was built before the clock started
+``scale``             factor of points and queries: 1 is the full size
+``repeats``           timed rounds
+``rows_timed``        queries that were timed, where the seconds were scaled from these to all
+``seconds_median``    seconds of the whole case; ``seconds_min`` and ``seconds_max`` of its rounds
+``recall``            measured recall at k; ``recall_low`` and ``recall_high`` are the ends of its 95 % interval
+``peak_bytes``        most memory taken beyond the input
+``proof, proved``     what the answer was compared with, and on how many rows
+``ratio``             seconds of this contestant over those of the case's own one, measured side by side
+``bar_on``            what the bar is on: a quantity, or the peer whose seconds are divided by ours
+``bar, value``        the bound, and what was measured
+``passed``            whether the value keeps the bar; empty where bars are not judged (another machine or size)
+``note``              why there are no seconds, or what else has to be known
+``extras``            everything else that a suite measures: a JSON object
+====================  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+# Column -> the type of what it holds.
+COLUMNS: dict[str, type] = {
+    "date": str,
+    "commit": str,
+    "suite": str,
+    "case": str,
+    "who": str,
+    "device": str,
+    "machine": str,
+    "gpus": int,
+    "isa": str,
+    "threads": int,
+    "versions": str,
+    "figure": str,
+    "stage": str,
+    "n": int,
+    "m": int,
+    "d": int,
+    "k": int,
+    "metric": str,
+    "dtype": str,
+    "data": str,
+    "parameters": dict,
+    "prepared": bool,
+    "scale": float,
+    "repeats": int,
+    "rows_timed": int,
+    "seconds_median": float,
+    "seconds_min": float,
+    "seconds_max": float,
+    "recall": float,
+    "recall_low": float,
+    "recall_high": float,
+    "peak_bytes": int,
+    "proof": str,
+    "proved": int,
+    "ratio": float,
+    "bar_on": str,
+    "bar": float,
+    "value": float,
+    "passed": bool,
+    "note": str,
+    "extras": dict,
+}
+# No row is without these.
+REQUIRED = ("date", "commit", "suite", "case", "who", "device", "machine")
+DEVICES = ("cpu", "cuda")
+
+Row = dict[str, Any]
+
+
+# --- files -------------------------------------------------------------------------------------------------------
+
+
+def read(path: Path) -> list[Row]:
+    """Read the rows of a results file, every column with its type.
+
+    Returns
+    -------
+    list of dict
+        Every row has all of COLUMNS. An empty number or flag is None, an empty text is "", an empty object is {}.
+
+    Raises
+    ------
+    ValueError
+        The file has another header, or a value is not of its column's type.
+    """
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        reader = csv.reader(file)
+        _check_header(path, next(reader, list(COLUMNS)))
+        return [_parsed(path, number, line) for number, line in enumerate(reader, 2)]
+
+
+def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows to a results file, with the header if the file is new; columns that a row lacks stay empty.
+
+    Raises
+    ------
+    ValueError
+        The file has another header, or a row has an unknown column, lacks a required one or has a value of another
+        type. Nothing is written then.
+    """
+    lines = [_line(row) for row in rows]
+    new = not path.exists() or path.stat().st_size == 0
+    if not new:
+        with path.open(newline="") as file:
+            _check_header(path, next(csv.reader(file)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(COLUMNS)
+        writer.writerows(lines)
+
+
+def _check_header(path: Path, header: Sequence[str]) -> None:
+    if tuple(header) != tuple(COLUMNS):
+        different = sorted(set(header) ^ set(COLUMNS)) or "their order"
+        raise ValueError(f"{path} has other columns than these rows (different: {different}); move it away")
+
+
+def _parsed(path: Path, number: int, line: Sequence[str]) -> Row:
+    if len(line) != len(COLUMNS):
+        raise ValueError(f"{path}, line {number}: {len(line)} values, expected {len(COLUMNS)}")
+    row: Row = {}
+    for (name, kind), text in zip(COLUMNS.items(), line, strict=True):
+        try:
+            row[name] = _value(kind, text)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {name} is {text!r}, expected {kind.__name__}") from error
+    return row
+
+
+def _value(kind: type, text: str) -> Any:
+    if kind is str:
+        return text
+    if kind is dict:
+        found = json.loads(text) if text else {}
+        if not isinstance(found, dict):
+            raise ValueError("not an object")
+        return found
+    if not text:
+        return None
+    if kind is bool:
+        return {"True": True, "False": False}[text] if text in ("True", "False") else _refuse(text)
+    return kind(text)
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"not a flag: {text}")
+
+
+def _line(row: Mapping[str, Any]) -> list[str]:
+    unknown = sorted(set(row) - set(COLUMNS))
+    if unknown:
+        raise ValueError(f"no such columns: {unknown}; what only one suite measures goes into extras")
+    lacking = [name for name in REQUIRED if not row.get(name)]
+    if lacking:
+        raise ValueError(f"a row of {row.get('who')!r} on {row.get('case')!r} lacks {lacking}")
+    if row["device"] not in DEVICES:
+        raise ValueError(f"device is {row['device']!r}, expected one of {', '.join(DEVICES)}")
+    return [_text(name, kind, row.get(name)) for name, kind in COLUMNS.items()]
+
+
+def _text(name: str, kind: type, value: Any) -> str:
+    if value is None:
+        return ""
+    if hasattr(value, "item"):  # a number of NumPy
+        value = value.item()
+    if kind is dict:
+        plain = {key: _plain(one) for key, one in value.items() if one is not None}
+        return json.dumps(plain, sort_keys=True) if plain else ""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{name} is {value!r}, expected {kind.__name__}")
+    return f"{value:.6g}" if kind is float else " ".join(value.split()) if kind is str else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value of an object, with as many digits as a column's."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+# --- what rows say -----------------------------------------------------------------------------------------------
+
+
+def newest(rows: Iterable[Row], *by: str) -> list[Row]:
+    """Keep, of the rows that agree in the columns `by`, those of the last run: the same date and machine."""
+    found = list(rows)
+    last: dict[tuple[Any, ...], tuple[str, str]] = {}
+    for row in found:
+        key = tuple(row[name] for name in by)
+        last[key] = max(last.get(key, ("", "")), (row["date"], row["machine"]))
+    return [row for row in found if (row["date"], row["machine"]) == last[tuple(row[name] for name in by)]]
+
+
+def spread(row: Mapping[str, Any]) -> float:
+    """Slowest round less fastest, over the median."""
+    return float((row["seconds_max"] - row["seconds_min"]) / row["seconds_median"])
+
+
+def settings(given: Mapping[str, Any]) -> str:
+    """Parameters as text: ``name=value name=value``."""
+    return " ".join(f"{name}={value}" for name, value in given.items())
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """What a row says of its bar; empty without one."""
+    if not row.get("bar_on"):
+        return ""
+    judged = {True: "met", False: "MISSED", None: "not judged"}[row.get("passed")]
+    return f"{row['bar_on']} {row['value']:.4g}, bar {row['bar']:.4g}: {judged}"
+
+
+def line(row: Mapping[str, Any]) -> str:
+    """A row as a line of text: case, contestant, sizes, seconds, what else was measured, verdict."""
+    sizes = " ".join(f"{name}={row[name]}" for name in ("m", "n", "d", "k") if row.get(name))
+    parts = [f"{row['case']:20} {row['who']:28}", sizes]
+    if row.get("stage"):
+        parts.append(str(row["stage"]))
+    if row.get("parameters"):
+        parts.append(settings(row["parameters"]))
+    if row.get("seconds_median") is not None:
+        sliced = "*" if row.get("rows_timed") else ""
+        parts.append(f"{duration(row['seconds_median'])}{sliced} ±{spread(row):.0%}")
+    if row.get("recall") is not None:
+        parts.append(f"recall {row['recall']:.4f}")
+    if row.get("ratio") is not None:
+        parts.append(f"ratio {row['ratio']:.3g}")
+    if row.get("peak_bytes") is not None:
+        parts.append(f"{row['peak_bytes'] / 1e9:.3g} GB")
+    parts += [_extra(name, value) for name, value in (row.get("extras") or {}).items() if value is not None]
+    if row.get("note"):
+        parts.append(str(row["note"]))
+    if row.get("bar_on"):
+        parts.append(f"| {verdict(row)}")
+    return "  ".join(part for part in parts if part)
+
+
+def _extra(name: str, value: Any) -> str:
+    if isinstance(value, Mapping | list | tuple):
+        return ""
+    return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people write them."""
+    return f"{seconds * 1e3:.4g} ms" if seconds < 1 else f"{seconds:.4g} s"
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text, columns padded to their widest cell."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

@@ -1,0 +1,146 @@
+"""The schema of results: what is written can be read, nothing else is taken, and all rows in the repository fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.harness import rows
+
+SHARED = {
+    "date": "2026-01-02T03:04Z",
+    "commit": "abcdef0",
+    "suite": "kdtree",
+    "case": "tiny",
+    "who": "tonari",
+    "device": "cpu",
+    "machine": "a machine",
+}
+NAMES = ("exact_cpu", "exact_cuda", "kdtree", "nn_descent", "select")
+
+
+def written(path: Path, **columns: Any) -> rows.Row:
+    """A row as it comes back from a file."""
+    rows.append(path, [SHARED | columns])
+    return rows.read(path)[-1]
+
+
+def test_every_type_comes_back(tmp_path: Path) -> None:
+    given = {
+        "n": np.int64(5),
+        "scale": 1,
+        "seconds_median": np.float64(0.123456789),
+        "passed": np.bool_(False),
+        "prepared": True,
+        "parameters": {"recall": 0.99, "method": "auto", "sorted": True, "left out": None},
+        "extras": {"phi": [1.23456789, 2.0], "counters": {"merges": np.int64(3)}},
+        "note": "two\nlines, and a comma",
+        "peak_bytes": 12.0,
+    }
+    row = written(tmp_path / "new" / "results.csv", **given)
+    assert list(row) == list(rows.COLUMNS)
+    assert (row["n"], row["scale"], row["seconds_median"], row["peak_bytes"]) == (5, 1.0, 0.123457, 12)
+    assert row["passed"] is False
+    assert row["prepared"] is True
+    assert row["parameters"] == {"recall": 0.99, "method": "auto", "sorted": True}
+    assert row["extras"] == {"phi": [1.23457, 2.0], "counters": {"merges": 3}}
+    assert row["note"] == "two lines, and a comma"
+    assert (row["m"], row["recall"], row["isa"], row["ratio"]) == (None, None, "", None)
+
+
+def test_files_only_grow(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    rows.append(path, [SHARED, SHARED])
+    before = path.read_text()
+    rows.append(path, [SHARED])
+    assert path.read_text().startswith(before)
+    assert len(rows.read(path)) == 3
+    assert rows.read(tmp_path / "absent.csv") == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"gflops": 3.0}, r"no such columns: \['gflops'\]; what only one suite measures goes into extras"),
+        ({"commit": ""}, r"lacks \['commit'\]"),
+        ({"suite": None}, r"lacks \['suite'\]"),
+        ({"device": "gpu"}, "device is 'gpu', expected one of cpu, cuda"),
+        ({"n": "many"}, "n is 'many', expected int"),
+        ({"n": 2.5}, "n is 2.5, expected int"),
+        ({"n": True}, "n is True, expected int"),
+        ({"recall": "1"}, "recall is '1', expected float"),
+        ({"passed": 1}, "passed is 1, expected bool"),
+        ({"note": 7}, "note is 7, expected str"),
+    ],
+)
+def test_other_rows_are_refused_and_nothing_is_written(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+    path = tmp_path / "results.csv"
+    with pytest.raises(ValueError, match=message):
+        rows.append(path, [SHARED, SHARED | columns])
+    assert not path.exists()
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("date,machine\n")
+    for use in (lambda: rows.append(path, [SHARED]), lambda: rows.read(path)):
+        with pytest.raises(ValueError, match="has other columns than"):
+            use()
+    assert path.read_text() == "date,machine\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "text"), [("n", "many"), ("passed", "yes"), ("extras", "[1]"), ("parameters", "k=v")]
+)
+def test_a_value_of_another_type_is_told_with_its_line(tmp_path: Path, column: str, text: str) -> None:
+    path = tmp_path / "results.csv"
+    values = [text if name == column else "" for name in rows.COLUMNS]
+    path.write_text(f"{','.join(rows.COLUMNS)}\n{','.join(values)}\n")
+    with pytest.raises(ValueError, match=f"line 2: {column} is "):
+        rows.read(path)
+
+
+def test_newest_are_those_of_the_last_run() -> None:
+    def row(date: str, machine: str, case: str) -> rows.Row:
+        return {"date": date, "machine": machine, "case": case}
+
+    old, new, other = row("1", "a", "x"), row("2", "a", "x"), row("1", "a", "y")
+    assert rows.newest([old, new, new, other], "case") == [new, new, other]
+    assert rows.newest([new, row("2", "b", "x")], "case") == [row("2", "b", "x")]  # of one minute on two machines
+
+
+def test_a_row_is_a_line_of_text() -> None:
+    measured = {"seconds_median": 0.002, "seconds_min": 0.001, "seconds_max": 0.003, "rows_timed": 20, "n": 400, "k": 5}
+    judged = {"bar_on": "seconds", "bar": 0.001, "value": 0.002, "passed": False}
+    more = {"extras": {"tflops": 12.345678, "phi": [1]}, "parameters": {"group": 4}, "recall": 1.0, "ratio": 2.5}
+    text = rows.line(SHARED | measured | judged | more)
+    for part in ("tiny", "n=400 k=5", "group=4", "2 ms* ±100%", "recall 1.0000", "ratio 2.5", "tflops 12.35"):
+        assert part in text
+    assert text.endswith("| seconds 0.002, bar 0.001: MISSED")
+    assert "phi" not in text
+    assert rows.line(SHARED | {"note": "not reached"}).endswith("not reached")
+    assert rows.aligned([("a", "bb"), ("ccc", "d")]) == "a    bb\nccc  d"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rows_of_the_repository_fit(name: str) -> None:
+    path = rows.RESULTS / f"{name}.csv"
+    found = rows.read(path)
+    assert found
+    for number, row in enumerate(found, 2):
+        where = f"{path.name}, line {number}"
+        assert all(row[column] for column in rows.REQUIRED), where
+        assert row["n"] is not None or row["case"] == "screen-attempts", where
+        assert (row["device"] == "cpu") == (row["threads"] is not None), where
+        # Seconds, or a count, or the reason why there is neither.
+        assert row["seconds_median"] is not None or row["note"] or "counters" in row["extras"], where
+        judged = [row["bar_on"] != "", row["bar"] is not None, row["value"] is not None]
+        assert all(judged) or not any(judged), where
+        assert row["passed"] is None or all(judged), where
+
+
+def test_the_repository_has_no_other_results() -> None:
+    assert {path.stem for path in rows.RESULTS.glob("*")} == set(NAMES)
