@@ -1,47 +1,45 @@
 """Benchmarks of tonari, proved before they are timed.
 
-    python -m benchmarks list                             the cases and their bars
-    python -m benchmarks run                              all cases, best instruction set
-    python -m benchmarks run --case 'graph-*' --case l1   some of them (shell patterns)
-    python -m benchmarks run --isa amx --isa avx512       one process per instruction set
-    python -m benchmarks run --scale 0.05 --no-csv        a quick look; bars are judged at full size only
-    python -m benchmarks peers --case 'graph-*'           the peers alone, without tonari
-    python -m benchmarks machine                          processor, versions, measured ceilings
-    python -m benchmarks.select --help                    k-selection: bars, grid of methods, the papers' figures
-    python -m benchmarks.exact_gpu --list                 exact search on CUDA: cases and bars
-    python -m benchmarks.kdtree --list                    the k-d tree, on the CPU and on CUDA: cases and bars
-    python -m benchmarks.descent --list                   approximate graphs and merging: cases and bars
+    python -m benchmarks list                                   all suites and papers: cases and what they are held to
+    python -m benchmarks list kdtree --device cuda              those of one, on one device
+    python -m benchmarks run exact_cpu                          all its cases, best instruction set
+    python -m benchmarks run exact_cpu --case 'graph-*' --case l1     some of them (shell patterns)
+    python -m benchmarks run exact_cpu --isa amx --isa avx512   one process per instruction set
+    python -m benchmarks run nn_descent --who pynndescent       some contestants only
+    python -m benchmarks run kdtree --device cuda --budget 540  on a GPU; end within nine minutes
+    python -m benchmarks run exact_cuda --warm                  compile in parallel processes first
+    python -m benchmarks run tang2015 --case fig6               a figure of a paper, from this machine
+    python -m benchmarks run select --scale 0.02 --no-csv       a quick look; bars are judged at full size only
+    python -m benchmarks compare --base main exact_cpu          two commits side by side; status 1 where one is slower
+    python -m benchmarks plot                                   all figures in docs/images, from the results
+    python -m benchmarks learn                                  the table of select_k's auto, from the results
+    python -m benchmarks machine                                processor, versions, measured ceilings
 
-Results are printed and appended to ``benchmarks/results/exact_cpu.csv``. The exit status is 1 when an answer failed
-its proof; a missed bar is shown and recorded. From a bare copy: ``PYTHONPATH=src:. python -m benchmarks run``.
-The peers run with the OpenBLAS kernels that are fastest for them here; ``--blas-core own`` takes OpenBLAS's choice.
-Real descriptors come from ``shared/data``, from the ``.bvecs`` file that TONARI_SIFT names, or from photographs.
+Rows are printed and appended to benchmarks/results/<suite>.csv as soon as they exist (benchmarks/harness/rows.py tells
+the columns; a paper's rows are in the file of the suite that it belongs to). A lent machine writes elsewhere
+(--csv $OUT/x.csv), and the lines behind the header are then appended to that file. With --budget a case that would not
+end in time is noted as "not reached", for another run to take up. The exit status is 1 when an answer failed its proof
+or something crashed; a missed bar is shown and recorded.
 
-Sample of real output:
-
-    case              isa     k   seconds    spread  peer   seconds   recall  ratio   bar       GFLOP/s  ceiling ...
-    graph-sift-f32    avx512  10  5.82 s     6%      faiss  74.08 s*  1.0000  12.72x  3x  pass  439.7    62% of 713 ...
-    search-gauss-k10  avx512  10  949.75 ms  14%     faiss  9.36 s*   1.0000  9.85x   3x  pass  269.5    38% of 713 ...
-    * measured on a slice of the queries and scaled
+From a bare copy: PYTHONPATH=src:. and TONARI_COMMIT name what is measured. Real descriptors come from the .bvecs file
+that TONARI_SIFT names, from shared/data, or from photographs (a minute on 16 cores; kept in benchmarks/.cache).
 """
 
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import importlib
-import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from . import machine
+from . import papers, suites
+from .harness import command, machine
+from .harness.case import Suite
 
-if TYPE_CHECKING:
-    from .exact_cpu import Case, Settings
+# NumPy, torch and tonari are imported when a run begins: processors are pinned and TONARI_ISA is set first.
 
-# NumPy and tonari are imported inside the verbs: processors are pinned and TONARI_ISA is set first.
+NAMES = (*suites.NAMES, *papers.NAMES)
+MACHINE_LIBRARIES = ("tonari", "numpy", "torch", "triton", "faiss-cpu", "scikit-learn")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -50,153 +48,158 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("list", help="the cases, their peers and bars")
-    for verb, text in (("run", "prove, then time"), ("peers", "time the peers alone"), ("machine", "measure ceilings")):
-        command = verbs.add_parser(verb, help=text)
-        command.add_argument("--threads", type=int, default=2, help="threads for everyone (default 2)")
-        if verb == "machine":
-            continue
-        command.add_argument("--case", action="append", metavar="PATTERN", help="cases to run (default all)")
-        command.add_argument("--scale", type=float, default=1.0, help="shrink points and queries by this factor")
-        command.add_argument("--repeats", type=int, default=5, help="timed rounds (default 5)")
-        command.add_argument(
-            "--seconds",
-            type=float,
-            default=20.0,
-            help="longest single run of a peer before it gets a slice (default 20)",
-        )
-        command.add_argument(
-            "--blas-core",
-            default="fastest",
-            help="OpenBLAS kernels of the peers: fastest (measured, default), own (its choice), or a name: Haswell",
-        )
-        if verb == "run":
-            command.add_argument("--isa", action="append", help="force an instruction set: generic, avx2, avx512, amx")
-            command.add_argument("--csv", type=Path, help="results file (default benchmarks/results/exact_cpu.csv)")
-            command.add_argument("--no-csv", action="store_true", help="print only")
+    listing = verbs.add_parser("list", help="the cases and what they are held to")
+    listing.add_argument("suite", nargs="?", choices=NAMES, metavar="SUITE", help="suite or paper (default all)")
+    listing.add_argument("--device", choices=("cpu", "cuda"))
+    listing.add_argument("--case", action="append", metavar="PATTERN")
+    run = verbs.add_parser("run", help="prove, then time")
+    run.add_argument("suite", choices=NAMES, metavar="SUITE", help=", ".join(NAMES))
+    command.add_options(run)
+    command.add_run_options(run)
+    compare = verbs.add_parser("compare", help="time two commits side by side")
+    compare.add_argument("suite", nargs="?", default="exact_cpu", choices=suites.NAMES, metavar="SUITE")
+    compare.add_argument("--base", required=True, help="the commit to compare the present tree with")
+    compare.add_argument("--tolerance", type=float, default=0.05, help="slower by more is a failure (default 0.05)")
+    command.add_options(compare)
+    plot = verbs.add_parser("plot", help="draw figures of the results")
+    plot.add_argument("suite", nargs="?", choices=NAMES, metavar="SUITE", help="suite or paper (default all)")
+    plot.add_argument("--csv", type=Path, help="results file (default benchmarks/results/<suite>.csv)")
+    plot.add_argument("--to", type=Path, help="folder (default docs/images)")
+    learn = verbs.add_parser("learn", help="write the table of select_k's auto from the results")
+    learn.add_argument("--csv", type=Path, help="results file (default benchmarks/results/select.csv)")
+    ceilings = verbs.add_parser("machine", help="measure what this machine can do at most")
+    ceilings.add_argument("--threads", type=int, default=2)
+    # What `run --warm` and `compare` start, a process each.
+    warm = verbs.add_parser("warm-case")
+    warm.add_argument("suite", choices=suites.NAMES)
+    warm.add_argument("case")
+    warm.add_argument("scale", type=float)
+    serve = verbs.add_parser("serve-case")
+    serve.add_argument("suite", choices=suites.NAMES)
+    command.add_options(serve)
     return parser
 
 
-def chosen_cases(patterns: list[str] | None) -> list[Case]:
-    """Cases that match any pattern, in their own order; SystemExit when a pattern matches none."""
-    from .exact_cpu import CASES
-
-    for pattern in patterns or []:
-        if not fnmatch.filter(CASES, pattern):
-            raise SystemExit(f"no case matches {pattern!r}; there are: {', '.join(CASES)}")
-    return [case for name, case in CASES.items() if any(fnmatch.fnmatch(name, p) for p in patterns or ["*"])]
+def load(name: str) -> Suite:
+    """A suite or a paper."""
+    package = "suites" if name in suites.NAMES else "papers"
+    found: Suite = importlib.import_module(f"benchmarks.{package}.{name}").SUITE
+    return found
 
 
-def settings_of(options: argparse.Namespace) -> Settings:
-    """The numbers of the command line, refused when out of range."""
-    from .exact_cpu import Settings
-
-    if not 0 < options.scale <= 1 or options.repeats < 1 or options.seconds <= 0:
-        raise SystemExit("--scale lies above 0 and up to 1, --repeats is at least 1, --seconds is above 0")
-    return Settings(options.threads, options.scale, options.repeats, options.seconds, options.blas_core)
-
-
-def list_cases() -> int:
-    """Print the cases."""
-    from . import report
-    from .exact_cpu import CASES
-
-    lines = [("case", "metric", "k", "bar is against", "amx", "avx512", "avx2", "also timed")]
-    for case in CASES.values():
-        bars = [f"{case.bars[level]:.3g}x" for level in ("amx", "avx512", "avx2")]
-        lines.append(
-            (
-                case.name,
-                case.metric,
-                str(case.k),
-                ", ".join(case.against),
-                bars[0],
-                bars[1],
-                bars[2],
-                ", ".join(case.beside),
-            )
-        )
-    print(report.aligned(lines))
+def list_cases(options: argparse.Namespace) -> int:
+    """Print cases."""
+    for name in [options.suite] if options.suite else NAMES:
+        suite = load(name)
+        print(f"{name}\n{command.listing(suite, options.device, options.case)}\n")
     return 0
 
 
-def run_each_isa(isas: list[str], arguments: list[str]) -> int:
-    """The same command once per instruction set, each in its own process; the worst exit status."""
-    kept = []
-    skip = False
-    for argument in arguments:
-        if skip or argument.startswith("--isa="):
-            skip = False
-        elif argument == "--isa":
-            skip = True
-        else:
-            kept.append(argument)
-    command = [sys.executable, "-m", "benchmarks", *kept]
-    return max(subprocess.run([*command, "--isa", isa], check=False).returncode for isa in isas)
-
-
 def run(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Prove and time the chosen cases."""
-    isas = options.isa or []
-    if len(isas) > 1:
-        return run_each_isa(isas, arguments)
-    if isas:
-        os.environ["TONARI_ISA"] = isas[0]
-    machine.pin(options.threads)
-    tonari = importlib.import_module("tonari")
-    for part in ("core._native", "metrics.reference"):
-        importlib.import_module(f"tonari.{part}")
-    from . import ceilings, exact_cpu, report
+    """Prove and time cases; the exit status."""
+    suite = load(options.suite)
+    command.checked(options, suite)
+    cases = suite.chosen(options.device, options.case)
+    if options.isa and len(options.isa) > 1:
+        return command.one_process_each(options.isa, arguments)
+    warms = options.warm or options.warm_only
+    if warms and suite.name != "exact_cuda":
+        raise SystemExit(f"--warm compiles for exact_cuda only, not for {suite.name}")
+    command.settle(options)
+    opened = command.open_run(suite, options)
+    from .harness.proof import neighbors
+    from .harness.run import run_cases
 
-    cases, settings = chosen_cases(options.case), settings_of(options)
-    print(machine.describe())
+    if warms:
+        from .suites.exact_cuda import warm
+
+        warm.warm_all(suite, options, cases)
+        if options.warm_only:
+            return 0
+    print(opened.describe(), flush=True)
+    if suite.torch:
+        neighbors.self_check(opened.tonari.metrics.reference, opened.where)
+    run_cases(opened, cases)
+    return 1 if opened.wrong else 0
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Time the present tree and a base side by side; the exit status."""
+    from .harness import compare
+
+    suite = load(options.suite)
+    command.checked(options, suite)
+    return compare.compare(suite, options)
+
+
+def plot(options: argparse.Namespace) -> int:
+    """Draw figures."""
+    from .harness.plots import IMAGES
+    from .harness.rows import read
+
+    for name in [options.suite] if options.suite else NAMES:
+        suite = load(name)
+        if suite.draw is not None:
+            for drawn in suite.draw(read(options.csv or suite.path), options.to or IMAGES):
+                print(drawn)
+    return 0
+
+
+def learn(options: argparse.Namespace) -> int:
+    """Write auto's table from the results file."""
+    from .harness.rows import read
+    from .suites.select import learn
+
+    path = options.csv or load("select").path
+    entries = learn.learn(read(path))
+    if not entries:
+        raise SystemExit(f"{path} holds no rows of a grid")
+    merged = learn.merge(learn.TABLE, entries)
+    print(f"{len(entries)} cells learnt, {len(merged)} in {learn.TABLE}")
+    return 0
+
+
+def describe_machine(options: argparse.Namespace) -> int:
+    """Print what this machine is, and can do at most."""
+    machine.pin(options.threads)
+    from .harness import ceilings
+
+    print(machine.describe(MACHINE_LIBRARIES))
     print(ceilings.describe(options.threads))
-    rows = []
-    wrong = 0
-    for case in cases:
-        try:
-            results = exact_cpu.run_case(tonari, case, settings)
-        except exact_cpu.WrongAnswer as error:
-            wrong += 1
-            print(f"{case.name}: WRONG, not timed: {error}")
-            continue
-        rows += results
-        if not options.no_csv:
-            report.append(options.csv or report.RESULTS, results)
-    if rows:
-        print(report.table(rows))
-    return 1 if wrong else 0
+    return 0
 
 
-def peers_alone(options: argparse.Namespace) -> int:
-    """Time the peers of the chosen cases."""
-    machine.pin(options.threads)
-    from . import exact_cpu, report
+def warm_case(options: argparse.Namespace) -> int:
+    """Compile what one case needs."""
+    from .suites.exact_cuda import warm
 
-    print(machine.describe())
-    lines = [("case", "peer", "seconds", "least", "most", "rows searched")]
-    for case in chosen_cases(options.case):
-        for name, median, least, most, rows in exact_cpu.run_peers(case, settings_of(options)):
-            lines.append((case.name, name, f"{median:.4g}", f"{least:.4g}", f"{most:.4g}", str(rows)))
-    print(report.aligned(lines))
+    return warm.warm_one(load(options.suite), options.case, options.scale)
+
+
+def serve_case(options: argparse.Namespace) -> int:
+    """One side of a comparison: answer requests on standard input."""
+    from .harness import compare
+
+    suite = load(options.suite)
+    compare.serve(suite, command.checked(options, suite))
     return 0
 
 
 def main(arguments: list[str]) -> int:
     """Run one verb; the exit status."""
     options = build_parser().parse_args(arguments)
-    if options.verb == "list":
-        return list_cases()
     if options.verb == "run":
         return run(options, arguments)
-    if options.verb == "peers":
-        return peers_alone(options)
-    machine.pin(options.threads)
-    from . import ceilings
-
-    print(machine.describe())
-    print(ceilings.describe(options.threads))
-    return 0
+    verbs = {
+        "list": list_cases,
+        "compare": compare,
+        "plot": plot,
+        "learn": learn,
+        "machine": describe_machine,
+        "warm-case": warm_case,
+        "serve-case": serve_case,
+    }
+    return verbs[options.verb](options)
 
 
 if __name__ == "__main__":

@@ -212,16 +212,10 @@ def _text(name: str, kind: type, value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value of an object, with as many digits as a column's."""
+    """A value of an object: numbers with as many digits as a column's, what is inside of lists and objects whole."""
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 # --- what rows say -----------------------------------------------------------------------------------------------
@@ -235,6 +229,14 @@ def newest(rows: Iterable[Row], *by: str) -> list[Row]:
         key = tuple(row[name] for name in by)
         last[key] = max(last.get(key, ("", "")), (row["date"], row["machine"]))
     return [row for row in found if (row["date"], row["machine"]) == last[tuple(row[name] for name in by)]]
+
+
+def merged(*parts: Row) -> Row:
+    """A row of several parts, later ones first, with the extras of all of them."""
+    whole: Row = {}
+    for part in parts:
+        whole |= part | {"extras": whole.get("extras", {}) | part.get("extras", {})}
+    return whole
 
 
 def spread(row: Mapping[str, Any]) -> float:
@@ -265,7 +267,8 @@ def line(row: Mapping[str, Any]) -> str:
         parts.append(settings(row["parameters"]))
     if row.get("seconds_median") is not None:
         sliced = "*" if row.get("rows_timed") else ""
-        parts.append(f"{duration(row['seconds_median'])}{sliced} ±{spread(row):.0%}")
+        around = "" if row.get("seconds_min") is None else f" ±{spread(row):.0%}"
+        parts.append(f"{duration(row['seconds_median'])}{sliced}{around}")
     if row.get("recall") is not None:
         parts.append(f"recall {row['recall']:.4f}")
     if row.get("ratio") is not None:

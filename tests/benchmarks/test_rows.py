@@ -36,7 +36,7 @@ def test_every_type_comes_back(tmp_path: Path) -> None:
         "passed": np.bool_(False),
         "prepared": True,
         "parameters": {"recall": 0.99, "method": "auto", "sorted": True, "left out": None},
-        "extras": {"phi": [1.23456789, 2.0], "counters": {"merges": np.int64(3)}},
+        "extras": {"rate": 1.23456789, "phi": [1.23456789, 2.0], "counters": {"merges": 3, "ratio": None}},
         "note": "two\nlines, and a comma",
         "peak_bytes": 12.0,
     }
@@ -46,7 +46,7 @@ def test_every_type_comes_back(tmp_path: Path) -> None:
     assert row["passed"] is False
     assert row["prepared"] is True
     assert row["parameters"] == {"recall": 0.99, "method": "auto", "sorted": True}
-    assert row["extras"] == {"phi": [1.23457, 2.0], "counters": {"merges": 3}}
+    assert row["extras"] == {"rate": 1.23457, "phi": [1.23456789, 2.0], "counters": {"merges": 3, "ratio": None}}
     assert row["note"] == "two lines, and a comma"
     assert (row["m"], row["recall"], row["isa"], row["ratio"]) == (None, None, "", None)
 

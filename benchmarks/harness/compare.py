@@ -1,0 +1,277 @@
+"""Two commits of tonari side by side: the same cases through the public verbs, in turns, on the same processors.
+
+The base is built in a git worktree under build/compare. Each side has a process of its own, which finds its tonari on
+PYTHONPATH and everything else in the present tree; both make the same data and warm up. Then they take turns, one at a
+time, and in every other round in the other order. Of each round the ratio counts: what disturbs the machine for longer
+than a round disturbs both. A case is slower where three quarters of the rounds say so by more than the tolerance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import machine, rows
+from .case import Case, Suite
+from .command import open_run, settle
+from .device import timing_of
+from .machine import ROOT
+from .run import say, seconds_of
+
+FOLDER = ROOT / "build" / "compare"
+# Seconds of one measurement at least: shorter calls are repeated back to back.
+LEAST_SECONDS = 0.05
+ONLY = "tonari"
+
+
+# --- the base ----------------------------------------------------------------------------------------------------
+
+
+def git(*arguments: str) -> str:
+    """What git says of this repository; SystemExit with its complaint where it fails."""
+    found = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise SystemExit(f"git {' '.join(arguments)}: {found.stderr.strip()}")
+    return found.stdout.strip()
+
+
+def built(commit: str) -> Path:
+    """The folder from which tonari of a commit can be imported; it is built where that was not done before."""
+    home = FOLDER / commit
+    site, source = home / "site", home / "source"
+    if (home / "built").exists():
+        return site
+    say(f"building {commit} in {home}")
+    shutil.rmtree(home, ignore_errors=True)
+    git("worktree", "prune")
+    git("worktree", "add", "--detach", "--force", str(source), commit)
+    try:
+        for step in steps(source, home / "build", site):
+            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise SystemExit(f"{' '.join(step)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        shutil.copytree(source / "src" / "tonari", site / "tonari", dirs_exist_ok=True)
+    finally:
+        git("worktree", "remove", "--force", str(source))
+    (home / "built").touch()
+    return site
+
+
+def steps(source: Path, build: Path, site: Path) -> Iterator[list[str]]:
+    """The commands that build a source tree into a site: with CMake where its tools are here, else with pip."""
+    if not (importlib.util.find_spec("nanobind") and shutil.which("cmake") and shutil.which("ninja")):
+        yield [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(source)]
+        return
+    options = ["-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={sys.executable}"]
+    if shutil.which("ccache"):
+        options.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+    yield ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", *options]
+    yield ["cmake", "--build", str(build)]
+    yield ["cmake", "--install", str(build), "--prefix", str(site)]
+
+
+def present() -> Path:
+    """The folder from which this process would import tonari."""
+    found = importlib.util.find_spec("tonari")
+    if found is None or found.origin is None:
+        raise SystemExit("tonari cannot be imported here: install it, or put src on PYTHONPATH")
+    return Path(found.origin).resolve().parents[1]
+
+
+# --- one side ----------------------------------------------------------------------------------------------------
+
+
+class Side:
+    """A process with one of the two tonaris, which answers requests on its standard streams."""
+
+    def __init__(self, who: str, site: Path, command: Sequence[str]) -> None:
+        self.who = who
+        variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]), "PYTHONSAFEPATH": "1"}
+        self._process = subprocess.Popen(
+            command, env=variables, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Send a request and wait for its reply.
+
+        Raises
+        ------
+        RuntimeError
+            The process died, or says what went wrong.
+        """
+        streams = self._process
+        assert streams.stdin is not None
+        assert streams.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            streams.stdin.write(json.dumps(request) + "\n")
+            streams.stdin.flush()
+        line = streams.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the process of {self.who} died, exit code {self._process.wait()}")
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise RuntimeError(f"{self.who}: {reply['error']}")
+        return reply
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+def serve(suite: Suite, options: argparse.Namespace) -> None:
+    """Answer requests until there are no more: ``{"case": name}`` makes ready, ``{"loops": number}`` times.
+
+    The replies have standard output for themselves; what libraries print goes to standard error.
+    """
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    settle(options)
+    run = open_run(suite, options)
+    call: Callable[[], Any] | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if "case" in request:
+                (case,) = (one for one in suite.cases if (one.name, one.device) == (request["case"], options.device))
+                assert suite.workload is not None
+                call = suite.workload(run, case.scaled(options.scale))
+                digest = digest_of(call())
+                origin = str(Path(run.tonari.__file__).resolve().parents[1])
+                reply = {"seconds": run.time_once(call), "digest": digest, "origin": origin, "shared": run.shared}
+            else:
+                assert call is not None
+                timed, loops = call, request["loops"]
+
+                def repeated(timed: Callable[[], Any] = timed, loops: int = loops) -> None:
+                    for _ in range(loops):
+                        timed()
+
+                reply = {"seconds": run.time_once(repeated) / loops}
+        except Exception as error:  # told to the other side, which ends the comparison
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+
+def digest_of(answer: Any) -> str:
+    """A fingerprint of what a verb returned: values or distances, and indices."""
+    found = hashlib.sha256()
+    for name in ("distances", "values", "indices"):
+        part = getattr(answer, name, None)
+        if part is not None:
+            part = part if isinstance(part, np.ndarray) else part.cpu().numpy()
+            found.update(np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()
+
+
+# --- both --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What rounds say of two sides: seconds of each round, ours and the base's."""
+
+    ours: tuple[float, ...]
+    base: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Our median over the base's."""
+        return float(np.median(self.ours) / np.median(self.base))
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """A quarter of the rounds have a lower ratio, a quarter a higher one."""
+        low, high = np.quantile(np.array(self.ours) / np.array(self.base), (0.25, 0.75))
+        return float(low), float(high)
+
+    def slower(self, tolerance: float) -> bool:
+        """Whether the present tree is slower by more than the tolerance, beyond the spread of the rounds."""
+        return self.ratio > 1 + tolerance and self.quartiles[0] > 1 + tolerance
+
+
+def take_turns(ours: Side, base: Side, repeats: int, loops: int) -> Verdict:
+    """Rounds in which each side runs once, in another order every time."""
+    seconds: dict[str, list[float]] = {ours.who: [], base.who: []}
+    for turn in range(repeats):
+        for side in (ours, base) if turn % 2 else (base, ours):
+            seconds[side.who].append(side.ask(loops=loops)["seconds"])
+    return Verdict(tuple(seconds[ours.who]), tuple(seconds[base.who]))
+
+
+def compare(suite: Suite, options: argparse.Namespace) -> int:
+    """Time the present tree and the base on cases of a suite; 1 where a case is slower or fails, else 0."""
+    if suite.workload is None:
+        raise SystemExit(f"{suite.name} has no work that two versions could be compared by")
+    commit = git("rev-parse", "--short", f"{options.base}^{{commit}}")
+    cases = suite.chosen(options.device, options.case)
+    if options.isa and len(options.isa) > 1:
+        raise SystemExit("--isa is given once in a comparison: run it again for another")
+    sites = {ONLY: present(), f"{ONLY} {commit}": built(commit)}
+    command = [sys.executable, "-m", "benchmarks", "serve-case", suite.name, "--device", options.device]
+    command += ["--scale", str(options.scale), "--threads", str(options.threads)]
+    command += ["--isa", options.isa[0]] if options.isa else []
+    lines = [("case", "base s", "now s", "now / base", "quartiles", "rounds", "")]
+    failed = 0
+    with contextlib.ExitStack() as stack:
+        sides = [Side(who, site, command) for who, site in sites.items()]
+        for side in sides:
+            stack.callback(side.close)
+        for whole in cases:
+            case = whole.scaled(options.scale)
+            say(f"{case.name}: making data, warming up")
+            ready = [side.ask(case=case.name) for side in sides]
+            for side, reply in zip(sides, ready, strict=True):
+                if Path(reply["origin"]) != sites[side.who].resolve():
+                    raise SystemExit(f"{side.who} was imported from {reply['origin']}, expected {sites[side.who]}")
+            loops = max(1, round(LEAST_SECONDS / max(min(reply["seconds"] for reply in ready), 1e-9)))
+            verdict = take_turns(sides[0], sides[1], options.repeats, loops)
+            same = ready[0]["digest"] == ready[1]["digest"]
+            slower = verdict.slower(options.tolerance)
+            failed += slower
+            note = "" if same else "answers differ"
+            lines.append(line_of(case, verdict, options.repeats, "SLOWER " * slower + note))
+            if not options.no_csv:
+                rows.append(options.csv or suite.path, rows_of(suite, case, sides, verdict, ready[0]["shared"], note))
+    print(rows.aligned(lines))
+    print(f"{failed} of {len(cases)} cases slower by more than {options.tolerance:.0%}, beyond their spread")
+    return 1 if failed else 0
+
+
+def line_of(case: Case, verdict: Verdict, repeats: int, remark: str) -> tuple[str, ...]:
+    """A case as a line of the table."""
+    low, high = verdict.quartiles
+    medians = (f"{np.median(seconds):.4g}" for seconds in (verdict.base, verdict.ours))
+    return (case.name, *medians, f"{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}", str(repeats), remark.strip())
+
+
+def rows_of(
+    suite: Suite, case: Case, sides: Sequence[Side], verdict: Verdict, shared: rows.Row, note: str
+) -> list[rows.Row]:
+    """Rows of results: the present tree and the base, whose ratio is over the present one."""
+    low, high = verdict.quartiles
+    found = []
+    for side, seconds in zip(sides, (verdict.ours, verdict.base), strict=True):
+        ours = side.who == ONLY
+        facts = {"who": side.who, "stage": "compare", "note": note} | seconds_of(timing_of(seconds))
+        facts["ratio"] = None if ours else 1 / verdict.ratio
+        facts["extras"] = {"ratio_to_base": verdict.ratio, "quartiles": [low, high]} if ours else {}
+        found.append(shared | {"date": machine.today(), "commit": machine.commit()} | case.columns() | facts)
+    return found

@@ -1,0 +1,144 @@
+"""Contestants that take turns with the clock: a call of ours on the device, or a peer in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .case import Case
+from .device import SETTLE_SECONDS, Timing, timing_of
+from .peers import cpu as peers
+from .run import Run
+
+# FAISS takes queries in blocks of 4096: a slice is a whole number of them.
+SLICE_ROWS = 4096
+# Two pilots: the small one spares a slow peer, the large one does justice to one that wants large blocks.
+PILOT_ROWS = (256, 2048)
+
+
+class Timed(NamedTuple):
+    """Seconds for the whole workload (per call if single), its answer, and how many rows that is."""
+
+    seconds: float
+    distances: Any
+    indices: Any
+
+
+class Contestant(Protocol):
+    """Who takes turns with the clock."""
+
+    name: str
+
+    def run(self) -> Timed:
+        """Do the workload once."""
+
+
+class Ours:
+    """A call of tonari on the first ``rows`` queries of a case; seconds are scaled to all of them."""
+
+    def __init__(self, run: Run, name: str, call: Callable[[], Any], rows: int, all_rows: int) -> None:
+        self.name, self.rows, self.all_rows = name, rows, all_rows
+        self._run, self._call = run, call
+
+    def run(self) -> Timed:
+        """Do it once."""
+        last: list[Any] = [None]
+
+        def call() -> None:
+            last[0] = self._call()
+
+        seconds = self._run.device.once(call)
+        return Timed(seconds * self.all_rows / self.rows, last[0].distances, last[0].indices)
+
+
+class Theirs:
+    """A running peer on one case, on as many rows as it may take; its first run decides how many."""
+
+    def __init__(self, peer: peers.RunningPeer, case: Case, rows: int, seconds: float) -> None:
+        self.peer, self.case, self.name = peer, case, peer.name
+        self.all_rows = self.rows = rows
+        if not case.single:
+            # The very first call also pays for imports and thread starts.
+            self._ask(min(rows, PILOT_ROWS[0]))
+            estimate = 0.0
+            for pilot in PILOT_ROWS:
+                pilot = min(rows, pilot)
+                if estimate * pilot / rows > seconds:
+                    break
+                estimate = self._ask(pilot).search_seconds * rows / pilot
+            if estimate > seconds:
+                wanted = rows * seconds / estimate
+                blocks = int(wanted // SLICE_ROWS) * SLICE_ROWS
+                self.rows = blocks or max(PILOT_ROWS[0], int(wanted))
+
+    def _ask(self, rows: int) -> peers.Reply:
+        # A graph by a search holds each point itself: one more is asked for.
+        k = self.case.k + self.case.graph
+        return self.peer.search(peers.Request(0, rows, k, self.case.single, self.case.prepared))
+
+    def run(self) -> Timed:
+        """Search ``rows`` rows; the time is scaled to all of them, building the index counted once."""
+        reply = self._ask(self.rows)
+        if self.case.single:
+            seconds = reply.search_seconds / self.rows
+        else:
+            seconds = reply.search_seconds * self.all_rows / self.rows
+        if not self.case.prepared:
+            seconds += reply.prepare_seconds
+        return Timed(seconds, reply.distances, reply.indices)
+
+    def sliced(self) -> dict[str, int]:
+        """The column that says on how many rows, where they are not all."""
+        return {"rows_timed": self.rows} if self.rows < self.all_rows else {}
+
+
+class Build:
+    """The making of an index, of which nothing is asked."""
+
+    def __init__(self, name: str, seconds: Callable[[], float]) -> None:
+        self.name, self._seconds = name, seconds
+
+    def run(self) -> Timed:
+        """Build once."""
+        return Timed(self._seconds(), np.empty(0), np.empty(0))
+
+
+def race(contestants: Sequence[Contestant], repeats: int) -> dict[str, Timing]:
+    """Seconds of each contestant: one warm-up each, then ``repeats`` rounds in which everyone runs once."""
+    seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
+    for turn in range(repeats + 1):
+        for contestant in contestants:
+            time.sleep(SETTLE_SECONDS)
+            elapsed = contestant.run().seconds
+            if turn:
+                seconds[contestant.name].append(elapsed)
+    return {name: timing_of(found) for name, found in seconds.items()}
+
+
+def start_peers(
+    stack: contextlib.ExitStack,
+    run: Run,
+    case: Case,
+    points: Any,
+    queries: Any,
+    core_of: Callable[[str], str | None] = lambda name: None,
+) -> list[peers.RunningPeer]:
+    """The case's peers that are wanted, each in a process of its own; a row says of others why not.
+
+    `core_of` names the OpenBLAS kernels for a peer; None is OpenBLAS's own choice.
+    """
+    found = []
+    for name in case.peers:
+        if name not in peers.PEERS or not run.wants(name):
+            continue
+        missing = peers.PEERS[name].missing()
+        if missing:
+            run.write(case, [{"who": name, "note": missing}])
+            continue
+        peer = peers.RunningPeer(name, points, queries, case.metric, run.threads or 1, core_of(name))
+        found.append(stack.enter_context(peer))
+    return found

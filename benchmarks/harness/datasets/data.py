@@ -1,0 +1,28 @@
+"""Points and queries as arrays, and what their makers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Data(NamedTuple):
+    """``points`` (n, d) and ``queries`` (m, d) or None; C-contiguous."""
+
+    points: Array
+    queries: Array | None
+
+
+def split(rows: Array, n: int) -> Data:
+    """The first n rows as points, the others as queries."""
+    return Data(rows[:n], rows[n:] if len(rows) > n else None)
+
+
+def blocks(rows: Array, size: int = 1 << 18) -> Iterator[Array]:
+    """Views of some rows at a time, so that what they are made from stays small."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

@@ -1,0 +1,92 @@
+"""Rows for the benchmarks of the exact engine on GPUs, made on the device; the same arguments give the same rows there.
+
+===============  ====================================================================================================
+``gaussian``     independent N(0, 1)
+``mixture``      1000 centres drawn as N(0, 1) per entry, N(0, 1) around them
+``sift``         real SIFT descriptors of photographs, 128 small integers (``photographs.sift_photo``)
+``offset 1e3``   Gaussian rows with 1000 added to every entry, rounded to float32 once, after the addition
+``offset 1e6``   the same with a million: float32 has steps of 1/16 there
+``tight``        N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
+``copies 16``    every row 16 times on average, queries too: ties at distance 0 beyond the k-th place
+``copies``       100 distinct rows: ten thousand copies of each among a million
+===============  ====================================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import photographs
+
+# Values made at once: float64 temporaries of 256 MB.
+BLOCK = 1 << 25
+CENTRES = {"mixture": (1000, 1.0), "tight": (20, 1e4)}
+SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
+COPIES = ("copies 16", "copies")
+DISTINCT = 100
+KINDS = ("gaussian", "mixture", "sift", *SHIFTS, "tight", *COPIES)
+
+
+class DeviceData(NamedTuple):
+    """float32 points (n, d), and queries (m, d) of the same law, or None for a graph."""
+
+    points: Any
+    queries: Any
+
+
+def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -> DeviceData:
+    """Points and queries of one kind, in the device's memory or, with `host`, in the host's (pageable).
+
+    Raises
+    ------
+    ValueError
+        The kind is unknown, or has another width.
+    RuntimeError
+        There are not so many real descriptors.
+    """
+    import torch
+
+    if kind not in KINDS:
+        raise ValueError(f"data are {', '.join(KINDS)}, got {kind!r}")
+    at = "cpu" if host else where
+    if kind == "sift":
+        if d != photographs.SIFT_WIDTH:
+            raise ValueError(f"SIFT descriptors have {photographs.SIFT_WIDTH} dimensions, not {d}")
+        points, queries = photographs.sift_photo(n, m=m)
+        return DeviceData(torch.from_numpy(points).to(at), torch.from_numpy(queries).to(at) if m else None)
+    generator = torch.Generator(where).manual_seed(0)
+    law = _law(kind, n, d, where, generator)
+    return DeviceData(_rows(law, n, d, at), _rows(law, m, d, at) if m else None)
+
+
+def _rows(law: Any, count: int, d: int, at: str) -> Any:
+    import torch
+
+    rows = torch.empty((count, d), dtype=torch.float32, device=at)
+    step = max(1, BLOCK // d)
+    for start in range(0, count, step):
+        part = rows[start : start + step]
+        part.copy_(law(len(part)))
+    return rows
+
+
+def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
+    """A function that gives so many more rows of this kind."""
+    import torch
+
+    def normal(rows: int, dtype: Any = torch.float32) -> Any:
+        return torch.empty((rows, d), dtype=dtype, device=where).normal_(generator=generator)
+
+    def draw(below: int, rows: int) -> Any:
+        return torch.randint(below, (rows,), generator=generator, device=where)
+
+    if kind == "gaussian":
+        return lambda rows: normal(rows)
+    if kind in SHIFTS:
+        return lambda rows: normal(rows, torch.float64) + SHIFTS[kind]
+    if kind in CENTRES:
+        count, apart = CENTRES[kind]
+        centres = normal(count, torch.float64) * apart
+        return lambda rows: centres[draw(count, rows)] + normal(rows, torch.float64)
+    distinct = normal(max(1, n // 16) if kind == "copies 16" else DISTINCT)
+    return lambda rows: distinct[draw(len(distinct), rows)]

@@ -1,0 +1,249 @@
+"""Real rows from photographs: SIFT descriptors, their principal components, and pixels."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..machine import ROOT
+from .data import Array, Data, blocks, split
+
+CACHE = ROOT / "benchmarks" / ".cache"
+SIFT_DIRECTORIES = (ROOT.parent / "shared" / "data", ROOT / "shared" / "data")
+SIFT_WIDTH = 128
+# Key-point sizes and the grid step of each, in pixels.
+SIFT_GRID = ((8, 3), (12, 4), (20, 5), (32, 6))
+PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
+COMPONENTS = 27
+# Every 17th descriptor is enough for directions.
+PCA_STEP = 17
+# What copies of real rows are moved by: about what the nearest neighbours of principal components are apart (N(0, 1)
+# times this per entry), and half a grey level or pixel (uniform, to both sides).
+PCA_NOISE = 4.0
+PIXEL_NOISE = 0.5
+
+
+# --- real descriptors ------------------------------------------------------------------------------------------------
+
+
+def sift_photo(n: int = 100_000, dtype: str = "float32", *, m: int = 0) -> Data:
+    """SIFT descriptors (n, 128) of photographs, and m more as queries; float32 or uint8 with the same values.
+
+    The rows come from the file that the environment variable TONARI_SIFT names (``.bvecs``, queries taken behind the
+    points), else from ``shared/data`` beside or inside the repository, else they are computed from the photographs
+    inside scikit-image and scikit-learn with OpenCV (about 1.7 million rows; kept under ``benchmarks/.cache``).
+
+    Raises
+    ------
+    ValueError
+        The file TONARI_SIFT names holds too few rows or is no ``.bvecs`` file of width 128.
+    RuntimeError
+        No source has n + m rows; the message says what each lacked.
+    """
+    if dtype not in ("float32", "uint8"):
+        raise ValueError(f"SIFT rows come as 'float32' or 'uint8', got {dtype!r}")
+    points, queries = _sift_rows(n, m)
+    return Data(np.ascontiguousarray(points, dtype=dtype), np.ascontiguousarray(queries, dtype=dtype) if m else None)
+
+
+def _sift_rows(n: int, m: int) -> tuple[Array, Array]:
+    named = os.environ.get("TONARI_SIFT")
+    if named:
+        rows = read_bvecs(Path(named))
+        if len(rows) < n + m:
+            raise ValueError(f"TONARI_SIFT={named} holds {len(rows)} rows, {n} points and {m} queries were asked for")
+        return rows[:n], rows[n : n + m]
+    lacks = ["TONARI_SIFT is not set"]
+    for directory in SIFT_DIRECTORIES:
+        points_path = directory / "sift-photo-100k.bvecs"
+        queries_path = directory / "sift-photo-queries-1k.bvecs"
+        if not points_path.exists():
+            lacks.append(f"{points_path} does not exist")
+            continue
+        points = read_bvecs(points_path)
+        queries = read_bvecs(queries_path) if m else points[:0]
+        if len(points) >= n and len(queries) >= m:
+            return points[:n], queries[:m]
+        lacks.append(f"{directory} holds {len(points)} points and {len(queries)} queries, not {n} and {m}")
+    try:
+        rows = _sift_of_photographs()
+    except ImportError as error:
+        lacks.append(f"computing them needs scikit-image, scikit-learn and opencv-python-headless ({error})")
+        raise RuntimeError("no SIFT descriptors: " + "; ".join(lacks)) from error
+    if len(rows) < n + m:
+        lacks.append(f"the photographs give {len(rows)} rows")
+        raise RuntimeError(f"no {n + m} SIFT descriptors: " + "; ".join(lacks))
+    return rows[:n], rows[n : n + m]
+
+
+def every_sift() -> Array:
+    """All descriptors that there are, (rows, 128) uint8: those of TONARI_SIFT, else of the photographs."""
+    named = os.environ.get("TONARI_SIFT")
+    return read_bvecs(Path(named)) if named else _sift_of_photographs()
+
+
+def read_bvecs(path: Path) -> Array:
+    """Rows (n, 128) uint8 of a TEXMEX ``.bvecs`` file, as a view of the mapped file."""
+    record = 4 + SIFT_WIDTH
+    size = path.stat().st_size
+    if size == 0 or size % record:
+        raise ValueError(f"{path}: {size} bytes are no whole number of {record}-byte rows")
+    raw = np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, record)
+    widths = raw[:, :4].copy().view("<i4")[:, 0]
+    if (widths != SIFT_WIDTH).any():
+        row = int(np.argmax(widths != SIFT_WIDTH))
+        raise ValueError(f"{path}: row {row} says width {widths[row]}, expected {SIFT_WIDTH}")
+    return raw[:, 4:]
+
+
+def write_bvecs(path: Path, rows: Array) -> None:
+    """Write rows (n, 128) uint8 as ``.bvecs``; the file appears whole or not at all."""
+    raw = np.empty((len(rows), 4 + SIFT_WIDTH), np.uint8)
+    raw[:, :4] = np.frombuffer(np.array(SIFT_WIDTH, "<i4").tobytes(), np.uint8)
+    raw[:, 4:] = rows
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.part")
+    raw.tofile(partial)
+    partial.replace(path)
+
+
+def _sift_of_photographs() -> Array:
+    """All distinct descriptors of the bundled photographs, shuffled by a fixed seed; computed once, then kept."""
+    kept = CACHE / "sift-photo.bvecs"
+    if kept.exists():
+        return read_bvecs(kept)
+    import cv2
+
+    sift = cv2.SIFT_create()
+    parts: list[Array] = []
+    for path in _photographs():
+        image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+        # OpenCV reads no GIF and no multi-channel TIFF; those few pictures are no part of the set.
+        if image is None:
+            continue
+        height, width = image.shape
+        for size, step in SIFT_GRID:
+            grid = [
+                cv2.KeyPoint(float(x), float(y), float(size))
+                for y in range(size, height - size, step)
+                for x in range(size, width - size, step)
+            ]
+            if grid:
+                _, descriptors = sift.compute(image, grid)
+                rows = descriptors.astype(np.uint8)
+                parts.append(rows[np.count_nonzero(rows, axis=1) > 16])
+    rows = np.unique(np.concatenate(parts), axis=0)
+    rows = rows[np.random.default_rng(0).permutation(len(rows))]
+    write_bvecs(kept, rows)
+    return rows
+
+
+def _photographs() -> list[Path]:
+    """The pictures inside scikit-image and scikit-learn."""
+    import skimage
+    import sklearn
+
+    folders = (Path(skimage.__file__).parent / "data", Path(sklearn.__file__).parent / "datasets" / "images")
+    return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+
+
+# --- few dimensions --------------------------------------------------------------------------------------------------
+
+
+def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
+    """The d strongest principal components (1 to 27) of SIFT descriptors, float32; queries are no points.
+
+    Where n + m rows are more than there are descriptors (1.7 million), the rest are copies moved by N(0, 4) per entry,
+    points of points and queries of queries; see :func:`real_rows`.
+    """
+    if not 1 <= d <= COMPONENTS:
+        raise ValueError(f"principal components of SIFT are 1 to {COMPONENTS}, got d = {d}")
+    rng = np.random.default_rng(seed)
+    rows = _extended(principal_components()[:, :d], n, m, rng, lambda shape: PCA_NOISE * rng.standard_normal(shape))
+    return split(rows, n)
+
+
+@functools.cache
+def principal_components() -> Array:
+    """All descriptors that there are, in their own order, on their 27 principal directions: (rows, 27) float32.
+
+    The rows come from the file that TONARI_SIFT names, else from the photographs (see :func:`sift_photo`).
+    """
+    rows = every_sift()
+    sample = rows[::PCA_STEP].astype(np.float64)
+    mean = sample.mean(axis=0)
+    _, directions = np.linalg.eigh(np.cov((sample - mean).T))
+    strongest = directions[:, ::-1][:, :COMPONENTS].astype(np.float32)
+    parts = np.arraysplit(rows, max(1, len(rows) >> 17))
+    return np.concatenate([(part.astype(np.float32) - mean.astype(np.float32)) @ strongest for part in parts])
+
+
+def pixels(n: int, m: int, *, seed: int = 0) -> Data:
+    """Red, green, blue, and x and y in pixels of photographs that hang side by side: (n, 5) whole numbers, float32.
+
+    Drawn without repetition from 5 million pixels; where n + m are more, the rest are copies moved by at most half a
+    grey level or pixel.
+    """
+    rng = np.random.default_rng(seed)
+    rows = _extended(all_pixels(), n, m, rng, lambda shape: rng.uniform(-PIXEL_NOISE, PIXEL_NOISE, shape))
+    return split(rows, n)
+
+
+@functools.cache
+def all_pixels() -> Array:
+    """The pixels of all pictures of 8-bit colours, shuffled by a fixed seed: (rows, 5) float32."""
+    parts: list[Array] = []
+    left = 0
+    for image in colour_photographs():
+        height, width = image.shape[:2]
+        y, x = np.mgrid[:height, :width]
+        parts.append(np.dstack([image, x + left, y]).reshape(-1, 5).astype(np.float32))
+        left += width
+    rows = np.concatenate(parts)
+    return rows[np.random.default_rng(0).permutation(len(rows))]
+
+
+def colour_photographs(side: int | None = None) -> list[Array]:
+    """The pictures of 8-bit colours, (height, width, red green blue) uint8; none larger than ``side``, if given."""
+    import cv2
+
+    found = []
+    for path in _photographs():
+        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        if image is None or image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+            continue
+        shrink = max(image.shape) / side if side else 1.0
+        if shrink > 1:
+            size = [max(1, round(length / shrink)) for length in image.shape[1::-1]]
+            image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+        # OpenCV has blue first.
+        found.append(np.ascontiguousarray(image[..., ::-1]))
+    return found
+
+
+def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
+    """Of how many of ``total`` real rows n points and m queries are made; they share none.
+
+    All are real where there are enough. Else the points have at least five sixths of the real rows, or as many as they
+    are, so that they keep the structure of real data.
+    """
+    points = n if n + m <= total else min(n, max(total - m, total * 5 // 6))
+    return points, min(m, total - points)
+
+
+def _extended(real: Array, n: int, m: int, rng: np.random.Generator, noise: Callable[[Any], Array]) -> Array:
+    """n + m rows: real ones, and behind those of the points and of the queries moved copies of them."""
+    if n + m <= len(real):
+        return np.ascontiguousarray(real[: n + m])
+    points, queries = real_rows(len(real), n, m)
+    rows = np.empty((n + m, real.shape[1]), np.float32)
+    for source, target in ((real[:points], rows[:n]), (real[points : points + queries], rows[n:])):
+        target[: len(source)] = source
+        for part in blocks(target[len(source) :]):
+            part[:] = source[rng.integers(len(source), size=len(part))] + noise(part.shape)
+    return rows

@@ -1,0 +1,115 @@
+"""Rows to select from, made on the device that selects from them; the same seed gives the same rows there.
+
+==============  ====================================================================================================
+``random``      N(0, 1) for floats, every whole number equally likely for integers
+``uniform``     [0, 1)
+``leading``     float32 whose first 20 bits are equal and whose last 12 are random: hard for methods by digits
+``ascending``   every row 0, 1, 2, ..., in steps where the type has fewer values than the row
+``descending``  the same backwards: with enough values each is smaller than all before it
+``equal``       one value everywhere
+``sift``        euclidean distances between real SIFT descriptors, disjoint queries and points
+==============  ====================================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ..machine import ROOT
+from . import photographs
+
+EXAMPLE = ROOT / "examples" / "sift-photo-10k.bvecs"
+KINDS = ("random", "uniform", "leading", "ascending", "descending", "equal", "sift")
+# Independent values: a smaller shape is a part of a larger one.
+POOLED = ("random", "uniform")
+LEADING_BITS = 20
+# Whole numbers from 0 up that a type holds.
+LEVELS = {"uint8": 2**8, "float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "int32": 2**31}
+
+
+def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
+    """A contiguous tensor (rows, n) of one kind.
+
+    Raises
+    ------
+    ValueError
+        The kind is unknown, or does not come in this dtype or size.
+    """
+    import torch
+
+    wanted = getattr(torch, dtype)
+    where = torch.device(device)
+    generator = torch.Generator(where).manual_seed(0)
+    if kind == "sift":
+        return sift_distances(rows, n, device).to(wanted)
+    if kind == "leading":
+        if dtype != "float32":
+            raise ValueError(f"equal leading bits come as float32, got {dtype!r}")
+        low = torch.randint(1 << (32 - LEADING_BITS), (rows, n), generator=generator, dtype=torch.int32, device=where)
+        return (low | 0x3F800000).view(torch.float32)
+    values = torch.empty((rows, n), dtype=wanted, device=where)
+    if kind == "random" and wanted.is_floating_point:
+        return values.normal_(generator=generator)
+    if kind == "random":
+        limits = torch.iinfo(wanted)
+        return values.random_(limits.min, limits.max + 1, generator=generator)
+    if kind == "uniform":
+        return values.uniform_(generator=generator)
+    if kind in ("ascending", "descending"):
+        line = torch.arange(n, device=where) * min(n, LEVELS[dtype]) // n
+        return values.copy_((line if kind == "ascending" else line.flip(0)).expand(rows, n))
+    if kind == "equal":
+        return values.fill_(1)
+    raise ValueError(f"data are {', '.join(KINDS)}, got {kind!r}")
+
+
+class Pool:
+    """Independent values of many shapes out of one array: a shape is a view of its beginning."""
+
+    def __init__(self, count: int, dtype: str, device: str, kind: str = "random") -> None:
+        self.count = count
+        self._flat = make(kind, 1, count, dtype, device)[0]
+
+    def view(self, rows: int, n: int) -> Any:
+        """The first rows * n values as (rows, n)."""
+        return self._flat[: rows * n].view(rows, n)
+
+
+def sift_rows(count: int) -> np.ndarray:
+    """Real descriptors (count, 128), uint8: those that ``sift_photo`` has at hand, else the example file.
+
+    Raises
+    ------
+    ValueError
+        No file at hand holds that many.
+    """
+    at_hand = any((directory / "sift-photo-100k.bvecs").exists() for directory in photographs.SIFT_DIRECTORIES)
+    if os.environ.get("TONARI_SIFT") or (at_hand and count <= 100_000):
+        return photographs.sift_photo(count, "uint8").points
+    rows = photographs.read_bvecs(EXAMPLE)
+    if len(rows) < count:
+        raise ValueError(f"{EXAMPLE} holds {len(rows)} descriptors, {count} were asked for")
+    return np.ascontiguousarray(rows[:count])
+
+
+def sift_size(rows: int, n: int) -> tuple[int, int]:
+    """The (rows, n) wanted, or where only the example file is at hand what it has room for: four points to a query."""
+    try:
+        sift_rows(rows + n)
+    except ValueError:
+        available = len(photographs.read_bvecs(EXAMPLE))
+        return min(rows, available // 5), min(n, available - available // 5)
+    return rows, n
+
+
+def sift_distances(rows: int, n: int, device: str) -> Any:
+    """Distances (rows, n), float32, from queries to points: |q|² + |x|² - 2 q.x is exact here, as all are integers."""
+    import torch
+
+    found = torch.from_numpy(sift_rows(rows + n)).to(device).float()
+    points, queries = found[:n], found[n:]
+    squares = (queries**2).sum(1, keepdim=True) + (points**2).sum(1) - 2 * (queries @ points.T)
+    return squares.clamp_(min=0).sqrt_()

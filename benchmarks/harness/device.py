@@ -1,0 +1,227 @@
+"""The two places where benchmarks run: what their clocks, ceilings and memories are.
+
+A CPU is timed with the wall clock, a GPU with CUDA events around one call. Before each call on a GPU 256 MB are
+written, so that none of the input is left in its level-2 cache (50 MB on an H100) and the call is launched while the
+device is still busy. A call that makes the host wait, as one that refuses NaN does, carries that wait in its time.
+
+Ceilings: ``read_rate`` is bytes per second of a sum (GPU) or a maximum (CPU) over an array far larger than any cache;
+``copy_rate`` of copying it, read and written bytes both counted.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from . import ceilings, machine
+
+# A peer's threads may spin for a moment after their work; nobody is timed meanwhile.
+SETTLE_SECONDS = 0.3
+FLUSH_BYTES = 256 << 20
+STREAM_BYTES = 4 << 30
+STREAM_REPEATS = 10
+
+
+class Timing(NamedTuple):
+    """Seconds of the calls that were timed."""
+
+    median: float
+    least: float
+    most: float
+    repeats: int
+
+    def times(self, factor: float) -> Timing:
+        """The same for so many times the work."""
+        return Timing(self.median * factor, self.least * factor, self.most * factor, self.repeats)
+
+
+def timing_of(seconds: Sequence[float]) -> Timing:
+    """What some seconds say."""
+    return Timing(float(np.median(seconds)), min(seconds), max(seconds), len(seconds))
+
+
+class Device(Protocol):
+    """Where something runs."""
+
+    kind: str  # "cpu" or "cuda"
+    threads: int | None  # of everyone; None on a GPU
+    slice_rows: int  # rows of a first, small call that tells what a whole one would take
+
+    def title(self) -> str:
+        """Model of the processor or the GPU."""
+
+    def isa(self) -> str | None:
+        """Instruction set that the library uses; None on a GPU."""
+
+    def memory(self) -> int:
+        """Bytes that one input may take, so that peers and methods find room beside it."""
+
+    def once(self, call: Callable[[], object]) -> float:
+        """Seconds of one call."""
+
+    def settle(self) -> None:
+        """Wait until nothing of the call before is still running."""
+
+    def whole(self, seconds: float, part: int, rows: int) -> float:
+        """Least seconds for ``rows`` rows when ``part`` of them took ``seconds``."""
+
+    def values(self, tensor: Any) -> Any:
+        """A tensor as what users of this device hold: a NumPy array where NumPy has the type."""
+
+    def read_rate(self) -> float:
+        """Bytes per second of reading."""
+
+    def copy_rate(self) -> float:
+        """Bytes per second of copying, both ways counted."""
+
+
+class Cpu:
+    """Some threads of this processor."""
+
+    kind = "cpu"
+    slice_rows = 256
+
+    def __init__(self, threads: int) -> None:
+        self.threads: int | None = threads
+        self._threads = threads
+
+    def title(self) -> str:
+        return machine.cpu_name()
+
+    def isa(self) -> str | None:
+        return os.environ.get("TONARI_ISA") or [level for level in machine.levels() if level != "amx"][-1]
+
+    def memory(self) -> int:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 6
+
+    def once(self, call: Callable[[], object]) -> float:
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    def settle(self) -> None:
+        time.sleep(SETTLE_SECONDS)
+
+    def whole(self, seconds: float, part: int, rows: int) -> float:
+        return seconds * rows / part
+
+    def values(self, tensor: Any) -> Any:
+        import torch
+
+        return tensor if tensor.dtype == torch.bfloat16 else tensor.numpy()
+
+    def read_rate(self) -> float:
+        return ceilings.read_rate(self._threads)
+
+    def copy_rate(self) -> float:
+        return ceilings.copy_rate(self._threads)
+
+
+class Cuda:
+    """The first CUDA device."""
+
+    kind = "cuda"
+    threads: int | None = None
+    slice_rows = 1024
+
+    def __init__(self) -> None:
+        import torch
+
+        self._torch = torch
+        self._flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
+        self._rates: tuple[float, float] | None = None
+
+    def title(self) -> str:
+        return str(self._torch.cuda.get_device_name())
+
+    def isa(self) -> str | None:
+        return None
+
+    def memory(self) -> int:
+        return int(self._torch.cuda.mem_get_info()[1]) // 2
+
+    def once(self, call: Callable[[], object]) -> float:
+        start, end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._flush.zero_()
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) / 1e3
+
+    def settle(self) -> None:
+        self._torch.cuda.synchronize()
+
+    def replay(self, call: Callable[[], object]) -> Callable[[], object]:
+        """A call from a CUDA graph: its kernels alone."""
+        call()  # compiles
+        graph = self._torch.cuda.CUDAGraph()
+        with self._torch.cuda.graph(graph):
+            found = call()
+
+        def replayed() -> object:
+            graph.replay()
+            return found
+
+        return replayed
+
+    def whole(self, seconds: float, part: int, rows: int) -> float:
+        # A part may leave most of the device idle: the whole can take as little as that.
+        return seconds
+
+    def values(self, tensor: Any) -> Any:
+        return tensor
+
+    def read_rate(self) -> float:
+        return self._streams()[0]
+
+    def copy_rate(self) -> float:
+        return self._streams()[1]
+
+    def _streams(self) -> tuple[float, float]:
+        if self._rates is None:
+            source = self._torch.ones(STREAM_BYTES // 4, dtype=self._torch.float32, device="cuda")
+            target = self._torch.empty_like(source)
+            read, copy = (
+                min(self.once(work) for _ in range(STREAM_REPEATS))
+                for work in (lambda: source.sum(), lambda: target.copy_(source))
+            )
+            self._rates = STREAM_BYTES / read, 2 * STREAM_BYTES / copy
+            del source, target
+            self._torch.cuda.empty_cache()
+        return self._rates
+
+
+def open_device(kind: str, threads: int) -> Device:
+    """The device of that kind."""
+    return Cuda() if kind == "cuda" else Cpu(threads)
+
+
+def take_turns(
+    device: Device,
+    calls: dict[str, Callable[[], object]],
+    *,
+    seconds: float,
+    least: int = 3,
+    most: int = 20,
+    settle: bool = False,
+) -> dict[str, Timing]:
+    """Time calls that ran before: rounds in which each runs once, until ``seconds`` are spent or ``most`` are done.
+
+    ``settle`` before each, where peers bring threads of their own.
+    """
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    spent = 0.0
+    for turn in range(most):
+        if turn >= least and spent >= seconds:
+            break
+        for name, call in calls.items():
+            if settle:
+                device.settle()
+            times[name].append(device.once(call))
+            spent += times[name][-1]
+    return {name: timing_of(found) for name, found in times.items()}

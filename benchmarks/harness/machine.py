@@ -1,0 +1,128 @@
+"""The facts a timing means nothing without: processor, cores, instruction sets, versions, commit, date.
+
+Nothing here imports NumPy: ``pin`` must run before any library starts its threads.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Level -> what /proc/cpuinfo must list for it; each level implies those before it.
+LEVEL_FLAGS = {
+    "generic": (),
+    "avx2": ("avx2", "fma", "f16c", "bmi2"),
+    "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),
+    "amx": ("amx_tile", "amx_bf16", "amx_int8"),
+}
+
+
+def _cpuinfo(key: str) -> str:
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    return ""
+
+
+def cpu_name() -> str:
+    """Processor model, with family and model number where Linux tells (virtual machines blur the name)."""
+    name = _cpuinfo("model name") or platform.processor() or platform.machine()
+    family, model = _cpuinfo("cpu family"), _cpuinfo("model")
+    return f"{name} (family {family} model {model})" if family else name
+
+
+def levels() -> list[str]:
+    """Instruction-set levels of this processor, lowest first."""
+    flags = set(_cpuinfo("flags").split())
+    found = []
+    for level, needed in LEVEL_FLAGS.items():
+        if not flags.issuperset(needed):
+            break
+        found.append(level)
+    return found
+
+
+def cores_allowed() -> int:
+    """Cores this process may use: its affinity, cut by the cgroup's quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = Path("/sys/fs/cgroup/cpu.max")
+    if quota.exists():
+        limit, period = quota.read_text().split()[:2]
+        if limit != "max":
+            cores = min(cores, max(1, int(limit) // int(period)))
+    return cores
+
+
+def pin(threads: int) -> list[int]:
+    """Keep this process and its children to ``threads`` processors, one to a physical core where possible.
+
+    So no library can use more threads than it is given, whatever it makes of the setting, and two threads never
+    share a core's units while another core is idle. Returns the processors; an empty list where the operating
+    system has no affinity.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return []
+    allowed = sorted(os.sched_getaffinity(0))
+    first_of_core: list[int] = []
+    others: list[int] = []
+    seen: set[str] = set()
+    for processor in allowed:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+        core = siblings.read_text().strip() if siblings.exists() else str(processor)
+        (others if core in seen else first_of_core).append(processor)
+        seen.add(core)
+    chosen = (first_of_core + others)[:threads]
+    if len(chosen) < threads:
+        raise ValueError(f"{threads} threads were asked for, this process may use {len(chosen)} processors")
+    os.sched_setaffinity(0, chosen)
+    return chosen
+
+
+def library_versions(libraries: tuple[str, ...]) -> dict[str, str]:
+    """Python and the installed ones of some libraries."""
+    found = {"python": platform.python_version()}
+    for name in libraries:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            # Run from a bare copy tonari has no installed metadata; an absent peer has no version to report.
+            continue
+    return found
+
+
+def commit() -> str:
+    """Short commit, with ``+`` when tracked files differ; outside a checkout TONARI_COMMIT, else ``unknown``."""
+    if "TONARI_COMMIT" in os.environ:  # a bare copy, whose origin the caller knows
+        return os.environ["TONARI_COMMIT"]
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+
+    try:
+        head = git("rev-parse", "--short", "HEAD")
+        if head.returncode:
+            return "unknown"
+        # The results are written by the benchmarks themselves and do not change what was measured.
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results").stdout
+    except FileNotFoundError:
+        return "unknown"
+    return head.stdout.strip() + ("+" if changed.strip() else "")
+
+
+def today() -> str:
+    """Date and minute in UTC, ISO 8601."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ")
+
+
+def describe(libraries: tuple[str, ...]) -> str:
+    """One line for the head of a table."""
+    versions = ", ".join(f"{name} {number}" for name, number in library_versions(libraries).items())
+    return f"{cpu_name()}, {cores_allowed()} cores, {'/'.join(levels())}; {versions}; commit {commit()}; {today()}"

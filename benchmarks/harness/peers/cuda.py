@@ -1,0 +1,135 @@
+"""What the exact engine on a GPU is measured against, behind one signature.
+
+``PEERS[name].prepare(points)`` makes the peer's index of a device tensor and returns ``search(queries, k)``, which
+gives indices (m, k) as a tensor. Fair play: rows are converted to the peer's type outside its time, its index is made
+outside its time where ours is, and its answers stay on the device.
+
+==================  ==================================================================================================
+``torch float32``   torch.mm in float32, |x|² − 2 q·x, torch.topk; tiled over queries where scores do not fit
+``torch tf32``      the same with float32 rounded to TF32 by the matrix units
+``torch float16``   the same on float16 rows, scores in float32
+``cuvs``            NVIDIA cuVS brute_force, float32
+``flash float32``   flashlib flash_knn, float32 rows (it ranks in TF32)
+``flash float16``   flashlib flash_knn, float16 rows
+==================  ==================================================================================================
+
+cuVS and flashlib come from the kit that ``shared/tools/peer_kit.sh`` packs, unpacked beside us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+Search = Callable[[Any, int], Any]
+
+# Scores that torch holds at once.
+TILE_BYTES = 1 << 33
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A library, the type of its rows, and how to call it. ``compiles``: with Triton, so that it can be warmed."""
+
+    name: str
+    module: str
+    dtype: str
+    prepare: Callable[[Any], Search]
+    compiles: bool = False
+
+    def missing(self) -> str | None:
+        """Why this peer cannot run, or None."""
+        return None if find_spec(self.module) else f"skipped: module {self.module!r} is not installed"
+
+    def rows(self, tensor: Any) -> Any:
+        """Rows as this peer reads them."""
+        import torch
+
+        return tensor.to(getattr(torch, self.dtype))
+
+
+@contextlib.contextmanager
+def float32_products(precision: str) -> Iterator[None]:
+    """Products of float32 matrices "highest" (float32) or "high" (TF32) inside the block."""
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def products(queries: Any, points: Any) -> Any:
+    """Inner products (m, n) in float32."""
+    import torch
+
+    if queries.dtype == torch.float32:
+        return torch.mm(queries, points.T)
+    if queries.is_cuda:
+        return torch.mm(queries, points.T, out_dtype=torch.float32)
+    return torch.mm(queries.float(), points.float().T)
+
+
+def _torch(precision: str) -> Callable[[Any], Search]:
+    def prepare(points: Any) -> Search:
+        import torch
+
+        squares = torch.linalg.vector_norm(points, dim=1, dtype=torch.float32).square_()
+        step = max(1, TILE_BYTES // (4 * len(points)))
+
+        def search(queries: Any, k: int) -> Any:
+            found = []
+            for start in range(0, len(queries), step):
+                with float32_products(precision):
+                    scores = products(queries[start : start + step], points)
+                torch.sub(squares, scores, alpha=2, out=scores)
+                found.append(scores.topk(k, dim=1, largest=False).indices)
+                del scores
+            return found[0] if len(found) == 1 else torch.cat(found)
+
+        return search
+
+    return prepare
+
+
+def _cuvs(points: Any) -> Search:
+    import torch
+    from cuvs.neighbors import brute_force
+
+    index = brute_force.build(points, metric="sqeuclidean")
+
+    def search(queries: Any, k: int) -> Any:
+        shape = (len(queries), k)
+        indices = torch.empty(shape, dtype=torch.int64, device=queries.device)
+        distances = torch.empty(shape, dtype=torch.float32, device=queries.device)
+        brute_force.search(index, queries, k, neighbors=indices, distances=distances)
+        return indices
+
+    return search
+
+
+def _flash(points: Any) -> Search:
+    from flashlib.primitives.knn import flash_knn
+
+    def search(queries: Any, k: int) -> Any:
+        return flash_knn(queries, points, k)[1]
+
+    return search
+
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer("torch float32", "torch", "float32", _torch("highest")),
+        Peer("torch tf32", "torch", "float32", _torch("high")),
+        Peer("torch float16", "torch", "float16", _torch("highest")),
+        Peer("cuvs", "cuvs", "float32", _cuvs),
+        Peer("flash float32", "flashlib", "float32", _flash, compiles=True),
+        Peer("flash float16", "flashlib", "float16", _flash, compiles=True),
+    )
+}

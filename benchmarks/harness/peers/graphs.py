@@ -1,0 +1,109 @@
+"""What approximate graphs are measured against: pynndescent on the CPU, cuVS's nn_descent on CUDA.
+
+pynndescent compiles on its first calls: it is warmed in its process with a few thousand rows, twice, and the difference
+is kept as ``compile_seconds``. It has the threads of everyone. Its lists hold the point itself, so k + 1 are asked for.
+cuVS (from the kit that ``peers.cuda`` tells of) leaves its graph in host memory.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import children
+from ..memory import Peak
+from ..proof import without_self
+
+PYNNDESCENT, CUVS = "pynndescent", "cuvs nn_descent"
+MODULES = {PYNNDESCENT: "pynndescent", CUVS: "cuvs"}
+WARM_ROWS = 4096
+# cuVS's graph is wider than what is asked for, and worked on wider still (its documentation's 1.5 times).
+CUVS_DEFAULTS = {"graph_degree": 64, "intermediate_graph_degree": 96, "max_iterations": 10}
+
+
+def missing(name: str) -> str | None:
+    """Why a peer cannot run, or None."""
+    module = MODULES[name]
+    return None if find_spec(module) else f"skipped: module {module!r} is not installed"
+
+
+class Pynndescent:
+    """A process that holds float32 copies of points (NumPy) and makes graphs of them; use as a context manager."""
+
+    def __init__(self, points: Any, threads: int) -> None:
+        shared_memory = Path("/dev/shm")
+        self._folder = tempfile.TemporaryDirectory(dir=shared_memory if shared_memory.is_dir() else None)
+        path = Path(self._folder.name) / "points.npy"
+        np.save(path, np.ascontiguousarray(points, dtype=np.float32))
+        variables = children.blas_environment(threads, None) | {"NUMBA_NUM_THREADS": str(threads)}
+        self._child = children.Child(_serve, str(path), threads, variables=variables)
+
+    def warm(self, settings: dict[str, Any]) -> float:
+        """Compile for such settings; seconds that it took beyond the work."""
+        return float(self._child.ask(("warm", settings)))
+
+    def build(self, settings: dict[str, Any]) -> int | None:
+        """Make the graph; the most memory that it took beyond the points."""
+        peak: int | None = self._child.ask(("build", settings))
+        return peak
+
+    def lists(self, rows: Any) -> Any:
+        """Ids of some rows of the last graph, without self; -1 where one is missing."""
+        indices = self._child.ask(("lists", rows))
+        return without_self(indices, rows)
+
+    def __enter__(self) -> Pynndescent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+
+def _serve(connection: Connection, path: str, threads: int) -> None:
+    from pynndescent import NNDescent
+
+    points = np.load(path)
+    kept: Any = None
+
+    def made(rows: Any, settings: dict[str, Any]) -> Any:
+        return NNDescent(rows, metric="euclidean", n_jobs=threads, random_state=0, **settings).neighbor_graph[0]
+
+    while True:
+        verb, value = connection.recv()
+        answer: Any
+        if verb == "warm":
+            seconds = []
+            for _ in range(2):
+                began = time.perf_counter()
+                made(points[:WARM_ROWS], value)
+                seconds.append(time.perf_counter() - began)
+            answer = seconds[0] - seconds[1]
+        elif verb == "build":
+            kept = None
+            peak = Peak("cpu")
+            kept = made(points, value)
+            answer = peak.bytes()
+        else:
+            answer = kept[value].astype(np.int64)
+        connection.send(("reply", answer))
+
+
+def cuvs_graph(points: Any, settings: dict[str, Any]) -> Any:
+    """cuVS's index of a tensor on the device; its graph is in host memory, (n, graph_degree)."""
+    from cuvs.neighbors import nn_descent
+
+    parameters = nn_descent.IndexParams(metric="sqeuclidean", **CUVS_DEFAULTS | settings)
+    return nn_descent.build(parameters, points)
+
+
+def cuvs_lists(index: Any, rows: Any) -> Any:
+    """Ids of some rows, without self, as int64."""
+    indices = np.asarray(index.graph)[rows].astype(np.int64)
+    return without_self(indices, rows)

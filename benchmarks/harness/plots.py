@@ -1,0 +1,87 @@
+"""Figures as small SVG files: panels side by side, one curve per series, machine and date above them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .machine import ROOT
+
+IMAGES = ROOT / "docs" / "images"
+MARKERS = "osD^vPX*<>"
+PANELS_IN_A_ROW = 3
+
+# Series -> its points (x, y).
+Curves = dict[str, list[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes; logarithmic to base 2 and 10 unless said."""
+
+    title: str
+    x: str
+    y: str
+    curves: Curves
+    log_x: bool = True
+    log_y: bool = True
+
+
+def where(row: Mapping[str, Any]) -> str:
+    """Machine, threads and day of a row, for a heading."""
+    threads = f", {row['threads']} threads" if row["threads"] else ""
+    return f"{row['machine']}{threads}, {row['date'][:10]}"
+
+
+def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
+    """Write the figure; False, and nothing written, where no panel has a curve."""
+    if not any(places for panel in panels for places in panel.curves.values()):
+        return False
+    # Only drawing needs matplotlib, and no window.
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogFormatter
+
+    style: Any = {
+        "font.size": 8,
+        "svg.fonttype": "none",  # text stays text: small files
+        "svg.hashsalt": "tonari",  # the same rows give the same file
+        "axes.grid": True,
+        "grid.linewidth": 0.3,
+        "lines.linewidth": 1,
+        "lines.markersize": 3.5,
+        "legend.fontsize": 7,
+        "legend.frameon": False,
+    }
+    across = min(len(panels), PANELS_IN_A_ROW)
+    down = -(-len(panels) // across)
+    with plt.rc_context(style):
+        width = 3.3 * across + (across == 1)  # room for the heading
+        figure, grid = plt.subplots(down, across, figsize=(width, 2.7 * down + 0.4), squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            for marker, (series, places) in zip(MARKERS * 3, panel.curves.items(), strict=False):
+                if places:
+                    xs, ys = zip(*places, strict=True)
+                    crowded = len(xs) > 20
+                    axes.plot(xs, ys, marker=None if crowded else marker, label=series)
+            axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
+            if panel.log_x:
+                axes.set_xscale("log", base=2)
+            if panel.log_y:
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(LogFormatter())
+                axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
+            if axes.has_data():
+                axes.legend()
+        for axes in grid.flat[len(panels) :]:
+            axes.remove()
+        figure.suptitle(heading)
+        figure.tight_layout()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    return True

@@ -1,0 +1,133 @@
+"""Proof of an approximate graph: what it says is true, and how much of the truth it has.
+
+Every row has to be k existing and distinct points in order, ties by index, without self. On a sample of rows the
+distances have to be those of tonari.metrics.reference for the ids that are listed, bit for bit, and recall is measured
+there against the exact engine, whose own answer is compared with all pairs in float64 on the first of these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import neighbors
+from .neighbors import Answer
+from .rows import WrongAnswer, check_rows, own_places
+
+if TYPE_CHECKING:
+    from tonari.core.neighbors import Neighbors
+    from tonari.metrics.recall import Recall
+
+# Of a sample, rows on which the exact engine itself is proved.
+TRUSTED = {"cpu": 4, "cuda": 16}
+# Bars are on this many neighbours where k is larger.
+RANK = 10
+# Not the seed of the graphs: a run measures itself on a sample of its own, and stops when that says so.
+SAMPLE_SEED = 20_211
+
+
+class GraphTruth:
+    """The exact neighbours of a sample of points.
+
+    Attributes
+    ----------
+    points : tensor of shape (n, d)
+    rows : int64 array, ascending
+    nearest : Neighbors of shape (len(rows), k), NumPy
+    """
+
+    def __init__(
+        self,
+        tonari: ModuleType,
+        points: Any,
+        k: int,
+        sample: int,
+        values: Callable[[Any], Any],
+        options: dict[str, Any],
+    ) -> None:
+        import torch
+
+        self.points = points
+        self.n = len(points)
+        self.rows = np.sort(np.random.default_rng(SAMPLE_SEED).choice(self.n, min(sample, self.n), replace=False))
+        chosen = torch.from_numpy(self.rows).to(points.device)
+        found = tonari.search(values(points[chosen]), values(points), k + 1, method="exact", **options)
+        distances, indices = (torch.as_tensor(part).cpu().numpy() for part in found)
+        own = own_places(indices, self.rows)
+        self.nearest: Neighbors = type(found)(*(part[~own].reshape(-1, k) for part in (distances, indices)))
+        self._trust(chosen, k)
+
+    def _trust(self, chosen: Any, k: int) -> None:
+        few = chosen[: TRUSTED["cuda" if self.points.is_cuda else "cpu"]]
+        true = neighbors.truth(self.points[few], self.points, k, str(self.points.device), own=few)
+        for name, ours, theirs in zip(("distance", "index"), self.nearest, true, strict=True):
+            wrong = (ours[: len(few)] != theirs.cpu().numpy()).any(axis=1)
+            if wrong.any():
+                raise WrongAnswer(f"{name} of row {self.rows[wrong.argmax()]}: the exact engine is wrong")
+
+    def values_of(self, ids: Any) -> Any:
+        """Distances float32 of points listed for the sample, (len(rows), any); -1 is missing, and infinitely far."""
+        import torch
+
+        from tonari.metrics.reference import returned, values_at
+
+        needed, places = np.unique(np.maximum(ids, 0), return_inverse=True)
+        queries, listed = (
+            self.points[torch.from_numpy(numbers).to(self.points.device)].cpu().numpy()
+            for numbers in (self.rows, needed.astype(np.int64))
+        )
+        places = np.where(ids < 0, -1, places.reshape(ids.shape))
+        return returned(values_at(queries, listed, places), np.float32)
+
+    def check(self, found: Answer, k: int) -> int:
+        """Raise WrongAnswer unless every row is in order and the sample's distances are exact; rows of the sample."""
+        import torch
+
+        check_rows(*found, self.n, self.n, k, graph=True)
+        chosen = torch.from_numpy(self.rows).to(found.indices.device)
+        distances, indices = (part[chosen].cpu().numpy() for part in found)
+        wrong = (distances != self.values_of(indices)).any(axis=1)
+        if wrong.any():
+            raise WrongAnswer(f"row {self.rows[wrong.argmax()]} has a distance that is not that of its point")
+        return len(self.rows)
+
+    def check_exact(self, found: Answer, k: int) -> int:
+        """Raise WrongAnswer unless the sample's rows are the exact ones."""
+        import torch
+
+        check_rows(*found, self.n, self.n, k, graph=True)
+        chosen = torch.from_numpy(self.rows).to(found.indices.device)
+        for name, ours, true in zip(("distance", "index"), found, self.nearest, strict=True):
+            wrong = (ours[chosen].cpu().numpy() != true[:, :k]).any(axis=1)
+            if wrong.any():
+                raise WrongAnswer(f"{name} of row {self.rows[wrong.argmax()]} is not that of the exact engine")
+        return len(self.rows)
+
+    def recall(self, ids: Any, k: int) -> Recall:
+        """Recall of the first k that are listed for the sample, with its interval; one named twice counts once."""
+        from tonari.metrics.recall import neighbors_recall
+
+        listed = once(ids[:, :k])
+        return neighbors_recall(type(self.nearest)(self.values_of(listed), listed), self.nearest)
+
+    def columns(self, ids: Any, k: int) -> dict[str, Any]:
+        """Columns of results about lists (len(rows), k or more): recall at k, and beside it at RANK."""
+        whole, short = (self.recall(ids, rank) for rank in (k, min(RANK, k)))
+        return {
+            "recall": whole.by_distance,
+            "recall_low": whole.low,
+            "recall_high": whole.high,
+            "extras": {"recall_10": short.by_distance, "recall_10_low": short.low, "recall_10_high": short.high},
+        }
+
+
+def once(ids: Any) -> Any:
+    """Lists as int64, with -1 in the place of whatever they have named before."""
+    order = np.argsort(ids, axis=1, kind="stable")
+    ordered = np.take_along_axis(ids, order, axis=1)
+    again = np.zeros(ids.shape, bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return np.where(again, -1, ids).astype(np.int64)

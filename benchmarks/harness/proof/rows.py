@@ -1,0 +1,80 @@
+"""What every row of neighbours has to be, whatever found it; for arrays of NumPy and tensors of torch alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Values looked at together.
+CHECKED_VALUES = 1 << 25
+
+
+class WrongAnswer(AssertionError):
+    """An answer that failed its proof; it is not timed."""
+
+
+def check_rows(
+    distances: Any, indices: Any, m: int, n: int, k: int, *, graph: bool = False, descending: bool = False
+) -> None:
+    """Raise WrongAnswer unless all m rows are k distinct, existing points, best first, ties by index.
+
+    Parameters
+    ----------
+    graph : the rows are the points themselves, of which none may list itself
+    descending : larger values are better
+    """
+    if tuple(distances.shape) != (m, k) or tuple(indices.shape) != (m, k):
+        raise WrongAnswer(f"shapes {tuple(distances.shape)} and {tuple(indices.shape)}, expected {(m, k)}")
+    step = max(1, CHECKED_VALUES // k)
+    for start in range(0, m, step):
+        values, ids = distances[start : start + step], indices[start : start + step]
+        ordered = _sorted(ids)
+        before, after = (values[:, 1:], values[:, :-1]) if descending else (values[:, :-1], values[:, 1:])
+        faults = {
+            "names a point that does not exist": (ids < 0) | (ids >= n),
+            "has a distance that is no number": ~(abs(values) < float("inf")),
+            "is out of order": ~((before < after) | ((before == after) & (ids[:, :-1] < ids[:, 1:]))),
+            "holds a point twice": ordered[:, 1:] == ordered[:, :-1],
+        }
+        if graph:
+            faults["holds itself"] = ids == _column(start, len(ids), ids)
+        for message, entries in faults.items():
+            if entries.any():
+                raise WrongAnswer(f"row {start + first(entries.any(1))} {message}")
+
+
+def first(faulty: Any) -> int:
+    """The first of some flags that is set."""
+    return int(faulty.nonzero()[0][0])
+
+
+def own_places(indices: Any, rows: Any = None) -> Any:
+    """Where a search of points among themselves lists the point itself, or else the last entry: one place in each row.
+
+    `rows` are the points' numbers; without them they are counted.
+    """
+    numbers = _column(0, len(indices), indices) if rows is None else rows[:, None]
+    own = indices == numbers
+    # An entry named twice is dropped once.
+    own &= own.cumsum(1) == 1
+    own[~own.any(1), -1] = True
+    return own
+
+
+def without_self(indices: Any, rows: Any = None) -> Any:
+    """A search of points among themselves (m, k + 1) as rows of a graph (m, k)."""
+    return indices[~own_places(indices, rows)].reshape(len(indices), -1)
+
+
+def _sorted(ids: Any) -> Any:
+    return np.sort(ids, axis=1) if isinstance(ids, np.ndarray) else ids.sort(dim=1).values
+
+
+def _column(start: int, count: int, like: Any) -> Any:
+    """Numbers from `start` on as a column, where `like` is."""
+    if isinstance(like, np.ndarray):
+        return np.arange(start, start + count)[:, None]
+    import torch
+
+    return torch.arange(start, start + count, device=like.device)[:, None]

@@ -1,0 +1,143 @@
+"""gieseke2014, section 4.3: figures 2, 3a, 5 and 6 on this machine. n = 10^6 points, k = 10, synthetic magnitudes.
+
+- Figure 2: seconds against the height of the tree.
+- Figure 3a: with and without locality. The paper compares full buffers with none; here queries are sorted by their
+  first leaf, or searched in the order in which they came. Against the number of queries.
+- Figure 5: against k, beside brute force and, on a processor, pykdtree.
+- Figure 6: against n, beside the same.
+
+The paper's psf colours (d = 4) are five magnitudes here; its d = 10 is ours. It times 10^7 queries, as we do on CUDA.
+What would take longer than a few seconds is timed on the first queries and scaled. Whatever is timed has the bits of
+one proved answer, for the height of a tree and the order of the queries change nothing about it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from ...harness.case import Case
+from ...harness.contest import Theirs, race
+from ...harness.datasets.hard import DeviceData
+from ...harness.proof.neighbors import PROOF, Answer, as_answer, same
+from ...harness.rows import merged
+from ...harness.run import Run
+from ...suites.kdtree.search import (
+    EXACT,
+    TREE,
+    Planned,
+    data_of,
+    index_of,
+    proved,
+    running_peers,
+    searcher,
+    speed,
+)
+
+KS = (1, 2, 4, 8, 16, 32, 64)
+SIZES = (1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20)
+# A leaf holds at most and at least so many points where heights are tried; on CUDA it is made of blocks of 64.
+LARGEST_LEAF = 1 << 14
+LEAST_LEAF = {"cpu": 8, "cuda": 48}
+QUERY_SHARES = (1000, 300, 100, 30, 10, 3, 1)
+# Seconds of a call beyond which it is timed on fewer queries, and rows that tell how long it would take.
+LONGEST = 4.0
+PILOT_ROWS = {"cpu": 2048, "cuda": 1 << 18}
+
+
+def heights(run: Run, case: Case) -> None:
+    """Figure 2."""
+    data = data_of(run, case)
+    expected = proved(run, case, data).answer
+    for height in range(case.n.bit_length()):
+        if LEAST_LEAF[run.device.kind] <= case.n >> height <= LARGEST_LEAF:
+            tree(run, case, data, expected, height=height)
+
+
+def orders(run: Run, case: Case) -> None:
+    """Figure 3a."""
+    data = data_of(run, case)
+    expected = proved(run, case, data).answer
+    for share in QUERY_SHARES:
+        fewer = case.resized(m=max(1, case.m // share))
+        part = DeviceData(data.points, data.queries[: fewer.m])
+        for sort in (True, False):
+            tree(run, fewer, part, expected, sort=sort)
+
+
+def neighbours(run: Run, case: Case) -> None:
+    """Figure 5."""
+    data = data_of(run, case)
+    expected = proved(run, case.resized(k=min(max(KS), case.n)), data).answer
+    for k in KS:
+        if k <= case.n:
+            one = case.resized(k=k)
+            tree(run, one, data, expected)
+            brute(run, one, data, expected)
+            trees_of_others(run, one, data)
+
+
+def sizes(run: Run, case: Case) -> None:
+    """Figure 6: other numbers of points, the last of which is the case's."""
+    for size in (*(size for size in SIZES if size < case.n), case.n):
+        one = case.resized(n=size)
+        data = data_of(run, one)
+        expected = proved(run, one, data).answer
+        tree(run, one, data, expected)
+        brute(run, one, data, expected)
+        trees_of_others(run, one, data)
+
+
+def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) -> int:
+    """How many queries a call may have."""
+    pilot = PILOT_ROWS[run.device.kind]
+    if case.m <= 2 * pilot:
+        return case.m
+    call = call_of(pilot)
+    call()
+    needed = run.time_once(call) * case.m / pilot
+    return case.m if needed <= LONGEST else max(pilot, int(case.m * LONGEST / needed))
+
+
+def tree(run: Run, case: Case, data: DeviceData, expected: Answer, **choices: Any) -> None:
+    """A row about the tree by some plan."""
+    planned = Planned(run, case, data, **choices)
+    facts = {"who": TREE, "stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
+    point(run, case, expected, lambda rows: planned.call(rows, case.k), facts)
+
+
+def brute(run: Run, case: Case, data: DeviceData, expected: Answer) -> None:
+    """A row about brute force."""
+    index = index_of(run, data, "exact")
+    facts = {"who": EXACT, "stage": "search", "proof": PROOF, "recall": 1.0}
+    point(run, case, expected, lambda rows: searcher(run, case, data, index, rows), facts)
+
+
+def point(
+    run: Run,
+    case: Case,
+    expected: Answer,
+    call_of: Callable[[int], Callable[[], Any]],
+    facts: dict[str, Any],
+) -> None:
+    """Prove and time one point of a figure, of which ``call_of`` gives a search of the first so many queries."""
+
+    def work() -> None:
+        rows = rows_for(run, case, call_of)
+        call = call_of(rows)
+        same(as_answer(call(), run.where), expected, facts["who"])
+        timing = run.time(call).times(case.m / rows)
+        sliced = {"rows_timed": rows} if rows < case.m else {}
+        run.write(case, [merged(facts, {"proved": rows}, sliced, speed(case, timing))])
+
+    run.guarded(case, facts["who"], work)
+
+
+def trees_of_others(run: Run, case: Case, data: DeviceData) -> None:
+    """Rows about the case's peers."""
+    with contextlib.ExitStack() as stack:
+        for peer in running_peers(stack, run, case, data):
+            theirs = Theirs(peer, case, case.m, run.peer_seconds)
+            timing = race([theirs], min(3, run.repeats))[peer.name]
+            run.write(case, [{"who": peer.name, "stage": "search"} | theirs.sliced() | speed(case, timing)])

@@ -1,0 +1,213 @@
+"""A paper's experiment with selections as a list of points: each is one figure's curve at one place.
+
+Points of several figures that ask for the same measurement share it. A figure is drawn from the newest run that
+measured it on that device.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..harness.case import Case, Suite
+from ..harness.datasets import selections
+from ..harness.plots import Curves, Panel, draw, where
+from ..harness.proof.selection import PROOF, Proof
+from ..harness.rows import Row
+from ..harness.run import Run, say
+from ..suites.select.measure import LIBRARIES, call_of, columns, measure, tried
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement of one figure: seconds, or if ``counted`` what the method's counters tell."""
+
+    figure: str
+    series: str
+    rows: int
+    n: int
+    k: int
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    data: str = "random"
+    counted: bool = False
+
+    def key(self) -> tuple[Any, ...]:
+        """Equal for points that ask for the same measurement."""
+        options = json.dumps(self.options, sort_keys=True)
+        return self.rows, self.n, self.k, self.method, options, self.data, self.counted
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper's experiment.
+
+    Attributes
+    ----------
+    figures : its figures and tables; those in ``tables`` are printed and not drawn
+    points : what to measure in a run
+    panels : a figure's axes from its rows
+    summary : what is kept of a counted point's ``Counters``
+    devices : where a figure cannot be measured everywhere
+    cost : seconds of one figure
+    """
+
+    name: str
+    figures: tuple[str, ...]
+    points: Callable[[Run], Iterable[Point]]
+    panels: Callable[[str, Sequence[Row]], list[Panel]]
+    summary: Callable[[Any, Point], dict[str, Any]] | None = None
+    tables: Mapping[str, Callable[[Sequence[Row]], str]] = field(default_factory=dict)
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cost: float = 60.0
+
+    def suite(self, *others: Case, libraries: tuple[str, ...] = LIBRARIES) -> Suite:
+        """The paper as a suite with a case for each figure, and other cases behind them."""
+        cases = [
+            self._case(figure, device)
+            for device in ("cpu", "cuda")
+            for figure in self.figures
+            if device in self.devices.get(figure, ("cpu", "cuda"))
+        ]
+        draw_figures = self.draw
+        return Suite(self.name, "select", (*cases, *others), libraries=libraries, draw=draw_figures)
+
+    def _case(self, figure: str, device: str) -> Case:
+        name = f"fig{figure}" if figure[0].isdigit() else figure.replace(" ", "-")
+
+        def work(run: Run, case: Case) -> None:
+            sweep(run, self, case)
+
+        return Case(name, device, 0, 0, 0, 0, work, data="", metric="", figure=figure, cost=self.cost)
+
+    def draw(self, rows: Sequence[Row], folder: Path) -> Iterator[Path]:
+        """Draw the figures, and print the tables, of every device that has rows."""
+        for figure in self.figures:
+            for device in ("cpu", "cuda"):
+                found = newest_of(rows, self.name, figure, device)
+                target = folder / f"select-{self.name}-fig{figure}-{device}.svg"
+                if found and figure in self.tables:
+                    print(f"{self.name}, {figure}: {where(found[0])}\n{self.tables[figure](found)}")
+                elif found and draw(
+                    target, self.panels(figure, found), f"{self.name}, figure {figure}\n{where(found[0])}"
+                ):
+                    yield target
+
+
+def sweep(run: Run, paper: Paper, case: Case) -> None:
+    """Measure the points of a case's figure, in their order; one row for each."""
+    points = [point for point in paper.points(run) if point.k <= point.n]
+    source: _Source = run.keep(("sweep", paper.name), lambda: _Source(run, points))
+    for point in points:
+        if point.figure != case.figure:
+            continue
+        key = paper.name, *point.key()
+        if key not in run.remembered:
+            say(f"{point.figure}, {point.series}: {point.rows} x {point.n}, k = {point.k}, {point.data}")
+            run.remembered[key] = _measured(run, paper, point, source)
+        known = run.remembered[key]
+        run.write(case, [known | {"extras": {"series": point.series} | known.get("extras", {})}])
+
+
+class _Source:
+    """Tensors of a sweep: random shapes share one array, and of real distances all are parts of the largest."""
+
+    def __init__(self, run: Run, points: Sequence[Point]) -> None:
+        self.device = run.device.kind
+        self.values: dict[str, int] = {}
+        self.largest: dict[str, tuple[int, int]] = {}
+        for point in points:
+            rows, n = self.largest.get(point.data, (0, 0))
+            self.largest[point.data] = max(rows, point.rows), max(n, point.n)
+            self.values[point.data] = max(self.values.get(point.data, 0), point.rows * point.n)
+        self.made: dict[str, Any] = {}
+        self.proofs: dict[tuple[Any, ...], Proof] = {}
+
+    def proof(self, point: Point) -> Proof:
+        key = point.data, point.rows, point.n, point.k
+        if key not in self.proofs:
+            self.proofs[key] = Proof(self.tensor(point), point.k)
+        return self.proofs[key]
+
+    def tensor(self, point: Point) -> Any:
+        data = point.data
+        if data in selections.POOLED:
+            if data not in self.made:
+                self.made[data] = selections.Pool(self.values[data], "float32", self.device, data)
+            return self.made[data].view(point.rows, point.n)
+        if data not in self.made:
+            self.made[data] = selections.make(data, *self.largest[data], "float32", self.device)
+        return self.made[data][: point.rows, : point.n]
+
+
+def _measured(run: Run, paper: Paper, point: Point, source: _Source) -> Row:
+    options, summary = dict(point.options), paper.summary
+    proof = source.proof(point)
+    what = columns(proof, point.method, options, data=point.data)
+    if not point.counted or summary is None:
+        return what | measure(run, proof, point.method, options, least=3, most=5)
+
+    def count() -> Row:
+        from tonari.select.request import Counters
+
+        counters = Counters()
+        found = call_of(run, proof.tensor, point.k, point.method, options | {"counters": counters}, "last")()
+        return {"proof": PROOF, "proved": proof.check(found), "extras": {"counters": summary(counters, point)}}
+
+    counted: Row = tried(run, f"counters of {point.method} {options}", count)
+    return what | counted
+
+
+# --- what was measured -------------------------------------------------------------------------------------------
+
+
+def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list[Row]:
+    """The rows of one figure from the newest run that measured any of it on that kind of device, ready to be drawn.
+
+    They have the columns ``series``, ``counters`` and ``options`` beside their own.
+    """
+    found = [row for row in rows if (row["suite"], row["figure"], row["device"]) == (suite, figure, device)]
+    measured = [row for row in found if row["seconds_median"] is not None or row["extras"].get("counters")]
+    if not measured:
+        return []
+    # Runs of one minute on two machines are told apart by the machine.
+    last = max(measured, key=lambda row: row["date"])
+    return [
+        row
+        | {
+            "series": row["extras"]["series"],
+            "counters": row["extras"].get("counters", {}),
+            "options": {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")},
+        }
+        for row in found
+        if (row["date"], row["machine"]) == (last["date"], last["machine"])
+    ]
+
+
+def curves(rows: Iterable[Row], x: str, y: Callable[[Row], float | None]) -> Curves:
+    """Points of every series by a column; places without a measurement are left out."""
+    found: Curves = {}
+    for row in rows:
+        height = y(row)
+        if height is not None:
+            found.setdefault(row["series"], []).append((row[x], height))
+    return {series: sorted(places) for series, places in found.items()}
+
+
+def seconds(row: Row) -> float | None:
+    """Median seconds of a row."""
+    value: float | None = row["seconds_median"]
+    return value
+
+
+def improvements(found: Curves, base: str) -> Curves:
+    """Seconds of the series ``base`` over those of the others, where both were measured."""
+    reference = dict(found.get(base, []))
+    return {
+        series: [(x, reference[x] / y) for x, y in places if x in reference]
+        for series, places in found.items()
+        if series != base
+    }

@@ -1,0 +1,239 @@
+"""Exact search on the CPU, against FAISS and scikit-learn: verify, then time.
+
+A case first proves its answer and is not timed without: the shape and order of every row, a sample of rows bit for
+bit against ``tonari.metrics.reference.brute``, and every row against each peer within the rounding of the peer's
+float32 arithmetic. Then ours and the peers take turns: one warm-up each, then the rounds, medians.
+
+What is timed is the public API, one-shot from arrays to answer (the peer's index is built within its time too),
+unless the case is ``prepared``: then only the search. Conversions that a peer needs and we do not (uint8 to float32)
+are outside its time. A peer that would need longer than --peer-seconds for one run gets a slice of the queries and its
+time is scaled. Peers run with the OpenBLAS kernels that are fastest for them here.
+
+Among the extras of our rows ``fraction`` is 2 m n d operations over our time against the ceiling: the peak rate of the
+instruction that our first screening kernel lives on (``tonari.core._native.peak_rate``), or, where that is lower, what
+the memory can feed when every original value is read once. A self-join that uses its symmetry, or a prepared index
+narrower than its points, can pass 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..harness import ceilings
+from ..harness.case import Bar, Case, Suite
+from ..harness.contest import Contestant, Theirs, Timed, race, start_peers
+from ..harness.datasets import made_up, photographs
+from ..harness.datasets.data import Data
+from ..harness.peers.cpu import fastest_blas_core
+from ..harness.proof import check_rows, neighbors, own_places
+from ..harness.run import Run, say, seconds_of
+
+EUCLIDEAN = "tonari euclidean"
+MAKERS: dict[str, Callable[[Case], Data]] = {
+    "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
+    "gaussian": lambda case: made_up.gaussian(case.n, case.queries, case.d),
+    "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
+}
+
+
+class Ours:
+    """tonari's public API on one case; ``metric`` replaces the case's."""
+
+    def __init__(self, run: Run, case: Case, data: Data, metric: str | None = None) -> None:
+        self.metric = metric or case.metric
+        self.name = f"tonari {self.metric}"
+        self._run, self._case, self._data = run, case, data
+        self._index = None
+        if case.prepared:
+            self._index = run.tonari.Index(data.points, metric=self.metric, threads=run.threads)
+
+    def calls(self) -> list[Callable[[], Any]]:
+        """The workload through the public verbs: one call, or one for each of some single queries."""
+        tonari, case, (points, queries) = self._run.tonari, self._case, self._data
+        options = self._run.options()
+        if case.graph:
+            return [lambda: tonari.knn_graph(points, case.k, metric=self.metric, **options)]
+        assert queries is not None
+        parts = [queries[i : i + 1] for i in range(len(queries))] if case.single else [queries]
+        index = self._index
+        if index is not None:
+            return [lambda part=part: index.search(part, case.k, **options) for part in parts]
+        return [lambda part=part: tonari.search(part, points, case.k, metric=self.metric, **options) for part in parts]
+
+    def run(self) -> Timed:
+        """Search once, from arrays to answer."""
+        calls = self.calls()
+        answers: list[Any] = []
+        seconds = self._run.device.once(lambda: answers.extend(call() for call in calls))
+        whole = (np.concatenate([getattr(one, part) for one in answers]) for part in ("distances", "indices"))
+        return Timed(seconds / len(calls), *whole)
+
+
+def load(run: Run, case: Case) -> Data:
+    """The data of a case."""
+    shape = (case.data, case.n, case.queries, case.d, case.dtype)
+    found: Data = run.keep(shape, lambda: MAKERS[case.data](case))
+    return found
+
+
+def workload(run: Run, case: Case) -> Callable[[], Any]:
+    """All calls of a case, for comparing versions."""
+    calls = Ours(run, case, load(run, case)).calls()
+    return lambda: [call() for call in calls][-1]
+
+
+def prove(tonari: ModuleType, found: Timed, case: Case, data: Data, metric: str) -> int:
+    """All proofs that need no peer; the number of rows compared with the reference."""
+    queries = data.points if data.queries is None else data.queries
+    descending = metric == "inner_product"
+    n = len(data.points)
+    check_rows(found.distances, found.indices, len(queries), n, case.k, graph=case.graph, descending=descending)
+    reference = tonari.metrics.reference
+    return neighbors.check_reference(reference, found, queries, data.points, case.k, metric, graph=case.graph)
+
+
+def agreement(ours: Timed, theirs: Timed, case: Case, data: Data) -> float:
+    """Recall of a peer; WrongAnswer when its distances differ by more than its rounding."""
+    distances, indices = theirs.distances, theirs.indices
+    if case.graph:
+        own = own_places(indices)
+        distances, indices = (part[~own].reshape(len(own), -1) for part in (distances, indices))
+    queries = data.points if data.queries is None else data.queries
+    return neighbors.agreement(ours, (distances, indices), queries, data.points, case.metric)
+
+
+def search(run: Run, case: Case) -> None:
+    """Prove and time one case: a row of ours for each bar, and one for each peer."""
+    data = load(run, case)
+    ours = Ours(run, case, data)
+    say(f"{case.name}: proving")
+    found = ours.run()
+    proved = prove(run.tonari, found, case, data, case.metric)
+    rivals: list[Contestant] = []
+    recalls: dict[str, float] = {}
+    queries = data.points if data.queries is None else data.queries
+    cores: dict[str, str | None] = {}
+
+    def core_of(name: str) -> str | None:
+        cores[name] = fastest_blas_core(name, run.threads or 1)
+        return cores[name]
+
+    with contextlib.ExitStack() as stack:
+        if EUCLIDEAN in case.peers and run.wants(EUCLIDEAN):
+            euclidean = Ours(run, case, data, "euclidean")
+            prove(run.tonari, euclidean.run(), case, data, "euclidean")
+            rivals.append(euclidean)
+        for peer in start_peers(stack, run, case, data.points, queries, core_of):
+            theirs = Theirs(peer, case, len(queries), run.peer_seconds)
+            recalls[peer.name] = agreement(found, theirs.run(), case, data)
+            rivals.append(theirs)
+        del found
+        say(f"{case.name}: timing against {', '.join(rival.name for rival in rivals) or 'nobody'}")
+        timings = race([ours, *rivals], run.repeats)
+    mine = timings.pop(ours.name)
+    plan = run.tonari.plan(
+        case.n, case.m, data.points.shape[1], case.k, dtype=case.dtype, metric=case.metric, threads=run.threads
+    )
+    facts = {"who": "tonari", "isa": plan.isa, "proof": neighbors.PROOF, "proved": proved} | seconds_of(mine)
+    facts["extras"] = against_ceiling(run, plan, data, mine.median)
+    measured = {name: timing.median / mine.median for name, timing in timings.items()}
+    rows = [facts | verdict for verdict in verdicts(run, case, measured, plan.isa)]
+    for rival in rivals:
+        row = {"who": rival.name, "isa": plan.isa, "ratio": measured[rival.name]} | seconds_of(timings[rival.name])
+        if isinstance(rival, Theirs):
+            row |= {"dtype": "float32", "recall": recalls[rival.name]} | rival.sliced()
+            row["extras"] = {"blas_core": cores[rival.name] or "own"}
+        else:
+            row["metric"] = "euclidean"
+        rows.append(row)
+    run.write(case, rows)
+
+
+def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list[dict[str, Any]]:
+    """The verdict on the bar of an instruction set, against the fastest of those whom it is about.
+
+    "The faster of two" cannot be told when one of them is missing.
+    """
+    if not all(name in measured for name in case.against):
+        return [{}]
+    carrier = min(case.against, key=measured.__getitem__)
+    bars = [bar for bar in case.bars if bar.isa == isa]
+    found = [bar.verdict(measured[carrier], judged=run.judges(bar, isa)) | {"bar_on": carrier} for bar in bars]
+    return found or [{}]
+
+
+def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str, Any]:
+    """The rate of the operations of all pairs, and the ceiling beside it."""
+    rate = 2.0 * plan.m * plan.n * plan.d / seconds
+    ceiling, name = ceiling_of(run.tonari, plan, data, run.threads or 1)
+    return {
+        "gflops": rate / 1e9,
+        "ceiling_gflops": ceiling / 1e9,
+        "ceiling": name,
+        "fraction": rate / ceiling,
+    }
+
+
+def ceiling_of(tonari: ModuleType, plan: Any, data: Data, threads: int) -> tuple[float, str]:
+    """FLOP/s that this machine could give the case at most, and which limit that is."""
+    kernel = plan.kernel(plan.precisions[0])
+    peak = ceilings.kernel_peak(tonari.core._native, kernel, threads)
+    queries = 0 if data.queries is None else plan.m * plan.d * data.queries.itemsize
+    fed = 2.0 * plan.m * plan.n * plan.d / (data.points.nbytes + queries) * ceilings.read_rate(threads)
+    return (fed, "memory read") if fed < peak else (peak, kernel)
+
+
+# --- the cases ---------------------------------------------------------------------------------------------------
+
+FAISS = ("faiss",)
+
+
+def _bars(amx: float, avx512: float, avx2: float) -> tuple[Bar, ...]:
+    """Times faster than the fastest of those that the bar is about, by instruction set."""
+    levels = {"amx": amx, "avx512": avx512, "avx2": avx2}
+    return tuple(Bar("times faster", bound, home="", isa=isa) for isa, bound in levels.items())
+
+
+def _case(name: str, *, bars: tuple[Bar, ...], against: tuple[str, ...] = FAISS, **changes: Any) -> Case:
+    shape: dict[str, Any] = {"n": 100_000, "m": 10_000, "d": 128, "k": 10, "peers": against}
+    return Case(name, "cpu", bars=bars, against=against, work=search, **shape | changes)
+
+
+def _graph(name: str, dtype: str, bars: tuple[Bar, ...]) -> Case:
+    return _case(name, m=100_000, data="sift", dtype=dtype, graph=True, bars=bars, cost=150)
+
+
+SUITE = Suite(
+    "exact_cpu",
+    "exact_cpu",
+    (
+        _graph("graph-sift-f32", "float32", _bars(30, 3, 2)),
+        _graph("graph-sift-u8", "uint8", _bars(35, 4, 2.5)),
+        _case("search-gauss-k10", bars=_bars(20, 3, 2)),
+        _case("search-gauss-k100", k=100, bars=_bars(15, 3, 2)),
+        _case("search-gauss-k1000", k=1000, bars=_bars(8, 2.5, 2)),
+        _case("search-clustered-784", d=784, data="clustered", bars=_bars(25, 3, 2), cost=90),
+        _case("search-16d", d=16, against=("faiss", "sklearn"), bars=_bars(6, 3, 2)),
+        _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
+        *(
+            _case(
+                f"metric-{metric}",
+                metric=metric,
+                against=(EUCLIDEAN,),
+                peers=(EUCLIDEAN, "faiss"),
+                bars=_bars(1 / 1.2, 1 / 1.2, 1 / 1.2),
+            )
+            for metric in ("cosine", "correlation", "inner_product")
+        ),
+        _case("l1", metric="l1", against=("sklearn",), bars=_bars(5, 5, 3)),
+    ),
+    libraries=("tonari", "numpy", "faiss-cpu", "scikit-learn"),
+    torch=False,
+    peer_seconds=20.0,
+    workload=workload,
+)

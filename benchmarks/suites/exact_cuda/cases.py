@@ -1,0 +1,157 @@
+"""The workloads of the exact engine on GPUs and what they are held to, cheapest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...harness.case import Bar, Case, Suite
+from ...harness.peers.cuda import PEERS
+from . import host, screen, search
+
+# flashlib keeps k neighbours in registers: beyond this many it is no tool for the job.
+FLASH_K = 64
+MANY_QUERIES = 256  # of which the first is timed
+ALL = tuple(PEERS)
+WITHOUT_FLASH = tuple(name for name in ALL if not name.startswith("flash"))
+SOME = ("torch float32", "cuvs", "flash float32")
+
+
+def _case(name: str, n: int, m: int, d: int, k: int = 10, **changes: Any) -> Case:
+    defaults: dict[str, Any] = {"peers": ALL, "cost": 15.0, "work": search.search}
+    return Case(name, "cuda", n, m, d, k, **defaults | changes)
+
+
+def seconds(bound: float, home: str = "H100") -> Bar:
+    """At most so many."""
+    return Bar("seconds", bound, most=True, home=home)
+
+
+MILLION = 1_000_000
+TEN_THOUSAND = 10_000
+
+
+def _searches() -> list[Case]:
+    bars = {10: 7.5e-3, 64: 10e-3, 256: 18e-3, 1024: 45e-3}
+    return [
+        _case(
+            f"search-k{k}",
+            MILLION,
+            TEN_THOUSAND,
+            128,
+            k,
+            prepared=True,
+            truth_k=max(bars),
+            bars=(seconds(bound),),
+            peers=ALL if k <= FLASH_K else WITHOUT_FLASH,
+        )
+        for k, bound in bars.items()
+    ]
+
+
+def _low(d: int) -> Case:
+    bars = (Bar("pairs/s in the screen", 3e12), seconds(6e-3))
+    return _case(f"search-d{d}", MILLION, TEN_THOUSAND, d, screened=True, bars=bars)
+
+
+def _hard() -> list[Case]:
+    kinds = {"offset-1e3": "offset 1e3", "offset-1e6": "offset 1e6", "tight": "tight"}
+    kinds |= {"copies-16": "copies 16", "copies": "copies"}
+    return [
+        _case(f"hard-{name}", MILLION, TEN_THOUSAND, 128, data=kind, peers=SOME, cost=20.0)
+        for name, kind in kinds.items()
+    ]
+
+
+GRID = tuple((8192, d) for d in (16, 32, 64, 96, 128, 256, 512, 768, 1024))
+GRID += tuple((m, 128) for m in (1, 16, 64, 256, 1024, 2048, 4096, 16384))
+
+SUITE = Suite(
+    "exact_cuda",
+    "exact_cuda",
+    (
+        _case(
+            "small",
+            TEN_THOUSAND,
+            1000,
+            64,
+            loops=100,
+            bars=(seconds(0.15e-3), Bar("torch", 1.0)),
+            cost=8.0,
+            gigabytes=1.0,
+        ),
+        *(_low(d) for d in (16, 32)),
+        *_searches(),
+        _case("screen", 1 << 20, 8192, 128, grid=GRID, cost=20.0, gigabytes=16.0, work=screen.sweep),
+        _case("cpu-bits", 50_000, host.BITS_ROWS, 100, 20, cost=20.0, work=host.bits),
+        *_hard(),
+        _case(
+            "one-query",
+            10 * MILLION,
+            1,
+            128,
+            asked=MANY_QUERIES,
+            prepared=True,
+            bars=(Bar("of copy", 0.7),),
+            cost=25.0,
+            gigabytes=12.0,
+        ),
+        _case("graph-gauss", MILLION, MILLION, 128, graph=True, bars=(seconds(0.65),), cost=40.0),
+        _case("graph-sift", MILLION, MILLION, 128, data="sift", graph=True, bars=(seconds(0.65),), cost=60.0),
+        _case(
+            "two-gpus",
+            4 * MILLION,
+            4 * MILLION,
+            128,
+            graph=True,
+            data="mixture",
+            bars=(Bar("speed-up", 1.85, home=""),),
+            cost=60.0,
+            gigabytes=12.0,
+            gpus=2,
+            warm_scale=0.1,
+            work=host.several,
+        ),
+        _case(
+            "graph-960",
+            MILLION,
+            MILLION,
+            960,
+            data="mixture",
+            graph=True,
+            bars=(seconds(4.5),),
+            cost=80.0,
+            gigabytes=12.0,
+        ),
+        _case(
+            "streamed",
+            20 * MILLION,
+            100_000,
+            128,
+            bars=(
+                Bar("of resident or PCIe", 0.8, home=""),
+                Bar("device bytes", host.BUDGET_BYTES, most=True, home=""),
+            ),
+            peers=(),
+            cost=90.0,
+            gigabytes=24.0,
+            work=host.streamed,
+        ),
+        _case(
+            "graph-10m",
+            10 * MILLION,
+            10 * MILLION,
+            96,
+            32,
+            graph=True,
+            data="mixture",
+            bars=(seconds(60.0),),
+            cost=240.0,
+            gigabytes=16.0,
+            warm_scale=0.05,
+        ),
+    ),
+    libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
+    repeats=7,
+    peer_seconds=1.0,
+    workload=search.workload,
+)

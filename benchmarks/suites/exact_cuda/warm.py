@@ -1,0 +1,175 @@
+"""Compiles what the cases need before anything is timed, in many processes at once.
+
+On a fresh machine Triton compiles for minutes, one kernel after another; its cache on disk is shared. A warm-up runs
+each case in a process of its own, once, unproved and untimed: the very calls that are measured later, so that the very
+variants are compiled. Processes go side by side while cores and the device's memory have room. Real descriptors are
+made by the first process that needs them, while the others wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ...harness import machine
+from ...harness.case import Case, Suite
+from ...harness.device import Timing, open_device
+from ...harness.peers.cuda import PEERS
+from ...harness.run import Run, say
+
+POLL_SECONDS = 0.1
+WHERE = "cuda:0"
+# Part of the budget that a warm-up may take, and of the device's memory.
+WARM_SHARE = 0.5
+MEMORY_SHARE = 0.8
+
+
+class NoProof:
+    """Finds nothing wrong."""
+
+    def check(self, found: Any, k: int) -> int:
+        return 0
+
+    def recall(self, indices: Any, k: int) -> tuple[float, int]:
+        return 0.0, 0
+
+
+class NoCeilings:
+    """Measures nothing."""
+
+    def gemm(self) -> float:
+        return 1.0
+
+    def gemm_at(self, d: int) -> float:
+        return 1.0
+
+    def copy(self) -> float:
+        return 1.0
+
+    def pcie(self) -> float:
+        return 1.0
+
+
+class WarmRun(Run):
+    """A run that does what a case does, but proves, times and writes nothing."""
+
+    def proof(self, *tensors: Any, **options: Any) -> Any:
+        return NoProof()
+
+    def prove(self, check: Callable[[], int]) -> int:
+        return 0
+
+    def time(self, call: Callable[[], object], *, loops: int = 1) -> Timing:
+        call()
+        return Timing(1.0, 1.0, 1.0, 1)
+
+    def wants(self, name: str) -> bool:
+        return name in PEERS and PEERS[name].compiles
+
+    def write(self, case: Case, rows: Sequence[dict[str, Any]]) -> None:
+        for row in rows:
+            if row.get("note", "").startswith(("WRONG", "FAILED")):
+                say(f"{case.name} {row['who']}: {row['note']}")
+
+
+@dataclass
+class Child:
+    """A case that is being warmed."""
+
+    case: Case
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+
+    def last_words(self) -> str:
+        """The end of what it said."""
+        self.log.seek(0)
+        lines = self.log.read().decode(errors="replace").strip().splitlines()
+        return " | ".join(lines[-3:])
+
+
+def warm(
+    cases: Sequence[Case],
+    command_of: Callable[[Case], list[str]],
+    *,
+    jobs: int,
+    gigabytes: float,
+    deadline: float,
+) -> list[str]:
+    """Run one process for each case, as many at once as there is room for; the names of those that failed.
+
+    Parameters
+    ----------
+    command_of : what warms a case
+    jobs : processes at once
+    gigabytes : of the device, for all of them together; a case that wants more runs alone
+    deadline : value of ``time.perf_counter`` at which what still runs is ended
+    """
+    waiting, running, failed = list(cases), list[Child](), list[str]()
+    started = time.perf_counter()
+    while waiting or running:
+        for child in [child for child in running if child.process.poll() is not None]:
+            running.remove(child)
+            if child.process.returncode:
+                failed.append(child.case.name)
+                say(f"warm-up of {child.case.name} failed: {child.last_words()}")
+            else:
+                say(f"warm: {child.case.name} after {time.perf_counter() - started:.0f} s {child.last_words()}")
+            child.log.close()
+        if time.perf_counter() > deadline:
+            failed += [case.name for case in waiting]
+            waiting = []
+            for child in running:
+                say(f"warm-up of {child.case.name} ended: time is up")
+                child.process.kill()
+                child.process.wait()
+            continue
+        for case in list(waiting):
+            if fits(case, [child.case for child in running], jobs, gigabytes):
+                waiting.remove(case)
+                log = tempfile.TemporaryFile()  # noqa: SIM115, closed with its process
+                running.append(Child(case, subprocess.Popen(command_of(case), stdout=log, stderr=log), log))
+        time.sleep(POLL_SECONDS)
+    return failed
+
+
+def fits(case: Case, running: Sequence[Case], jobs: int, gigabytes: float) -> bool:
+    """Whether a case may start beside those that run: a process, memory, and real descriptors made only once."""
+    if not running:
+        return True
+    together = sum(other.gigabytes for other in running) + case.gigabytes
+    alone = case.data == "sift" and any(other.data == "sift" for other in running)
+    return len(running) < jobs and together <= gigabytes and not alone
+
+
+def warm_one(suite: Suite, name: str, scale: float) -> int:
+    """Compile what one case needs: the whole of a process that a warm-up starts."""
+    (case,) = (case for case in suite.cases if case.name == name)
+    tonari = importlib.import_module("tonari")
+    run = WarmRun(suite.name, tonari, open_device("cuda", 0), WHERE, ceilings=NoCeilings(), scale=scale)
+    case.work(run, case.scaled(scale * case.warm_scale))
+    return 1 if run.wrong else 0
+
+
+def warm_all(suite: Suite, options: argparse.Namespace, cases: Sequence[Case]) -> None:
+    """Compile what some cases need, before the deadline or, of a run that measures too, in WARM_SHARE of the time."""
+    import torch
+
+    gigabytes = MEMORY_SHARE * torch.cuda.get_device_properties(0).total_memory / 1e9
+    started = time.perf_counter()
+    share = 1.0 if options.warm_only else WARM_SHARE
+    cases = [case for case in cases if case.gpus <= torch.cuda.device_count()]
+
+    def command_of(case: Case) -> list[str]:
+        return [sys.executable, "-m", "benchmarks", "warm-case", suite.name, case.name, str(options.scale)]
+
+    jobs = max(1, machine.cores_allowed() - 2)
+    deadline = started + share * (options.deadline - started)
+    failed = warm(cases, command_of, jobs=jobs, gigabytes=gigabytes, deadline=deadline)
+    say(f"warm-up: {len(cases)} cases in {time.perf_counter() - started:.0f} s; failed: {', '.join(failed) or 'none'}")

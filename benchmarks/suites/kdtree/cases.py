@@ -1,0 +1,177 @@
+"""The workloads of the k-d tree and what they are held to, in the order in which they share data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...harness.case import Bar, Case, Suite
+from . import auto, search, stream
+
+MILLION = 1_000_000
+TREES = ("pykdtree", "ckdtree")
+PAPER_QUERIES = 1_178 * MILLION
+STREAM_RATE = 1e7
+
+
+def _case(name: str, device: str, n: int, m: int, d: int, k: int = 10, **changes: Any) -> Case:
+    defaults: dict[str, Any] = {"data": "sift", "prepared": True, "work": search.search}
+    return Case(name, device, n, m, d, k, **defaults | changes)
+
+
+def _against(pykdtree: float, ckdtree: float = 3.0) -> tuple[Bar, ...]:
+    """Times faster than each."""
+    return Bar("pykdtree", pykdtree, home=""), Bar("ckdtree", ckdtree, home="")
+
+
+def _cpu() -> list[Case]:
+    bars = {3: 2.0, 5: 2.0, 10: 3.0, 15: 5.0}
+    common: dict[str, Any] = {"device": "cpu", "n": MILLION, "m": 200_000, "peers": TREES}
+    found = [
+        _case(f"sift-d{d}", d=d, bars=_against(bar), exact_rows=8192, cost=60 + 10 * d, **common)
+        for d, bar in bars.items()
+    ]
+    found += [
+        _case("sift-d20", d=20, exact_rows=8192, cost=300, **common | {"m": 20_000}),
+        _case("magnitudes-d10", d=10, data="magnitudes", bars=_against(3.0), cost=90, **common),
+        _case("pixels-d5", d=5, data="pixels", bars=_against(2.0), cost=60, **common),
+        _case("uniform-d3", d=3, data="uniform", bars=_against(2.0), cost=60, **common),
+    ]
+    build = Bar("pykdtree", 1.0, home="")
+    built: dict[str, Any] = {"bars": (build,), "work": search.build, "prepared": False, "cost": 60}
+    found.append(_case("build-d10", d=10, **built, **common | {"m": 10_000}))
+    found.append(
+        _case(
+            "graph-d3",
+            "cpu",
+            MILLION,
+            MILLION,
+            3,
+            32,
+            data="uniform",
+            graph=True,
+            cost=120,
+            work=search.graph,
+            prepared=False,
+        )
+    )
+    for name, work in (("stream", stream.stream), ("stream-file", stream.file_stream)):
+        found.append(
+            _case(
+                name,
+                "cpu",
+                MILLION,
+                2 * MILLION,
+                10,
+                data="magnitudes",
+                chunk=250_000,
+                work=work,
+                cost=90,
+            )
+        )
+    return found
+
+
+def _seconds(bound: float) -> Bar:
+    return Bar("seconds", bound, most=True)
+
+
+def _cuda() -> list[Case]:
+    common: dict[str, Any] = {"device": "cuda", "n": 2 * MILLION, "m": 10 * MILLION, "exact_rows": MILLION}
+    bars: dict[int, tuple[Bar, ...]] = {
+        5: (_seconds(0.5),),
+        10: (_seconds(1.0),),
+        15: (_seconds(2.5),),
+        20: (),
+        # Brute force may win here, if auto then picks it.
+        27: (Bar("exact over auto", 1 / 1.2),),
+    }
+    found = [
+        _case(f"sift-d{d}", d=d, bars=bar, auto=d > 15, cost=40 if d <= 15 else 90, **common) for d, bar in bars.items()
+    ]
+    found += [
+        _case("magnitudes-d10", d=10, data="magnitudes", bars=(_seconds(1.0),), **common),
+        _case("pixels-d5", d=5, data="pixels", bars=(_seconds(0.5),), **common),
+        _case("uniform-d3", d=3, data="uniform", **common),
+        _case(
+            "graph-d3",
+            "cuda",
+            MILLION,
+            MILLION,
+            3,
+            32,
+            data="uniform",
+            graph=True,
+            bars=(_seconds(15e-3),),
+            exact_rows=MILLION,
+            work=search.graph,
+            prepared=False,
+        ),
+        _case(
+            "build-d10",
+            d=10,
+            bars=(_seconds(20e-3),),
+            work=search.build,
+            prepared=False,
+            **common | {"n": MILLION, "m": 100_000, "exact_rows": 0},
+        ),
+        _case(
+            "stream",
+            "cuda",
+            2 * MILLION,
+            PAPER_QUERIES // 10,
+            10,
+            data="magnitudes",
+            chunk=10 * MILLION,
+            bars=tuple(Bar(way, STREAM_RATE) for way in ("on the device", "in host memory")),
+            cost=60,
+            work=stream.stream,
+        ),
+        _case(
+            "stream-file",
+            "cuda",
+            2 * MILLION,
+            PAPER_QUERIES // 10,
+            10,
+            data="magnitudes",
+            chunk=10 * MILLION,
+            bars=(Bar("file to file", STREAM_RATE),),
+            cost=90,
+            work=stream.file_stream,
+        ),
+    ]
+    return found
+
+
+def _auto() -> list[Case]:
+    """Cells of the grid that share a width; as long as everything else, so by name only."""
+    found = []
+    for device in ("cpu", "cuda"):
+        n, m = auto.LARGEST[device]
+        for data, widths in (("sift", (3, 5, 8, 10, 12, 15, 20, 27)), ("uniform", (2, 3, 5, 8, 10, 15))):
+            for d in widths:
+                bar = Bar(auto.ON, auto.WITHIN, most=True, home="")
+                found.append(
+                    _case(
+                        f"auto-{data}-d{d}",
+                        device,
+                        n,
+                        m,
+                        d,
+                        data=data,
+                        bars=(bar,),
+                        cost=90 if device == "cpu" else 40,
+                        work=auto.grid,
+                        prepared=False,
+                        rare=True,
+                    )
+                )
+    return found
+
+
+SUITE = Suite(
+    "kdtree",
+    "kdtree",
+    (*_cpu(), *_cuda(), *_auto()),
+    libraries=("tonari", "numpy", "scipy", "pykdtree", "torch", "triton"),
+    workload=search.workload,
+)

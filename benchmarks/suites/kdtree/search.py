@@ -1,0 +1,263 @@
+"""Searches, builds and graphs by the k-d tree: proved, timed in turns with those they are measured against, judged.
+
+A search is timed on a prepared index, as the paper times its query phase; the build is a case of its own. What is
+proved: the bits of tonari.metrics.reference on a sample of rows, the order of all rows, the bits of brute force on the
+slice that it is given, and that what the clock stopped at is what was proved. A contestant that would take too long is
+given the first queries only; its seconds are scaled and ``rows_timed`` says so. Peers have a process of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...harness.case import Case
+from ...harness.contest import Build, Ours, Theirs, race, start_peers
+from ...harness.datasets import few_dimensions
+from ...harness.datasets.hard import DeviceData
+from ...harness.device import Timing
+from ...harness.peers.cpu import Request
+from ...harness.proof import check_rows
+from ...harness.proof.neighbors import PROOF, PROVED_ROWS, Answer, as_answer, same
+from ...harness.rows import merged
+from ...harness.run import LONG, Run, say, seconds_of
+
+TREE, AUTO, EXACT = "tonari kdtree", "tonari auto", "tonari exact"
+# Queries whose visits are counted.
+COUNTED = 4096
+# Pairs that two cores put in their true order in some 20 s; a GPU has time for all rows that are proved elsewhere.
+PROVED_PAIRS_ON_CPU = 1 << 26
+
+
+def data_of(run: Run, case: Case) -> DeviceData:
+    """The rows of a case; cases that follow one another share theirs."""
+    shape = (case.data, case.n, case.queries, case.d)
+    found: DeviceData = run.keep(shape, lambda: few_dimensions.make(*shape, run.where))
+    return found
+
+
+def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
+    """The truth about some rows, for the largest k that is asked of them."""
+    k = max(case.k, case.truth_k)
+
+    def make() -> Any:
+        count = PROVED_ROWS if run.cuda else max(1, min(PROVED_ROWS, PROVED_PAIRS_ON_CPU // len(data.points)))
+        queries = data.points if case.graph else data.queries
+        return run.proof(queries, data.points, k, graph=case.graph, count=count)
+
+    return run.also(("truth", case.graph, k), make)
+
+
+def speed(case: Case, timing: Timing) -> dict[str, Any]:
+    """Columns about the seconds of all queries of a case."""
+    return seconds_of(timing) | {"extras": {"queries_per_s": case.m / timing.median}}
+
+
+class Planned:
+    """Points in a tree by a plan with overrides, which ``tonari.Index`` has no argument for; and what is visited."""
+
+    def __init__(self, run: Run, case: Case, data: DeviceData, **choices: Any) -> None:
+        from tonari.methods.registry import method_for
+        from tonari.methods.where import place_for
+
+        self._run, self._case, self._choices = run, case, choices
+        self._queries = run.device.values(data.points if case.graph else data.queries)
+        points = run.device.values(data.points)
+        self._place = place_for(run.where, points=points)
+        self._method: Any = method_for("kdtree", self._place.device)
+        self.plan = self._plan(case.m, case.k)
+        self._prepared = self._method.prepare(self._place.rows(points, "points", "euclidean"), self.plan, False)
+
+    def _plan(self, m: int, k: int) -> Any:
+        case = self._case
+        return self._run.tonari.plan(case.n, m, case.d, k, method="kdtree", **place_of(self._run), **self._choices)
+
+    def call(self, rows: int, k: int) -> Callable[[], Any]:
+        """A search of the first so many queries."""
+        queries, plan = self._place.rows(self._queries[:rows], "queries", "euclidean"), self._plan(rows, k)
+        return lambda: self._method.search(queries, self._prepared, plan, progress=False)
+
+    def columns(self) -> dict[str, Any]:
+        """Columns about the plan, and what a query visits on average over the first ones."""
+        rows = min(COUNTED, len(self._queries))
+        queries = self._place.rows(self._queries[:rows], "queries", "euclidean")
+        leaves, nodes, _ = self._method.visits(queries, self._prepared, self._plan(rows, self._case.k))
+        plan = {"height": self.plan.height, "leaf": self.plan.leaf, "sort": self.plan.sort}
+        return {"extras": plan | {"leaves": float(leaves), "nodes": float(nodes)}}
+
+
+def place_of(run: Run) -> dict[str, Any]:
+    """Arguments of a plan that say where."""
+    return {"device": run.where} if run.cuda else {"threads": run.threads}
+
+
+def index_of(run: Run, data: DeviceData, method: str) -> Any:
+    """A prepared index of a case's points."""
+    return run.tonari.Index(run.device.values(data.points), method=method, **run.options())
+
+
+def searcher(run: Run, case: Case, data: DeviceData, index: Any, rows: int | None = None) -> Callable[[], Any]:
+    """A search of the first `rows` queries, or all."""
+    queries = run.device.values(data.queries[:rows])
+    return lambda: index.search(queries, case.k, **run.options())
+
+
+class Found(NamedTuple):
+    """An index of the tree, what it found, and columns about the proof and the plan."""
+
+    index: Any
+    answer: Answer
+    facts: dict[str, Any]
+
+
+def proved(run: Run, case: Case, data: DeviceData) -> Found:
+    """Search by the tree and prove what it found."""
+    index = index_of(run, data, "kdtree")
+    answer = as_answer(searcher(run, case, data, index)(), run.where)
+    rows = run.prove(lambda: proof_of(run, case, data).check(answer, case.k))
+    facts = {"proof": PROOF, "proved": rows, "recall": 1.0, "stage": "search"}
+    return Found(index, answer, facts | Planned(run, case, data).columns())
+
+
+def workload(run: Run, case: Case) -> Callable[[], Any]:
+    """A search of a prepared tree, or the graph, for comparing versions."""
+    data = data_of(run, case)
+    if case.graph:
+        points = run.device.values(data.points)
+        return lambda: run.tonari.knn_graph(points, case.k, method="kdtree", **run.options())
+    return searcher(run, case, data, index_of(run, data, "kdtree"))
+
+
+def search(run: Run, case: Case) -> None:
+    """A case's search by the tree, by brute force, by auto where it is asked for, and by the peers."""
+    data = data_of(run, case)
+    found = proved(run, case, data)
+    contestants: list[Any] = [Ours(run, TREE, searcher(run, case, data, found.index), case.m, case.m)]
+    if case.exact_rows:
+        rows = min(case.m, case.exact_rows)
+        exact = index_of(run, data, "exact")
+        contestants.append(Ours(run, EXACT, searcher(run, case, data, exact, rows), rows, case.m))
+    if case.auto:
+        contestants.append(Ours(run, AUTO, searcher(run, case, data, index_of(run, data, "auto")), case.m, case.m))
+    with contextlib.ExitStack() as stack:
+        contestants += [Theirs(peer, case, case.m, run.peer_seconds) for peer in running_peers(stack, run, case, data)]
+        say(f"{case.name}: timing {', '.join(one.name for one in contestants)}")
+        timings, recalls = clocked(run, case, data, contestants, found.answer)
+    write_rows(run, case, found.facts, contestants, timings, recalls)
+
+
+def running_peers(stack: contextlib.ExitStack, run: Run, case: Case, data: DeviceData) -> list[Any]:
+    """The case's peers, each in a process of its own. All are for processors."""
+    return [] if run.cuda else start_peers(stack, run, case, data.points.numpy(), data.queries.numpy())
+
+
+def clocked(
+    run: Run, case: Case, data: DeviceData, contestants: Sequence[Any], expected: Answer
+) -> tuple[dict[str, Timing], dict[str, float]]:
+    """Seconds of everyone in turns, ours proved before and after; and the recall of the peers."""
+    import torch
+
+    recalls: dict[str, float] = {}
+    longest = 0.0
+
+    def prove_ours() -> None:
+        nonlocal longest
+        for one in contestants:
+            if isinstance(one, Ours):
+                timed = one.run()
+                same(as_answer(timed, run.where), expected, one.name)
+                longest = max(longest, timed.seconds * one.rows / one.all_rows)
+
+    prove_ours()
+    for one in contestants:
+        if isinstance(one, Theirs):
+            indices = torch.from_numpy(one.run().indices)
+            recalls[one.name] = proof_of(run, case, data).recall(indices, case.k)[0]
+    timings = race(list(contestants), run.repeats if longest <= LONG else min(3, run.repeats))
+    prove_ours()
+    return timings, recalls
+
+
+def write_rows(
+    run: Run,
+    case: Case,
+    facts: dict[str, Any],
+    contestants: Sequence[Any],
+    timings: dict[str, Timing],
+    recalls: dict[str, float],
+) -> None:
+    """A row of the tree for each bar, then one for everyone else."""
+    mine = timings[TREE]
+    # A contestant's time over the tree's; brute force's over auto's where that is what a bar is on.
+    measured = {"seconds": mine.median} | {name: timing.median / mine.median for name, timing in timings.items()}
+    if AUTO in timings and EXACT in timings:
+        measured["exact over auto"] = timings[EXACT].median / timings[AUTO].median
+    whole = merged(facts, {"who": TREE}, speed(case, mine))
+    rows = [whole | verdict for verdict in run.verdicts(case.bars, measured)]
+    for one in contestants:
+        if one.name == TREE:
+            continue
+        timing = timings[one.name]
+        row = {"who": one.name, "stage": facts["stage"], "ratio": timing.median / mine.median}
+        row |= speed(case, timing) | ({"recall": recalls[one.name]} if one.name in recalls else {})
+        rows.append(row | ({"rows_timed": one.rows} if one.rows < one.all_rows else {}))
+    run.write(case, rows)
+
+
+def build(run: Run, case: Case) -> None:
+    """The making of the tree, ours and the peers'; it is proved by a search on what was made."""
+    data = data_of(run, case)
+    found = proved(run, case, data)
+    made: list[Any] = [None]
+
+    def make() -> None:
+        made[0] = index_of(run, data, "kdtree")
+
+    contestants: list[Any] = [Build(TREE, lambda: run.device.once(make))]
+    with contextlib.ExitStack() as stack:
+        request = Request(0, 1, case.k, single=False, prepared=False)
+        contestants += [
+            Build(peer.name, lambda peer=peer: peer.search(request).prepare_seconds)
+            for peer in running_peers(stack, run, case, data)
+        ]
+        timings = race(contestants, run.repeats)
+    same(as_answer(searcher(run, case, data, made[0])(), run.where), found.answer, "the tree that was built last")
+    mine = timings.pop(TREE)
+    measured = {"seconds": mine.median} | {name: timing.median / mine.median for name, timing in timings.items()}
+    facts = found.facts | {"who": TREE, "stage": "build"} | seconds_of(mine)
+    rows = [facts | verdict for verdict in run.verdicts(case.bars, measured)]
+    rows += [
+        {"who": name, "stage": "build", "ratio": timing.median / mine.median} | seconds_of(timing)
+        for name, timing in timings.items()
+    ]
+    run.write(case, rows)
+
+
+def graph(run: Run, case: Case) -> None:
+    """The graph of a case's points, from rows to neighbours; and the same search on points prepared before."""
+    data = data_of(run, case)
+    points = run.device.values(data.points)
+    contestants = [
+        Ours(
+            run,
+            name,
+            lambda method=method: run.tonari.knn_graph(points, case.k, method=method, **run.options()),
+            case.m,
+            case.m,
+        )
+        for name, method in ((TREE, "kdtree"), (AUTO, "auto"), (EXACT, "exact"))
+        if case.exact_rows or method != "exact"
+    ]
+    answer = as_answer(contestants[0].run(), run.where)
+    rows = run.prove(lambda: proof_of(run, case, data).check(answer, case.k))
+    planned = Planned(run, case, data)
+    facts = {"proof": PROOF, "proved": rows, "recall": 1.0, "stage": "with build"} | planned.columns()
+    timings, _ = clocked(run, case, data, contestants, answer)
+    write_rows(run, case, facts, contestants, timings, {})
+    # Not the same rows: each point finds itself here. What is asked for is how much of the time is the build's.
+    call = planned.call(case.m, case.k)
+    found = as_answer(call(), run.where)
+    check_rows(*found, case.m, case.n, case.k)
+    timing = run.time(call)
+    run.write(case, [{"who": TREE, "stage": "search", "note": "itself included"} | speed(case, timing)])

@@ -1,0 +1,91 @@
+"""Recall against time: everyone with a range of settings on the same points.
+
+Ours is asked for recalls, and given probes by hand; then a random start with lists and samples of wang2021's size
+(64 neighbours, the first 32 of them and as many reverse ones sampled) for a number of rounds (`papers.wang2021` has the
+paper's own rounds on the same cases); pynndescent with few rounds and with longer lists; cuVS with several degrees and
+rounds; and the exact engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from ...harness.case import Case
+from ...harness.peers import graphs as peers
+from ...harness.run import Run, seconds_of
+from .build import clocked, rivals
+from .contestants import DESCENT, EXACT, SEED, Contestant, OurGraph, truth_of
+
+RANDOM, PROBED = "tonari random start", f"{DESCENT}, probes"
+RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99, 0.995)
+PROBES = (1, 2, 4, 8, 16)
+ROUNDS = (4, 6, 8, 10, 14)
+# Lists and samples of wang2021. Its rounds decide: from so few rows no recall of 0.999 can be told, and no run stops.
+PAPER = {
+    "start": "random",
+    "list_size": 64,
+    "n_hubs": 32,
+    "reverse": 32,
+    "neighbors_per_hub": 32,
+    "light_rounds": 0,
+    "recall": 0.999,
+    "sample": 1000,
+}
+PYNNDESCENT: tuple[dict[str, Any], ...] = (
+    {"n_iters": 1},
+    {"n_iters": 3},
+    {},
+    {"n_neighbors": 16},
+    {"n_neighbors": 24},
+    {"n_neighbors": 32},
+    {"n_neighbors": 48},
+)
+CUVS: tuple[dict[str, Any], ...] = (
+    {"graph_degree": 32, "intermediate_graph_degree": 48, "max_iterations": 4},
+    {"graph_degree": 32, "intermediate_graph_degree": 48, "max_iterations": 10},
+    {"max_iterations": 4},
+    {"max_iterations": 10},
+    {"max_iterations": 20},
+)
+
+
+def ours() -> list[tuple[str, dict[str, Any]]]:
+    """Our points of the curves."""
+    found: list[tuple[str, dict[str, Any]]] = [(DESCENT, {"recall": recall}) for recall in RECALLS]
+    found += [(PROBED, {"recall": 0.99, "n_probe": probes}) for probes in PROBES]
+    return found + [(RANDOM, PAPER | {"rounds": rounds}) for rounds in ROUNDS]
+
+
+def curve(run: Run, case: Case) -> None:
+    """A row for every point of every curve, as long as there is time."""
+    with contextlib.ExitStack() as stack:
+        contestants: list[Contestant] = [OurGraph(run, case, EXACT, method="exact")]
+        contestants += [
+            OurGraph(run, case, name, method="nn-descent", seed=SEED, **settings) for name, settings in ours()
+        ]
+        for peer in rivals(stack, run, case):
+            settings = PYNNDESCENT if peer.name == peers.PYNNDESCENT else CUVS
+            # Lists no shorter than what is asked for.
+            contestants += [
+                peer.with_settings(given, named=False)
+                for given in settings
+                if given.get("n_neighbors", case.k + 1) > case.k
+            ]
+        one_by_one(run, case, contestants)
+
+
+def one_by_one(run: Run, case: Case, contestants: Sequence[Contestant]) -> None:
+    """A row for every contestant, as long as there is time."""
+    truth = truth_of(run, case)
+    slowest = 0.0
+    for one in contestants:
+        if not run.wants(one.name):
+            continue
+        if not run.reaches(2 * slowest):
+            run.write(case, [{"who": one.name, "note": "not reached"}])
+            continue
+        for name, (timing, facts) in clocked(run, case, [one], truth).items():
+            slowest = max(slowest, timing.median)
+            run.write(case, [{"who": name} | facts | seconds_of(timing)])

@@ -1,0 +1,39 @@
+"""Recall against time, drawn from rows of results.
+
+Of each case, device and contestant the newest run counts, since contestants may be measured by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...harness.plots import Curves, Panel, draw, where
+from ...harness.rows import Row, newest
+
+CURVE = "curve-"
+
+
+def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
+    """Draw the curves of each device that has rows."""
+    whole = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["case"].startswith(CURVE)]
+    found = newest(whole, "device", "case", "who")
+    for device in ("cpu", "cuda"):
+        own = [row for row in found if row["device"] == device]
+        target = folder / f"nn_descent-recall-{device}.svg"
+        if own and draw(target, panels(own), f"recall against time; {where(own[-1])}, {own[-1]['commit']}"):
+            yield target
+
+
+def panels(rows: Sequence[Row]) -> list[Panel]:
+    """One panel for the curves of each data set."""
+    found = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        own = [row for row in rows if row["case"] == case]
+        curves: Curves = {}
+        for row in own:
+            curves.setdefault(row["who"], []).append((row["extras"]["recall_10"], row["seconds_median"]))
+        curves = {name: sorted(places) for name, places in curves.items()}
+        title = f"{case.removeprefix(CURVE)}, {own[0]['n']:,} x {own[0]['d']}"
+        found.append(Panel(title, "recall@10", "seconds", curves, log_x=False))
+    return found

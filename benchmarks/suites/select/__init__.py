@@ -1,0 +1,14 @@
+"""k-selection: what select_k is held to, every method over a grid of shapes, and shapes of every kind."""
+
+from ...harness.case import Suite
+from . import bars, grid, topk
+from .measure import LIBRARIES
+
+SUITE = Suite(
+    "select",
+    "select",
+    (*bars.cases(), *grid.cases(), *topk.cases()),
+    libraries=LIBRARIES,
+    repeats=7,
+    workload=bars.workload,
+)

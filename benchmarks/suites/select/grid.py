@@ -1,0 +1,192 @@
+"""Every named method over a grid of shapes, and ``auto`` against the best of them.
+
+Seconds of a cell decide on random data. Those methods that come within CONTENDS of the best are timed on descending
+rows too, which no method by running minimum likes: the table of ``auto`` is learnt from both (``select_learn``), so
+that no cell has a cliff. Then ``auto`` and the best named method take turns; the bar is 1.1 times its seconds.
+
+A method is left out of a cell when for as many rows, no longer and with no larger k, it took more than HOPELESS times
+as long as the best, and long enough to matter. (More rows can do it good: one row leaves the lanes beside it idle.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from ...harness.case import Bar, Case
+from ...harness.datasets import selections
+from ...harness.device import take_turns
+from ...harness.proof.selection import PROOF, Proof
+from ...harness.rows import Row, settings
+from ...harness.run import Run, say, seconds_of
+from .measure import call_of, columns, measure, over, size, speed, tried
+
+ON, BAR = "best named", 1.1
+BESIDE = "beside auto"
+# Of timing, for each variant of a cell, and for ``auto`` against the best.
+SECONDS = 0.05
+CONTENDS = 2.0
+HOPELESS = 20.0
+MATTERS = 1e-3
+
+DTYPES = ("float32", "float16", "float64", "uint8")
+SIZES_K = (10, 32, 64, 256, 1024, 2048)
+SIZES_ROWS = {"cuda": (1, 4, 16, 2**7, 2**10, 2**13), "cpu": (1, 16, 2**8, 2**11)}
+SIZES_N = {
+    "cuda": (2**10, 2**13, 2**15, 2**17, 2**20, 2**24),
+    "cpu": (2**10, 2**13, 2**15, 2**17, 2**20),
+}
+# Values of one cell.
+LARGEST = {"cuda": 2**30, "cpu": 2**26}
+GROUPS = (4, 8, 16, 32, 64)
+QUEUE_OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"buffer": "full"},
+    {"buffer": "sorted"},
+    {"buffer": "full", "group": 4},
+    {"buffer": "full", "group": 16},
+)
+
+
+class Shape(NamedTuple):
+    """One cell of the grid."""
+
+    dtype: str
+    rows: int
+    n: int
+    k: int
+
+
+def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
+    """Named methods with the options that make sense."""
+    found = [(queue, options) for queue in ("insertion", "heap", "merge_queue") for options in QUEUE_OPTIONS]
+    found += [("hierarchical", {"group": group}) for group in GROUPS]
+    found += [("quick", {"unit": unit}) for unit in ("warp", "block")] if device == "cuda" else [("quick", {})]
+    finishes = [{}] if device == "cuda" else [{"finish": finish} for finish in ("heap", "halving")]
+    found += [("threshold", options) for options in finishes]
+    return [*found, ("bitonic", {}), ("radix", {})]
+
+
+def shapes(run: Run, dtype: str) -> Iterator[Shape]:
+    """The cells of one dtype, each after those that are smaller."""
+    kind = run.device.kind
+    seen = set()
+    for n in SIZES_N[kind]:
+        for rows in SIZES_ROWS[kind]:
+            for k in SIZES_K:
+                shape = Shape(dtype, *size(run, rows, n), k)
+                if shape.rows * shape.n <= LARGEST[kind] and k <= shape.n and shape not in seen:
+                    seen.add(shape)
+                    yield shape
+
+
+class History:
+    """Which variants were hopeless where."""
+
+    def __init__(self) -> None:
+        self._hopeless: dict[str, list[Shape]] = {}
+
+    def learn(self, shape: Shape, seconds: Mapping[str, float]) -> None:
+        """Seconds of the variants of one cell."""
+        best = min(seconds.values())
+        for name, value in seconds.items():
+            if value > HOPELESS * best and value > MATTERS:
+                self._hopeless.setdefault(name, []).append(shape)
+
+    def hopeless(self, name: str, shape: Shape) -> Shape | None:
+        """A cell of as many rows, no larger otherwise, where the variant was hopeless."""
+        for known in self._hopeless.get(name, []):
+            if known[:2] == shape[:2] and known.n <= shape.n and known.k <= shape.k:
+                return known
+        return None
+
+
+def cases() -> Iterator[Case]:
+    """A case for each type; as long as everything else, so by name only."""
+    for device in ("cpu", "cuda"):
+        for dtype in DTYPES:
+            bar = Bar(ON, BAR, most=True, home="")
+            common: dict[str, Any] = {"data": "random", "dtype": dtype, "metric": "", "rare": True, "cost": 600.0}
+            yield Case(f"grid-{dtype}", device, 0, 0, 0, 0, grid, bars=(bar,), **common)
+
+
+def grid(run: Run, case: Case) -> None:
+    """Measure every cell of a type, with all methods or those that are wanted."""
+    dtype, device = case.dtype, run.device.kind
+    named = [variant for variant in variants(device) if run.wants(variant[0])]
+    cells = list(shapes(run, dtype))
+    pool = selections.Pool(max(shape.rows * shape.n for shape in cells), dtype, device)
+    history = History()
+    for (rows, n), group in groupby(cells, lambda shape: (shape.rows, shape.n)):
+        # The truth about both kinds of rows is found once for all k.
+        widest = min(n, max(SIZES_K))
+        proof = Proof(pool.view(rows, n), widest)
+        steep = Proof(selections.make("descending", rows, n, dtype, device), widest)
+        for shape in group:
+            say(f"{dtype}, {rows} x {n}, k = {shape.k}")
+            if over(run):
+                run.write(case, [{"who": "tonari", "note": "not reached: this cell and those after it"}])
+                return
+            narrow = proof.narrowed(shape.k), steep.narrowed(shape.k)
+            run.write(case, measure_cell(run, case, shape, *narrow, history, named))
+
+
+def measure_cell(
+    run: Run,
+    case: Case,
+    shape: Shape,
+    proof: Proof,
+    steep: Proof,
+    history: History,
+    chosen: Sequence[tuple[str, dict[str, Any]]],
+) -> list[Row]:
+    """All variants of one cell, ``auto`` against the best, and the contenders on descending rows (``steep``)."""
+    rows = []
+    seconds: dict[str, float] = {}
+    named = {variant_name(method, extra): (method, extra) for method, extra in chosen}
+    for name, (method, extra) in named.items():
+        known = history.hopeless(name, shape)
+        if known is None:
+            row = measure(run, proof, method, extra, seconds=SECONDS, most=run.repeats)
+        else:
+            row = {"note": f"hopeless at {known.rows} x {known.n}, k = {known.k}"}
+        rows.append(columns(proof, method, extra) | row)
+        if "seconds_median" in row:
+            seconds[name] = row["seconds_median"]
+    if not seconds:
+        return rows
+    history.learn(shape, seconds)
+    best = min(seconds, key=seconds.__getitem__)
+    rows += _auto_rows(run, case, proof, named[best])
+    for name in seconds:
+        if seconds[name] <= CONTENDS * seconds[best]:
+            row = measure(run, steep, *named[name], seconds=SECONDS, most=run.repeats)
+            rows.append(columns(steep, *named[name], data="descending") | row)
+    return rows
+
+
+def variant_name(method: str, options: Mapping[str, Any]) -> str:
+    """How a variant is written in tables: ``heap buffer=full group=4``."""
+    return f"{method} {settings(options)}".strip()
+
+
+def _auto_rows(run: Run, case: Case, proof: Proof, best: tuple[str, dict[str, Any]]) -> list[Row]:
+    """``auto`` and the best named method in turns, judged."""
+    ours, other = columns(proof, "auto", {}), columns(proof, *best) | {"stage": BESIDE}
+
+    def work() -> dict[str, Any]:
+        calls = {
+            name: call_of(run, proof.tensor, proof.k, method, options, "last")
+            for name, (method, options) in {"auto": ("auto", {}), "best": best}.items()
+        }
+        proved = proof.check(calls["auto"]())
+        timings = take_turns(run.device, calls, seconds=4 * SECONDS, most=2 * run.repeats + 1)
+        ratio = timings["auto"].median / timings["best"].median
+        (verdict,) = run.verdicts(case.bars, {ON: ratio})
+        fast = speed(run, timings["auto"], proof.tensor.nbytes) | {"proof": PROOF, "proved": proved}
+        return {"rows": [ours | fast | verdict, other | {"ratio": 1 / ratio} | seconds_of(timings["best"])]}
+
+    found = tried(run, f"auto at {tuple(proof.tensor.shape)}", work)
+    rows: list[Row] = found["rows"] if "rows" in found else [ours | found]
+    return rows

@@ -1,0 +1,63 @@
+"""The table of ``auto`` from the measured grid: for each cell the method of least cost.
+
+The cost of a method is its seconds on random rows, or if that is more its seconds on descending rows over 1.5: such
+rows may take half as long again, no more. Cells measured since replace those in the table, all others stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ...harness.machine import ROOT
+from ...harness.rows import Row
+from .bars import WITHIN
+from .grid import BESIDE
+
+TABLE = ROOT / "src" / "tonari" / "select" / "auto_table.json"
+BYTES = {"float32": 4, "float16": 2, "float64": 8, "uint8": 1}
+GRID = "grid-"
+CELL = ("device", "rows", "n", "k", "bytes")
+
+
+def learn(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Entries {device, rows, n, k, bytes, method, options} from rows of the results file, the newest run of a cell.
+
+    Methods that were not timed on descending rows were too slow on random ones to be considered.
+    """
+    cells: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        named = row["parameters"].get("method") not in (None, "auto") and row["stage"] != BESIDE
+        if row["case"].startswith(GRID) and named and row["seconds_median"] is not None:
+            cell = row["device"], row["m"], row["n"], row["k"], BYTES[row["dtype"]]
+            cells.setdefault(cell, []).append(row)
+    entries = []
+    for cell, measured in sorted(cells.items()):
+        last = max(measured, key=lambda row: row["date"])
+        seconds: dict[str, dict[str, Row]] = {}
+        for row in measured:
+            if (row["date"], row["machine"]) == (last["date"], last["machine"]):
+                options = {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")}
+                name = json.dumps([row["parameters"]["method"], options], sort_keys=True)
+                seconds.setdefault(name, {})[row["data"]] = row
+        costs = {name: _cost(found) for name, found in seconds.items() if {"random", "descending"} <= set(found)}
+        if costs:
+            method, options = json.loads(min(costs, key=costs.__getitem__))
+            entries.append(dict(zip(CELL, cell, strict=True)) | {"method": method, "options": options})
+    return entries
+
+
+def _cost(found: dict[str, Row]) -> float:
+    return max(float(found["random"]["seconds_median"]), WITHIN * float(found["descending"]["seconds_median"]))
+
+
+def merge(path: Path, entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write the table with these entries in the place of older ones of the same cells; all its entries."""
+    old = json.loads(path.read_text()) if path.exists() else []
+    cells = {tuple(entry[name] for name in CELL): entry for entry in [*old, *entries]}
+    merged = [cells[cell] for cell in sorted(cells)]
+    lines = ",\n".join("  " + json.dumps(entry) for entry in merged)
+    path.write_text(f"[\n{lines}\n]\n")
+    return merged

@@ -1,0 +1,164 @@
+"""One selection, proved and timed, or the note that says why not.
+
+Of notes only ``WRONG`` and ``FAILED`` are faults, told by the exit status: a method may refuse a case (``refused``),
+need more memory than there is (``out of memory``) or longer than a call may take (``over the cap``), and a run may be
+over before (``not reached``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...harness.device import Timing, take_turns, timing_of
+from ...harness.proof.selection import PROOF, Proof
+from ...harness.rows import Row
+from ...harness.run import Run, note_of, out_of_memory, say, seconds_of
+
+LIBRARIES = ("tonari", "numpy", "torch", "triton")
+# Seconds of a call beyond which it is timed once, and beyond which it is left out.
+LONG = 0.5
+CAPS = {"cuda": 2.0, "cpu": 20.0}
+# Rows that NumPy, which has one thread and no GPU, gets of a paper's case; its time is scaled to all of them.
+NUMPY_ROWS = 16
+
+
+def numpy_select(values: Any, k: int) -> tuple[Any, Any]:
+    """The k smallest of each row as NumPy users take them: argpartition, then the part sorted."""
+    indices = np.argpartition(values, k - 1, axis=1)[:, :k]
+    found = np.take_along_axis(values, indices, axis=1)
+    order = np.argsort(found, axis=1)
+    return np.take_along_axis(found, order, axis=1), np.take_along_axis(indices, order, axis=1)
+
+
+def torch_select(tensor: Any, k: int) -> tuple[Any, Any]:
+    """The k smallest of each row by torch.topk."""
+    import torch
+
+    found = torch.topk(tensor, k, dim=1, largest=False, sorted=True)
+    return found.values, found.indices
+
+
+PEERS = {"torch.topk": torch_select, "numpy": numpy_select}
+
+
+def over(run: Run) -> bool:
+    """Whether the run's time is up."""
+    return not run.reaches(0.0)
+
+
+def size(run: Run, rows: int, n: int) -> tuple[int, int]:
+    """A shape, made as small as this run looks at."""
+    return max(1, round(rows * run.scale)), max(1, round(n * run.scale))
+
+
+def call_of(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> Callable[[], Any]:
+    """One selection, ready to be run: by the library, or by a peer's name."""
+    if method in PEERS:
+        values = run.device.values(tensor) if method == "numpy" else tensor
+        return lambda: PEERS[method](values, k)
+    select_k, values = run.tonari.select_k, run.device.values(tensor)
+    threads = {} if run.threads is None else {"threads": run.threads}
+    return lambda: select_k(values, k, method=method, nan=nan, **threads, **options)
+
+
+def speed(run: Run, timing: Timing, nbytes: int) -> Row:
+    """Columns about the seconds of a selection from so many bytes."""
+    return seconds_of(timing) | {
+        "extras": {
+            "gbps": nbytes / timing.median / 1e9,
+            "read_gbps": run.device.read_rate() / 1e9,
+            "copy_gbps": run.device.copy_rate() / 1e9,
+        }
+    }
+
+
+def columns(proof: Proof, method: str, options: dict[str, Any], *, data: str = "random", nan: str = "last") -> Row:
+    """Columns that say what a measurement is of."""
+    m, n = proof.tensor.shape
+    ours = {"who": "tonari", "parameters": {"method": method, "nan": nan, **options}}
+    return {
+        "m": m,
+        "n": n,
+        "k": proof.k,
+        "dtype": str(proof.tensor.dtype).removeprefix("torch."),
+        "data": data,
+    } | ({"who": method} if method in PEERS else ours)
+
+
+def tried(run: Run, what: str, work: Callable[[], Any]) -> Any:
+    """What ``work`` returns, or the row with the note that stands for it: one fault must not lose the rest of a run."""
+    if over(run):
+        return {"note": "not reached"}
+    try:
+        return work()
+    except ValueError as error:
+        return {"note": f"refused: {error}"}
+    except Exception as error:
+        note = note_of(error)
+        if not out_of_memory(error):
+            run.wrong += 1
+            say(f"{what}: {note}")
+        return {"note": note}
+
+
+def measure(
+    run: Run,
+    proof: Proof,
+    method: str,
+    options: dict[str, Any],
+    *,
+    nan: str = "last",
+    seconds: float = 0.2,
+    least: int = 3,
+    most: int = 10,
+) -> Row:
+    """Prove and time one selection: its columns about speed and proof, or a note."""
+    tensor, k = proof.tensor, proof.k
+    if method == "numpy":
+        return numpy_scaled(run, tensor, k)
+
+    def prove_and_time() -> Row:
+        expected, cap = estimate(run, tensor, k, method, options, nan), CAPS[run.device.kind]
+        if expected > cap:
+            return {"note": f"over the cap: {expected:.3g} s at least"}
+        call = call_of(run, tensor, k, method, options, nan)
+        found = call()
+        if method in PEERS:
+            proof.check_values(found[0])
+            proved = len(proof.rows)
+        else:
+            proved = proof.check(found)
+        del found
+        rounds = least if expected <= LONG else 1
+        timing = take_turns(run.device, {method: call}, seconds=seconds, least=rounds, most=most)[method]
+        return speed(run, timing, tensor.nbytes) | {"proof": PROOF, "proved": proved}
+
+    found: Row = tried(run, f"{method} {options or ''} at {tuple(tensor.shape)}, k = {k}", prove_and_time)
+    return found
+
+
+def estimate(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> float:
+    """Least seconds that the whole will take, from its first rows; 0 where the whole is no more than those."""
+    part = run.device.slice_rows
+    if len(tensor) <= part:
+        return 0.0
+    small = call_of(run, tensor[:part], k, method, options, nan)
+    small()  # compiles
+    return run.device.whole(run.device.once(small), part, len(tensor))
+
+
+def numpy_scaled(run: Run, tensor: Any, k: int) -> Row:
+    """NumPy on the host, one thread, on few rows; its seconds for all rows."""
+    rows = min(len(tensor), NUMPY_ROWS)
+    values = tensor[:rows].cpu().numpy()
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        numpy_select(values, k)
+        times.append((time.perf_counter() - start) * len(tensor) / rows)
+    fields = speed(run, timing_of(times), tensor.nbytes)
+    return fields | ({"rows_timed": rows, "note": "one core, scaled"} if rows < len(tensor) else {})
