@@ -53,7 +53,7 @@ struct Entries {
     index.store(indices);
   }
   [[gnu::always_inline]] friend Truth before(const Entries& a, const Entries& b) {
-    return (a.key < b.key) | ((a.key == b.key) & (a.index < b.index));
+    return (a.key < b.key) | less_among(a.key == b.key, a.index, b.index);
   }
   [[gnu::always_inline]] friend Entries choose(const Truth& which, const Entries& yes, const Entries& no) {
     return {choose(which, yes.key, no.key), choose(which, yes.index, no.index)};

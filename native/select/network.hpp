@@ -74,7 +74,7 @@ struct SortLanes<std::int64_t> {
     return {choose(first, a.key, b.key), choose(first, a.index, b.index)};
   }
   static void order(SortLanes& a, SortLanes& b) {
-    const Words::Truth swap = (b.key < a.key) | ((b.key == a.key) & (b.index < a.index));
+    const Words::Truth swap = (b.key < a.key) | less_among(b.key == a.key, b.index, a.index);
     const SortLanes least = chosen(swap, b, a);
     b = chosen(swap, a, b);
     a = least;

@@ -12,7 +12,6 @@ struct Avx2 : Generic {
   static constexpr int bytes = 32;
   using F32 = Raw<float, 8>;
   using F64 = Raw<double, 4>;
-  using I32 = Raw<std::int32_t, 8>;
 
   template <int BYTES, int N>
   static std::uint32_t bits(Truth<BYTES, N> truth) {
@@ -30,10 +29,8 @@ struct Avx2 : Generic {
   static F64 fma(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
   static F32 min(F32 a, F32 b) { return _mm256_min_ps(a, b); }
   static F64 min(F64 a, F64 b) { return _mm256_min_pd(a, b); }
-  static I32 min(I32 a, I32 b) { return reinterpret_cast<I32>(_mm256_min_epi32(whole(a), whole(b))); }
   static F32 max(F32 a, F32 b) { return _mm256_max_ps(a, b); }
   static F64 max(F64 a, F64 b) { return _mm256_max_pd(a, b); }
-  static I32 max(I32 a, I32 b) { return reinterpret_cast<I32>(_mm256_max_epi32(whole(a), whole(b))); }
 
   template <class T, int N, class Stored>
   static Raw<T, N> load(const Stored* from) {
@@ -50,9 +47,6 @@ struct Avx2 : Generic {
       return Generic::load<T, N>(from);
     }
   }
-
- private:
-  static __m256i whole(I32 a) { return reinterpret_cast<__m256i>(a); }
 };
 
 }  // namespace

@@ -34,6 +34,13 @@ struct Avx512 : Generic {
   static __mmask16 equal(I32 a, I32 b) { return _mm512_cmpeq_epi32_mask(whole(a), whole(b)); }
   static __mmask8 equal(I64 a, I64 b) { return _mm512_cmpeq_epi64_mask(whole(a), whole(b)); }
 
+  static __mmask16 less_among(__mmask16 truth, I32 a, I32 b) {
+    return _mm512_mask_cmplt_epi32_mask(truth, whole(a), whole(b));
+  }
+  static __mmask8 less_among(__mmask8 truth, I64 a, I64 b) {
+    return _mm512_mask_cmplt_epi64_mask(truth, whole(a), whole(b));
+  }
+
   // Named instructions, since GCC would move masks to general registers for & and |.
   static __mmask8 both(__mmask8 a, __mmask8 b) { return _kand_mask8(a, b); }
   static __mmask16 both(__mmask16 a, __mmask16 b) { return _kand_mask16(a, b); }
@@ -69,12 +76,8 @@ struct Avx512 : Generic {
   static F64 fma(F64 a, F64 b, F64 c) { return _mm512_fmadd_pd(a, b, c); }
   static F32 min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
   static F64 min(F64 a, F64 b) { return _mm512_min_pd(a, b); }
-  static I32 min(I32 a, I32 b) { return reinterpret_cast<I32>(_mm512_min_epi32(whole(a), whole(b))); }
-  static I64 min(I64 a, I64 b) { return reinterpret_cast<I64>(_mm512_min_epi64(whole(a), whole(b))); }
   static F32 max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
   static F64 max(F64 a, F64 b) { return _mm512_max_pd(a, b); }
-  static I32 max(I32 a, I32 b) { return reinterpret_cast<I32>(_mm512_max_epi32(whole(a), whole(b))); }
-  static I64 max(I64 a, I64 b) { return reinterpret_cast<I64>(_mm512_max_epi64(whole(a), whole(b))); }
 
   template <class T, int N, class Stored>
   static Raw<T, N> load(const Stored* from) {

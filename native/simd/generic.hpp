@@ -27,6 +27,7 @@ struct Generic {
   template <class R> static IntegersOf<R> less(R a, R b) { return a < b; }
   template <class R> static IntegersOf<R> less_equal(R a, R b) { return a <= b; }
   template <class R> static IntegersOf<R> equal(R a, R b) { return a == b; }
+  template <class M, class R> static M less_among(M truth, R a, R b) { return truth & (a < b); }
   template <class M> static M both(M a, M b) { return a & b; }
   template <class M> static M either(M a, M b) { return a | b; }
   template <class M, class R> static R choose(M truth, R yes, R no) {

@@ -1,25 +1,33 @@
 // One vocabulary for vectors, whatever the instruction set: that for which the file that includes this is compiled.
 //
-//   Vec<T, N>     N numbers of type T: a register of the target, part of one, or several
-//   Register<T>   as many as one register holds (kRegisterLanes<T>)
-//   Mask<B, N>    a truth value for each lane of B bytes, of N: what a comparison of Vec<T, N> gives, B = sizeof(T)
+//   Vec<T, N>                 N numbers of type T: a register of the target, part of one, or several
+//   Register<T>               as many as one register holds, kRegisterLanes<T>
+//   Mask<B, N>                a truth value for each of N lanes of B bytes: what a comparison of Vec<T, N> gives
 //
-//   Vec{x} or x beside a Vec       x in every lane          v[i]  v.set(i, x)        one lane
-//   Vec::load(p)  v.store(p)       no alignment needed; load converts stored types (float16, bytes, ...) to T
-//   Vec::load_first(p, n)          n lanes, zeros elsewhere Vec::numbers()           0, 1, 2, ...  (single registers)
-//   + - * /  & | ^ ~ << >>         lane by lane, rounded    fma(a, b, c)             a b + c, rounded once if the target can
-//   min max                        the second, unless the first is smaller (larger): so where either is NaN
-//   abs                            clears the sign
-//   < <= > >= ==                   a Mask                   mask & mask, mask | mask, any(mask), bits(mask), Mask::of(bits)
-//   choose(mask, yes, no)          yes or no               count(n, mask)           n, plus one where true
-//   as<U>(v), convert<U>(v)        the same bits, the same numbers
-//   compress(p, bits, v)           the lanes whose bits are set, packed; N values are written. kCompresses: in one instruction
-//   fold(v, f)                     all lanes in one: f of both halves, until one is left
-//   xor_lanes<F>(v)                lane i is lane i ^ F     slide(before, here)      one lane on: the last of `before`, then `here`
-//   interleave<H>(a, b)            half H of a0 b0 a1 b1 ...                         (these three: single registers)
+//   Vec{x}, or x beside a Vec x in every lane
+//   Vec::load(p), v.store(p)  at any address; load converts stored types (float16, bytes, ...) to T
+//   Vec::load_first(p, n)     n lanes, then zeros (single registers)
+//   Vec::numbers()            0, 1, 2, ... (single registers)
+//   v[i], v.set(i, x)         one lane
+//   + - * /  & | ^ ~ << >>    lane by lane; nothing is contracted
+//   fma(a, b, c)              a b + c, rounded once if the target has it, else twice
+//   min, max                  the first if it is smaller (larger), else the second: that too where either is NaN
+//   abs                       without the sign
+//   < <= > >= ==              a Mask
+//   less_among(mask, a, b)    mask & (a < b) of whole numbers, in one instruction where there is one
+//   & |, any(m), bits(m)      of masks: lane i is bit i; Mask::of(bits) makes one
+//   choose(mask, yes, no)     lane by lane
+//   count(n, mask)            n, plus one where true
+//   as<U>(v), convert<U>(v)   the same bits, the same numbers, as U of the same size
+//   compress(p, bits, v)      the lanes whose bits are set, packed; N are written (kCompresses: by an instruction)
+//   fold(v, f)                all lanes in one: f of both halves, until one is left
+//   xor_lanes<F>(v)           lane i is lane i ^ F (single registers, as the next two)
+//   slide(before, here)       one lane on: the last of `before`, then `here` but its last
+//   interleave<H>(a, b)       half H of a0 b0 a1 b1 ...
 //
-// Nothing is contracted: fma is the only fused operation. Target (simd/generic.hpp, avx2.hpp, avx512.hpp) is what
-// differs by instruction set. What one kernel alone needs, such as products of bytes or tiles, stays with that kernel.
+// Target is what differs by instruction set: simd/generic.hpp, which is C++ and the compilers' vectors (simd/raw.hpp),
+// and what avx2.hpp and avx512.hpp have instructions for. What a single kernel needs, such as products of bytes or
+// tiles, stays with that kernel.
 //
 // Internal linkage throughout: each instruction set compiles its own copy, and none may leak into baseline code.
 #pragma once
@@ -199,6 +207,9 @@ struct Vec {
   TONARI_LANEWISE friend Truth operator>=(Vec a, Vec b) { return b <= a; }
   TONARI_LANEWISE friend Truth operator==(Vec a, Vec b) {
     return each<Truth>([](auto x, auto y) { return Target::equal(x, y); }, a, b);
+  }
+  TONARI_LANEWISE friend Truth less_among(Truth truth, Vec a, Vec b) {
+    return each<Truth>([](auto t, auto x, auto y) { return Target::less_among(t, x, y); }, truth, a, b);
   }
   TONARI_LANEWISE friend Vec choose(Truth truth, Vec yes, Vec no) {
     return each<Vec>([](auto t, auto x, auto y) { return Target::choose(t, x, y); }, truth, yes, no);
