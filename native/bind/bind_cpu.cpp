@@ -30,7 +30,7 @@ void bind_cpu(Module& module) {
   module.def(
       "peak_rate",
       [](const std::string& name, double seconds) {
-        if (!(seconds > 0 && std::isfinite(seconds))) {  // else it would never end, or have no rate
+        if (!(seconds > 0 && std::isfinite(seconds))) {  // anything else would never end, or give no rate
           refuse("seconds=" + std::to_string(seconds) + ": expected a finite number above 0");
         }
         for (const Kernel* kernel : available_kernels()) {

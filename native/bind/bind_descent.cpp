@@ -23,7 +23,7 @@ using Terms = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Sums = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// One round, and the arrays that it reads and writes.
+// A round, together with the arrays that it reads and writes.
 struct BoundRound {
   DescentTask task;
   DescentRound round;
@@ -36,10 +36,10 @@ struct BoundRound {
   Sums sums;
 };
 
-constexpr std::int64_t kMostPoints = kNew;                // ids of lists, beside their marks
-constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // by one row: three times as many are 32-bit places
+constexpr std::int64_t kMostPoints = kNew;                // an id shares its 32 bits with the marks
+constexpr std::int64_t kMostMet = std::int64_t{1} << 28;  // by one row; 3 times as many still fit 32-bit places
 
-// Checked for rows [begin, end), whose counts say where the task writes.
+// Checks what the counts of rows [begin, end) say, since they decide where the task writes.
 ReverseTask reverse_task(const Entries& entries, const Counts& counts, const NewEntries& behind, std::int64_t begin,
                          std::int64_t end) {
   const auto n = static_cast<std::int64_t>(entries.shape(0)), reverse = static_cast<std::int64_t>(behind.shape(1));
@@ -57,7 +57,7 @@ ReverseTask reverse_task(const Entries& entries, const Counts& counts, const New
           .behind = behind.data()};
 }
 
-// Entries of lists: missing, or ids of n points, marked or not.
+// Checks that entries of lists are missing or ids of n points, with or without marks.
 void check_entries(const char* name, const std::int32_t* entries, std::int64_t count, std::int64_t n) {
   const auto outside = [n](std::int32_t entry) { return entry >= 0 && (entry & kIdMask) >= n; };
   bool any = false;
@@ -68,7 +68,7 @@ void check_entries(const char* name, const std::int32_t* entries, std::int64_t c
          std::to_string(at) + ", expected 0 to " + std::to_string(n - 1));
 }
 
-// Reads all lists once, which a round does several times over.
+// Reads all lists once: cheap beside a round, which reads them several times.
 void check_round(const DescentTask& task, const Entries& entries, const Entries& behind,
                  const std::optional<Numbers>& order) {
   const std::int64_t n = task.points.n;

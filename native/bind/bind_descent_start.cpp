@@ -22,11 +22,11 @@ using Near = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::devi
 
 constexpr std::int64_t kMostPlaces = std::numeric_limits<std::int32_t>::max();
 
-// Packed runs, each held: the list that they come in may change.
+// Holds each packed run itself, since the caller's list of them may change.
 struct Runs {
   std::vector<nb::object> held;
   std::vector<const PackedPoints*> runs;
-  std::int64_t count = 0;  // points of all
+  std::int64_t count = 0;  // points in all runs together
 
   Runs(const nb::list& packed, const Kernel& kernel, const Form& form) {
     for (const nb::handle item : packed) {
@@ -41,7 +41,7 @@ struct Runs {
   }
 };
 
-// Checked on their own: what they say of rows, pieces and clusters is in range.
+// Rows in pieces, once their own arrays are checked: every row, piece and cluster that they name is in range.
 struct BoundPieces {
   Line<std::int32_t> order;
   Line<std::int64_t> begins, clusters, sides, firsts;
@@ -82,7 +82,7 @@ struct BoundPieces {
   Pieces view() const { return {order.data(), begins.data(), clusters.data(), sides.data(), firsts.data()}; }
 };
 
-// One search, and the arrays that it reads and writes.
+// A search, together with the arrays that it reads and writes.
 struct BoundSearch {
   ClusterTask task;
   Rows rows;

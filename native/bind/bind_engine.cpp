@@ -37,7 +37,7 @@ const Kernel& kernel_named(const std::string& name) {
   refuse("no kernel " + name + " on this machine");
 }
 
-// Whether a kernel is of an operation, the first part of its name.
+// Whether the kernel performs the operation, which is the first part of its name.
 bool is_kernel_of(const Kernel& kernel, const std::string& operation) {
   return std::string(kernel.name).starts_with(operation + "/");
 }
@@ -70,13 +70,13 @@ using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::
 
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
 
-// Rows [begin, end) of something that open() makes ready; none before.
+// The rows [begin, end) that open() has prepared; none before the first call.
 struct OpenRows {
   std::int64_t begin = 0, end = 0;
 
   std::int64_t count() const { return end - begin; }
   void check() const { require(begin < end, "no rows are open; call open() first"); }
-  // Opens rows by `open(begin, end)`; none are open if that fails.
+  // Opens rows with `open(begin, end)`; if that throws, no rows are open.
   template <class Open>
   void reopen(const char* items, std::int64_t first, std::int64_t last, std::int64_t low, std::int64_t high,
               Open&& open) {
@@ -99,7 +99,7 @@ void check_room(const SearchSpec& spec, std::int64_t begin, std::int64_t end) {
   require(end - begin <= kMostSurvivors / (2 * spec.k + 64), "too many rows to open at once for this k");
 }
 
-// That a run holds some of the points of a search, so that their numbers are in range.
+// Checks that all points of a run are points of the search, so that their numbers are in range.
 void check_run(const BoundPoints& run, const RowsView& points) {
   check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.n);
 }
@@ -114,7 +114,7 @@ void check_found(std::int64_t rows, std::int64_t k, bool double_output, std::int
   check_shape("status", status, {rows});
 }
 
-// A block, and the arrays that it reads.
+// A block, together with the arrays that it reads.
 struct BoundBlock {
   Rows query_array, point_array;
   std::optional<Self> self_ids;
@@ -185,7 +185,7 @@ struct BoundBlock {
   }
 };
 
-// A join, and the arrays that it reads.
+// A join, together with the arrays that it reads.
 struct BoundJoin {
   Rows point_array;
   Self self_ids;
@@ -248,7 +248,7 @@ struct BoundWorker {
   BoundJoin& join;
   JoinWorker worker;
   OpenRows rows;
-  std::int64_t active_begin = 0;  // of the join, when the rows were opened
+  std::int64_t active_begin = 0;  // the join's, at the time when the rows were opened
 
   explicit BoundWorker(BoundJoin& of) : join(of), worker(of.join) {}
 
@@ -337,7 +337,7 @@ void bind_engine(Module& module) {
             new (self) BoundPoints{PackedPoints(chosen, form, rows, begin, end, kept), &form, kept};
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
-          nb::arg("errors") = true, nb::keep_alive<1, 3>())  // the form, so that no other has its address
+          nb::arg("errors") = true, nb::keep_alive<1, 3>())  // the form, so that no other form takes its address
       .def_prop_ro("group", [](const BoundPoints& points) { return points.packed.kernel().layout.point_group; })
       .def_prop_ro("groups", [](const BoundPoints& points) { return points.packed.groups(); })
       .def_prop_ro("count", [](const BoundPoints& points) { return points.packed.count(); })

@@ -15,11 +15,11 @@ namespace {
 template <class T>
 using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
-constexpr int kMostTopLevels = 8;  // a byte names the node of a row
+constexpr int kMostTopLevels = 8;  // the node of a row is stored in a byte
 constexpr int kBoxWidth = 16;
 
-// A top, the arrays that it reads and writes, and how far it is. place() writes where the other steps have counted that
-// there is room, so they have to be done in full and in their order.
+// A top, the arrays that it reads and writes, and how far it has come. place() writes where the earlier steps have
+// counted room, so all of them have to be complete and in order.
 class BoundTop {
  public:
   template <class T>
@@ -99,9 +99,9 @@ class BoundTop {
   nb::ndarray<nb::c_contig, nb::device::cpu> dimensions_, values_;
   int levels_, level_ = 0;
   std::int64_t n_ = 0, ranges_;
-  std::vector<std::int64_t> passes_;  // of this level, by range
-  std::vector<Node> nodes_;           // of this level
-  std::vector<char> tallied_;         // by range; not bool, since threads set them side by side
+  std::vector<std::int64_t> passes_;  // over each range, on this level
+  std::vector<Node> nodes_;           // on this level
+  std::vector<char> tallied_;         // for each range; not bool, since several threads set elements at once
   std::unique_ptr<TreeTop> top_;
 };
 

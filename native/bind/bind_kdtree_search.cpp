@@ -24,7 +24,7 @@ using Leaves = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::
 using Order = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A view, and the arrays that it looks at.
+// A view, together with the arrays that it refers to.
 struct BoundTree {
   TreeView view;
   std::vector<Array> arrays;
@@ -33,7 +33,7 @@ struct BoundTree {
   std::int64_t n = 0;  // points
 };
 
-// One search, and the arrays that it reads and writes.
+// A search, together with the arrays that it reads and writes.
 struct BoundTreeSearch {
   TreeTask task;
   TreeSearch search;
@@ -42,9 +42,9 @@ struct BoundTreeSearch {
   Output distances, indices;
 };
 
-constexpr int kMostHeight = 31;  // numbers of leaves are int32
+constexpr int kMostHeight = 31;  // leaf numbers are int32
 
-// The levels of boxes over some leaves: their shapes, and that no child beyond the last one is there to be entered.
+// Checks the levels of boxes over the leaves: their shapes, and that a search cannot enter a child beyond the last.
 template <class T>
 void check_boxes(const std::vector<Array>& boxes, std::int64_t leaves, std::int64_t d) {
   std::int64_t children = leaves;

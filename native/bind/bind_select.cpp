@@ -81,9 +81,9 @@ SelectOptions options_from(const nb::dict& given) {
   return options;
 }
 
-constexpr std::int64_t kMostValues = std::int64_t{1} << 31;  // of a row, and no option needs more
+constexpr std::int64_t kMostValues = std::int64_t{1} << 31;  // in a row; no option needs more either
 
-// What would not end, or would not fit, whichever method reads it.
+// Refuses options with which some method would not end, or would not fit into memory.
 void check_options(const SelectOptions& options) {
   check_at_least("buffer_size", options.buffer_size, 1);
   if (options.group != 0) check_number("group", options.group, 2, kMostValues);

@@ -17,8 +17,8 @@
 
 namespace tonari {
 
-// The module and its classes as bindings see them. There is no way past these, so that every call, of functions that
-// are still to be written too, runs in the default floating-point environment.
+// The module and its classes as bindings see them. Everything is bound through these, so that every call, including
+// those of functions yet to be written, runs in the default floating-point environment.
 class Module {
  public:
   explicit Module(nanobind::module_ module) : module_(std::move(module)) {}
@@ -52,13 +52,13 @@ class Class {
     class_.def(std::move(init), nanobind::call_guard<DefaultFloats>(), extra...);
     return *this;
   }
-  // A function that does not need the interpreter's lock, nor do its arguments once they are converted.
+  // A function that runs without the interpreter's lock; its converted arguments do not need the lock either.
   template <class Function, class... Extra>
   Class& def_unlocked(const char* name, Function&& function, const Extra&... extra) {
     class_.def(name, std::forward<Function>(function), nanobind::call_guard<DefaultFloats, Unlocked>(), extra...);
     return *this;
   }
-  // A number that is there already.
+  // A constant.
   template <class Getter>
   Class& def_prop_ro(const char* name, Getter&& getter) {
     class_.def_prop_ro(name, std::forward<Getter>(getter));
@@ -83,32 +83,32 @@ void bind_kdtree_search(Module& module);
 void bind_descent(Module& module);
 void bind_descent_start(Module& module);
 
-// Any accepted array: two dimensions, C order, read-only allowed. Of bfloat16, which NumPy lacks, `array` has the bits.
+// An accepted array: two dimensions, C order, maybe read-only. For bfloat16, which NumPy lacks, `array` has the bits.
 struct Rows {
   nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu> array;
   bool is_bfloat16 = false;
 };
 
-// Throws TypeError for other element types, and ValueError for rows without columns. `name` is for messages.
+// Throws TypeError for other element types, and ValueError for rows without columns. `name` appears in messages.
 RowsView view_of(const Rows& rows, const char* name);
 
-// A packed run of points, and the form that it was packed in, which lives as long.
+// A packed run of points, and the form that it was packed in, kept alive with it.
 struct BoundPoints {
   PackedPoints packed;
   const Form* form;
   Errors errors;
 };
 
-// That the run was packed for the kernel, in this very form, with errors that were measured if they are needed.
+// Checks that the run was packed for the kernel and in this very form, with measured errors if they are needed.
 void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& form, Errors needed);
-// That the kernel compares as the form's metric wants it, and the rows are as wide as the form.
+// Checks that the kernel computes the form's metric and that the rows are as wide as the form.
 void check_form(const Form& form, const Kernel& kernel, const char* name, const RowsView& rows);
 
 Metric metric_named(const std::string& name);
-Isa isa_named(const std::string& name);  // throws ValueError for one that this machine cannot run
+Isa isa_named(const std::string& name);  // throws ValueError if this machine cannot run it
 const Kernel& kernel_named(const std::string& name);
 
-// The bits of an array that has the dtype of bfloat16 (src/tonari/inputs/bfloat16.py); nothing for any other.
+// The bits of an array whose dtype is bfloat16 (src/tonari/inputs/bfloat16.py); nothing for any other array.
 nanobind::object bits_of_bfloat16(nanobind::handle array) noexcept;
 
 }  // namespace tonari

@@ -1,14 +1,15 @@
-// What every binding asks of its arguments before a kernel reads or writes through them.
+// The checks that every binding makes before a kernel reads or writes through its arguments.
 //
-// An array's element type, rank, order and device are those of its nb::ndarray type, and its argument is noconvert():
-// nanobind refuses any other array with a TypeError. Otherwise it would make a copy, which costs time and memory that
-// nobody asked for, and loses what a kernel writes into it. Shapes, and all numbers that say where a kernel reads or
-// writes, are checked here, before anything is written. Numbers inside arrays (ids, begins, counts) are checked where a
-// kernel reads or writes by them: one pass over them is little beside the work of such a call. Values of rows are not
-// looked at: that they are finite is checked once, where rows enter (src/tonari/inputs).
+// An nb::ndarray type fixes an array's element type, rank, order and device, and its argument is noconvert(): nanobind
+// refuses any other array with a TypeError. Otherwise it would make a copy, which would cost time and memory and lose
+// what a kernel writes into it. Shapes, and all numbers that say where a kernel reads or writes, are checked here,
+// before anything is written. Numbers inside arrays (ids, begins, counts) are checked if a kernel uses them as
+// addresses: one pass over them costs little beside the work of such a call. Values of rows are not checked: that they
+// are finite is checked once, where rows enter (src/tonari/inputs).
 //
 // Objects hold the nb::ndarrays that they read, so that the memory lives as long as they do. keep_alive is for
-// instances of the classes that are bound here, which nobody converts. An array must not change while it is read.
+// instances of the classes that are bound here, which nanobind never converts. An array must not change while a kernel
+// reads it.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -32,7 +33,7 @@ inline void require(bool holds, const char* what) {
   if (!holds) refuse(what);
 }
 
-// A number of [low, high].
+// Checks that a number is in [low, high].
 inline void check_number(const char* name, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (low <= value && value <= high) return;
   refuse(std::string(name) + "=" + std::to_string(value) + ": expected " + std::to_string(low) +
@@ -44,7 +45,7 @@ inline void check_at_least(const char* name, std::int64_t value, std::int64_t lo
   refuse(std::string(name) + "=" + std::to_string(value) + ": expected at least " + std::to_string(low));
 }
 
-// A range [begin, end) of some items, of which the first is `low` and `high` the end.
+// Checks that [begin, end) is a range within [low, high).
 inline void check_range(const char* items, std::int64_t begin, std::int64_t end, std::int64_t low, std::int64_t high) {
   if (low <= begin && begin <= end && end <= high) return;
   refuse(std::string(items) + " [" + std::to_string(begin) + ", " + std::to_string(end) + "): expected " +
@@ -57,7 +58,7 @@ inline std::string shape_text(std::int64_t rank, const std::int64_t* shape) {
   return text + (rank == 1 ? ",)" : ")");
 }
 
-// Kernels and compilers rely on elements that lie where their type has to.
+// Kernels and compilers rely on elements that are aligned as their type requires.
 template <class Array>
 void check_aligned(const char* name, const Array& array) {
   if (reinterpret_cast<std::uintptr_t>(array.data()) % array.itemsize() == 0) return;
@@ -79,7 +80,7 @@ inline void check_columns(const char* name, const RowsView& rows, std::int64_t d
   refuse(std::string(name) + " has " + std::to_string(rows.d) + " columns, expected " + std::to_string(d));
 }
 
-// `count` numbers, all of [low, end).
+// Checks that `count` numbers are all in [low, end).
 template <class Number>
 void check_numbers(const char* name, const Number* numbers, std::int64_t count, std::int64_t low, std::int64_t end) {
   using Bits = std::make_unsigned_t<Number>;
@@ -87,14 +88,14 @@ void check_numbers(const char* name, const Number* numbers, std::int64_t count, 
   const auto first = static_cast<Bits>(low), span = static_cast<Bits>(static_cast<Bits>(end) - first);
   const auto outside = [&](Number number) { return static_cast<Bits>(static_cast<Bits>(number) - first) >= span; };
   bool any = low >= end && count > 0;
-  for (std::int64_t i = 0; i < count; ++i) any |= outside(numbers[i]);  // no branch: some elements at a time
+  for (std::int64_t i = 0; i < count; ++i) any |= outside(numbers[i]);  // without branches, so that it is vectorized
   if (!any) return;
   const std::int64_t at = std::find_if(numbers, numbers + count, outside) - numbers;
   refuse(std::string(name) + " has " + std::to_string(numbers[at]) + " at place " + std::to_string(at) + ", expected " +
          std::to_string(low) + " to " + std::to_string(end - 1));
 }
 
-// Numbers that ascend from `first` by `least` to `most` at a time.
+// Checks that numbers start at `first` and that each step is from `least` to `most`.
 template <class Number>
 void check_ascending(const char* name, const Number* numbers, std::int64_t count, std::int64_t first,
                      std::int64_t least, std::int64_t most) {
@@ -104,7 +105,7 @@ void check_ascending(const char* name, const Number* numbers, std::int64_t count
   }
   for (std::int64_t i = 1; i < count; ++i) {
     const bool ascends = numbers[i] >= numbers[i - 1];
-    // As unsigned numbers, whose difference is there whatever they are.
+    // As unsigned numbers, whose difference is defined for any two.
     const auto step = static_cast<std::uint64_t>(numbers[i]) - static_cast<std::uint64_t>(numbers[i - 1]);
     if (ascends && step >= static_cast<std::uint64_t>(least) && step <= static_cast<std::uint64_t>(most)) continue;
     refuse(std::string(name) + " goes from " + std::to_string(numbers[i - 1]) + " to " + std::to_string(numbers[i]) +
@@ -121,7 +122,7 @@ inline std::string type_text(nanobind::dlpack::dtype type) {
   return kind + std::to_string(type.bits);
 }
 
-// Whether what is float32 or float64 is float64.
+// Which of float32 and float64 an array has: true for float64.
 inline bool is_double(const char* name, nanobind::dlpack::dtype type) {
   if (type != nanobind::dtype<float>() && type != nanobind::dtype<double>()) {
     refuse_type(std::string(name) + " are not float32 or float64 but " + type_text(type));
@@ -129,7 +130,7 @@ inline bool is_double(const char* name, nanobind::dlpack::dtype type) {
   return type == nanobind::dtype<double>();
 }
 
-// Whether what is int32 or int64 is int64.
+// Which of int32 and int64 an array has: true for int64.
 inline bool is_wide(const char* name, nanobind::dlpack::dtype type) {
   if (type != nanobind::dtype<std::int32_t>() && type != nanobind::dtype<std::int64_t>()) {
     refuse_type(std::string(name) + " are not int32 or int64 but " + type_text(type));
@@ -142,7 +143,7 @@ inline void check_type(const char* name, nanobind::dlpack::dtype type, nanobind:
   refuse_type(std::string(name) + " are " + type_text(type) + ", expected " + type_text(expected));
 }
 
-// That ids of n points fit their type.
+// Checks that ids of n points fit their type.
 template <class Id>
 void check_id_type(const char* name, std::int64_t n) {
   if (n - 1 <= std::int64_t{std::numeric_limits<Id>::max()}) return;

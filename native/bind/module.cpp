@@ -1,4 +1,4 @@
-// tonari._native: the compiled core, private to the package. One bind_<group>.cpp per group of functions.
+// tonari.core._native: the compiled core, private to the package. Each bind_<group>.cpp binds a group of functions.
 #include <nanobind/nanobind.h>
 
 #include <optional>
@@ -10,7 +10,8 @@ namespace nb = nanobind;
 namespace tonari {
 namespace {
 
-// For arithmetic in Python, as Module is for that in here. Bound without Module, whose guard would undo it.
+// The default environment for arithmetic in Python; Module sets it for calls of native functions. Bound without
+// Module, whose guard would undo what __enter__ sets.
 struct BoundFloats {
   std::optional<DefaultFloats> floats;
 };

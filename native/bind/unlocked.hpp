@@ -1,4 +1,4 @@
-// Work without the interpreter's lock, by threads that may come back when there is no interpreter left.
+// Work without the interpreter's lock, on threads that may return when the interpreter is already gone.
 #pragma once
 
 #include <Python.h>
@@ -8,15 +8,15 @@
 
 namespace tonari {
 
-// Gives the lock up for as long as this lives.
+// Releases the lock for as long as this lives.
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
   ~Unlocked() {
-    // An interpreter that has begun to finalise lets no daemon thread in again. CPython ends such a thread by
-    // pthread_exit (3.14 lets it wait for ever), which glibc does by unwinding its stack; and through functions that
-    // must not throw, as this one and nanobind's, that is std::terminate and the end of the process by SIGABRT. Here
-    // the unwinding ends, and the thread waits, holding nothing that others need, until the process is gone.
+    // Once an interpreter finalises, no daemon thread gets the lock again. CPython ends such a thread with pthread_exit
+    // (3.14 lets it wait for ever), for which glibc unwinds its stack. Unwinding through functions that must not throw,
+    // such as this one and nanobind's, calls std::terminate, and SIGABRT ends the process. So the unwinding stops here,
+    // and the thread waits until the process is gone, holding nothing that others need.
     try {
       PyEval_RestoreThread(state_);
     } catch (...) {

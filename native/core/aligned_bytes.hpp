@@ -1,4 +1,4 @@
-// Memory for what is large: from the operating system, and back to it.
+// Memory for large arrays, which comes from the operating system and goes back to it.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace tonari {
 
-// malloc may keep what a thread frees, and then a memory budget is overrun by what nobody holds.
+// malloc may keep what a thread frees, so that memory which nothing uses would exceed a memory budget.
 struct FreeBytes {
-  std::size_t mapped = 0;  // bytes; 0 for memory of malloc
+  std::size_t mapped = 0;  // bytes; 0 if the memory is malloc's
   void operator()(std::byte* memory) const;
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeBytes>;  // 64-byte aligned
 
-// Zeroed unless nobody cares. From 1 MiB on, pages count as memory in use only once they are touched.
+// Zeroed if `zeroed`. From 1 MiB on, a page is counted as memory in use only once it is touched.
 AlignedBytes allocate(std::int64_t bytes, bool zeroed = true);
 
 }  // namespace tonari

@@ -1,4 +1,4 @@
-// Words that every kernel shares. No Python here, and nothing beyond baseline x86-64.
+// Names that every kernel shares. This header includes no Python, and needs nothing beyond baseline x86-64.
 #pragma once
 
 #include <cstddef>

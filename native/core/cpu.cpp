@@ -10,7 +10,7 @@ namespace tonari {
 namespace {
 
 #if TONARI_X86
-// Linux hands out the 8 KB tile state on request only (Documentation/arch/x86/xstate.rst).
+// A process has to ask Linux for the 8 KB of tile state (Documentation/arch/x86/xstate.rst).
 bool request_amx_tiles() {
   constexpr long kArchReqXcompPerm = 0x1023;
   constexpr long kXfeatureXtiledata = 18;

@@ -1,4 +1,4 @@
-// What this processor can do, asked once.
+// What this processor can do, detected once.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace tonari {
 enum class Isa : int { generic, avx2, avx512, amx };
 
 struct CpuFeatures {
-  bool avx2 = false;         // AVX2, FMA, F16C and BMI2, with the operating system's consent
+  bool avx2 = false;         // AVX2, FMA, F16C and BMI2, if the operating system saves their registers
   bool avx_vnni = false;     // int8 dot products on 256 bits
   bool avx512 = false;       // F, BW, DQ, VL
   bool avx512_vnni = false;  // int8 dot products
-  bool amx = false;          // TILE, INT8, BF16, and the kernel let this process use the tiles
+  bool amx = false;          // TILE, INT8, BF16, if the operating system lets this process use the tiles
 };
 
 const CpuFeatures& cpu_features();

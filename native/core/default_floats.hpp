@@ -1,6 +1,6 @@
-// The floating-point environment that every answer is defined in: results rounded to nearest, ties to even, subnormal
-// numbers kept, no traps. A process may have another one: fesetround, torch.set_flush_denormal and libraries that were
-// built with -ffast-math change it, and threads inherit it.
+// The floating-point environment in which every answer is defined: results are rounded to nearest, ties to even,
+// subnormal numbers are kept, and nothing traps. A process may have another one: fesetround, torch.set_flush_denormal
+// and libraries that were built with -ffast-math change it, and threads inherit it.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace tonari {
 
 #if defined(__x86_64__) || defined(_M_X64) || defined(__SSE2__)
-// MXCSR. Its six lowest bits note what happened and change nothing.
+// MXCSR. Its six lowest bits are flags of past exceptions and change no result.
 class FloatControl {
  public:
   static FloatControl current() { return FloatControl(_mm_getcsr()); }
@@ -61,16 +61,16 @@ class FloatControl {
 
  private:
   std::fenv_t environment_{};
-  bool is_usual_ = false;  // nothing tells of an environment what it is: it is set and restored at every call
+  bool is_usual_ = false;  // an environment cannot be inspected here, so it is set and restored at every call
 };
 #endif
 
-// The default environment on this thread for as long as this lives; then the one of before.
+// Sets the default environment on this thread for as long as this lives, then restores the previous one.
 class DefaultFloats {
  public:
   DefaultFloats() : before_(FloatControl::current()) {
     if (!before_.is_usual()) FloatControl::usual().apply();
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // compilers know no order between this and arithmetic
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // otherwise compilers may move arithmetic across this
   }
   ~DefaultFloats() {
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,8 +1,8 @@
-// Metrics: everything that differs by metric, in one place for every kernel.
+// Everything that differs by metric, in one place for every kernel.
 //
-// An elementwise metric is the sum, or the maximum, of terms f(q_i, x_i) >= 0 with f(0, 0) = 0. A new one is a name in
-// `Metric`, a struct like those below, and its place in `Elementwise`: every kernel asks the struct. src/tonari/metrics has the
-// record of the same name for Python, and docs/exactness.md argues the bounds.
+// An elementwise metric is the sum, or the maximum, of terms f(q_i, x_i) >= 0 with f(0, 0) = 0. A new one needs a name
+// in `Metric`, a struct like those below, and a place in `Elementwise`; every kernel reads the struct.
+// src/tonari/metrics has the record of the same name for Python, and docs/exactness.md derives the bounds.
 #pragma once
 
 #include <cmath>
@@ -29,19 +29,19 @@ struct TermDefaults {
   static constexpr bool maximum = false;          // the largest term instead of their sum
   static constexpr bool in_trees = false;         // f(q, x) = |q - x|, which boxes bound (kdtree/search_tile.hpp)
   static constexpr bool scale_free = false;       // f(c q, c x) = f(q, x), instead of c f(q, x)
-  static constexpr double underflow = 0x1p-1074;  // what a term in float64 may lose below its range
-  // Bounds of a term, for what rounding does to it:  f(q, x) <= size(q) + size(x),
+  static constexpr double underflow = 0x1p-1074;  // the most that underflow takes from a term in float64
+  // Bounds of a term, which say what rounding its arguments does to it:  f(q, x) <= size(q) + size(x),
   // |f(q, x) - f(q, y)| <= stretch * difference(x, y)
   static constexpr double stretch = 1;
   static double size(double x) { return std::fabs(x); }
   static double difference(double x, double y) { return std::fabs(x - y); }
 };
 
-// What each struct has of its own. V is a vector of simd/vec.hpp, whose abs, max and choose are found by its type:
+// What each struct defines. V is a vector of simd/vec.hpp, whose abs, max and choose are found by its type:
 //   term      the definition's float64 value, every operation rounded
-//   scored    a float32 term of NN-Descent's scores: may be too small where float32 ends, but not too large
+//   scored    a float32 term of NN-Descent's scores: may be too small at the ends of float32's range, never too large
 //   screened  the same for the screen; elements are 0, or from 2^-60 to 2^40 in magnitude
-//   whole     of whole numbers, where the term is one
+//   whole     the term of two whole numbers, if it is a whole number itself
 
 struct L1 : TermDefaults {
   static constexpr Metric metric = Metric::l1;
@@ -62,7 +62,7 @@ struct Linf : L1 {
 struct Chi2 : TermDefaults {
   static constexpr Metric metric = Metric::chi2;
   static constexpr char name[] = "chi2";
-  static constexpr double underflow = 0x1p-536;  // the quotient enlarges what a square loses
+  static constexpr double underflow = 0x1p-536;  // the quotient enlarges what a square loses to underflow
   static constexpr double stretch = 3;           // |d f / d x| <= 3 for q, x >= 0
   template <class V> static V term(V q, V x) {
     const V t = q - x, weight = q + x;
@@ -73,12 +73,12 @@ struct Chi2 : TermDefaults {
     return t * (t / choose(weight == 0.0f, 1.0f, weight));
   }
   template <class V> static V screened(V q, V x) {
-    const V t = q - x;  // 0 / 0 counts as 0: the denominator is kept above the smallest product of packed values
+    const V t = q - x;  // 0 / 0 must be 0: the denominator is kept above the smallest product of packed values
     return t * t / max(q + x, 0x1p-100f);
   }
 };
 
-struct Canberra : TermDefaults {  // f is a metric itself, so that difference = f
+struct Canberra : TermDefaults {  // f is itself a metric, so difference = f
   static constexpr Metric metric = Metric::canberra;
   static constexpr char name[] = "canberra";
   static constexpr bool scale_free = true;
@@ -109,7 +109,7 @@ constexpr decltype(auto) visit_term(TermList<FIRST, REST...>, Metric metric, Vis
   return visit(FIRST{});
 }
 
-// visit(the struct of an elementwise metric).
+// Calls visit with the struct of an elementwise metric.
 template <class Visit>
 constexpr decltype(auto) with_term(Metric metric, Visit&& visit) {
   return visit_term(Elementwise{}, metric, visit);
@@ -133,7 +133,7 @@ constexpr bool is_descending(Metric metric) { return is_product(metric); }
 constexpr bool takes_root(Metric metric) { return metric == Metric::euclidean; }
 constexpr bool removes_mean(Metric metric) { return metric == Metric::correlation; }
 
-// The same of elementwise metrics.
+// The same for elementwise metrics.
 constexpr bool is_scale_free(Metric metric) {
   return with_term(metric, [](auto term) { return decltype(term)::scale_free; });
 }

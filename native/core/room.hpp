@@ -1,4 +1,4 @@
-// Working memory of a method: grows, is never cleared, starts at a cache line. One per thread and use.
+// Working memory of a method: it grows, is never cleared, and starts at a cache line. Each thread has one per use.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Room {
   Room& operator=(const Room&) = delete;
   ~Room() { ::operator delete(data_, kLine); }
 
-  // Room for `count`, of which the first `keep` keep what they hold.
+  // Memory for `count` elements; the first `keep` keep their values.
   T* get(std::int64_t count, std::int64_t keep = 0) {
     if (count > count_) {
       auto* larger = static_cast<T*>(::operator new(static_cast<std::size_t>(count) * sizeof(T), kLine));

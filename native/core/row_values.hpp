@@ -1,4 +1,4 @@
-// One value of a row, whatever its type; rows.hpp has whole rows.
+// A single value of a row, of any stored type; rows.hpp reads whole rows.
 #pragma once
 
 #include <bit>
@@ -8,11 +8,11 @@
 
 namespace tonari {
 
-// The bits of numbers that C++ has no type for.
+// The bits of numbers for which C++20 has no type.
 enum class Float16 : std::uint16_t {};
 enum class Bfloat16 : std::uint16_t {};
 
-// IEEE half to single by exponent arithmetic: subnormals come out right because 2^-14 * fraction is exact.
+// IEEE half to single by exponent arithmetic; subnormals are right too, because 2^-14 * fraction is exact.
 inline float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1fu;
@@ -30,7 +30,7 @@ inline float bfloat16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-// visit(zero of the type that `dtype` is stored as).
+// Calls visit with a zero of the type that `dtype` is stored as.
 template <class Visit>
 auto with_type(Dtype dtype, Visit&& visit) {
   switch (dtype) {
@@ -44,7 +44,7 @@ auto with_type(Dtype dtype, Visit&& visit) {
   return visit(std::int8_t{});
 }
 
-// A stored value as T, which holds it exactly.
+// A stored value as T, which can represent it exactly.
 template <class T, class Stored>
 inline T to_value(Stored value) {
   if constexpr (std::is_same_v<Stored, Float16>) {

@@ -34,7 +34,7 @@ void load_row(const RowsView& rows, std::int64_t i, double* out) {
 
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
   if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8) return -1;
-  // x * 0 is 0 for finite x and NaN otherwise, so one sum per row answers without a branch per element.
+  // x * 0 is 0 for finite x and NaN otherwise, so one sum per row decides without a branch per element.
   return first_row(rows, begin, end, [&](const double* row) {
     constexpr int lanes = 8;  // independent sums, so that additions overlap
     double sums[lanes] = {};

@@ -1,4 +1,4 @@
-// Reading rows of any accepted type as float64: the one place that knows the input types.
+// Reads rows of any accepted type as float64.
 #pragma once
 
 #include <cstring>
@@ -16,14 +16,14 @@ inline const void* row_pointer(const RowsView& rows, std::int64_t i) {
   return static_cast<const char*>(rows.data) + static_cast<std::size_t>(i * rows.d) * dtype_size(rows.dtype);
 }
 
-// First row of [begin, end) that holds NaN or infinity (or, for the second, a negative value); -1 if none.
+// The first row of [begin, end) that holds NaN or infinity (or, for the second, a negative value), or -1.
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
 std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::int64_t end);
 
-// Column sums of rows [begin, end) by `step`, added to `sums` (d values).
+// Adds the columns of every step-th row of [begin, end) to `sums` (d values).
 void add_column_sums(const RowsView& rows, std::int64_t begin, std::int64_t end, std::int64_t step, double* sums);
 
-// Largest |x_i - centre_i| over rows [begin, end); centre may be null.
+// The largest |x_i - centre_i| over rows [begin, end); centre may be null.
 double largest_magnitude(const RowsView& rows, std::int64_t begin, std::int64_t end, const double* centre);
 
 }  // namespace tonari

@@ -8,7 +8,7 @@ namespace tonari {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSlack = 0x1p-50;  // a few roundings of float64 in the conversions below
+constexpr double kSlack = 0x1p-50;  // covers the few float64 roundings of the conversions below
 
 float round_up(double x) {
   if (!(x < static_cast<double>(FLT_MAX))) return std::numeric_limits<float>::infinity();
@@ -24,7 +24,7 @@ float Bounds::threshold_from_value(double value, double shift) const {
   // a unit. Evaluation in float64 adds (d + 16) units of its own, absolute where the terms cancel (1 - cosine).
   const double evaluation = static_cast<double>(form_.d + 16) * 0x1p-51;
   const double relative = (double_output_ ? 0.0 : 0x1p-22) + evaluation;
-  // What lies below float64's range is lost, of each term.
+  // Each term loses what is below float64's range.
   const double underflow = static_cast<double>(form_.d + 16) * underflow_of(form_.metric);
   const double smallest = (double_output_ ? 0x1p-1070 : 0x1p-148) + underflow;
   const double slack = std::fabs(value) * relative + smallest + (is_angular(form_.metric) ? evaluation : 0.0);
@@ -50,7 +50,7 @@ float Bounds::threshold_from_value(double value, double shift) const {
       break;
     case Family::terms: size = score = worst * form_.unit();
   }
-  // Points beyond the screen's range carry the lowest score there is: no threshold may fall below it.
+  // Points beyond the screen's range have the lowest possible score: no threshold may fall below it.
   return std::fmax(round_up(score + size * (kSlack + evaluation)), -kHuge);
 }
 

@@ -1,6 +1,6 @@
-// From a bound on scores to a bound on returned values and back: where the certificate meets output rounding.
+// Converts bounds on scores to bounds on returned values and back, so that the certificate allows for output rounding.
 //
-// Order is by the value that is returned (rounded to float32 or float64), so a threshold must let through everything
+// Points are ordered by the returned value (rounded to float32 or float64), so a threshold must let through everything
 // that rounds to the k-th returned value or below. docs/exactness.md derives each line.
 #pragma once
 
@@ -12,8 +12,8 @@ class Bounds {
  public:
   Bounds(const Form& form, bool double_output) : form_(form), double_output_(double_output) {}
 
-  // Score below or at which lies every point whose returned value is at least as good as `value`. `value` may be any
-  // real bound on a returned value; `shift` is the query's query_term.
+  // A score that no point exceeds whose returned value is at least as good as `value`. `value` may be any real bound on
+  // a returned value; `shift` is the query's query_term.
   float threshold_from_value(double value, double shift) const;
 
   // The same, from an upper bound on the k-th smallest score.
@@ -22,7 +22,7 @@ class Bounds {
   // Rounds an exact value as it is returned; -0 becomes 0.
   double returned(double value) const;
 
-  // What rows are ordered by, ascending: the returned value, or its negative for the inner product.
+  // The ascending sort key of a point: the returned value, or its negative for the inner product.
   double key(double returned_value) const { return is_descending(form_.metric) ? -returned_value : returned_value; }
 
  private:

@@ -6,7 +6,7 @@
 namespace tonari {
 namespace {
 
-// Two rows of at least this squared norm lose less than 2^-100 of their product to underflow.
+// The product of two rows with at least this squared norm loses less than 2^-100 of itself to underflow.
 constexpr double kSmallestSquare = 0x1p-960;
 
 }  // namespace
@@ -43,13 +43,13 @@ void to_form(const Form& form, double* row) {
     for (std::int64_t i = 0; i < d; ++i) squares[static_cast<std::size_t>(i)] = row[i] * row[i];
     const double square = lane_sum(squares.data(), d);
     const double norm = std::sqrt(square);
-    if (square != 0 && square < kSmallestSquare) {  // its products lose bits to underflow: judged by exact values alone
+    if (square != 0 && square < kSmallestSquare) {  // its products underflow: only exact values may judge it
       for (std::int64_t i = 0; i < d; ++i) row[i] = std::numeric_limits<double>::quiet_NaN();
       return;
     }
     for (std::int64_t i = 0; i < d; ++i) row[i] = norm == 0 ? 0.0 : row[i] / norm;
   } else if (is_elementwise(form.metric)) {
-    const bool relative = is_scale_free(form.metric);  // then what underflow takes is no small part of the value
+    const bool relative = is_scale_free(form.metric);  // then underflow may take a large part of the value
     for (std::int64_t i = 0; i < d; ++i) {
       const double scaled = row[i] * form.scale;
       const bool lost = relative && row[i] != 0 && std::fabs(scaled) < std::numeric_limits<double>::min();

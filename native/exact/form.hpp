@@ -1,4 +1,4 @@
-// The form in which rows are compared: original row -> float64 row of the score.
+// The form in which rows are compared: maps an original row to the float64 row that the score is computed from.
 //
 //   sqeuclidean, euclidean   x' = scale (x - centre)            score = |x'|^2 - 2 <q', x'>
 //   inner_product            x' = scale (x - centre)            score = -2 scale <centre, x'> - 2 <q', x'>
@@ -6,7 +6,7 @@
 //   correlation              x' = (x - mean(x)) / |x - mean(x)| score = -2 <q', x'>
 //   elementwise              x' = scale x                       score = sum or max of f(q'_i, x'_i)
 //
-// Every score ascends with the distance and differs from it by terms of the query alone.
+// Every score ascends with the distance and differs from it only by terms that depend on the query alone.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,7 @@
 
 namespace tonari {
 
-// Far above every score of packed rows and far below overflow: "no bound", without infinities that would turn into NaN
-// when multiplied by zero.
+// Means "no bound": far above every score of packed rows and far below overflow, since an infinity times zero is NaN.
 constexpr float kHuge = 1e30f;
 
 struct Form {
@@ -26,17 +25,17 @@ struct Form {
   double scale = 1;            // a power of two, so that it rounds nothing
   std::vector<double> centre;  // d values
 
-  // Of an elementwise metric: what a value times it is a score.
+  // For an elementwise metric: a value times this is a score.
   double unit() const { return is_scale_free(metric) ? 1 : scale; }
 };
 
-// Sum in the defined order: lane i % 16, then halves (docs/exactness.md, "The value").
+// The sum in the defined order: by lanes i % 16, which are then added in halves (docs/exactness.md, "The value").
 double lane_sum(const double* values, std::int64_t d);
 
 // Subtracts the row's mean; a constant row becomes zeros.
 void remove_mean(double* row, std::int64_t d);
 
-// Turns an original row (as float64) into the form's row, in place; NaN where the form cannot hold it.
+// Converts an original row (as float64) to the form's row, in place; NaN where the form cannot represent it.
 void to_form(const Form& form, double* row);
 
 // The part of the score that depends on the point alone, from its form row.

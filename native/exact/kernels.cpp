@@ -22,7 +22,7 @@ std::vector<const Kernel*> available_kernels() {
   };
   take(generic_kernels(), true);
 #if TONARI_X86
-  take(avx_vnni_kernels(), cpu.avx2);  // before its stand-in of the same name
+  take(avx_vnni_kernels(), cpu.avx2);  // first, since it replaces a kernel of the same name
   take(avx2_kernels(), cpu.avx2);
   take(avx512_kernels(), cpu.avx512);
   take(amx_kernels(), cpu.amx);
@@ -32,8 +32,8 @@ std::vector<const Kernel*> available_kernels() {
 
 double accumulation_error(const Kernel& kernel, std::int64_t d) {
   constexpr double unit = 0x1p-24;
-  // Sums of float32 round once per term; int8 sums are exact and round only on conversion and scaling. The constant
-  // covers the rounding of a(x), of the bound's own evaluation and of the comparison, with room for the second order.
+  // Sums in float32 round once per term; int8 sums are exact and round only in conversion and scaling. The constant
+  // covers the rounding of a(x), of evaluating the bound and of the comparison, and leaves room for second-order terms.
   const double terms = kernel.precision == Precision::int8 ? 0.0 : static_cast<double>(d);
   const double n = (terms + 16.0) * unit;
   return n / (1 - 2 * n);

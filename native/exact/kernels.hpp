@@ -1,9 +1,9 @@
-// The screen's kernels and the views they work on.
+// The screen's kernels, and the views of packed memory that they read.
 //
 // A kernel compares a block of packed queries with groups of packed points. Lanes are queries: one vector register
-// holds the same point's score for `lanes` queries, so a group's minimum is a few vector minima and one compare
-// against the running thresholds tells whether anything in the group can matter (tang2015 III-E with the bottom level
-// of the hierarchy inside the product; III-D for what happens to the survivors).
+// holds the same point's score for `lanes` queries, so a group's minimum takes a few vector minima, and one comparison
+// with the running thresholds decides whether anything in the group can matter (tang2015 III-E with the bottom level of
+// the hierarchy inside the product; III-D describes what happens to the survivors).
 #pragma once
 
 #include <vector>
@@ -16,10 +16,10 @@ namespace tonari {
 enum class Precision : int { int8, bfloat16, float32 };
 enum class Needs : int { nothing, avx_vnni, avx512_vnni };  // beyond the instruction set's level
 
-// How rows lie in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte tile
-// row); rows come in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].
+// The layout of rows in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte
+// tile row); rows are in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].
 struct Layout {
-  int point_group = 0;    // points whose minimum is taken together
+  int point_group = 0;    // points that share a minimum
   int query_tile = 0;     // queries compared with a group at once
   int run = 1;            // K for points
   int tile_rows = 0;      // rows of a matrix-unit tile (16), or 0: then a tile is the whole group
@@ -49,11 +49,11 @@ struct QueriesView {
   int tiles = 0;
 };
 
-// When queries are points too, a product serves both: `threshold[p]` is point p's own, as a query, and the queries'
-// terms as points complete the score seen from the other side. Null pointers: one side only.
+// When the queries are points too, one product serves both sides: `threshold[p]` is that of point p as a query, and the
+// terms of the queries as points complete the score from the other side. Null pointers mean one side only.
 struct ReverseView {
   const float* threshold = nullptr;  // by place in the packed run of points
-  const float* low = nullptr;        // of the queries as points, by row; +infinity beyond the last
+  const float* low = nullptr;        // a(x) of the queries as points, by row; +infinity beyond the last
   const float* own = nullptr;
   const float* tile_norm = nullptr;  // largest |q| and rest of each tile of queries
   const float* tile_rest = nullptr;
@@ -64,14 +64,14 @@ struct Task {
   QueriesView queries;
   ReverseView reverse;
   std::int64_t group_begin = 0, group_end = 0;
-  // Groups of this range with g % stride == 0 only (take_stride), or all others (skip_stride), or all (stride == 0).
+  // Of this range, groups with g % stride == 0 (take_stride), all others (skip_stride), or all (stride == 0).
   std::int64_t stride = 0;
   bool take_stride = false;
   int depth = 0;  // runs of dimensions: ceil(d / run)
-  // Called for every survivor: a query's row in the block, bounds on the score, and the point's place in the packed
-  // run.
+  // Called for every survivor with the query's row in the block, bounds on the score, and the point's place in the
+  // packed run.
   void (*keep)(void* context, std::int64_t row, float lower, float upper, std::int64_t point) = nullptr;
-  // The same for a point that keeps a query: place of the point, bounds, and the query's row.
+  // The same for a query that survives for a point: the point's place, bounds, and the query's row.
   void (*keep_reverse)(void* context, std::int64_t point, float lower, float upper, std::int64_t row) = nullptr;
   void* context = nullptr;
 
@@ -88,10 +88,10 @@ struct Kernel {
   double (*peak)(double seconds) = nullptr;  // operations per second of the instruction that does the work, one core
 };
 
-// All kernels of this build that this machine can run.
+// All kernels of this build that can run on this machine.
 std::vector<const Kernel*> available_kernels();
 
-// Unit roundoff bound of one kernel's score, relative to |a(x)| + 2 |q^| |x^| (docs/exactness.md).
+// A bound on the rounding error of a kernel's score, relative to |a(x)| + 2 |q^| |x^| (docs/exactness.md).
 double accumulation_error(const Kernel& kernel, std::int64_t d);
 
 }  // namespace tonari

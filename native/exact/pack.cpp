@@ -13,14 +13,14 @@ namespace tonari {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Packed values this small are rounded to zero: slow arithmetic on subnormals never happens, and the measured
-// difference accounts for it.
+// Packed values this small are rounded to zero, which avoids slow arithmetic on subnormals; the measured difference
+// accounts for it.
 constexpr double kFlush = 0x1p-60;
 constexpr double kTiny = 0x1p-100;  // absolute floor of every bound
-// A row of larger norm is beyond the screen. Scores of the others stay below 3e24, far inside kHuge.
+// A row of larger norm is beyond the screen. Scores of all other rows are below 3e24, far less than kHuge.
 constexpr double kUsableSquare = 1e24;
 
-// The next float32 at or above `x`; kHuge where there is none worth having (overflow, NaN).
+// The smallest float32 that is at least `x`; kHuge where there is no useful one (overflow, NaN).
 float round_up(double x) {
   if (!(x < static_cast<double>(kHuge))) return kHuge;
   float rounded = static_cast<float>(x);
@@ -45,7 +45,7 @@ int element_size(Precision precision) {
 
 }  // namespace
 
-// One row's elements on their way into packed memory: see Layout. Padding beyond d stays zero.
+// Writes the elements of one row into packed memory (see Layout). Padding beyond d stays zero.
 class RowWriter {
  public:
   RowWriter(const Kernel& kernel, std::int64_t d, bool queries)
@@ -69,7 +69,7 @@ class RowWriter {
         std::memcpy(cell + r * 4, run, 4);
       } else if (!interleaved_) {
         std::memcpy(cell + r * run_bytes_, run, static_cast<std::size_t>(run_bytes_));
-      } else {  // the matrix unit's second operand: each 32-bit piece of a query in its own tile row
+      } else {  // the matrix unit's second operand: each 32-bit piece of a query has a tile row of its own
         for (std::int64_t j = 0; j < run_bytes_ / 4; ++j) std::memcpy(cell + (j * rows_ + r) * 4, run + j * 4, 4);
       }
     }
@@ -83,14 +83,14 @@ class RowWriter {
 
 namespace {
 
-// Round to the nearest integer, ties to even, without a library call: exact below 2^51.
+// Rounds to the nearest integer, ties to even, without a library call; exact below 2^51.
 double nearest(double x) {
   constexpr double magic = 0x1.8p52;
   return (x + magic) - magic;
 }
 
-// Rounds a form row to the kernel's precision: elements for the unit, and their values (`factor` is a power of two that
-// goes into the elements alone).
+// Rounds a form row to the kernel's precision: the elements to multiply, and their values (`factor` is a power of two
+// that only the elements are multiplied by).
 void round_row(const Kernel& kernel, const double* row, std::int64_t d, double factor, std::byte* elements,
                double* rounded) {
   for (std::int64_t c = 0; c < d; ++c) {
@@ -108,8 +108,8 @@ void round_row(const Kernel& kernel, const double* row, std::int64_t d, double f
   }
 }
 
-// The same in steps of `step`, between -limit - 1 and limit; `offset` is added to the element. Returns the elements'
-// sum.
+// The same in steps of `step`, between -limit - 1 and limit; `offset` is added to each element. Returns the sum of the
+// elements.
 std::int32_t round_row_int8(const double* row, std::int64_t d, double step, double limit, int offset,
                             std::byte* elements, double* rounded) {
   const double inverse = 1.0 / step;
@@ -124,7 +124,7 @@ std::int32_t round_row_int8(const double* row, std::int64_t d, double step, doub
   return sum;
 }
 
-// Whether integers of the form row are themselves the packed bytes, so that nothing is rounded at all.
+// Whether the form row consists of integers that are the packed bytes themselves, so that nothing is rounded.
 bool integers_fit(const double* row, std::int64_t d, double least, double most) {
   for (std::int64_t i = 0; i < d; ++i) {
     if (row[i] != nearest(row[i]) || row[i] < least || row[i] > most) return false;
@@ -138,7 +138,7 @@ double largest(const double* row, std::int64_t d) {
   return most;
 }
 
-// Value of one int8 step. Any step is correct, since what it loses is measured; this one is the finest that fits.
+// The value of one int8 step. Any step is correct, since its error is measured; this one is the finest that fits.
 double int8_step(double most, double limit) {
   return most > kTiny ? static_cast<double>(static_cast<float>(most / limit)) : 1.0;
 }
@@ -155,8 +155,9 @@ double group_step(const double* rows, std::int64_t count, std::int64_t d) {
   return exact ? 1.0 : int8_step(most, 127);
 }
 
-// What the certificate needs to know of one row: its size, its rounded size, and their difference. For products these
-// are Euclidean norms; for an elementwise metric sums, or maxima, of what its struct says of each element.
+// What the certificate needs to know about a row: the size of the row, of the rounded row, and of their difference. For
+// products these are Euclidean norms; for an elementwise metric, sums or maxima of what its struct computes for each
+// element.
 struct Norms {
   double exact = 0, rounded = 0, difference = 0, square = 0;
 };
@@ -190,7 +191,7 @@ Norms measured_by(const double* exact, const double* rounded, std::int64_t d) {
 }
 
 Norms measure(Metric metric, const double* exact, const double* rounded, std::int64_t d) {
-  constexpr double few = 0x1p-50;  // the form row itself carries a few roundings of float64
+  constexpr double few = 0x1p-50;  // the form row itself has a few float64 roundings
   if (is_elementwise(metric)) {
     return with_term(metric, [&](auto term) {
       Norms norms = measured_by<decltype(term)>(exact, rounded, d);
@@ -205,7 +206,7 @@ Norms measure(Metric metric, const double* exact, const double* rounded, std::in
   return norms;
 }
 
-// |scale * centre|: what the inner product adds to rows that were moved; 0 for all other forms.
+// |scale * centre|: how far the inner product's rows were moved; 0 for all other forms.
 double centre_norm(const Form& form) {
   if (!is_product(form.metric)) return 0;
   double square = 0;
@@ -220,7 +221,7 @@ bool is_beyond(const double* row, std::int64_t d) {
   if (d > longest) return true;
   double square = 0;
   for (std::int64_t i = 0; i < d; ++i) square += row[i] * row[i];
-  return !(square < kUsableSquare);  // NaN is beyond, too
+  return !(square < kUsableSquare);  // true for NaN, too
 }
 
 int packed_depth(const Kernel& kernel, std::int64_t d) {
@@ -235,7 +236,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
       groups_((end - begin + kernel.layout.point_group - 1) / kernel.layout.point_group),
       data_bytes_(groups_ * kernel.layout.point_group * packed_depth(kernel, form.d) * kernel.layout.run *
                   element_size(kernel.precision)) {
-  // One register beyond the last group, since a group's errors are read a register at a time.
+  // One register more than the groups need, since a group's errors are read a register at a time.
   const auto padded = static_cast<std::size_t>(groups_ * kernel.layout.point_group + 16);
   const auto groups = static_cast<std::size_t>(groups_);
   data_ = allocate(data_bytes_);
@@ -262,7 +263,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
     }
     for (std::int64_t p = first; p < last; ++p) {
       const double* row = rows.data() + (p - first) * form.d;
-      if (is_beyond(row, form.d)) {  // always a survivor, judged by its exact value alone
+      if (is_beyond(row, form.d)) {  // always survives, so that only its exact value judges it
         low_[static_cast<std::size_t>(p)] = -kHuge;
         error_own_[static_cast<std::size_t>(p)] = kHuge;
         continue;
@@ -340,7 +341,7 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
   norm.assign(padded, 0), rest.assign(padded, 0), step.assign(padded, 0);
   beyond.assign(padded, 0), shift.assign(padded, 0);
   const double gamma = accumulation_error(kernel, d);
-  // The products' factor -2 is a power of two: it goes into the packed query (or its step) and rounds nothing.
+  // The factor -2 of the products is a power of two: the packed query (or its step) contains it without rounding.
   const double factor = is_elementwise(form.metric) ? 1.0 : -2.0;
   const double limit = kernel.layout.query_limit;
   std::vector<double> row(static_cast<std::size_t>(d)), rounded(static_cast<std::size_t>(d));

@@ -1,7 +1,7 @@
-// Packing: original rows -> form rows -> rounded rows in a kernel's layout, with every norm measured on the way.
+// Packing: converts original rows to form rows and those to rounded rows in a kernel's layout, and measures all norms.
 //
-// Rounded is what the screen multiplies; the differences to the form rows are what the certificate bounds. Nothing is
-// assumed about the data: |x|, |x - x^| and |x^| are computed, in float64, and rounded up.
+// The screen multiplies rounded rows; the certificate bounds their differences from the form rows. Nothing is assumed
+// about the data: |x|, |x - x^| and |x^| are computed in float64 and rounded up.
 #pragma once
 
 #include "core/aligned_bytes.hpp"
@@ -12,10 +12,10 @@ namespace tonari {
 
 class RowWriter;
 
-// Whether errors are measured, or taken for zero where nobody asks for a certificate.
+// Whether errors are measured, or taken as zero where no certificate is needed.
 enum class Errors { measured, ignored };
 
-// Owns the packed copy of a run of points. Rows beyond `count` pad the last group and never survive.
+// The packed copy of a run of points. Rows beyond `count` pad the last group and never survive.
 class PackedPoints {
  public:
   PackedPoints(const Kernel& kernel, const Form& form, const RowsView& points, std::int64_t begin, std::int64_t end,
@@ -41,7 +41,7 @@ class PackedPoints {
   std::vector<std::int32_t> correction_;
 };
 
-// Owns a block of packed queries, padded to whole tiles.
+// A block of packed queries, padded to whole tiles.
 struct PackedQueries {
   PackedQueries() = default;
   PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin, std::int64_t end,
@@ -53,13 +53,13 @@ struct PackedQueries {
   int tiles = 0;
   AlignedBytes data;
   std::vector<float> norm, rest, step;
-  std::vector<double> shift;  // what the score leaves out: see query_term
+  std::vector<double> shift;  // what the score leaves out (query_term)
   std::vector<char> beyond;   // rows too large for the screen
 };
 
 int packed_depth(const Kernel& kernel, std::int64_t d);
 
-// Whether a form row is too large for the screen, or could not be brought into its form.
+// Whether a form row is too large for the screen, or could not be converted to the form at all.
 bool is_beyond(const double* row, std::int64_t d);
 
 }  // namespace tonari

@@ -1,4 +1,5 @@
-// The measured ceiling: how fast one core repeats the instruction that a kernel lives on. For benchmarks alone.
+// Measures how fast one core repeats the instruction that does a kernel's work: the kernel's upper bound. Only
+// benchmarks use this.
 #pragma once
 
 #include <chrono>
@@ -8,7 +9,7 @@
 namespace tonari {
 namespace {
 
-// Repeats `burst` (which returns the operations it did) for about `seconds`.
+// Repeats `burst`, which returns how many operations it did, for about `seconds`.
 template <class Burst>
 double measured_rate(double seconds, Burst&& burst) {
   using clock = std::chrono::steady_clock;
@@ -21,7 +22,7 @@ double measured_rate(double seconds, Burst&& burst) {
   return operations / elapsed;
 }
 
-// SUMS sums do not wait for each other: as many as registers allow.
+// SUMS independent sums, as many as the registers can hold, so that none waits for another.
 template <int SUMS, class V, class Step>
 double measured_steps(double seconds, double operations, V start, const Step& step) {
   constexpr int repeats = 10000;
@@ -48,14 +49,14 @@ double peak_f32(double seconds) {
   return measured_steps<SUMS>(seconds, 2.0 * Floats::lanes, Floats(0.5f), [=](Floats sum) { return fma(sum, a, b); });
 }
 
-// DOT as in exact/screen_tile.hpp: four products of bytes per lane.
+// DOT::add adds four products of bytes per lane, as in exact/screen_tile.hpp.
 template <int SUMS, class DOT>
 double peak_i8(double seconds) {
   using Int32s = Register<std::int32_t>;
   Int32s a = 0x01020304;
   const Int32s b = 0x01010101;
   return measured_steps<SUMS>(seconds, 8.0 * Int32s::lanes, Int32s(1), [&](Int32s sum) {
-    asm volatile("" : "+x"(a.parts.raw));  // keeps products from being hoisted out of the loop
+    asm volatile("" : "+x"(a.parts.raw));  // keeps the products in the loop
     return DOT::add(sum, a, b);
   });
 }

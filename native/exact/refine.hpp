@@ -1,7 +1,7 @@
-// The exact value of (query, point), bit for bit the same on every instruction set and device.
+// The exact value of a query and a point, with the same bits on every instruction set and device.
 //
 // All arithmetic is float64 on the original rows: each term is rounded, then added to partial sum i % 16 in order of i,
-// and the 16 sums are added in halves. No fused multiply-add. tonari.metrics.definitions states the same in NumPy.
+// and the 16 sums are added in halves. No multiply-add is fused. tonari.metrics.definitions has the same in NumPy.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace tonari {
 
-// One query, ready to be compared: float64, mean removed for correlation, with its norm where the metric needs it.
+// A query, ready to be compared: in float64, without its mean for correlation, and with its norm if that is needed.
 struct ExactQuery {
   std::vector<double> row;
   double norm = 0;
@@ -19,7 +19,7 @@ struct ExactQuery {
 
 ExactQuery exact_query(Metric metric, const RowsView& queries, std::int64_t i);
 
-// values[j] = value of (query, points[ids[j]]) before rounding to the output type.
+// values[j] = the value of the query and points[ids[j]], before it is rounded to the output type.
 using ExactValues = void (*)(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
                              std::int64_t count, double* values);
 

@@ -1,4 +1,4 @@
-// The defined order of sums: a vector of 16 float64, in as many registers as it takes, plays the 16 lanes.
+// Sums in the defined order: the 16 lanes are a vector of 16 float64, in as many registers as that takes.
 // Internal linkage throughout: each instruction set compiles its own copy.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace tonari {
 namespace {
 
-// What one element adds to its lane, and how lanes are joined.
+// What an element adds to its lane, and how lanes are combined.
 struct SumStep {
   template <class T> static T join(T a, T b) { return a + b; }
 };
@@ -25,7 +25,7 @@ struct ProductStep : SumStep {
 struct PointSquareStep : SumStep {
   template <class T> static T apply(T sum, T, T x) { return sum + x * x; }
 };
-// The same of an elementwise metric's struct.
+// The same for the struct of an elementwise metric.
 template <class TERM>
 struct TermStep {
   static constexpr bool maximum = TERM::maximum;
@@ -36,8 +36,8 @@ struct TermStep {
   }
 };
 
-// Lane j sums elements j, j + 16, ...; the end of the row is filled with zeros, which change no sum; then halves are
-// joined: 16 -> 8 -> 4 -> 2 -> 1.
+// Lane j sums elements j, j + 16, ...; the end of the row is padded with zeros, which change no sum. Then halves are
+// combined: 16 -> 8 -> 4 -> 2 -> 1.
 template <class STEP, class T>
 inline double reduce(const double* q, const T* x, std::int64_t d) {
   using Lanes = Vec<double, kLanes>;
@@ -80,7 +80,7 @@ inline void exact_values_tile(Metric metric, const ExactQuery& query, const Rows
   const std::int64_t d = points.d;
   const bool plain = !removes_mean(metric);
   if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64 || points.dtype == Dtype::bf16)) {
-    constexpr std::int64_t ahead = 8;  // rows are scattered: ask for a later one while this one is summed
+    constexpr std::int64_t ahead = 8;  // rows are scattered, so a later one is prefetched while this one is summed
     const std::int64_t bytes = d * static_cast<std::int64_t>(dtype_size(points.dtype));
     for (std::int64_t j = 0; j < count; ++j) {
       if (j + ahead < count) {

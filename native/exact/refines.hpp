@@ -1,4 +1,4 @@
-// The refine step, one entry per instruction set.
+// The refine step, one function per instruction set.
 #pragma once
 
 #include "exact/refine.hpp"

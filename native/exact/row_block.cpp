@@ -48,7 +48,7 @@ void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std:
                       },
                   .keep_reverse = nullptr,
                   .context = &keeper});
-  if (sampling) return;  // rows beyond the screen see every point once, with the second pass
+  if (sampling) return;  // rows beyond the screen meet every point once, in the second pass
   const std::int64_t size = kernel_.layout.point_group;
   for (std::int64_t row = 0; row < states_.count(); ++row) {
     if (!states_.is_beyond(row)) continue;

@@ -1,4 +1,4 @@
-// A block of queries against the points: screen -> select -> refine.
+// A block of queries, compared with the points: screen, select, refine.
 #pragma once
 
 #include "exact/pack.hpp"

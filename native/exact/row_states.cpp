@@ -16,8 +16,8 @@ constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so
 constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
 
-// Where to halve a range of scores: halves of values and of their keys alternate, so that neither outliers nor a change
-// of sign makes it long.
+// Where to halve a range of scores: at the middle of the values and of their keys in turn, so that neither outliers nor
+// a change of sign makes the search long.
 struct MiddleScore {
   bool by_value = true;
   std::int32_t operator()(std::int32_t lower, std::int32_t upper) {
@@ -71,7 +71,7 @@ void RowStates::set_room(std::int64_t r, std::int64_t room) {
 bool RowStates::grow(std::int64_t r, std::int64_t room) {
   Row& row = rows_[static_cast<std::size_t>(r)];
   if (room > row.held) {
-    // Without a limit, from a page on, a row moves for the last time: what it does not fill is no memory in use.
+    // Without a limit, a row that needs a page or more moves just once more: untouched pages take no memory.
     const std::int64_t size = spec_.growth == kNoLimit && room > kPage ? spec_.capacity : room;
     Survivor* const larger = rooms_.take(size);
     if (larger == nullptr) return false;
@@ -94,7 +94,7 @@ void RowStates::start(std::int64_t r, double shift, bool beyond) {
   set_threshold(r, beyond ? -kInfinity : kNoThreshold);
 }
 
-// Other threads may be reading thresholds while this one falls; an old value only lets more through.
+// Other threads may read thresholds while this one falls; an old value only lets more through.
 void RowStates::set_threshold(std::int64_t r, float value) {
   std::atomic_ref<float>(thresholds_[static_cast<std::size_t>(r)]).store(value, std::memory_order_relaxed);
 }
@@ -121,13 +121,13 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   scratch.keys.resize(held.size());
   std::transform(held.begin(), held.end(), scratch.keys.begin(),
                  [](const Survivor& survivor) { return float_key(survivor.upper); });
-  // Close above the rank-th smallest is all that a threshold needs.
+  // A threshold only needs to be close above the rank-th smallest bound.
   const auto bound_key = at_least_kth(scratch.keys.data(), std::ssize(held), rank, rank / 8, MiddleScore{}).key;
   const float kth = key_float(bound_key);
   const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
   const float threshold = std::min(thresholds_[at], bound);
   set_threshold(r, threshold);
-  std::size_t kept = 0;  // without branches: half of them would be guessed wrong
+  std::size_t kept = 0;  // without branches, half of which would be mispredicted
   for (const Survivor& survivor : held) {
     held[kept] = survivor;
     kept += survivor.lower <= threshold;

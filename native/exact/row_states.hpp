@@ -1,11 +1,11 @@
-// Rows on their way through select -> refine: their running thresholds, their survivors, their exact results.
+// The state of rows during select and refine: their running thresholds, their survivors, their exact results.
 //
-// Every row keeps a small buffer of survivors, appended to without order and condensed only when full (tang2015 III-D,
-// Buffered Search). Condensing finds a bound on the k-th smallest score; whatever cannot be below it is dropped, and
-// the row's threshold falls to it, so that the screen lets ever less through. A row whose survivors cannot be told
-// apart by their bounds either stops and reports `retry` (a finer precision will do better) or settles: the buffered
-// survivors are judged by their exact values at once, the k best are kept, and the screen goes on below the k-th of
-// them. So the answer is exact for any data; hard data costs time.
+// Every row has a small buffer of survivors, appended in any order and condensed only when full (tang2015 III-D,
+// Buffered Search). Condensing finds a bound on the k-th smallest score, drops whatever cannot be below it, and lowers
+// the row's threshold to it, so that the screen lets less and less through. A row whose survivors cannot be
+// distinguished by their bounds either stops and reports `retry` (a finer precision will do better) or is resolved
+// exactly at once: the exact values of the buffered survivors are computed, the k best are kept, and the screen goes on
+// below the k-th of them. So the answer is exact for any data; hard data costs time.
 #pragma once
 
 #include <limits>
@@ -28,12 +28,12 @@ inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max(
 
 struct SearchSpec {
   std::int64_t k = 0;
-  const std::int64_t* self_ids = nullptr;  // per query of the whole set: the point it must not find; null for none
+  const std::int64_t* self_ids = nullptr;  // for every query of the set, the point that it must not find; or null
   bool double_output = false;
   bool may_retry = false;
-  std::int64_t capacity = 0;       // survivors a row may hold before it retries or settles
-  std::int64_t growth = kNoLimit;  // and rooms beyond the rows' first ones, together
-  std::int64_t sample_rank = 0;    // matsumoto2015: rank that the sample's threshold has; 0 for no sample
+  std::int64_t capacity = 0;       // survivors that a row may hold before it retries or is resolved exactly
+  std::int64_t growth = kNoLimit;  // survivors in rooms beyond the rows' first ones, of all rows together
+  std::int64_t sample_rank = 0;    // rank of the sample that becomes the threshold (matsumoto2015); 0 for no sample
 };
 
 // Working memory of one thread.
@@ -48,16 +48,16 @@ class RowStates {
  public:
   RowStates(const Form& form, const RowsView& queries, const RowsView& points, const SearchSpec& spec, Isa isa);
 
-  // Starts on `count` queries from `begin` on, `room` survivors each at first. Opened many times, since the buffers are
-  // worth keeping: fresh memory costs more than all that is written to it.
+  // Starts on `count` queries from `begin` on, with room for `room` survivors each at first. One object is opened many
+  // times and keeps its buffers, since fresh memory costs more than all that is written to it.
   void open(std::int64_t begin, std::int64_t count, std::int64_t room);
-  // Tells a row its query_term; a row beyond the screen's range lets nothing pass.
+  // Sets a row's query_term. A row beyond the screen's range lets nothing pass.
   void start(std::int64_t row, double shift, bool beyond);
 
   std::int64_t begin() const { return begin_; }
   std::int64_t count() const { return count_; }
   bool is_beyond(std::int64_t row) const { return rows_[static_cast<std::size_t>(row)].beyond; }
-  // One per row, followed by a register's worth that lets nothing pass.
+  // One per row, followed by a register of thresholds that let nothing pass.
   const float* thresholds() const { return thresholds_.data(); }
 
   void keep(std::int64_t row, Survivor survivor, bool sampling, Scratch& scratch) {
@@ -65,28 +65,29 @@ class RowStates {
     *slot.next++ = survivor;
     if (slot.next == slot.end) make_room(row, sampling, scratch);
   }
-  // After the sample: its threshold becomes every row's, to be checked in finish().
+  // After the sample: each row takes its threshold from it, which finish() checks.
   void end_sample(Scratch& scratch);
-  // Takes over what rows of the same queries hold that saw other points.
+  // Adds what `other` holds for the same queries, which it compared with other points.
   void absorb(RowStates& other, Scratch& scratch);
   // Judges points [begin, end) by exact values alone.
   void search_exactly(std::int64_t row, std::int64_t begin, std::int64_t end, Scratch& scratch);
-  // Refines, orders and writes rows [first, last) to the start of the outputs; returns how many survivors were refined.
+  // Refines and orders rows [first, last) and writes them to the start of the outputs; returns how many survivors were
+  // refined.
   template <class Value, class Index>
   std::int64_t finish(std::int64_t first, std::int64_t last, Value* distances, Index* indices, std::uint8_t* status,
                       Scratch& scratch);
 
  private:
-  // Where a row's next survivor goes: all that the screen touches, so that a block's worth stays in the first cache.
+  // Where a row's next survivor goes. The screen touches nothing else of a row, so a block's slots stay in L1.
   struct Slot {
     Survivor* next = nullptr;
     Survivor* end = nullptr;
   };
   struct Row {
     Survivor* survivors = nullptr;
-    std::int64_t room = 0;        // survivors that it holds until it is condensed
-    std::int64_t held = 0;        // and that there is memory for
-    std::vector<Ranked> settled;  // exact, at most k, and no room for more
+    std::int64_t room = 0;        // survivors that it may hold before it is condensed
+    std::int64_t held = 0;        // survivors that there is memory for
+    std::vector<Ranked> settled;  // resolved exactly, at most k; its capacity is no larger
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`
     bool was_sampled = false;
@@ -106,9 +107,9 @@ class RowStates {
     slots_[at].next = rows_[at].survivors + count;
   }
   void make_room(std::int64_t row, bool sampling, Scratch& scratch);
-  // Drops what the rank-th smallest upper bound rules out.
+  // Drops survivors that the rank-th smallest upper bound rules out.
   void condense(std::int64_t row, std::int64_t rank, Scratch& scratch);
-  // Takes what is settled and the survivors, by their exact values, out of the row into scratch.ranked.
+  // Moves the row's resolved points and its survivors, with their exact values, into scratch.ranked.
   void refine(std::int64_t row, Scratch& scratch);
   void settle(std::int64_t row, Scratch& scratch);
   // Adds the points of scratch.ids to scratch.ranked.

@@ -1,16 +1,16 @@
-// The screen on AMX tiles: bfloat16 (512 products an instruction pair of cycles) and int8 (twice that, exact sums).
+// The screen on AMX tiles: bfloat16 (512 products per cycle) and int8 (twice as many, with exact sums).
 //
 // One step multiplies a 16 x 64-byte tile of points with a 16 x 64-byte tile of queries into 16 x 16 sums:
 //     C[point][query] += A[point][run] * B[run][query]
 // Registers: 4 tiles of sums (32 points x 32 queries), 2 of points, 2 of queries: 4 loads for 4 products.
 //
-//   for panel of groups (32 points each), its tiles in the first cache:
-//     for chunk of runs:                              one chunk unless d is large: then sums wait in memory
+//   for panel of groups (32 points each), whose tiles stay in the L1 cache:
+//     for chunk of runs:                              one chunk, unless d is large: then sums wait in memory
 //       for tile of 32 queries:
 //         for group in panel:
-//           for run in chunk: 4 loads, 4 products     and, between them, a few rows of the block before:
+//           for run in chunk: 4 loads, 4 products     and, between them, a few rows of the previous block:
 //                                                     score = low + sum, minimum, compare
-// The unit takes 16 cycles a product; the rows of the block before fill them with vector work, so that neither waits.
+// A product of tiles takes 16 cycles, in which vector units judge the previous block, so that neither unit waits.
 #include <cstring>
 
 #include "core/room.hpp"
@@ -23,8 +23,8 @@ namespace {
 
 constexpr int kTileRows = 16, kTileBytes = 1024;
 constexpr int kPoints = 32, kQueries = 32, kSums = kPoints * kQueries;
-// The first cache (48 KB) holds a panel of points (16 KB), the running tile of queries (14 KB at most) and a block of
-// sums (4 KB). 13 runs and 24 tiles would overfill it.
+// The L1 cache (48 KB) holds a panel of points (16 KB), the current tile of queries (14 KB at most) and a block of sums
+// (4 KB). 13 runs and 24 tiles would not fit.
 constexpr int kChunkRuns = 7;
 constexpr int kPanelTiles = 16;
 
@@ -34,7 +34,7 @@ struct alignas(64) TileConfig {
   std::uint8_t rows[16] = {};
 };
 
-class TileScope {  // tiles belong to the thread between these two
+class TileScope {  // the thread may use tiles for as long as this lives
  public:
   TileScope() {
     TileConfig config;
@@ -46,7 +46,7 @@ class TileScope {  // tiles belong to the thread between these two
   TileScope& operator=(const TileScope&) = delete;
 };
 
-// Sums of one block, as they leave the tiles, and the block they belong to.
+// The sums of a block as the tiles store them, and which block that is.
 struct alignas(64) Block {
   std::int32_t sums[kSums];
   std::int64_t group;
@@ -54,7 +54,7 @@ struct alignas(64) Block {
 };
 
 // A finished block's points are judged eight at a time, between the products of the next block: few enough that all
-// their scores stay in registers, and that a survivor costs a look at its neighbours and not at all 32.
+// their scores stay in registers, and that a survivor makes only its neighbours be judged instead of all 32.
 constexpr int kPart = 8, kParts = kPoints / kPart;
 
 template <bool INT8, bool BOTH>
@@ -78,7 +78,7 @@ class Epilogue {
     if constexpr (BOTH) reverse_limits(task_, block->tile, group * kPoints, kPoints, limits_);
   }
 
-  // Parts up to `end` of the block before, if there is one.
+  // Judges the parts of the previous block up to `end`, if there is such a block.
   void advance(int end) {
     if (block_ == nullptr) return;
     for (; part_ < end; ++part_) judge_if_needed();
@@ -156,7 +156,7 @@ void zero_sums() {
   _tile_zero(3);
 }
 
-// The compiler accepts only literal tile numbers, hence a macro rather than a loop over products.
+// The compiler accepts only literal tile numbers, so this is a macro instead of a loop over products.
 #define TONARI_TILE_PRODUCTS(dot) \
   do {                            \
     dot(0, 4, 6);                 \
@@ -165,8 +165,8 @@ void zero_sums() {
     dot(3, 5, 7);                 \
   } while (false)
 
-// Asks for the next panel of points, a few lines at a time, while this one is multiplied: the tile unit waits for
-// memory otherwise, since a panel lasts only as long as a block of queries passes over it.
+// Prefetches the next panel of points, a few lines at a time, while this one is multiplied: otherwise the tile unit
+// waits for memory, since each panel is used only once per block of queries.
 class Ahead {
  public:
   explicit Ahead(int query_tiles) : lines_((2 * kTileRows + query_tiles - 1) / query_tiles) {}
@@ -208,7 +208,7 @@ void screen_amx_sides(const Task& task) {
   const int chunks = (task.depth + kChunkRuns - 1) / kChunkRuns;
   const int chunk_runs = (task.depth + chunks - 1) / chunks;
   const std::int64_t panel = kPanelTiles / (2 * chunk_runs) > 1 ? kPanelTiles / (2 * chunk_runs) : 1;
-  Room<std::int32_t> room;  // for the sums of a panel, a few hundred kilobytes, while the next chunk's turn comes
+  Room<std::int32_t> room;  // for a panel's sums between chunks, a few hundred kilobytes
   std::int32_t* waiting = chunks == 1 ? nullptr : room.get(panel * task.queries.tiles * kSums);
   Block block;  // its parts are judged during the next block's products, before it is filled again
   Epilogue<INT8, BOTH> before(task);

@@ -1,9 +1,9 @@
 // The screen for AVX2: 8 lanes, 16 registers.
 //
-// float32: 6 points x 2 registers of queries = 12 sums, 2 queries and 1 broadcast, of 16 registers. 12 multiply-adds
-// need 8 loads; with 2 ports for each the product stays ahead (12 / 2 = 6 cycles against 8 / 2 = 4).
-// int8: pmaddubsw multiplies unsigned by signed bytes and adds pairs in 16 bits, which holds 2 * 127 * 128 = 32512: so
-// queries keep 7 bits and nothing saturates. pmaddubsw + pmaddwd + paddd do 32 products in 3 instructions, float32 16
+// float32: 6 points x 2 registers of queries = 12 sums; with 2 queries and 1 broadcast they take 15 of 16 registers. 12
+// multiply-adds need 8 loads; with 2 ports for each, loads do not limit the products (8 / 2 = 4 cycles, 12 / 2 = 6).
+// int8: pmaddubsw multiplies unsigned by signed bytes and adds pairs in 16 bits, which hold 2 * 127 * 128 = 32512: so
+// queries have 7 bits and nothing saturates. pmaddubsw + pmaddwd + paddd do 32 products in 3 instructions, float32 16
 // in 2. 4 points x 2 registers = 8 sums.
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"

@@ -1,9 +1,9 @@
 // The screen for AVX-512: 16 lanes, 32 registers.
 //
-// 12 points x 2 registers of queries = 24 sums, 2 queries and 1 broadcast, of 32 registers: 24 multiply-adds (12
-// cycles on two ports) for 14 loads (7 cycles). int8 is the same shape with vpdpbusd, four products a lane
-// (AVX512-VNNI): queries are packed unsigned (plus 128), and each point's sum starts at -128 times the sum of its
-// bytes.
+// 12 points x 2 registers of queries = 24 sums; with 2 queries and 1 broadcast they take 27 of 32 registers. 24
+// multiply-adds (12 cycles on two ports) need 14 loads (7 cycles). int8 has the same shape with vpdpbusd, which adds
+// four products per lane (AVX512-VNNI): queries are packed unsigned (plus 128), and each point's sum starts at -128
+// times the sum of its bytes.
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
@@ -11,9 +11,9 @@
 namespace tonari {
 namespace {
 
-// unsigned query bytes times signed point bytes, four products added to each lane
+// Adds four products of unsigned query bytes and signed point bytes to each lane.
 struct Vnni {
-  // Not the intrinsic: GCC copies its sums from register to register and to memory, which takes half of the time.
+  // Not the intrinsic, for which GCC copies the sums between registers and to memory: half of the time.
   static Int32s add(Int32s sum, Int32s query, Int32s point) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.parts.raw) : "v"(query.parts.raw), "v"(point.parts.raw));
     return sum;

@@ -1,14 +1,14 @@
 // The screen for vector units: one group of points against one tile of queries, all sums in registers.
 //
-//   for tile of queries:                         [d / K][query_tile][K], stays in the first cache
-//     for group of points:                       [d / K][point_group][K], streams once per block of queries
+//   for tile of queries:                         [d / K][query_tile][K], stays in the L1 cache
+//     for group of points:                       [d / K][point_group][K], streamed once per block of queries
 //       sum[p][v] = low[p]                       p < POINTS, v < VECTORS registers of lanes
 //       for k: sum[p][v] += x[k][p] * q[k][v]    POINTS * VECTORS multiply-adds for POINTS + VECTORS loads
 //       m[v] = min over p of sum[p][v]
 //       for queries with m - |q| e1 - rest e2 <= threshold: judge the group's points one by one
 //
-// Everything here has internal linkage: each instruction set compiles its own copy (simd/vec.hpp), and none may leak into
-// baseline code.
+// Everything here has internal linkage: each instruction set compiles its own copy (simd/vec.hpp), and none may leak
+// into baseline code.
 #pragma once
 
 #include <type_traits>
@@ -23,8 +23,9 @@ namespace {
 using Floats = Register<float>;
 using Int32s = Register<std::int32_t>;
 
-// Thresholds, which another thread may lower meanwhile (RowStates::set_threshold): an older one lets more through. The
-// lanes of a register are as atomic as float32 is, but C++ has no word for it, so ThreadSanitizer sees them one by one.
+// Loads thresholds, which another thread may lower at the same time (RowStates::set_threshold): an old one lets more
+// through. Each lane of a register is as atomic as a float32, which C++ cannot express, so under ThreadSanitizer they
+// are loaded one by one.
 inline float load_threshold(const float* p) {
   float threshold;
   __atomic_load(p, &threshold, __ATOMIC_RELAXED);
@@ -55,7 +56,7 @@ inline std::uint64_t survivors(const Floats (&least)[VECTORS], const Task& task,
   return mask;
 }
 
-// Keeps those of POINTS points from `first` on that may matter to the queries in `lanes`, each judged by its own error
+// Keeps those of the POINTS points from `first` on that may matter to the queries in `lanes`, each by its own error
 // bound. `score(p, v)` is point p's score for register v of queries.
 template <int POINTS, int VECTORS, class SCORE>
 inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t lanes, SCORE&& score) {
@@ -84,11 +85,11 @@ inline void judge(const Task& task, int tile, std::int64_t first, std::uint64_t 
   }
 }
 
-// The other side of a product. From point p's place, query i's score is (s - low_p) + low_i; its errors are those of
-// the product (the same bound), of a(x_p), on which the sum started, and of a(x_i).
+// The other side of a product. For point p, query i's score is (s - low_p) + low_i; its errors are those of the product
+// (the same bound), of a(x_p), at which the sum started, and of a(x_i).
 //
-// A limit per point tells in one compare per register whether any lane can matter: s + low_i <= limit_p. It uses the
-// tile's largest bound, and 2^-20 of all that is added pays for the roundings of this shortcut.
+// With a limit for each point, one comparison per register decides whether any lane can matter: s + low_i <= limit_p.
+// The limit uses the tile's largest bound, and 2^-20 of everything that is added covers the rounding of this shortcut.
 inline void reverse_limits(const Task& task, int tile, std::int64_t first, int count, float* limits) {
   const PointsView& points = task.points;
   const Floats norm = task.reverse.tile_norm[tile], rest = task.reverse.tile_rest[tile];
@@ -129,7 +130,7 @@ inline void judge_reverse(const Task& task, int tile, std::int64_t first, SCORE&
   }
 }
 
-// The same from scores in memory, [point in group][query in tile]; out of line, since most groups hold no survivor.
+// The same from scores in memory, [point in group][query in tile]; out of line, since most groups have no survivor.
 template <int POINTS, int VECTORS>
 __attribute__((noinline)) void judge_stored(const Task& task, int tile, std::int64_t group, std::uint64_t lanes,
                                             bool reverse, const float* scores) {
@@ -138,7 +139,7 @@ __attribute__((noinline)) void judge_stored(const Task& task, int tile, std::int
   if (reverse) judge_reverse<POINTS, VECTORS>(task, tile, group * POINTS, score);
 }
 
-// What follows a product: is there anything in it for the queries, or (BOTH) for the points?
+// After a product: looks for survivors for the queries and, if BOTH, for the points.
 template <bool BOTH, int POINTS, int VECTORS>
 inline void examine(const Task& task, int tile, std::int64_t group, const Floats (&score)[POINTS][VECTORS]) {
   Floats least[VECTORS];
@@ -192,7 +193,7 @@ void screen_f32_sides(const Task& task) {
   const std::int64_t depth = task.depth;
   const float* points = static_cast<const float*>(task.points.data);
   const float* queries = static_cast<const float*>(task.queries.data);
-  // Points that stay in the second cache while every query tile passes over them.
+  // A panel of points stays in the L2 cache while every tile of queries is compared with it.
   constexpr std::int64_t panel_bytes = 256 * 1024;
   const std::int64_t group_bytes = depth * POINTS * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t panel = panel_bytes / group_bytes > 1 ? panel_bytes / group_bytes : 1;
@@ -236,7 +237,7 @@ void screen_f32(const Task& task) {
   screen_f32_sides<OP, false, POINTS, VECTORS>(task);
 }
 
-// "l1/float32/avx2", of an operation's name and "/float32/avx2".
+// An operation's name and the rest of a kernel's, such as "l1" and "/float32/avx2", as one string.
 template <const auto& NAME, const auto& REST>
 struct Joined {
   char text[sizeof NAME + sizeof REST - 1] = {};
@@ -248,7 +249,7 @@ struct Joined {
 template <const auto& NAME, const auto& REST>
 constexpr Joined<NAME, REST> kJoined{};
 
-// The float32 kernels of one instruction set: like `common`, of products and of every elementwise metric; then others.
+// The kernels of an instruction set: like `common`, for products and for every elementwise metric, then `others`.
 template <std::size_t COUNT>
 struct KernelTable {
   Kernel kernels[COUNT];
@@ -265,7 +266,7 @@ constexpr auto float32_kernels(TermList<TERMS...>, const Kernel& common, const O
 }
 
 // The same for int8 with exact integer sums: DOT::add adds four products of bytes per lane.
-//   score = low - (group step * query step) * sum,  the step of the query being packed with its factor 2
+//   score = low - (group step * query step) * sum,  where the query's step includes the factor 2
 template <class DOT, bool BOTH, int POINTS, int VECTORS>
 void screen_i8_sides(const Task& task) {
   constexpr int width = VECTORS * Floats::lanes;

@@ -1,4 +1,4 @@
-// The tables of kernels, one per instruction set.
+// The tables of the screen's kernels, one per instruction set.
 #pragma once
 
 #include <span>

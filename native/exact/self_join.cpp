@@ -19,12 +19,12 @@ inline void pause() {
 #endif
 }
 
-// A row's survivors belong to one thread at a time: mostly for the few instructions that keep a survivor, but at times
-// until the row is condensed or settled, or until a thread that was suspended comes back.
+// A row's survivors belong to one thread at a time: mostly for the few instructions that keep a survivor, but sometimes
+// until the row is condensed or resolved exactly, or until a suspended thread runs again.
 class Locked {
  public:
   explicit Locked(std::atomic_flag& flag) : flag_(flag) {
-    constexpr int patience = 64;  // pauses, some microseconds in all
+    constexpr int patience = 64;  // pauses, a few microseconds altogether
     for (int pauses = 0; flag_.test_and_set(std::memory_order_acquire);) {
       while (flag_.test(std::memory_order_relaxed)) {
         if (pauses < patience) {
@@ -106,7 +106,7 @@ void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, st
     std::atomic_flag* locks;
     Scratch& scratch;
     std::int64_t queries;  // first query's place among the active rows
-    std::int64_t points;   // first point's place among the active rows (negative or beyond them where it is not one)
+    std::int64_t points;   // first point's place among the active rows; outside of them if it is not one
     std::int64_t begin;    // first active row
 
     void keep(std::int64_t row, Survivor survivor) {

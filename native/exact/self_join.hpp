@@ -1,9 +1,9 @@
 // The points as their own queries: every product of two rows serves both (komarov2014 builds the same graph from one
 // half of the distance matrix).
 //
-// A range of rows is active: their thresholds and survivors live here, shared by all threads. A worker takes a block of
-// active rows as queries against later active rows from both sides, and against all other points from one side. A row's
-// survivors change under its lock; thresholds are read without one, since an old value only lets more through.
+// A range of rows is active: their thresholds and survivors are here, shared by all threads. A worker compares a block
+// of active rows with later active rows for both sides, and with all other points for one side. A row's survivors
+// change under its lock; thresholds are read without one, since an old value only lets more through.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ class SelfJoin {
  public:
   SelfJoin(const Kernel& kernel, const Form& form, const RowsView& points, const SearchSpec& spec, Isa isa);
 
-  // Makes rows [begin, end) active; prepare() must then see all of them, in any order and on any threads.
+  // Makes rows [begin, end) active; prepare() must then be called for all of them, in any order and on any threads.
   void open(std::int64_t begin, std::int64_t end);
   void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
   template <class Value, class Index>
@@ -35,13 +35,13 @@ class SelfJoin {
   std::vector<float> low_, own_;  // of the active rows, as points
 };
 
-// One thread's hand in a join: a block of active rows, packed as queries.
+// One thread's part of a join: a block of active rows, packed as queries.
 class JoinWorker {
  public:
   explicit JoinWorker(SelfJoin& join) : join_(join) {}
 
   void open(std::int64_t begin, std::int64_t end);
-  // `both`: the groups are active rows after the block, and are served too.
+  // `both`: the groups are active rows after the block, so that their points get survivors too.
   void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, bool both);
 
  private:

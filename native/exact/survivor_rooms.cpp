@@ -6,10 +6,10 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kBytes = sizeof(Survivor);
-// A small search is done with memory that malloc has at hand, since fresh pages cost it more than all the rest.
+// A small search takes memory that malloc already has, since fresh pages would cost more than everything else in it.
 constexpr std::int64_t kFirstPiece = (std::int64_t{1} << 16) / kBytes, kLastPiece = (std::int64_t{1} << 20) / kBytes;
 
-// A little more than the room, in whole cache lines: rooms of a power of two would all begin in the same sets of a
+// Slightly more than the room, in whole cache lines: rooms of a power of two would all begin in the same sets of a
 // cache.
 constexpr std::int64_t stride_of(std::int64_t size) { return size / 4 * 4 + 4; }
 

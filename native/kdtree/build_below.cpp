@@ -1,5 +1,5 @@
-// tree_below: a node that TreeTop leaves, down to the leaves, by one thread. Rows are gathered as soon as a node of
-// them fits the second-level cache, cut there, and copied into leaves with their boxes.
+// tree_below: cuts a node of the last level of a TreeTop down to its leaves, on one thread. As soon as a node fits into
+// the L2 cache its rows are gathered, cut there, and copied into leaves with their boxes.
 #include <limits>
 #include <vector>
 
@@ -10,8 +10,8 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kWidth = 16;             // children per node of boxes
-constexpr std::int64_t kAhead = 24;             // rows between the one that is copied and the one that is asked for
-constexpr std::int64_t kNearBytes = 640 << 10;  // rows that are cut where the second-level cache keeps them
+constexpr std::int64_t kAhead = 24;             // how many rows ahead of the copy are prefetched
+constexpr std::int64_t kNearBytes = 640 << 10;  // bytes of the rows that are gathered, which stay in the L2 cache
 
 template <class T, class Index>
 struct CutRoom {
@@ -25,12 +25,12 @@ struct CutRoom {
         spare(keys.size() + 1) {}
 };
 
-// Cuts the rows of `order` into `left` and the rest.
+// Cuts the rows of `order` into the first `left` and the rest.
 template <class T, class Source, class Index>
 void cut_rows(const Source& source, Index* order, std::int64_t count, std::int64_t left, CutRoom<T, Index>& room,
               std::int32_t* dimension, T* value) {
   room.looked.clear();
-  if (count > kSampledFrom) {  // no gathered node is as large, so `order` has the rows' own numbers
+  if (count > kSampledFrom) {  // no gathered node is so large, so `order` has the original row numbers
     for (std::int64_t i = 0; i < count; ++i) {
       if (order[i] % kSampleStep == 0) room.looked.push_back(order[i]);
     }
@@ -67,7 +67,7 @@ class Below {
   }
 
  private:
-  // A node too large for the cache: its rows are read where they lie.
+  // Cuts a node that is too large for the cache, reading its rows in place.
   void far(int level, std::int64_t index) {
     const std::int64_t begin = node_begin(n_, level, index);
     const std::int64_t count = node_begin(n_, level, index + 1) - begin;
@@ -101,7 +101,7 @@ class Below {
     }
   }
 
-  // `order` are the node's rows among those that were gathered, from place `base` on.
+  // Cuts a gathered node. `order` has its rows' numbers among the gathered ones, which begin at place `base`.
   void near(int level, std::int64_t index, std::int64_t base, std::uint32_t* order) {
     const CutSource<T, T> source{near_rows_.data(), source_.d};
     const std::int64_t begin = node_begin(n_, level, index);

@@ -1,4 +1,4 @@
-// One cut: which dimension, which value, which rows go left.
+// The parts of a cut: its dimension, its value, and which rows go left.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tonari {
 
-// Rows of T, or rows of a stored type read as T.
+// Rows of a stored type, read as T.
 template <class Stored, class T>
 struct CutSource {
   const Stored* data;
@@ -15,8 +15,8 @@ struct CutSource {
   T at(std::int64_t row, std::int64_t column) const { return to_value<T>(data[row * d + column]); }
 };
 
-// Variance, times count, of columns [column, column + width) over `rows`. Sums run from left to right, about the first
-// row, so that reference.py has the same bits; they stay in registers.
+// The variance, times count, of columns [column, column + width) over `rows`. Differences from the first row are summed
+// in the order of the rows, so that reference.py gets the same bits; the sums stay in registers.
 template <int width, class Source, class Index>
 void column_variances(const Source& source, const Index* rows, std::int64_t count, std::int64_t column,
                       double* variances) {
@@ -33,7 +33,7 @@ void column_variances(const Source& source, const Index* rows, std::int64_t coun
   for (int j = 0; j < width; ++j) variances[j] = square[j] - sum[j] * sum[j] / static_cast<double>(count);
 }
 
-// The dimension of the largest variance over `rows`, the first of several.
+// The dimension of the largest variance over `rows`; of equal ones the first.
 template <class Source, class Index>
 std::int32_t most_varied_dimension(const Source& source, const Index* rows, std::int64_t count) {
   constexpr int most = 8;
@@ -64,9 +64,8 @@ std::int32_t most_varied_dimension(const Source& source, const Index* rows, std:
 
 // The value of rank `rank` (0 is the smallest). `first` and `second` (count + 1 each) are overwritten.
 //
-// Two values of a small sample, a little below and a little above that rank, leave few candidates after one pass that
-// does not branch on the data: the selection of Floyd and Rivest (1975), in
-// about a third of nth_element's time.
+// Two values of a small sample, slightly below and slightly above that rank, leave few candidates after one pass, which
+// does not branch on the data: the selection of Floyd and Rivest (1975). It takes about a third of nth_element's time.
 template <class T>
 T value_of_rank(const T* values, std::int64_t count, std::int64_t rank, T* first, T* second) {
   constexpr std::int64_t few = 64, sampled = 16, reach = 4;  // two standard deviations of the sample's median
@@ -84,7 +83,7 @@ T value_of_rank(const T* values, std::int64_t count, std::int64_t rank, T* first
       kept += (value >= lower) & (value <= upper);
       below += value < lower;
     }
-    if (rank < below || rank >= below + kept || kept > count / 4 * 3) break;  // misled, or too many are equal
+    if (rank < below || rank >= below + kept || kept > count / 4 * 3) break;  // misleading sample, or too many ties
     rank -= below;
     count = kept;
     values = first;
@@ -95,8 +94,8 @@ T value_of_rank(const T* values, std::int64_t count, std::int64_t rank, T* first
   return second[rank];
 }
 
-// Moves the rows of `order` whose key is below `value`, and the first `equal` of those that have it, to the front. Both
-// sides keep their order. `spare` has room for one more than the right side has.
+// Moves the rows of `order` whose key is less than `value`, and the first `equal` of those whose key equals it, to the
+// front. Both sides keep their order. `spare` has room for one row more than the right side.
 template <class T, class Index>
 void part_rows(Index* order, const T* keys, std::int64_t count, T value, std::int64_t equal, Index* spare) {
   std::int64_t left = 0, right = 0;

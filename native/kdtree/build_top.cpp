@@ -1,6 +1,6 @@
 // TreeTop: the first levels of a tree, whose nodes are larger than the cache. All nodes of a level are cut together, by
-// passes over ranges of the rows that threads share: a sample says between which two values a median should lie, a pass
-// counts what is below them and gathers what is between, and the median is found among the gathered.
+// passes over ranges of the rows, which threads share: from a sample come two values between which the median should
+// be; a pass counts the values below them and gathers those between, and the median is found among these.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -13,17 +13,17 @@ namespace {
 
 constexpr std::int64_t kBlockRows = 4096;  // rows that are routed and counted while the cache has them
 
-// A node that is to be cut. Its median lies between `lower` and `upper` if the sample did not mislead.
+// A node that is to be cut. Its median is between `lower` and `upper`, unless the sample is misleading.
 template <class T>
 struct OpenNode {
   bool open = true;
   std::int32_t dimension = 0;
   T lower = 0, upper = 0;
-  std::int64_t left = 0;                          // rows that are to go left
-  std::int64_t sample_begin = 0, sample_end = 0;  // its part of the sample
+  std::int64_t left = 0;                          // rows that go left
+  std::int64_t sample_begin = 0, sample_end = 0;  // the node's part of the sample
 };
 
-// What one range holds of one node.
+// What count() finds in one range for one node.
 template <class T>
 struct RangeCount {
   std::int64_t below = 0, at_lower = 0, at_upper = 0;
@@ -34,7 +34,7 @@ template <class T>
 struct TopSplit {
   std::int32_t dimension = 0;
   T value = 0;
-  std::int64_t tie = 0;  // of the rows that have the value, those before this one go left
+  std::int64_t tie = 0;  // of the rows with this value, those before this row go left
   bool left(T of_row, std::int64_t row) const { return (of_row < value) | ((of_row == value) & (row < tie)); }
 };
 
@@ -68,7 +68,7 @@ class Top final : public TreeTop {
     }
     std::int64_t candidates[kBlockRows];
     for_blocks(range, [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t found = 0;  // no branch depends on the data until the few candidates are known
+      std::int64_t found = 0;  // no branch depends on the data until the few candidates are found
       for (std::int64_t row = begin; row < end; ++row) {
         const OpenNode<T>& node = nodes_[node_of(row)];
         const T value = source_.at(row, node.dimension);
@@ -111,7 +111,7 @@ class Top final : public TreeTop {
     }
 
     TopSplit<T> split{.dimension = node.dimension};
-    std::int64_t equal = rank;  // rows that have the value and go left
+    std::int64_t equal = rank;  // rows with the split's value that go left
     if (rank < at_lower) {
       split.value = node.lower;
     } else if (rank >= at_lower + inside) {
@@ -125,7 +125,7 @@ class Top final : public TreeTop {
     }
     if (equal > 0) split.tie = row_of_tie(i, split, equal);
     node.open = false;
-    node.upper = -std::numeric_limits<T>::infinity();  // no candidate, if other nodes make another pass necessary
+    node.upper = -std::numeric_limits<T>::infinity();  // no more candidates, if other nodes need another pass
     const std::size_t place = nodes_.size() - 1 + i;
     top_[place] = split;
     splits_.dimensions[place] = split.dimension;
@@ -155,7 +155,7 @@ class Top final : public TreeTop {
  private:
   std::size_t node_of(std::int64_t row) const { return node_of_[static_cast<std::size_t>(row)]; }
 
-  // visit(begin, end) for blocks of the range's rows, whose nodes are then up to date.
+  // Calls visit(begin, end) for blocks of the range's rows, after their nodes are brought up to date.
   template <class Visit>
   void for_blocks(std::int64_t range, Visit&& visit) {
     int& at_level = at_level_[static_cast<std::size_t>(range)];
@@ -177,7 +177,7 @@ class Top final : public TreeTop {
 
   std::int64_t range_begin(std::int64_t range) const { return n_ / ranges_ * range + std::min(range, n_ % ranges_); }
 
-  // Number of the row which is the `equal`-th (from 0) of the node to have the split's value.
+  // The number of the `equal`-th row (from 0) of the node that has the split's value.
   std::int64_t row_of_tie(std::size_t i, const TopSplit<T>& split, std::int64_t equal) const {
     const OpenNode<T>& node = nodes_[i];
     for (std::int64_t range = 0; range < ranges_; ++range) {
@@ -194,10 +194,10 @@ class Top final : public TreeTop {
         if (node_of(row) == i && source_.at(row, split.dimension) == split.value && equal-- == 0) return row;
       }
     }
-    return n_;  // not reached: the median itself is one of the equal
+    return n_;  // not reached, since the median itself has the value
   }
 
-  // Gives the node's part of the sample to its children.
+  // Divides the node's part of the sample between its children.
   void part_sample(std::int64_t index, const TopSplit<T>& split) {
     const OpenNode<T>& node = nodes_[static_cast<std::size_t>(index)];
     const auto begin = sample_.begin() + node.sample_begin, end = sample_.begin() + node.sample_end;
@@ -212,7 +212,7 @@ class Top final : public TreeTop {
     aim(level_ + 1, 2 * index + 1, right);
   }
 
-  // Chooses the node's dimension, and from its sample the values between which its median should lie.
+  // Chooses the node's dimension and, from its sample, the values between which its median should be.
   void aim(int level, std::int64_t index, OpenNode<T>& node) const {
     const std::int64_t begin = node_begin(n_, level, index);
     const std::int64_t count = node_begin(n_, level, index + 1) - begin;
@@ -224,7 +224,7 @@ class Top final : public TreeTop {
     for (std::int64_t i = 0; i < seen; ++i) {
       values[static_cast<std::size_t>(i)] = source_.at(rows[i], node.dimension);
     }
-    // Four standard deviations of a sample's median: a miss costs a second pass, in one node of 10,000.
+    // Four standard deviations of a sample's median: one node in 10,000 needs a second pass.
     const double expected = static_cast<double>(seen) * static_cast<double>(node.left) / static_cast<double>(count);
     const double reach = 2 * std::sqrt(static_cast<double>(seen)) + 1;
     const auto first = static_cast<std::int64_t>(std::floor(expected - reach));
@@ -259,13 +259,13 @@ class Top final : public TreeTop {
   std::int64_t ranges_;
   TreeSplits<T> splits_;
   std::vector<TopSplit<T>> top_;                    // breadth-first
-  std::vector<std::uint8_t> node_of_;               // of every row, on the level of its range
-  std::vector<int> at_level_;                       // of every range
+  std::vector<std::uint8_t> node_of_;               // of each row, on the level that its range has reached
+  std::vector<int> at_level_;                       // that each range has reached
   std::vector<std::vector<RangeCount<T>>> counts_;  // [range][node]
   std::vector<std::vector<std::int64_t>> tallies_;  // [range][node]
   std::vector<std::int64_t> sample_;                // row numbers, ascending within each node's part
   int level_ = 0;
-  std::vector<OpenNode<T>> nodes_, next_;  // of this level, and of the one below
+  std::vector<OpenNode<T>> nodes_, next_;  // of this level and of the next
 };
 
 }  // namespace

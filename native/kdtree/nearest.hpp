@@ -1,4 +1,4 @@
-// The k best points of one query so far, by (returned value, index).
+// Keeps the k best points of a query, by (returned value, index).
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace tonari {
 namespace {
 
-// float32 values and int32 indices for small k: sorted words  value | index  of 64 bits, since values are not negative.
-// A new word finds its place without a branch: every word below becomes the smaller of itself and the larger of the new
-// one and its neighbour.
+// For float32 values, int32 indices and small k: sorted words of 64 bits,  value | index,  whose order is right because
+// no value is negative. A new word is inserted without branches: each word becomes the smaller of itself and the larger
+// of the new word and the previous one.
 class NearestWords {
  public:
-  static constexpr std::int64_t kMost = 256;  // insertions take time in proportion to k
+  static constexpr std::int64_t kMost = 256;  // the time of an insertion is proportional to k
 
   explicit NearestWords(std::int64_t k) : k_(k), size_((k + W - 1) / W * W), words_(room_.get(size_)) {}
 
@@ -72,7 +72,7 @@ class NearestWords {
   std::int64_t* words_;
 };
 
-// Any k, values and indices: a heap with the worst at its root.
+// For any k, values and indices: a heap with the worst point at its root.
 class NearestHeap {
  public:
   NearestHeap(std::int64_t k, bool double_output) : k_(k), double_output_(double_output), items_(room_.get(k)) {}

@@ -1,8 +1,8 @@
-// How far a point of the answer can be, as sums in T see it: the threshold of points and boxes alike.
+// How large the sum in T of a point of the answer can be: the threshold for points and for boxes.
 //
-// Let r be the k-th returned value so far. A point that is to replace it has a returned value of at most r, so that its
-// float64 value is at most the next float32 after r, or at most r where values are returned as float64. What sums in T
-// may make of that, and the threshold's own rounding, are the factor and `tiny`. docs/kdtree.md, "Exactness".
+// Let r be the k-th returned value so far. A point that replaces it has a returned value of at most r, so its float64
+// value is at most the next float32 after r, or at most r where values are returned as float64. The factor and `tiny`
+// cover the rounding of sums in T and of the threshold itself (docs/kdtree.md, "Exactness").
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,15 @@ class Reach {
     constexpr bool single = std::is_same_v<T, float>;
     constexpr double unit = 0x1p-24, unit64 = 0x1p-53, least = single ? 0x1p-149 : 0x1p-1074;
     const double terms = static_cast<double>(d);
-    // d + 2 roundings of the comparison, and for float32 that of the threshold itself; then the float64 value's own.
+    // d + 2 roundings in the sum, and for float32 that of the threshold itself; then those of the float64 value.
     const double n = (single ? (terms + 8) * unit : 0.0) + (3 * terms + 72) * unit64;
     factor_ = n < 0.25 ? 1 + n / (1 - 2 * n) : std::numeric_limits<double>::infinity();
-    tiny_ = (terms + 8) * least;  // what products below the normal range may lose
+    tiny_ = (terms + 8) * least;  // the most that underflow takes from the products
   }
 
-  // From the k-th returned value, or from +infinity where fewer are known.
+  // The threshold for the k-th returned value, which is +infinity where fewer points are known.
   T of(double value) const { return static_cast<T>((squared_ ? value * value : value) * factor_ + tiny_); }
-  // The same where values are returned as float32; any word above that of +infinity stands for it.
+  // The same where values are returned as float32; words above that of +infinity mean +infinity.
   T of_single(std::int32_t word) const {
     constexpr std::int32_t largest = 0x7f7fffff;
     return of(static_cast<double>(std::bit_cast<float>(std::min(word, largest) + 1)));

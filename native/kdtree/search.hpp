@@ -1,8 +1,8 @@
 // Exact search through a k-d tree: depth first, the nearest child first, over the arrays of tonari.kdtree.cpu.tree.
 //
-// A node's 16 children are compared with the query at once, and so are 16 points of a leaf. What this cannot tell apart
-// from an answer gets its exact value (docs/exactness.md, "The value") and is kept if it is one of the k best so far by
-// (returned value, index). docs/kdtree.md, "Exactness", shows that nothing else can be one.
+// A node's 16 children are compared with the query at once, and so are 16 points of a leaf. A point that may belong to
+// the answer gets its exact value (docs/exactness.md, "The value") and is kept if it is one of the k best so far by
+// (returned value, index). docs/kdtree.md, "Exactness", shows that no other point can be one.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ struct TreeView {
   const std::int64_t* begins = nullptr;
   const void* ids = nullptr;
   const void* rows = nullptr;
-  std::vector<const void*> boxes;  // by level; the last is the top
+  std::vector<const void*> boxes;  // one array per level; the last is the top
   const std::int32_t* split_dimensions = nullptr;
   const void* split_values = nullptr;
 };
@@ -38,25 +38,25 @@ struct TreeTask {
   Metric metric = Metric::euclidean;
   std::int64_t k = 1;
   RowsView queries;
-  const std::int64_t* order = nullptr;     // queries in the order of their search; null: as given
-  const std::int64_t* self_ids = nullptr;  // by query: the point that it is, which is left out; null: none
+  const std::int64_t* order = nullptr;     // the order in which queries are searched; null: as given
+  const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
   bool double_output = false;
   void* distances = nullptr;  // (queries, k)
-  void* indices = nullptr;    // (queries, k), of the type of the tree's ids
+  void* indices = nullptr;    // (queries, k), of the same type as the tree's ids
 };
 
-// Searches for queries order[begin], ... until `end`, or until about `budget` values of points and boxes were read;
-// counts what was visited, and returns where it stopped.
+// Searches for queries order[begin], ... up to `end`, or until it has read about `budget` values of points and boxes;
+// counts its visits, and returns where it stopped.
 using TreeSearch = std::int64_t (*)(const TreeTask& task, std::int64_t begin, std::int64_t end, std::int64_t budget,
                                     TreeVisits& visits);
 
 TreeSearch tree_search(Isa isa);
 
-// The leaf that each of queries [begin, end) lies in by the splits alone.
+// The leaf to which the splits lead each of queries [begin, end).
 void first_leaves(const TreeView& tree, const RowsView& queries, std::int64_t begin, std::int64_t end,
                   std::int32_t* leaves);
 
-// The queries in ascending order of (leaf, number).
+// Orders the queries by (leaf, number), ascending.
 void order_by_leaf(const std::int32_t* leaves, std::int64_t m, std::int64_t count, std::int64_t* order);
 
 }  // namespace tonari

@@ -1,5 +1,5 @@
-// The search through a tree for AVX2: a node has 16 children, more than a register has lanes, so that two or four
-// registers act as one. kdtree/search_tile.hpp has the walk.
+// The search through a tree for AVX2. A node has 16 children, more than a register has lanes, so two or four registers
+// are used as one. kdtree/search_tile.hpp has the search itself.
 #include "kdtree/search_tile.hpp"
 #include "kdtree/searches.hpp"
 

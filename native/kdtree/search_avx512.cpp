@@ -1,5 +1,5 @@
-// The search through a tree for AVX-512: one register holds a float32 of each of a node's 16 children, two act as one
-// for float64. kdtree/search_tile.hpp has the walk.
+// The search through a tree for AVX-512. One register holds a float32 for each of a node's 16 children; for float64 two
+// registers are used as one. kdtree/search_tile.hpp has the search itself.
 #include "kdtree/search_tile.hpp"
 #include "kdtree/searches.hpp"
 

@@ -15,7 +15,7 @@ namespace tonari {
 namespace {
 
 // What one column adds: a square, or |t| (`in_trees` of metrics.hpp). Bounds of boxes are rounded in the same way
-// everywhere, so that every machine visits the same leaves; comparisons with points, which exact values follow, may fuse.
+// everywhere, so that every machine visits the same leaves; scores of points may be fused, since exact values follow.
 template <class STEP>
 struct Columns {
   template <class F> static F bound(F sum, F t) {
@@ -29,7 +29,7 @@ struct Columns {
   }
 };
 
-// Values of a register of points beside each other, columns `stride` apart, in the defined order of sums.
+// The values of a register of adjacent points, with columns `stride` apart, in the defined order of sums.
 template <class STEP, class T>
 inline void exact_columns(const double* q, const T* x, std::int64_t stride, std::int64_t d, double* values) {
   using Doubles = Register<double>;
@@ -42,7 +42,7 @@ inline void exact_columns(const double* q, const T* x, std::int64_t stride, std:
     auto& sum = sums[i % kLanes];
     sum = STEP::apply(sum, Doubles(q[i]), Doubles::load(x + i * stride));
   }
-  for (int half = kLanes / 2, lanes = used; half > 0; half /= 2) {  // lanes that no column reached would add zero
+  for (int half = kLanes / 2, lanes = used; half > 0; half /= 2) {  // lanes without a column would only add zero
     for (int i = 0; i + half < lanes; ++i) sums[i] = STEP::join(sums[i], sums[i + half]);
     lanes = lanes < half ? lanes : half;
   }
@@ -53,11 +53,11 @@ template <class STEP, class T, class NEAREST>
 class TreeWalk {
   static constexpr int W = kTreeWidth;
   using F = Vec<T, W>;
-  // Bounds of a node's children as whole numbers, which have the order of the numbers that they stand for.
+  // Bounds of a node's children as integers, which have the same order.
   using Key = Integer<sizeof(T)>;
   using K = Vec<Key, W>;
   static constexpr Key kDone = std::numeric_limits<Key>::max();                  // visited, or no child
-  static constexpr int kMostRuns = std::clamp(8 * kRegisterLanes<T> / W, 2, 4);  // of points at a time, in 8 registers
+  static constexpr int kMostRuns = std::clamp(8 * kRegisterLanes<T> / W, 2, 4);  // runs of points, in 8 registers
   static constexpr int kLevels = 16;                                             // 16^16 leaves
   static constexpr std::int64_t kManyColumns = 12;
 
@@ -138,7 +138,7 @@ class TreeWalk {
     const T* x = static_cast<const T*>(tree_.rows) + leaf * d_ * tree_.capacity;
     for (std::int64_t p = 0; p < count;) {
       const std::int64_t left = count - p;
-      // Without a threshold all pass: then the first few give one before the next are looked at.
+      // Without a threshold all points pass, so only a few are taken, which set one for the next.
       if (left <= W || threshold_ == std::numeric_limits<T>::infinity()) {
         take(passing<1>(x + p), left, x + p, begin + p);
         p += W;
@@ -155,7 +155,7 @@ class TreeWalk {
     }
   }
 
-  // Which of RUNS * 16 points the threshold lets through, a bit each.
+  // Which of RUNS * 16 points the threshold lets through, as bits.
   template <int RUNS>
   std::uint64_t passing(const T* x) const {
     F sums[RUNS];
@@ -171,12 +171,12 @@ class TreeWalk {
       for (int r = 0; r < RUNS; ++r) passed |= std::uint64_t{bits(sums[r] <= threshold)} << (r * W);
       return passed;
     };
-    const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;  // sums only grow: often half of one is too much
+    const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;  // sums only grow; half of one is often too large
     if (columns(0, half) != 0 && half < d_) columns(half, d_);
     return passed;
   }
 
-  // Exact values of the points that passed, of which there are `left`.
+  // Offers the points that passed, with their exact values. `left` points remain in the leaf.
   void take(std::uint64_t passed, std::int64_t left, const T* x, std::int64_t place) {
     if (left < 64) passed &= (std::uint64_t{1} << left) - 1;
     if (passed == 0) return;
@@ -231,11 +231,11 @@ class TreeWalk {
   Room<double> exact_room_;
   T* const query_;
   double* const exact_query_;
-  const bool root_;  // values are square roots of the sums
+  const bool root_;  // values are square roots of sums
 
   std::int64_t self_ = -1;
-  T threshold_ = 0;  // what lies beyond cannot be an answer
-  Key limit_ = 0;    // the same as a whole number
+  T threshold_ = 0;  // a point with a larger sum cannot be an answer
+  Key limit_ = 0;    // the same as an integer
   alignas(64) Key keys_[kLevels][W];
   std::int64_t nodes_[kLevels];
 };
@@ -260,7 +260,7 @@ inline std::int64_t tree_search_tile(const TreeTask& task, std::int64_t begin, s
   if (!is_elementwise(task.metric)) return by(SquareStep{});
   return with_term(task.metric, [&](auto term) {
     if constexpr (term.in_trees) return by(TermStep<decltype(term)>{});
-    else return begin;  // bind_kdtree_search.cpp lets no such metric through
+    else return begin;  // not reached: bind_kdtree_search.cpp refuses such metrics
   });
 }
 

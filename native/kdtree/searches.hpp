@@ -1,4 +1,4 @@
-// The search through a tree, one entry per instruction set.
+// The search through a tree, one function per instruction set.
 #pragma once
 
 #include "kdtree/search.hpp"

@@ -1,5 +1,5 @@
-// Exact values of bytes, by whole numbers: sums of them are the same in any order, and float64 holds each, so these are
-// the bits of the definition, sooner. Internal linkage throughout.
+// Exact values of rows of bytes, computed with integers: their sums are the same in any order, and float64 represents
+// each exactly, so the bits are those of the definition, in less time. Internal linkage throughout.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class ByteValues {
       : metric_(task.metric), points_(task.points), query_(serves(task) ? room_.get(task.points.d) : nullptr) {}
 
   static bool serves(const DescentTask& task) {
-    constexpr std::int64_t most = 1 << 15;  // columns: 2^31 / 2^16
+    constexpr std::int64_t most = 1 << 15;  // columns: sums of 2^16 or less stay below 2^31
     const bool whole = task.points.dtype == Dtype::u8 || task.points.dtype == Dtype::i8;
     if (!whole || task.points.d >= most || removes_mean(task.metric)) return false;
     return !is_elementwise(task.metric) || with_term(task.metric, [](auto term) { return is_whole<decltype(term)>; });

@@ -8,7 +8,7 @@
 namespace tonari {
 namespace {
 
-// What one thread needs for block after block.
+// What a thread keeps from block to block.
 class Searcher {
  public:
   explicit Searcher(const ClusterTask& task) : task_(task), votes_(static_cast<std::size_t>(task.clusters), 0) {}
@@ -18,7 +18,7 @@ class Searcher {
     const std::int64_t first = seekers.begins[piece], count = seekers.begins[piece + 1] - first;
     const std::int32_t* rows = seekers.order + first;
     const std::int64_t side = seekers.sides[piece], wanted = task_.across ? 1 - side : 0;
-    const bool itself = task_.places != nullptr;  // is met, too
+    const bool itself = task_.places != nullptr;  // a row meets itself, too
     const std::int64_t k = std::min(task_.size, task_.there[wanted] - itself);
     choose(piece, wanted, k + itself);
     gather(rows, count);
@@ -36,7 +36,8 @@ class Searcher {
   }
 
  private:
-  // The pieces that a block meets: of the clusters that its rows name, and of others up to `least` members.
+  // Chooses the pieces that a block meets: those of the clusters that its rows name, then others until they have
+  // `least` members.
   void choose(std::int64_t piece, std::int64_t wanted, std::int64_t least) {
     const Pieces &seekers = task_.seekers, &members = task_.members;
     named_.clear();
@@ -45,7 +46,7 @@ class Searcher {
       for (std::int64_t j = 0; j < task_.named; ++j) {
         std::int32_t& votes = votes_[static_cast<std::size_t>(names[j])];
         if (votes == 0) named_.push_back(names[j]);
-        votes += static_cast<std::int32_t>(task_.named - j);  // more for a nearer one
+        votes += static_cast<std::int32_t>(task_.named - j);  // more for a nearer cluster
       }
     }
     std::sort(named_.begin(), named_.end(), [this](std::int32_t a, std::int32_t b) {
@@ -60,7 +61,7 @@ class Searcher {
     for (std::int64_t i = 0; i < probes; ++i) {
       const std::int64_t cluster = named_[static_cast<std::size_t>(i)];
       const std::int64_t begin = members.firsts[cluster], count = members.firsts[cluster + 1] - begin;
-      // Of a large cluster, blocks begin with different pieces.
+      // In a large cluster, different blocks begin with different pieces.
       const std::int64_t turn = count * (piece - seekers.firsts[own]) / of_own;
       for (std::int64_t j = 0; j < count && met_ < task_.most; ++j) {
         const std::int64_t at = begin + (turn + j) % count;
@@ -88,7 +89,7 @@ class Searcher {
     }
   }
 
-  // One block for each count that there is: two sides may differ.
+  // There is one block for each count: two sides may have different ones.
   ScoreBlock& block_of(std::int64_t count) {
     for (auto& [known, block] : blocks_) {
       if (known == count) return *block;

@@ -1,15 +1,15 @@
-// Neighbour lists while they grow: tonari.nn_descent.entries says the same in Python.
+// The entries of neighbour lists during NN-Descent; tonari.nn_descent.entries defines the same in Python.
 #pragma once
 
 #include <cstdint>
 
 namespace tonari {
 
-constexpr std::int32_t kNew = std::int32_t{1} << 30;  // the entry has not met the others yet
+constexpr std::int32_t kNew = std::int32_t{1} << 30;  // the entry has not yet been compared with the others
 constexpr std::int32_t kIdMask = kNew - 1;
 constexpr std::int32_t kMissing = -1;
 
-// Orders ids in a fixed pseudo-random way; odd, so that no two ids have the same place.
+// Orders ids in a fixed pseudo-random way. It is odd, so that no two ids get the same place.
 constexpr std::uint32_t kScatter = 0x9E3779B1u;
 
 constexpr std::uint32_t inverse_of_odd(std::uint32_t factor) {  // modulo 2^32, by Newton's iteration

@@ -1,4 +1,4 @@
-// Whom a row meets in a round. Internal linkage throughout: each instruction set compiles its own copy.
+// The points that a row meets in a round. Internal linkage throughout: each instruction set compiles its own copy.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@ class Others {
   explicit Others(const DescentTask& task)
       : task_(task), most_(task.reverse + (task.hubs + task.reverse) * task.breadth) {
     const std::int64_t seen = most_ + task.list + 1;
-    bits_ = std::bit_width(static_cast<std::uint64_t>(3 * seen));  // at most a third of the places are taken
+    bits_ = std::bit_width(static_cast<std::uint64_t>(3 * seen));  // at most a third of the table is used
     mask_ = (std::uint32_t{1} << bits_) - 1;
     seen_ = seen_room_.get(std::int64_t{1} << bits_);
     hubs_ = hubs_room_.get(task.hubs + task.reverse);
     ids_ = ids_room_.get(most_ + 1);
-    answers_ = answers_room_.get(most_ + 16);  // a register may be written at the end
+    answers_ = answers_room_.get(most_ + 16);  // a whole register may be written at the end
   }
 
   std::int64_t most() const { return most_ < task_.width ? most_ : task_.width; }
 
-  // The row's hubs and, as far as they are known, their lists will be read soon.
+  // Prefetch what will be read soon: a row's hubs, and then the lists of those hubs.
   void expect_row(std::int64_t u) const {
     fetch(task_.entries + u * task_.list, task_.list);
     fetch(task_.behind + u * task_.reverse, task_.reverse);
@@ -39,7 +39,7 @@ class Others {
     for (std::int64_t j = 0; j < task_.reverse; ++j) expect_list(behind[j]);
   }
 
-  // The ids that row u meets, in no order: `count` of them at ids().
+  // Finds the ids that row u meets, in no order; returns how many there are at ids().
   std::int64_t gather(std::int64_t u) {
     std::fill(seen_, seen_ + mask_ + 1, kNobody);
     const std::int32_t* own = task_.entries + u * task_.list;
@@ -66,13 +66,13 @@ class Others {
   static void fetch(const std::int32_t* row, std::int64_t count) {
     if (count == 0) return;
     for (std::int64_t at = 0; at < count; at += 16) __builtin_prefetch(row + at);
-    __builtin_prefetch(row + count - 1);  // rows need not begin where a cache line does
+    __builtin_prefetch(row + count - 1);  // a row need not begin at a cache line
   }
   void expect_list(std::int32_t hub) const {
     if (hub >= 0) fetch(task_.entries + (hub & kIdMask) * task_.list, task_.breadth);
   }
 
-  // Whether the id is seen for the first time: without a branch on the answer, which nobody can guess.
+  // Whether the id is new to the table; does not branch on the answer, which cannot be predicted.
   bool see(std::int32_t id) {
     std::uint32_t at = static_cast<std::uint32_t>(id) * kScatter >> (32 - bits_);
     while (seen_[at] != id && seen_[at] != kNobody) at = (at + 1) & mask_;
@@ -88,7 +88,8 @@ class Others {
     count_ += see(id);
   }
 
-  // The ids of a hub's first entries that have the bits `wanted` of those that matter; how many.
+  // Takes the ids of those among a hub's first entries that have the bits of `wanted` and are not missing; returns how
+  // many there are.
   std::int64_t take(const std::int32_t* theirs, std::int32_t wanted, std::int32_t* out) const {
     const std::int32_t matter = wanted | std::numeric_limits<std::int32_t>::min();
     std::int64_t taken = 0, j = 0;
@@ -113,18 +114,18 @@ class Others {
   template <bool ACROSS>
   void meet_all(std::int64_t u, const std::int32_t* own) {
     const std::int64_t hubs = find_hubs<ACROSS>(u, own);
-    // First all answers, then those not seen before: both without branches that cannot be guessed.
+    // First all answers, then those not seen before, both without unpredictable branches.
     std::int64_t answers = 0;
     for (std::int64_t i = 0; i < hubs; ++i) {
       const std::int32_t* theirs = task_.entries + (hubs_[i] & kIdMask) * task_.list;
-      // Of a hub that is not new, entries that are: those have this bit, and not the sign of missing ones.
+      // From a hub that is not new only new entries are taken: they have this bit, and not the sign of missing ones.
       const std::int32_t wanted = ~hubs_[i] & kNew;
       answers += take(theirs, wanted, answers_ + answers);
     }
     for (std::int64_t i = 0; i < answers; ++i) meet<ACROSS>(answers_[i]);
   }
 
-  // Each hub once, new if it is new in either direction: what it is asked for then is what both would ask for.
+  // Lists each hub once, as new if it is new in either direction: its list then gives what both directions would take.
   template <bool ACROSS>
   std::int64_t find_hubs(std::int64_t u, const std::int32_t* own) {
     std::int64_t forward = 0;
@@ -137,7 +138,7 @@ class Others {
       meet<ACROSS>(behind[j] & kIdMask);
       const std::int32_t bit = behind[j] & kNew;
       std::int32_t found = 0;
-      for (std::int64_t i = 0; i < forward; ++i) {  // without branches: a few registers
+      for (std::int64_t i = 0; i < forward; ++i) {  // without branches, in a few registers
         const bool same = ((hubs_[i] ^ behind[j]) & kIdMask) == 0;
         found |= same;
         hubs_[i] |= same ? bit : 0;

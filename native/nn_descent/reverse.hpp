@@ -1,4 +1,4 @@
-// Who has whom among its hubs: the other direction of the lists' first columns.
+// The rows that have a point among their hubs: the reverse of the lists' first columns.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ struct ReverseTask {
   std::int32_t* behind = nullptr;  // (n, reverse)
 };
 
-// Appends row u to those of the point that its entry in `column` names, if that is one of [begin, end). Called for
-// every column in turn: a point's rows come in order of (column, row), and those after the first `reverse` are left
-// out.
+// Appends each row u to the reverse list of the point that its entry in `column` names, if that is in [begin, end). Is
+// called for each column in turn, so a point's rows are in order of (column, row); those after the first `reverse` are
+// left out.
 void add_reverse(const ReverseTask& task, std::int64_t column, std::int64_t begin, std::int64_t end);
 
-// Marks the places of rows [begin, end) that were not filled as missing.
+// Marks the places of rows [begin, end) that are not filled as missing.
 void end_reverse(const ReverseTask& task, std::int64_t begin, std::int64_t end);
 
 }  // namespace tonari

@@ -21,7 +21,7 @@ DescentRound descent_round(Isa isa) {
 bool has_terms(Metric metric, Dtype dtype) { return dtype != Dtype::f64 && (is_angular(metric) || is_product(metric)); }
 
 void point_terms(Metric metric, const RowsView& points, std::int64_t begin, std::int64_t end, float* terms) {
-  // Beyond these norms float32 sums may overflow or lose what is below its range: such points are not scored.
+  // For norms outside of this range float32 sums may overflow or underflow: such points are not scored.
   constexpr double least = 1e-15, most = 1e15;
   const auto d = static_cast<std::size_t>(points.d);
   std::vector<double> row(d), squares(d);

@@ -1,13 +1,13 @@
-// One round of NN-Descent for some rows: every point meets the neighbours of its neighbours.
+// One round of NN-Descent for some rows: every point is compared with the neighbours of its neighbours.
 //
 //   hubs      a row's first entries, and the rows that have it among theirs
 //   others    reverse neighbours and the hubs' first entries, where the hub or the entry is new; none twice, none of
 //             the row's own; of too many, those first in a fixed pseudo-random order
-//   row       the best of own and others by (returned value, id)
+//   row       the best of its own entries and the others by (returned value, id)
 //
-// All rows read the lists of the round before, and each writes its own, so that the result depends on nothing else.
-// Others are first compared in float32, with a bound on what rounding may do (scores.hpp): what cannot be one of the
-// best is left out, and all the rest is judged by exact values (docs/exactness.md, "The value").
+// All rows read the lists of the previous round, and each row writes only its own, so that the result depends on
+// nothing else. Others are first compared in float32, with a bound on the rounding errors (scores.hpp): those that
+// cannot be among the best are left out, and all others are compared by exact values (docs/exactness.md, "The value").
 #pragma once
 
 #include "core/cpu.hpp"
@@ -21,23 +21,23 @@ struct DescentTask {
   RowsView points;
   const float* terms = nullptr;  // (n, 2) of point_terms; null where the metric has none
   std::int64_t list = 0, hubs = 0, reverse = 0, breadth = 0, width = 0, k = 0;
-  std::int64_t boundary = -1;             // only points on different sides of this number meet; -1: all do
+  std::int64_t boundary = -1;             // only points on different sides of this id meet; -1: all do
   const std::int32_t* entries = nullptr;  // (n, list)
   const std::int32_t* behind = nullptr;   // (n, reverse): reverse.hpp
-  const std::int32_t* order = nullptr;    // rows in the order of their work; null: as they are
+  const std::int32_t* order = nullptr;    // the order in which rows are processed; null: ascending
   bool double_output = false;
-  std::int32_t* kept = nullptr;     // (n, list): the rows after the round
+  std::int32_t* kept = nullptr;     // (n, list): the entries after the round
   void* distances = nullptr;        // (n, k) of their first columns
   std::int32_t* indices = nullptr;  // (n, k)
   double* sums = nullptr;           // (n): of a row's finite distances
 };
 
-// Does rows order[begin], ... order[end - 1]; returns how many of their first k entries were not in the old rows.
+// Processes rows order[begin], ..., order[end - 1]; returns how many of their first k entries are new to their lists.
 using DescentRound = std::int64_t (*)(const DescentTask& task, std::int64_t begin, std::int64_t end);
 
 DescentRound descent_round(Isa isa);
 
-// What float32 scores need to know of points [begin, end), two numbers each; see nn_descent/scores.hpp.
+// The terms that float32 scores need from points [begin, end), two numbers each (nn_descent/scores.hpp).
 bool has_terms(Metric metric, Dtype dtype);
 void point_terms(Metric metric, const RowsView& points, std::int64_t begin, std::int64_t end, float* terms);
 

@@ -10,7 +10,7 @@
 namespace tonari {
 namespace {
 
-// The best entries of one row so far, ascending by (key, id). An id carries two marks below it.
+// The best entries of one row so far, ascending by (key, id). The two lowest bits of an id are marks.
 class BestEntries {
  public:
   static constexpr std::int64_t kWasThere = 1, kIsNew = 2;
@@ -64,7 +64,7 @@ class RoundRows {
   }
 
  private:
-  static constexpr std::int64_t kBatch = 8;  // exact values made at once
+  static constexpr std::int64_t kBatch = 8;  // exact values computed at once
 
   std::int64_t row_at(std::int64_t at) const { return task_.order != nullptr ? task_.order[at] : at; }
 
@@ -91,7 +91,7 @@ class RoundRows {
     }
   }
 
-  // The returned value as ascending order wants it.
+  // The returned value, negated where larger is nearer.
   double key_of(double value) const {
     const double returned = task_.double_output ? value : static_cast<double>(static_cast<float>(value));
     return is_descending(task_.metric) ? -returned : returned;
@@ -102,7 +102,7 @@ class RoundRows {
     std::int64_t count = 0;
     for (std::int64_t j = 0; j < task_.list; ++j) {
       if (own[j] < 0) continue;
-      const bool waits = (own[j] & kNew) != 0 && j >= task_.hubs;  // new, and no hub yet
+      const bool waits = (own[j] & kNew) != 0 && j >= task_.hubs;  // new, but not yet a hub
       ids_[count] = own[j] & kIdMask;
       marks_[count++] = BestEntries::kWasThere | (waits ? BestEntries::kIsNew : 0);
     }
@@ -110,7 +110,7 @@ class RoundRows {
     for (std::int64_t j = 0; j < count; ++j) best_.offer(key_of(values_[j]), ids_[j], marks_[j]);
   }
 
-  // Those that cannot be left out by their scores, the nearest first, since each may push the limit down.
+  // Offers the points that their scores do not rule out, the nearest first, since each may lower the limit.
   void meet_scored(const ExactQuery& query, std::int64_t count) {
     const std::int32_t* ids = others_.ids();
     scores_(ids, count, scores_of_);

@@ -1,4 +1,4 @@
-// The rows of a round, one entry per instruction set.
+// The rows of a round, one function per instruction set.
 #pragma once
 
 #include "nn_descent/round.hpp"

@@ -13,7 +13,7 @@ namespace {
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
-// Little room: a threshold that falls often lets less through, and saves more than it costs.
+// Little room, so that the threshold falls often and lets less through, which saves more than it costs.
 constexpr std::int64_t kLeastRoom = 16;
 
 }  // namespace
@@ -45,11 +45,11 @@ void ScoreBlock::condense(std::int64_t row) {
   for (std::int64_t j = 0; j < held; ++j) keys_[static_cast<std::size_t>(j)] = word_key<Key>(words[j]);
   const Key bound = at_least_kth(keys_.data(), held, count_, count_ / 8).key;
   std::int64_t kept = 0;
-  for (std::int64_t j = 0; j < held; ++j) {  // without branches: half of them would be guessed wrong
+  for (std::int64_t j = 0; j < held; ++j) {  // without branches, half of which would be mispredicted
     words[kept] = words[j];
     kept += word_key<Key>(words[j]) <= bound;
   }
-  if (kept > count_ + count_ / 8) {  // many at the bound itself: the first places win
+  if (kept > count_ + count_ / 8) {  // many words are at the bound itself: the first places are kept
     keep_smallest(words, kept, count_);
     kept = count_;
   }

@@ -1,11 +1,11 @@
-// The points of least score for a block of queries, by what the screen says alone.
+// The points with the smallest scores for a block of queries, by the screen alone.
 //
 //   word = key of the score, sign flipped | place of the point        the smallest `count` of a row are its answer
 //
-// A row keeps words until its room is full, then condenses them to those that a bound on its count-th smallest allows,
-// which from then on is its threshold (tang2015 III-D, as in exact/row_states.hpp). Unlike in the exact search,
-// scores are taken as they are: points are packed with Errors::ignored, and nothing is refined. A row's answer depends
-// on nothing but its own query and the points that it met, in whatever order.
+// A row collects words until its room is full, then condenses them to those that do not exceed a bound on its count-th
+// smallest; the bound becomes the row's threshold (tang2015 III-D, as in exact/row_states.hpp). Unlike in the exact
+// search, scores are taken as they are: points are packed with Errors::ignored, and nothing is refined. A row's answer
+// depends only on its query and the points that it met, not on their order.
 #pragma once
 
 #include <vector>
@@ -17,13 +17,13 @@ namespace tonari {
 
 class ScoreBlock {
  public:
-  // The best `count` points of every query, in the order of their scores.
+  // Finds the best `count` points of every query, in the order of their scores.
   ScoreBlock(const Kernel& kernel, const Form& form, std::int64_t count);
 
   void open(const RowsView& queries, std::int64_t begin, std::int64_t end);
-  // Meets all of a packed run; its points have the places from `first` on.
+  // Compares the queries with all points of a packed run, whose places begin at `first`.
   void screen(const PackedPoints& points, std::int64_t first);
-  // Writes the places that row `row` of the block found, the best first, but not `own`; returns how many of `wanted`.
+  // Writes the best `wanted` places of row `row` of the block, without `own`, the best first; returns how many.
   std::int64_t finish(std::int64_t row, std::int64_t own, std::int64_t wanted, std::int32_t* places);
 
  private:

@@ -1,13 +1,14 @@
-// Scores in float32: enough to see which points cannot be among the best of a row.
+// Scores in float32, which suffice to rule out points that cannot be among the best of a row.
 //
-//   sqeuclidean, euclidean   sum of (q - x)^2        elementwise   as they are, or less (metrics.hpp, `scored`)
+//   sqeuclidean, euclidean   sum of (q - x)^2        elementwise   sums of `scored` terms (metrics.hpp)
 //   cosine, correlation      -<q', x> f - g e        q' = q / |q|, less its mean; f, e: point_terms
 //   inner_product            -<q, x> - g |q| e       e = |x|
 //
-// f is 1 / |x|, less its mean, and e the norm that rounding is in proportion to, times f; g is 4 gamma. A sum of d
-// rounded terms, none of them negative, is off by a share of at most gamma = (d / 4 + 32) 2^-24, as there are 4 lanes
-// or more, and a product by at most gamma |q'| |x|. `limit` and g leave room for that, for the rounding of the terms
-// themselves and of the returned value. Scores that are no number, since float32 cannot hold them, pass every limit.
+// f is 1 / |x|, for correlation of x without its mean; e is f times the norm that rounding errors are proportional to;
+// g is 4 gamma. A sum of d rounded terms, none of them negative, has a relative error of at most gamma = (d / 4 + 32)
+// 2^-24, since there are at least 4 lanes, and a product an error of at most gamma |q'| |x|. `limit` and g leave room
+// for that, and for the rounding of the terms themselves and of the returned value. Scores that are NaN, because
+// float32 cannot represent them, pass every limit.
 #pragma once
 
 #include <limits>
@@ -23,7 +24,7 @@ namespace {
 
 using Floats = Register<float>;
 
-// What one register of columns adds; zeros, with which rows are filled up, add nothing.
+// What a register of columns adds. Rows are padded with zeros, which add nothing.
 struct SquareScore {
   template <class F> static F add(F sum, F q, F x) { return sum + (q - x) * (q - x); }
   template <class F> static F join(F a, F b) { return a + b; }
@@ -40,7 +41,7 @@ struct TermScore {
   }
 };
 
-// q is filled up with zeros to whole registers.
+// q is padded with zeros to whole registers.
 template <class SCORE, class T>
 inline float score_of(const float* q, const T* x, std::int64_t d) {
   constexpr int W = Floats::lanes;
@@ -62,7 +63,7 @@ inline float score_of(const float* q, const T* x, std::int64_t d) {
   return fold(SCORE::join(sum, other), [](auto a, auto b) { return SCORE::join(a, b); });
 }
 
-// Asks for rows some time before they are read.
+// Prefetches rows that will be read soon.
 class Ahead {
  public:
   static constexpr std::int64_t kRows = 8;
@@ -79,13 +80,13 @@ class Ahead {
   }
 
  private:
-  static constexpr std::int64_t kMost = 1024;  // the rest of a longer row comes by itself
+  static constexpr std::int64_t kMost = 1024;  // the processor prefetches the rest of a longer row itself
 
   const char* data_;
   std::int64_t row_, bytes_;
 };
 
-// Scores of one query after the other; not for float64.
+// Computes scores for one query at a time; not for float64 points.
 class Scores {
  public:
   explicit Scores(const DescentTask& task)
@@ -110,11 +111,11 @@ class Scores {
     norm_ = static_cast<float>(angular ? 1 : std::sqrt(square));
   }
 
-  // Above this no score is of a point whose key is `worst` or less.
+  // No point whose key is at most `worst` has a score above this.
   float limit(double worst) const {
     constexpr float none = std::numeric_limits<float>::infinity();
     if (!(std::fabs(worst) <= std::numeric_limits<float>::max()) || gamma_ > 0.125) return none;
-    const double reach = worst + std::fabs(worst) * 0x1p-23 + 0x1p-148;  // what may be rounded to it
+    const double reach = worst + std::fabs(worst) * 0x1p-23 + 0x1p-148;  // what may be rounded to `worst`
     if (is_angular(task_.metric)) return worst >= 2 ? none : static_cast<float>(reach - 1 + 0x1p-20);
     if (is_product(task_.metric)) {
       return static_cast<float>(reach + std::fabs(reach) * 0x1p-20 + tiny_);
@@ -141,7 +142,7 @@ class Scores {
     const float slack = static_cast<float>(4 * gamma_) * norm_;
     for (std::int64_t j = 0; j < count; ++j) {
       const float* terms = task_.terms + 2 * static_cast<std::int64_t>(ids[j]);
-      const bool held = norm_ * terms[1] < 1e30f;  // else sums may overflow on their way
+      const bool held = norm_ * terms[1] < 1e30f;  // else intermediate sums may overflow
       scores[j] = held ? -scores[j] * terms[0] - slack * terms[1] : -std::numeric_limits<float>::infinity();
     }
   }

@@ -1,4 +1,4 @@
-// Truncated bitonic sort (Sismanis et al. 2012, the baseline of tang2015 and komarov2014), one row after another.
+// Truncated bitonic sort (Sismanis et al. 2012, the baseline of tang2015 and komarov2014), row by row.
 //
 //   K = smallest power of two >= k
 //   runs of K values are sorted; two sorted runs merge to the K smallest of both, the upper half is dropped:
@@ -6,8 +6,8 @@
 //       a0 <= a1 <= ... <= aK-1     min(a0, bK-1), min(a1, bK-2), ..., min(aK-1, b0)     bitonic, so that log2 K
 //       b0 <= b1 <= ... <= bK-1     are the K smallest                                   half-cleaners sort them
 //
-// A register holds one entry of each of as many runs, so that all steps but the last merges compare whole registers.
-// Every comparison is made whatever the data, which is the method's nature.
+// Each lane of a register holds an entry of another run, so that all steps but the last merges compare whole registers.
+// The comparisons do not depend on the data.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class BitonicRows {
 
  private:
   using E = SortLanes<Key>;
-  static constexpr std::int64_t kLeast = 64;  // registers sorted at a time, if runs are shorter
+  static constexpr std::int64_t kLeast = 64;  // registers that are sorted at a time if runs are shorter
 
   void select_row(std::int64_t row) {
     const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
@@ -89,7 +89,7 @@ class BitonicRows {
     clean_halves(kept, length, length / 2);
   }
 
-  // Makes runs of as many lanes as K needs, and one run of all runs.
+  // Merges lanes into runs of as many lanes as K needs, then all runs into one.
   template <int LANES>
   static void join_runs(E* kept, std::int64_t length, std::int64_t lanes) {
     if (lanes == LANES) {
@@ -99,7 +99,7 @@ class BitonicRows {
       join_runs<2 * LANES>(kept, length, lanes);
     }
   }
-  // Merges runs that differ in bit BIT of their lanes, then in the next; both of a pair end up with what they keep.
+  // Merges runs whose lanes differ in bit BIT, then in the next bit; both runs of a pair end up with the merged one.
   template <int LANES, int BIT>
   static void fold_runs(E* kept, std::int64_t length) {
     if constexpr (BIT < kWordLanes) {

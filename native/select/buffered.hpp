@@ -1,12 +1,12 @@
 // Buffered Search (tang2015 III-D) around any queue of W lanes: values below the head wait in a buffer per lane until
 // many lanes have something to insert.
 //
-//   none     a value goes in at once; lanes without one wait
-//   own      a lane whose buffer is full empties it alone
+//   none     a value is inserted at once; lanes without one wait
+//   own      a lane whose buffer is full empties only that buffer
 //   full     the first full buffer makes all lanes empty theirs together: entry 0 of all lanes, entry 1, ...
 //   sorted   the same after sorting each buffer, so that the smallest go in first and rule out others
 //
-// Every entry is compared with the head again when its turn comes.
+// Every entry is compared with the head again when its buffer is emptied.
 #pragma once
 
 #include "core/room.hpp"
@@ -16,7 +16,7 @@
 namespace tonari {
 namespace {
 
-// Appends the keys whose bits are set, with indices from `first`; room for W entries is needed behind the last.
+// Appends the keys whose bits are set, with indices from `first`. The outputs need room for W entries in any case.
 template <class Key>
 [[gnu::always_inline]] inline void append_set(std::uint32_t bits, const Key* keys, Key first, Key* to_keys,
                                               Key* to_indices) {
@@ -38,7 +38,7 @@ class Buffered {
   using Key = typename Queue::Key;
   static constexpr int W = kWidth<Key>;
 
-  // A row offers no more than n values at a time, so that a buffer with room for more never gets full.
+  // A row offers at most n values at a time, so a buffer with room for more never becomes full.
   Buffered(const SelectTask& task, Queue& queue)
       : queue_(queue),
         buffering_(task.options.buffer),
@@ -51,7 +51,7 @@ class Buffered {
     for (std::int64_t& count : counts_) count = 0;
   }
 
-  // For the next group of rows: the lanes that have one.
+  // Starts on the next group of rows; `lanes` are those that have a row.
   void open(const LaneMask<Key>& lanes) { lanes_ = lanes; }
 
   // Offers x to the queues of lanes `who`.
@@ -76,8 +76,8 @@ class Buffered {
     if (full != 0) empty(full);
   }
 
-  // Offers the chunk of columns that was read from `first`. Indices ascend, so that a key equal to the head's comes too
-  // late, unless the head is still missing.
+  // Offers the chunk of columns that was read from `first`. Indices ascend, so a key equal to the head's is not
+  // smaller, unless the head is still missing.
   void offer_chunk(LaneRows<Key>& rows, std::int64_t first) {
     int longest = 0;
     for (int lane = 0; lane < W; ++lane) longest = std::max(longest, rows.count(lane));
@@ -115,10 +115,10 @@ class Buffered {
   static std::int64_t power_of_two(std::int64_t at_least) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(at_least)));
   }
-  // A power of two, for sorting, and W more, for appending.
+  // A power of two, for sorting, plus W for appending.
   static std::int64_t room_for(std::int64_t size) { return power_of_two(std::max<std::int64_t>(size, W)) + W; }
 
-  // Bits of the columns that are candidates of the lane, for some blocks of W columns.
+  // Sets the bits of the columns that are candidates of the lane, for some blocks of W columns.
   void find_candidates(const LaneRows<Key>& rows, int lane, int begin, int end) {
     const bool missing = queue_.index(0, lane) == kNoIndex;
     const Lanes<Key> head = queue_.key(0, lane);
@@ -137,7 +137,7 @@ class Buffered {
     for (int lane = 0; lane < W; ++lane) columns |= candidates_[block][lane];
     return columns;
   }
-  // Whether no buffer gets full by this block's candidates.
+  // Whether this block's candidates leave room in every buffer.
   bool has_room(int block) const {
     if (buffering_ == Buffering::none) return false;
     std::int64_t most = 0;
@@ -162,7 +162,7 @@ class Buffered {
     }
   }
 
-  // Some lanes want their buffers emptied.
+  // Empties buffers because those of `lanes` are full, or at the end.
   void empty(std::uint32_t lanes) {
     heads_moved_ = true;
     if (buffering_ == Buffering::own) {
@@ -200,13 +200,13 @@ class Buffered {
     if (sorts) sort_descending(column_keys_, column_indices_, taken);
     for (std::int64_t j = 0; j < taken; ++j) {
       const bool inserted = insert_smaller(column(sorts ? taken - 1 - j : j), lanes_, lanes_);
-      if (sorts && !inserted) return;  // the rest is larger still
+      if (sorts && !inserted) return;  // all others are larger
     }
   }
   Entries<Key> column(std::int64_t j) const {
     return Entries<Key>::load(column_keys_ + j * W, column_indices_ + j * W);
   }
-  // Whether any lane had room for it.
+  // Inserts x in the lanes where it is smaller than the head; returns whether there are any.
   bool insert_smaller(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
     const LaneMask<Key> smaller = who & before(x, queue_.heads());
     if (!any(smaller)) return false;
@@ -223,7 +223,7 @@ class Buffered {
   std::int64_t counts_[W];
   std::uint16_t candidates_[kBlocks][W];
   LaneMask<Key> lanes_{};
-  bool heads_moved_ = false;  // since the candidates of a chunk were found
+  bool heads_moved_ = false;  // whether heads changed since the candidates of the chunk were found
   std::int64_t flushes_ = 0;
 };
 

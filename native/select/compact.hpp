@@ -1,11 +1,11 @@
-// Compaction: entries below a limit are packed together, in their order (the ballot and popcount of komarov2014,
-// "GPU-Based Quick Multi-Select", which AVX-512 has as one instruction). Keys and columns lie in arrays of their own.
+// Compaction: packs the entries below a limit together, in their order (the ballot and popcount of komarov2014,
+// "GPU-Based Quick Multi-Select", which AVX-512 has as one instruction). Keys and columns are in separate arrays.
 //
 //   key      5 4 7 4 1 4     limit 4, cut 3      taken  4 1      rest  5 7 4 4
 //   column   0 1 2 3 4 5                                1 4            0 2 3 5
 //
-// The limit is a (key, column) pair, though columns are never compared: they ascend, so that of entries with the
-// limit's key those before a certain position, the cut, are no larger and all others are.
+// The limit is a (key, column) pair, but columns need not be compared: they ascend, so of the entries with the limit's
+// key exactly those before a certain position, the cut, are not larger.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace tonari {
 namespace {
 
-// Outputs are written a register at a time: they need this much room beyond what they receive.
+// Outputs are written a register at a time, so they need room for this many more entries than they receive.
 constexpr std::int64_t kSpill = 16;
 
-// Columns: those given, or counted from the first.
+// The columns of a block: given as an array, or counted from the first.
 inline const std::int32_t* column_at(const std::int32_t* columns, std::int64_t i) { return columns + i; }
 inline std::int32_t column_at(std::int32_t first, std::int64_t i) { return first + static_cast<std::int32_t>(i); }
 inline std::int32_t read_column(const std::int32_t* column) { return *column; }
@@ -34,8 +34,9 @@ Vec<std::int32_t, N> read_columns(std::int32_t first, std::int64_t) {
   return Vec<std::int32_t, N>::numbers() + first;
 }
 
-// Packs what lies below the limit, and at it before position `cut`, to `taken`, and with SPLIT the others to `rest`.
-// Returns how many were taken. Either output may be the input itself. `columns` is an array or the first column.
+// Packs the entries below the limit, and those at it before position `cut`, into `taken`; if SPLIT, the others into
+// `rest`. Returns how many were taken. Either output may be the input itself. `columns` is an array or the
+// first column.
 template <bool SPLIT, class Key, class Columns>
 std::int64_t compact(Key limit, std::int64_t cut, const Key* keys, Columns columns, std::int64_t count, Key* taken_keys,
                      std::int32_t* taken_columns, Key* rest_keys = nullptr, std::int32_t* rest_columns = nullptr) {
@@ -66,7 +67,7 @@ std::int64_t compact(Key limit, std::int64_t cut, const Key* keys, Columns colum
     for (; i + W <= count; i += W) pack(i, W, none);
     if (i < count) pack(i, count - i, none);
   } else {
-    for (std::int64_t i = 0; i < count; ++i) {  // without branches: half of them would be guessed wrong
+    for (std::int64_t i = 0; i < count; ++i) {  // without branches, half of which would be mispredicted
       const Key key = keys[i];
       const std::int32_t column = read_column(column_at(columns, i));
       taken_keys[taken] = key;

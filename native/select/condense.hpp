@@ -1,4 +1,5 @@
-// Keeps the smallest of entries whose columns ascend: a bound on the k-th smallest key by halving, then a compaction.
+// Keeps the smallest of entries whose columns ascend: halving finds a bound on the k-th smallest key, then the entries
+// are compacted.
 #pragma once
 
 #include "select/compact.hpp"
@@ -16,10 +17,10 @@ struct Pair {
 template <class Key>
 Pair<Key> kth_smallest(const Key* keys, const std::int32_t* columns, std::int64_t count, std::int64_t k) {
   const Bound<Key> bound = at_least_kth(keys, count, k, 0);
-  // Unless ties made it exact, the bound need not be a key.
+  // Unless ties make it exact, the bound may differ from all keys.
   const Key kth = bound.count == k ? KeyPasses<Key>(keys, count).greatest_up_to(bound.key) : bound.key;
   std::int32_t column = 0;
-  if (bound.count == k) {  // all entries of that key are meant, up to the last
+  if (bound.count == k) {  // all entries with that key are among the k, up to the last one
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int32_t found = keys[i] == kth ? columns[i] : 0;
       column = found > column ? found : column;
@@ -37,16 +38,16 @@ Pair<Key> kth_smallest(const Key* keys, const std::int32_t* columns, std::int64_
 
 template <class Key>
 struct Condensed {
-  std::int64_t count;  // entries left, in their order; at least k
-  Key bound;           // at least k of them lie at or below it
+  std::int64_t count;  // entries that are left, in their order; at least k
+  Key bound;           // at least k of them are at or below it
 };
 
-// Keeps the k smallest (key, column) pairs and at most `slack` others; k <= count.
+// Keeps the k smallest (key, column) pairs and at most `slack` others. k <= count.
 template <class Key>
 Condensed<Key> condense(Key* keys, std::int32_t* columns, std::int64_t count, std::int64_t k, std::int64_t slack) {
   const Bound<Key> bound = at_least_kth(keys, count, k, slack);
   std::int64_t cut = count;
-  if (bound.count > k + slack) {  // more ties with the k-th than there is room for: the first of them stay
+  if (bound.count > k + slack) {  // more ties with the k-th than `slack` allows: the first of them are kept
     std::int64_t ties = k;
     for (std::int64_t i = 0; i < count; ++i) ties -= keys[i] < bound.key;
     for (cut = 0; ties > 0; ++cut) ties -= keys[cut] == bound.key;

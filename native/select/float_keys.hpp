@@ -1,4 +1,4 @@
-// float32 to an integer of the same order and back, one at a time: keys.hpp has the rule. Zeros lose their sign.
+// Converts single float32 values to integers of the same order and back (keys.hpp has the rule). Zeros lose their sign.
 #pragma once
 
 #include <bit>

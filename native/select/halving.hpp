@@ -1,5 +1,5 @@
-// A bound on the k-th smallest key by halving the range of keys: no key moves and no branch depends on the data but the
-// one that ends it.
+// Finds a bound on the k-th smallest key by halving the range of keys: no key moves, and no branch depends on the data
+// except the one that ends the loop.
 //
 //   lower <= k-th smallest <= upper;   count keys <= middle;   k or more: upper = middle, fewer: lower = middle + 1
 #pragma once
@@ -16,8 +16,8 @@ namespace {
 
 template <class Key>
 struct Bound {
-  Key key;             // no smaller than the k-th smallest
-  std::int64_t count;  // keys at or below it; if more than k + slack, it is the k-th smallest itself
+  Key key;             // at least the k-th smallest
+  std::int64_t count;  // keys at or below it; if these are more than k + slack, it is the k-th smallest itself
 };
 
 // Halfway, rounded down.
@@ -29,8 +29,8 @@ struct MiddleKey {
   }
 };
 
-// Passes over keys by registers. The last keys wait in a register of their own, filled up with the largest key there
-// is, so that a pass has no remainder.
+// Passes over keys, a register at a time. The last keys are in a register of their own, padded with the largest
+// possible key, so that a pass has no remainder.
 template <class Key>
 class KeyPasses {
  public:
@@ -40,7 +40,7 @@ class KeyPasses {
     std::memcpy(rest, keys + whole_, static_cast<std::size_t>(count - whole_) * sizeof(Key));
     rest_ = Lanes::load(rest);
   }
-  // How many lie at or below a limit that is not the largest key there is.
+  // How many keys are at or below a limit, which must not be the largest possible key.
   std::int64_t count_up_to(Key limit) const {
     const Lanes limits = limit;
     Lanes found = count(Lanes(0), rest_ <= limits), more = 0;
@@ -52,7 +52,7 @@ class KeyPasses {
     if (i < whole_) found = count(found, load(i) <= limits);
     return fold(found + more, [](auto a, auto b) { return a + b; });
   }
-  // The largest of those at or below the limit.
+  // The largest key that is at or below the limit.
   Key greatest_up_to(Key limit) const {
     const Lanes limits = limit, least = std::numeric_limits<Key>::min();
     Lanes greatest = choose(rest_ <= limits, rest_, least);
@@ -73,8 +73,8 @@ class KeyPasses {
   Lanes rest_;
 };
 
-// Stops as soon as at most `slack` too many lie at or below; 1 <= k <= count. `middle` chooses where to cut
-// [lower, upper), and any choice in that range is right.
+// Stops as soon as at most k + `slack` keys are at or below the bound. 1 <= k <= count. `middle` chooses where to cut
+// [lower, upper); any choice in that range is correct.
 template <class Key, class Middle = MiddleKey>
 Bound<Key> at_least_kth(const Key* keys, std::int64_t count, std::int64_t k, std::int64_t slack, Middle middle = {}) {
   Key lower = keys[0], upper = keys[0];

@@ -1,8 +1,8 @@
 // Heap queue (tang2015 III-B): a binary heap of k entries, children 2p + 1 and 2p + 2 of p, the largest at the root.
 //
-// A smaller value leaves the root a hole; while the larger child is larger than the value it moves up into the hole.
-// Lanes go down different paths, so each lane's heap lies in one piece, [lane][position] with key and index in one
-// word, and lanes sift one after the other instead of gathering and scattering along all the paths at once.
+// A smaller value leaves a hole at the root; as long as the larger child is larger than the value, it moves up into the
+// hole. Lanes take different paths, so each lane's heap is contiguous, [lane][position] with key and index in one word,
+// and lanes sift one after the other instead of gathering and scattering along all paths at once.
 #pragma once
 
 #include "core/room.hpp"

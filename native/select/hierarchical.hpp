@@ -1,11 +1,11 @@
-// Hierarchical Partition alone (tang2015 III-E, algorithm 4), one row after another.
+// Hierarchical Partition without a queue (tang2015 III-E, algorithm 4), row by row.
 //
 //   list 0        the values
 //   list i + 1    minima of groups of G neighbours of list i, until at most k are left
-//   top-down      of the top list the k smallest; of each list below, the k smallest members of the groups just chosen
+//   top-down      the k smallest of the top list; in each list below, the k smallest members of the groups just chosen
 //
-// A group whose minimum is not among the k smallest holds nothing of the answer. That is so for equal minima too, since
-// entries are (key, position) pairs and a group that comes first holds the smaller positions.
+// A group whose minimum is not among the k smallest has no part of the answer. This holds for equal minima too, since
+// entries are (key, position) pairs and an earlier group has smaller positions.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace tonari {
 namespace {
 
-// Minima of each `group` keys that follow each other; the last group may be short.
+// The minima of groups of `group` consecutive keys; the last group may be short.
 template <std::int64_t GROUP, class Key>
 void minima_of(const Key* keys, std::int64_t groups, Key* out) {
   for (std::int64_t g = 0; g < groups; ++g) {
@@ -61,8 +61,8 @@ class HierarchicalRows {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 2048;  // values whose minima are taken at a time
-  static constexpr int kLists = 32;             // no row has more, as groups have two members at least
+  static constexpr std::int64_t kBlock = 2048;  // values that are read at a time
+  static constexpr int kLists = 32;             // no row has more, since a group has at least two members
 
   void select_row(std::int64_t row) {
     const std::int64_t length = task_.length(row), wanted = std::min(task_.k, length);
@@ -90,7 +90,7 @@ class HierarchicalRows {
     finish_row<Key>(task_, row, words, count, sorting_);
   }
 
-  // Bottom-up. List 0 is not kept.
+  // Builds the lists bottom-up. List 0 is not stored.
   void build(std::int64_t row, std::int64_t length) {
     sizes_[0] = length;
     std::int64_t kept = 0;
@@ -100,7 +100,7 @@ class HierarchicalRows {
       kept += sizes_[top_ + 1];
     }
     if (top_ == 0) {
-      reader_.read(row, 0, length, lists_.get(length));  // looks for NaN
+      reader_.read(row, 0, length, lists_.get(length));  // to find NaN
       return;
     }
     Key* lists = lists_.get(kept);
@@ -119,7 +119,7 @@ class HierarchicalRows {
     }
   }
 
-  // List 1, from blocks of the row that end with a group, or from parts of a group that is larger than a block.
+  // Computes list 1 from blocks of the row that end with a group, or from parts of a group that is larger than a block.
   void read_minima(std::int64_t row, std::int64_t length, Key* minima) {
     Key block[kBlock];
     const std::int64_t step = group_ <= kBlock ? kBlock / group_ * group_ : kBlock;

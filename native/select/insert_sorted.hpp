@@ -1,5 +1,5 @@
-// Insertion into W queues that are sorted descending, where a smaller value drops the head: entries that are larger
-// move one place towards the head, and the value takes the place that they leave.
+// Insertion into W queues that are sorted descending, from which a smaller value drops the head: larger entries move
+// one place towards the head, and the value takes the place that becomes free.
 //
 //   new[p] = old[p + 1] > x ? old[p + 1] : old[p] > x ? x : old[p]
 #pragma once
@@ -9,7 +9,7 @@
 namespace tonari {
 namespace {
 
-// Inserts into positions [0, size), in lanes `who` only, where x is before the head.
+// Inserts x into positions [0, size) in lanes `who`, where it is before the head.
 template <bool COUNT, class Key>
 void insert_sorted(Key* keys, Key* indices, std::int64_t size, const Entries<Key>& x, const LaneMask<Key>& who,
                    std::int64_t* updates) {

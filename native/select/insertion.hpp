@@ -1,6 +1,6 @@
 // Insertion queue (tang2015 III-B): k entries sorted descending, the largest at the head (insert_sorted.hpp).
 //
-// Updates at the position of the j-th smallest, in random order: sum over i = 1 ... n of min(1, j / i).
+// For values in random order, the position of the j-th smallest is updated sum over i = 1 ... n of min(1, j / i) times.
 #pragma once
 
 #include "select/insert_sorted.hpp"

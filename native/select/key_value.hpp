@@ -1,4 +1,4 @@
-// Keys back to numbers, for ratios of values (matsumoto2015, equation 3).
+// Converts keys back to numbers, for ratios of values (matsumoto2015, equation 3).
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 namespace tonari {
 namespace {
 
-// The number that a key stands for.
+// The number that a key represents.
 template <class Key>
 double key_value(const SelectTask& task, Key key) {
   if (task.largest) key = ~key;

@@ -1,6 +1,6 @@
 // Values as integers of the same order, so that every method compares integers only.
 //
-//   float bits  s mmmmmmm...   key = s ? -m : m        -0.0 and 0.0 are both 0; NaN is the largest key there is
+//   float bits  s mmmmmmm...   key = s ? -m : m        -0.0 and 0.0 are both 0; NaN is the largest possible key
 //   largest first              key = ~key              (NaN stays last)
 //   word = key, sign flipped | index                   unsigned; smaller index wins a tie
 //
@@ -41,7 +41,7 @@ Key word_key(Word<Key> word) {
   return static_cast<Key>(static_cast<Bits>(word >> 32) ^ sign);
 }
 
-// Floating-point formats of 16, 32 and 64 bits: the bits that +inf has tell everything.
+// Floating-point formats of 16, 32 and 64 bits; the bits of +inf are all that differs.
 template <class Key, class Raw, Key INFINITE, bool LARGEST>
 Key convert_floats(const Raw* source, std::int64_t count, Key* out) {
   constexpr int shift = 8 * sizeof(Key) - 1;
@@ -71,7 +71,7 @@ class KeyReader {
  public:
   explicit KeyReader(const SelectTask& task) : task_(task) {}
 
-  // Keys of values [first, first + count) of a row: in `scratch`, or where they lie if the values are keys already.
+  // Keys of values [first, first + count) of a row: in `scratch`, or the row itself if its values are keys already.
   const Key* read(std::int64_t row, std::int64_t first, std::int64_t count, Key* scratch) {
     const std::int64_t at = row * task_.stride + first;
     if constexpr (sizeof(Key) == 8) {
@@ -92,7 +92,7 @@ class KeyReader {
     return scratch;
   }
 
-  // Whether a NaN came by since the last call.
+  // Whether a NaN was read since the last call.
   bool saw_nan() {
     const bool saw = saw_nan_;
     saw_nan_ = false;

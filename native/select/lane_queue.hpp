@@ -1,4 +1,4 @@
-// What the queues of W lanes have in common: positions of W entries each, position 0 the head, which is the largest.
+// The base of the queues of W lanes: positions of W entries each; position 0 is the head, the largest entry.
 #pragma once
 
 #include "core/room.hpp"

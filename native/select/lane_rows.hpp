@@ -1,6 +1,6 @@
-// The keys of W rows, a chunk of columns at a time: [lane][column] as they are read, [column][lane] on demand.
+// The keys of W rows, one chunk of columns at a time: [lane][column] as they are read, [column][lane] on demand.
 //
-// A lane without a row has length 0; beyond its length a lane has the last key.
+// A lane without a row has length 0; beyond its length a lane is padded with the last key.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ template <class Key>
 class LaneRows {
  public:
   static constexpr int W = kWidth<Key>;
-  static constexpr int kChunk = 2048 / static_cast<int>(sizeof(Key));  // columns; 16 lanes of them just fit an L1
+  static constexpr int kChunk = 2048 / static_cast<int>(sizeof(Key));  // columns; 16 lanes just fit into L1
 
   LaneRows(const SelectTask& task, std::int64_t first_row, std::int64_t end_row)
       : task_(task),
@@ -54,7 +54,7 @@ class LaneRows {
     }
   }
 
-  // Of the chunk that was read: a lane's keys, how many of them exist, and W columns from column `at`.
+  // In the current chunk: a lane's keys, how many of them exist, and W columns from column `at` on.
   const Key* keys(int lane) const { return keys_ + lane * kChunk; }
   int count(int lane) const { return counts_[lane]; }
   const Key* columns(std::int64_t at) {
@@ -62,18 +62,18 @@ class LaneRows {
     return columns_;
   }
 
-  // Sends for columns [first, first + most) of a lane. Inline, or GCC takes the call for one without effect.
+  // Prefetches columns [first, first + most) of a lane. Always inline: GCC drops the call, as if it had no effect.
   [[gnu::always_inline]] void fetch(int lane, std::int64_t first, std::int64_t most) const {
     const std::int64_t count = std::min(lengths_[lane] - first, most);
     const char* from = static_cast<const char*>(task_.values) + ((first_row_ + lane) * task_.stride + first) * bytes_;
     for (std::int64_t at = 0; at < count * bytes_; at += 64) __builtin_prefetch(from + at);
   }
 
-  // The first row seen so far that holds NaN, or -1.
+  // The first row read so far that has a NaN, or -1.
   std::int64_t nan_row() const { return nan_row_; }
 
  private:
-  static constexpr int kAhead = 2;  // lanes whose chunks are on their way from memory, which sees no stream in them
+  static constexpr int kAhead = 2;  // lanes to prefetch ahead, since the processor detects no stream across lanes
 
   alignas(64) Key keys_[W * kChunk];
   alignas(64) Key columns_[W * W];

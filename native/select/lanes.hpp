@@ -1,7 +1,7 @@
-// The lanes of a warp, played by vector registers: W rows go side by side, one value of each in a vector of 64 bytes.
+// Vector registers in place of a warp: W rows are processed side by side, one value of each in a vector of 64 bytes.
 //
 //   W = 16 rows with 32-bit keys, 8 with 64-bit ones, on every instruction set: one, two or four registers.
-//   Queues are arrays of vectors, [position][lane], keys and indices apart; masks stand for divergence.
+//   Queues are arrays of vectors, [position][lane], keys and indices apart; masks replace divergence.
 //
 // tang2015, section V, names such units as future work.
 #pragma once
@@ -19,13 +19,13 @@ namespace {
 template <class Key>
 constexpr int kWidth = 64 / static_cast<int>(sizeof(Key));
 
-// A value of each row, and which rows something is true of.
+// A value for each row, and a truth value for each row.
 template <class Key>
 using Lanes = Vec<Key, kWidth<Key>>;
 template <class Key>
 using LaneMask = Mask<sizeof(Key), kWidth<Key>>;
 
-// Index of an entry that does not exist; its key is kLastKey, so that it comes after all that do.
+// The index of an entry that does not exist; its key is kLastKey, so that it comes after all entries that do.
 constexpr std::int32_t kNoIndex = std::numeric_limits<std::int32_t>::max();
 
 // One (key, index) per lane.
@@ -37,7 +37,7 @@ struct Entries {
   Entries() = default;
   [[gnu::always_inline]] Entries(const Vec<Key, N>& of_key, const Vec<Key, N>& of_index)
       : key(of_key), index(of_index) {}
-  // By parts, since GCC takes copies of the whole through memory.
+  // Member by member, since GCC copies the whole struct through memory.
   [[gnu::always_inline]] Entries(const Entries& other) : key(other.key), index(other.index) {}
   [[gnu::always_inline]] Entries& operator=(const Entries& other) {
     key = other.key;
@@ -64,15 +64,15 @@ template <class Key>
   return {kLastKey<Key>, Key{kNoIndex}};
 }
 
-// One more write, by each lane of the mask.
+// Counts a write by each lane of the mask.
 template <bool COUNT, int BYTES, int N>
 [[gnu::always_inline]] inline void count_updates(std::int64_t* updates, std::int64_t position,
                                                  const Mask<BYTES, N>& lanes) {
   if constexpr (COUNT) updates[position] += std::popcount(bits(lanes));
 }
 
-// Transposes a square tile of registers, and stores it in columns: registers h and h + R/2 are interleaved, log2(R)
-// times, and each time the top bits of register and lane change places.
+// Transposes a square tile of registers, and stores it in columns. Registers h and h + R/2 are interleaved log2(R)
+// times; each time the top bits of the register and lane numbers are exchanged.
 template <class Key, int STEP = 1>
 [[gnu::always_inline]] inline void transpose_tile(const Register<Key> (&tile)[kRegisterLanes<Key>], Key* columns) {
   constexpr int R = kRegisterLanes<Key>;

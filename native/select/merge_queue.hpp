@@ -1,9 +1,9 @@
-// Merge queue (tang2015 III-C, algorithm 2): levels of m, m, 2m, 4m, ... positions, each sorted descending, their heads
-// descending too, so that position 0 holds the largest.
+// Merge queue (tang2015 III-C, algorithm 2): levels of m, m, 2m, 4m, ... positions, each sorted descending. Their heads
+// descend too, so position 0 has the largest entry.
 //
-// A value goes into the first level, as into an insertion queue of size m. Where a level's head is now smaller than the
-// next one's, the two are merged with all that is before them; where it is not, updating goes no further (lazy update).
-// The copy of algorithm 2 that we have tests the opposite in line 5; the text around it says what is done here.
+// A value is inserted into the first level, as into an insertion queue of size m. If a level's head is now smaller than
+// the next level's, the two are merged with all levels before them; if it is not, the update ends (lazy update). Line 5
+// of algorithm 2, as printed, tests the opposite; the text around it describes what is done here.
 #pragma once
 
 #include "select/insert_sorted.hpp"
@@ -20,7 +20,7 @@ class MergeQueue : public LaneQueue<Key> {
   explicit MergeQueue(const SelectTask& task)
       : LaneQueue<Key>(size_for(task)), m_(task.options.m), aligned_(task.options.aligned) {}
 
-  // x is before the head in lanes `who`; aligned, all lanes that are here `together` merge when one must.
+  // x is before the head in lanes `who`. If aligned, all lanes of `together` merge when one of them must.
   void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
     Key* const keys = this->keys_;
     Key* const indices = this->indices_;

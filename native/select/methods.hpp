@@ -1,5 +1,5 @@
-// All methods in one place: from (method, type of the values) to the function that does it. Each instruction set
-// compiles its own copy of everything here (select_<isa>.cpp).
+// Maps (method, type of the values) to the function that selects. Each instruction set compiles its own copy of
+// everything here (select_<isa>.cpp).
 #pragma once
 
 #include "select/bitonic.hpp"

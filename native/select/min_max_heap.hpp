@@ -4,7 +4,7 @@
 //   level 1     greatest    greatest             even levels: no larger than anything below them
 //   level 2    least  least least least ...      odd levels: no smaller
 //
-// It is full from the start: a new item takes the place of the greatest, so nothing ever bubbles up.
+// It is full from the start: a new item replaces the greatest, so no item ever moves up.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace {
 template <class Item>
 class MinMaxHeap {
  public:
-  // Orders items [0, count) in their place.
+  // Makes a heap of items [0, count), in place.
   MinMaxHeap(Item* items, std::int64_t count) : items_(items), count_(count) {
     for (std::int64_t p = count / 2 - 1; p >= 0; --p) {
       const bool least = std::bit_width(static_cast<std::uint64_t>(p) + 1) % 2 == 1;
@@ -26,7 +26,7 @@ class MinMaxHeap {
 
   const Item& greatest() const { return items_[greatest_at()]; }
 
-  // An item below the greatest takes its place.
+  // Replaces the greatest item by a smaller one.
   void replace_greatest(Item item) {
     const std::int64_t p = greatest_at();
     items_[p] = item;
@@ -34,7 +34,7 @@ class MinMaxHeap {
     if (p > 0) trickle<false>(p);
   }
 
-  // Takes the least out.
+  // Removes the least item.
   Item take_least() {
     const Item least = items_[0];
     items_[0] = items_[--count_];
@@ -53,7 +53,7 @@ class MinMaxHeap {
     items_[q] = item;
   }
 
-  // Moves the item at p, on a level of least (or greatest) ones, down to where it belongs.
+  // Moves the item at p, on a level of least (or greatest) items, down to its place.
   template <bool LEAST>
   void trickle(std::int64_t p) {
     const auto before = [this](std::int64_t a, std::int64_t b) {
@@ -65,7 +65,7 @@ class MinMaxHeap {
       for (std::int64_t q = 4 * p + 3; q < count_ && q < 4 * p + 7; ++q) best = before(q, best) ? q : best;
       if (!before(best, p)) return;
       swap(best, p);
-      if (best <= 2 * p + 2) return;  // a child: below it all is in order
+      if (best <= 2 * p + 2) return;  // a child, below which everything is in order
       const std::int64_t parent = (best - 1) / 2;
       if (before(parent, best)) swap(parent, best);
       p = best;

@@ -1,6 +1,6 @@
 // Bitonic sorting network in registers (Batcher 1968; Sismanis et al. 2012 select with it).
 //
-//   entry a of a list lies in lane a / length, register a % length       address:  lane bits | register bits
+//   entry a of a list is in lane a / length of register a % length       address:  lane bits | register bits
 //   merge runs of s/2 into runs of s:  compare a with a ^ (s - 1), then with a ^ s/4, a ^ s/8, ..., a ^ 1
 //
 // so that all steps within `length` compare whole registers, and only the few above it move lanes. SortLanes are
@@ -16,7 +16,7 @@
 namespace tonari {
 namespace {
 
-// Fills up what is not there: larger than every entry of a row, NaN or not.
+// Pads lists: larger than every entry of a row, NaN included.
 template <class Key>
 Word<Key> last_word() {
   return pack_word(kLastKey<Key>, std::numeric_limits<std::int32_t>::max());
@@ -46,7 +46,7 @@ struct SortLanes<std::int32_t> {
   static SortLanes chosen(Words::Truth first, SortLanes a, SortLanes b) { return {choose(first, a.word, b.word)}; }
   static void order(SortLanes& a, SortLanes& b) {
     const Words least = min(a.word, b.word);
-    b.word = max(b.word, a.word);  // by the same comparison
+    b.word = max(b.word, a.word);  // with these operands both take one comparison
     a.word = least;
   }
 };
@@ -106,7 +106,7 @@ void clean_eight(SortLanes<Key>* held, std::int64_t distance) {
 template <class Key>
 void clean_halves(SortLanes<Key>* entries, std::int64_t length, std::int64_t distance) {
   using E = SortLanes<Key>;
-  for (; distance >= 16; distance /= 4) {  // two steps at once, since loads and stores set the pace
+  for (; distance >= 16; distance /= 4) {  // two steps at once, since loads and stores are the bottleneck
     for (std::int64_t run = 0; run < length; run += 2 * distance) {
       for (std::int64_t i = run; i < run + distance / 2; ++i) {
         E *a = entries + i, *b = a + distance / 2, *c = a + distance, *d = b + distance;
@@ -154,7 +154,7 @@ void sort_lanes(SortLanes<Key>* entries, std::int64_t length, std::int64_t size)
   }
 }
 
-// Step a ^ (length * BIT) on all registers: lanes that BIT sets apart.
+// Step a ^ (length * BIT) on all registers, which compares lanes that differ in BIT.
 template <int BIT, class Key>
 void clean_lanes(SortLanes<Key>* entries, std::int64_t length) {
   using E = SortLanes<Key>;

@@ -1,4 +1,4 @@
-// Ordering what a selection has left: the last step of every method, and of the exact search.
+// Orders what a selection leaves: the last step of every method, and of the exact search.
 //
 //   word = key, sign flipped | index      unsigned; few words go through a bitonic network, many are sorted by digits
 #pragma once
@@ -28,7 +28,7 @@ void sort_ranked(std::vector<Ranked>& items);
 
 namespace {
 
-// A type of this file alone, so that library code instantiated with it is never shared between instruction sets.
+// A type with internal linkage, so that library code instantiated with it is never shared between instruction sets.
 struct Smaller {
   template <class Item>
   bool operator()(const Item& a, const Item& b) const {
@@ -36,18 +36,18 @@ struct Smaller {
   }
 };
 
-// Puts the k smallest first, in no order; 1 <= k <= count.
+// Moves the k smallest to the front, in no order. 1 <= k <= count.
 template <class Item>
 void keep_smallest(Item* items, std::int64_t count, std::int64_t k) {
   std::nth_element(items, items + (k - 1), items + count, Smaller{});
 }
 
-// Least significant digit first; bits in which all words agree are skipped. Words whose indices ascend need no look at
-// them, since digits keep the order of equal keys.
+// Sorts by digits, the least significant first; bits in which all words agree are skipped. Ascending indices need not
+// be sorted, since each pass keeps the order of equal digits.
 template <class W>
 void sort_digits(W* words, std::int64_t count, Room<W>& room) {
   constexpr int most_bits = 11;
-  const int digit_bits = count < 4096 ? 8 : most_bits;  // counters cost as much as words
+  const int digit_bits = count < 4096 ? 8 : most_bits;  // clearing counters costs as much as moving words
   const std::uint32_t mask = (1u << digit_bits) - 1;
   W varying = 0;
   bool ascending = true;
@@ -80,7 +80,7 @@ void sort_digits(W* words, std::int64_t count, Room<W>& room) {
   if (from != words) std::memcpy(words, from, static_cast<std::size_t>(count) * sizeof(W));
 }
 
-// Sorts by a bitonic network, which no data can slow down.
+// Sorts by a bitonic network, whose time does not depend on the data.
 template <class Key>
 void sort_by_network(Word<Key>* words, std::int64_t count, SortLanes<Key>* entries) {
   std::int64_t length = 1;
@@ -98,7 +98,7 @@ void sort_by_network(Word<Key>* words, std::int64_t count, SortLanes<Key>* entri
   }
 }
 
-// Sorts ascending, in their place; `room` is lent.
+// Sorts ascending, in place; `room` is scratch memory.
 template <class Key>
 void sort_words(Word<Key>* words, std::int64_t count, Room<Word<Key>>& room) {
   constexpr std::int64_t few = kWordLanes == 8 ? 1024 : kWordLanes == 4 ? 256 : 64;
@@ -107,7 +107,7 @@ void sort_words(Word<Key>* words, std::int64_t count, Room<Word<Key>>& room) {
   sort_by_network(words, count, entries);
 }
 
-// The values that rows shorter than k are filled up with: the last there is.
+// The value that rows shorter than k are padded with: the last in the order.
 template <class Raw>
 Raw last_value(const SelectTask& task) {
   switch (task.type) {
@@ -129,7 +129,7 @@ void write_values(const SelectTask& task, std::int64_t row, const Word<Key>* wor
   for (std::int64_t j = count; j < task.k; ++j) out[j] = last_value<Raw>(task);
 }
 
-// Writes a row's answer: the words as they are ordered, then what is missing to k.
+// Writes a row's answer: the words in their order, then padding up to k.
 template <class Key>
 void write_row(const SelectTask& task, std::int64_t row, const Word<Key>* words, std::int64_t count) {
   std::int32_t* indices = task.out_indices + row * task.k;
@@ -147,7 +147,8 @@ void write_row(const SelectTask& task, std::int64_t row, const Word<Key>* words,
   }
 }
 
-// Keeps the min(k, length) smallest of `count` words, sorts them if asked to, and writes the row; `room` is lent.
+// Keeps the min(k, length) smallest of `count` words, sorts them if the task says so, and writes the row; `room` is
+// scratch memory.
 template <class Key>
 void finish_row(const SelectTask& task, std::int64_t row, Word<Key>* words, std::int64_t count, Room<Word<Key>>& room) {
   const std::int64_t wanted = std::min(task.k, task.length(row));

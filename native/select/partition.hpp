@@ -3,9 +3,9 @@
 //   list 0      the values
 //   list i + 1  the smallest of every G consecutive entries of list i, until at most k are left: about n / G^i entries
 //
-// Top down: the k smallest of the top list are found first; then, list by list, those of the members of the groups that
-// were found. A group outside the k smallest has k groups before it, each with a member before all of its own; ties
-// agree, for a group with a smaller number has members with smaller indices.
+// Top down: the k smallest of the top list are found first; then, list by list, the k smallest members of the groups
+// that were found. A group outside the k smallest has k groups before it, each with a member before all of its own;
+// this holds for ties too, since a group with a smaller number has members with smaller indices.
 #pragma once
 
 #include "core/room.hpp"
@@ -30,7 +30,7 @@ class Partition {
         members_(groups_ + queue_size * W),
         read_(members_ + group_ * W) {}
 
-  // Offers all that may be among the k smallest of the rows; the number of entries offered.
+  // Offers all entries that may be among the k smallest of the rows; returns how many it offered.
   std::int64_t offer(LaneRows<Key>& rows, Queue& queue, Buffered<Queue>& buffered) {
     build(rows);
     std::int64_t offered = offer_top(rows, buffered);
@@ -49,7 +49,7 @@ class Partition {
   }
 
  private:
-  static constexpr int kAhead = 4;  // positions whose groups' values are on their way from memory
+  static constexpr int kAhead = 4;  // positions whose groups are prefetched
 
   struct Plan {
     int lists = 0;            // above the values
@@ -67,13 +67,13 @@ class Partition {
     return plan;
   }
   Key* list(int i) { return &lists_[plan_.starts[i - 1] * W]; }
-  // Entries of list i above a row of some length.
+  // The number of entries in list i above a row of this length.
   std::int64_t size_of(int i, std::int64_t length) const {
     for (; i > 0; --i) length = (length + group_ - 1) / group_;
     return length;
   }
 
-  // Takes columns of a list one after the other and puts the minima of its groups into the next.
+  // Reads the columns of a list one after the other and writes the minima of its groups into the next list.
   class Minima {
    public:
     Minima(std::int64_t group, Key* out) : group_(group), missing_(group), out_(out) {}
@@ -100,7 +100,7 @@ class Partition {
       missing_ = group_;
       out_ += W;
     }
-    std::int64_t group_, missing_;  // entries until the group is whole
+    std::int64_t group_, missing_;  // missing_: entries until the group is complete
     Key* out_;
     Lanes<Key> least_ = kLastKey<Key>;
   };
@@ -171,12 +171,12 @@ class Partition {
     return offered;
   }
 
-  KeyReader<Key> reader_;  // for members; NaNs have been noticed before
+  KeyReader<Key> reader_;  // for members; NaNs are already known
   std::int64_t group_;
   Plan plan_;
   Room<Key> room_;
   Key* lists_;    // list 1, list 2, ..., each [entry][lane]
-  Key* groups_;   // that were found, [position][lane]
+  Key* groups_;   // groups that were found, [position][lane]
   Key* members_;  // [member][lane]
   Key* read_;     // members of one lane
 };

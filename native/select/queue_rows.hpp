@@ -1,8 +1,8 @@
-// From rows to answers through a queue of W lanes: W consecutive rows at a time, with a buffer and a Hierarchical
-// Partition in front of the queue if the options say so.
+// Selects with a queue of W lanes: W consecutive rows at a time, with a buffer and a Hierarchical Partition in front of
+// the queue if the options say so.
 //
-// A queue has heads(), key(position, lane), index(position, lane), size() and clear(), and insert(x, who, together):
-// x goes into the queues of lanes `who`, where it is before the head, while lanes `together` run.
+// A queue has heads(), key(position, lane), index(position, lane), size(), clear() and insert(x, who, together), which
+// inserts x into the queues of lanes `who`, where it is before the head, while lanes `together` run.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace tonari {
 namespace {
 
-// Offers all values of the rows; the number of entries that were offered.
+// Offers all values of the rows; returns how many it offered.
 template <class Queue, class Key>
 std::int64_t offer_values(LaneRows<Key>& rows, Buffered<Queue>& buffered) {
   const std::int64_t longest = rows.longest();
@@ -28,7 +28,7 @@ std::int64_t offer_values(LaneRows<Key>& rows, Buffered<Queue>& buffered) {
   return rows.total();
 }
 
-// Hands on the entries of each lane.
+// Writes the answers of all rows from the entries of their lanes.
 template <class Queue, class Key>
 void finish_rows(const SelectTask& task, const LaneRows<Key>& rows, const Queue& queue, Word<Key>* words) {
   for (int lane = 0; lane < rows.rows(); ++lane) {

@@ -1,17 +1,17 @@
-// Quick multi-select (komarov2014, "GPU-Based Quick Multi-Select"), one row after another.
+// Quick multi-select (komarov2014, "GPU-Based Quick Multi-Select"), row by row.
 //
 //   partition by a pivot in one read:   left: no larger than the pivot     right: larger
-//   left holds more than wanted: go on with the left; else all of it belongs to the answer: go on with the right
+//   left has more than wanted: go on with the left; else all of it belongs to the answer: go on with the right
 //
-// The ballot that places the 32 elements of a warp is a compaction of registers here. Left parts go to the end of the
-// other of two arrays, right parts close up where they lie. What belongs to the answer stays where it was put, as in
-// the paper's stack of ranges; here the ranges join into the front of each array:
+// The ballot that places the 32 elements of a warp is a compaction of registers here. Left parts are appended to the
+// other of two arrays, right parts are compacted in place. What belongs to the answer is not moved again, as in the
+// paper's stack of ranges; here the ranges are joined at the front of each array:
 //
 //   array 0   | answer | right ->          both parts keep the order of columns, so that comparing with a pivot
 //   array 1   | answer | left  ->          (key, column) is a comparison of keys
 //
-// The pivot is the sample that should leave little more than is wanted on its left. Should bad luck make that many
-// passes, the rest is condensed by halving, which no data can slow down.
+// The pivot is the sample that should leave slightly more than is wanted on its left. If many passes are needed all the
+// same, the rest is condensed by halving, whose time does not depend on the data.
 #pragma once
 
 #include <algorithm>
@@ -47,26 +47,26 @@ class QuickRows {
 
  private:
   static constexpr std::int64_t kBlock = 512;   // keys converted at a time
-  static constexpr std::int64_t kSamples = 64;  // looked at for a pivot
-  static constexpr std::int64_t kFew = 64;      // entries that need no partition, as they will be sorted
-  static constexpr std::int64_t kReads = 4;     // of as many values as the row has, before halving takes over
+  static constexpr std::int64_t kSamples = 64;  // values from which a pivot is chosen
+  static constexpr std::int64_t kFew = 64;      // so few entries are sorted without another partition
+  static constexpr std::int64_t kReads = 4;     // times the row's length to partition before halving takes over
 
   struct Part {
     Room<Key> key_room;
     Room<std::int32_t> column_room;
     Key* keys = nullptr;
     std::int32_t* columns = nullptr;
-    std::int64_t answer = 0;  // entries in front that belong to the answer
+    std::int64_t answer = 0;  // entries at the front that belong to the answer
   };
 
   void select_row(std::int64_t row) {
     const std::int64_t length = task_.length(row);
     std::int64_t wanted = std::min(task_.k, length);
-    Part *active = arrays_, *other = arrays_ + 1;  // what is left to look at lies behind active's answer
+    Part *active = arrays_, *other = arrays_ + 1;  // the entries still undecided are behind active's answer
     active->answer = other->answer = 0;
     std::int64_t count = length, examined = 0;
     const auto enough = [&] { return count <= std::max(kFew, wanted + wanted / 2); };
-    const auto decide = [&](std::int64_t left) {  // after a partition: left in `other`, right in `active`
+    const auto decide = [&](std::int64_t left) {  // after a partition: left is in `other`, right in `active`
       if (left > wanted) {
         std::swap(active, other);
         count = left;
@@ -109,7 +109,7 @@ class QuickRows {
     for (std::int64_t i = 0; i < length; ++i) to.columns[i] = static_cast<std::int32_t>(i);
   }
 
-  // Pivots come from scattered places of the range, each from a part of its own.
+  // Samples are at scattered places of the range, each in a part of its own.
   static std::int64_t place_of(std::int64_t seed, std::int64_t j, std::int64_t count) {
     const std::int64_t from = j * count / kSamples, to = (j + 1) * count / kSamples;
     return from + scattered(seed * kSamples + j, to - from);
@@ -121,7 +121,7 @@ class QuickRows {
     return kth_smallest(keys, places, kSamples, std::min(rank, kSamples));
   }
 
-  // The first partition reads the row itself. Returns how many went left; the pivot itself does.
+  // The first partition, which reads the row itself. Returns how many entries went left; the pivot is one of them.
   std::int64_t split_row(std::int64_t row, std::int64_t length, std::int64_t wanted, Part& left, Part& right) {
     Key keys[kSamples];
     std::int32_t places[kSamples];
@@ -142,7 +142,7 @@ class QuickRows {
     return taken;
   }
 
-  // Partitions entries: the left go behind the answer of `left`, the right stay.
+  // Partitions entries: the left ones are appended to the answer of `left`, the right ones stay.
   std::int64_t split_part(std::int64_t seed, Key* keys, std::int32_t* columns, std::int64_t count, std::int64_t wanted,
                           Part& left) {
     Key sample[kSamples];

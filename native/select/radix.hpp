@@ -1,9 +1,9 @@
-// Radix selection (as Alabi et al. 2012 and AIR top-k do it on GPUs), one row after another: digits of the key, most
+// Radix selection (as in Alabi et al. 2012 and AIR top-k on GPUs), row by row: by digits of the key, the most
 // significant first.
 //
 //   count how often each digit occurs       3 0 5 1 7 ...
 //   the k-th smallest has the digit d at which the running sum reaches k
-//   entries with a smaller digit belong to the answer; those with d are looked at again, by the next digit
+//   entries with a smaller digit belong to the answer; those with d are examined again, by the next digit
 //
 // Leading bits that all keys of a row share are skipped. Both parts keep the order of columns, so that the first of the
 // entries that agree in all digits are taken.
@@ -38,7 +38,7 @@ class RadixRows {
   using Bits = std::make_unsigned_t<Key>;
   static constexpr int kKeyBits = 8 * sizeof(Key);
   static constexpr Bits kSign = Bits{1} << (kKeyBits - 1);
-  static constexpr int kHistograms = 4;  // equal digits in a row do not wait for each other
+  static constexpr int kHistograms = 4;  // so that equal digits in succession do not wait for each other
 
   static Key key_of(Bits bits) { return static_cast<Key>(bits ^ kSign); }
   static Bits bits_of(Key key) { return static_cast<Bits>(key) ^ kSign; }
@@ -51,10 +51,10 @@ class RadixRows {
     Key* answer_keys = answer_key_room_.get(task_.k + kSpill);
     std::int32_t* answer_columns = answer_column_room_.get(task_.k + kSpill);
     const Key* read = reader_.read(row, 0, length, keys);
-    bool first = true;  // the first digit: columns are positions
+    bool first = true;  // at the first digit, columns are positions
     Bits differ = 0;
     for (std::int64_t i = 1; i < length; ++i) differ |= static_cast<Bits>(read[i] ^ read[0]);
-    int rest = std::bit_width(differ);  // bits of the key that are not known yet
+    int rest = std::bit_width(differ);  // bits of the key that are still unknown
     Bits known = length > 0 ? bits_of(read[0]) & ~low_bits(rest) : 0;
     while (rest > 0 && count > wanted) {
       const int shift = std::max(rest - static_cast<int>(task_.options.bits), 0);
@@ -88,7 +88,7 @@ class RadixRows {
   // The digit of the k-th smallest key, and how many keys have a smaller one.
   Bits find_digit(const Key* keys, std::int64_t count, int shift, Bits mask, std::int64_t k, std::int64_t& below) {
     const auto digits = static_cast<std::int64_t>(mask) + 1;
-    const std::int64_t apart = count >= kHistograms * digits ? digits : 0;  // few keys: one histogram does
+    const std::int64_t apart = count >= kHistograms * digits ? digits : 0;  // for few keys one histogram is enough
     std::uint32_t* counts = counts_.get(kHistograms * digits);
     std::memset(counts, 0, static_cast<std::size_t>(kHistograms * digits) * sizeof *counts);
     const auto digit = [&](std::int64_t i) { return static_cast<std::int64_t>(bits_of(keys[i]) >> shift & mask); };

@@ -3,8 +3,8 @@
 //   first step     position i with 2s - 1 - i     (the original bitonic merge has i + s, and one half ascending)
 //   then           half-cleaners of distance s/2, s/4, ..., 1
 //
-// W lanes merge at once. Several steps at a time are done on 2^S positions in registers: half-cleaners of distances
-// 2^(S-1) q, ..., q couple only the positions i + t q.
+// W lanes merge at once. S steps at a time are done on 2^S positions in registers: half-cleaners of distances 2^(S-1)
+// q, ..., q only compare the positions i + t q.
 #pragma once
 
 #include "select/lanes.hpp"
@@ -12,11 +12,11 @@
 namespace tonari {
 namespace {
 
-// Eight positions, keys and indices, take 16 of 32 registers; four take 8 of 16.
+// The keys and indices of eight positions take 16 of 32 registers; those of four take 8 of 16.
 constexpr int kMergeSteps = Target::registers == 32 ? 3 : 2;
 
-// STEPS steps on the positions at[0] < at[1] < ..., one register of lanes after the other; the first step crosses if
-// CROSS. Lanes that are not `who` stay as they are if MASKED.
+// STEPS steps on the positions at[0] < at[1] < ..., one register of lanes after the other. The first step crosses if
+// CROSS. If MASKED, lanes outside of `who` stay as they are.
 template <int STEPS, bool CROSS, bool MASKED, bool COUNT, class Key, int N>
 [[gnu::always_inline]] inline void merge_some(Key* keys, Key* indices, const std::int64_t (&at)[1 << STEPS],
                                               const Mask<sizeof(Key), N>& who, std::int64_t* updates) {
@@ -62,7 +62,7 @@ void half_clean(Key* keys, Key* indices, std::int64_t size, std::int64_t q, cons
   }
 }
 
-// The crossing step and STEPS - 1 half-cleaners on positions [0, size); the distance that they end with.
+// The crossing step and STEPS - 1 half-cleaners on positions [0, size); returns the distance of the last one.
 template <int STEPS, bool MASKED, bool COUNT, class Key>
 std::int64_t cross_clean(Key* keys, Key* indices, std::int64_t size, const LaneMask<Key>& who, std::int64_t* updates) {
   constexpr int half = 1 << (STEPS - 1);
@@ -81,7 +81,7 @@ std::int64_t cross_clean(Key* keys, Key* indices, std::int64_t size, const LaneM
 // Merges positions [0, size) of two descending halves; size is a power of two, at least 2.
 template <bool MASKED, bool COUNT, class Key>
 void reverse_merge(Key* keys, Key* indices, std::int64_t size, const LaneMask<Key>& who, std::int64_t* updates) {
-  std::int64_t q = 0;  // distance of the last step done
+  std::int64_t q = 0;  // distance of the last step so far
   if (size >= std::int64_t{1} << kMergeSteps) {
     q = cross_clean<kMergeSteps, MASKED, COUNT>(keys, indices, size, who, updates);
   } else if (size == 4) {

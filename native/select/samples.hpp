@@ -4,8 +4,9 @@
 //
 //   |....====......|.====.........|.........====.|        n_S samples in all, no value twice
 //
-// The k-th smallest of them has at least k values of the row at or below it. The sample of a lower rank has them in all
-// likelihood: of n_S samples k n_S / n are expected among the k smallest values, give or take the root of that.
+// At least k values of the row are at or below the k-th smallest sample. For a sample of lower rank this is very
+// likely: of n_S samples, k n_S / n are expected among the k smallest values, with the square root of that as
+// deviation.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@
 namespace tonari {
 namespace {
 
-// The values no larger than (key, column): of equal values those that come later are larger.
+// The (key, column) pair that values must not exceed: of equal values, later ones are larger.
 template <class Key>
 struct Threshold {
   Key key = kLastKey<Key>;
@@ -39,10 +40,10 @@ class Samples {
  public:
   explicit Samples(const SelectTask& task) : task_(task), reader_(task) {}
 
-  // `sure`: a threshold with k values for certain, as in the paper, not only in all likelihood.
+  // `sure`: at least k values are at or below the threshold for certain, as in the paper, and not only very likely.
   SamplePlan plan(std::int64_t length, bool sure) const {
     const std::int64_t given = task_.options.samples, k = task_.k;
-    // Half a thousand cost little however small k is, and more than one in sixteen cost more than they save.
+    // 512 samples cost little however small k is; more than one value in 16 cost more than they save.
     std::int64_t count = given > 0 ? given : sure ? 8 * k : std::min(std::max(8 * k, kFew), length / 16);
     count = std::min(count, length);
     auto rank = static_cast<double>(k);
@@ -50,15 +51,15 @@ class Samples {
       const double mean = rank * static_cast<double>(count) / static_cast<double>(length);
       rank = std::min(rank, std::floor(mean + 3 * std::sqrt(mean) + 1.5));
     }
-    const double most = static_cast<double>(given > 0 ? count : count / 2);  // beyond, hardly a value is ruled out
+    const double most = static_cast<double>(given > 0 ? count : count / 2);  // above, too little is ruled out
     if (rank > most) return {};
-    // Lines that are far apart cost most, so there are 32 or so.
+    // The number of scattered lines determines the cost, so there are about 32.
     const std::int64_t line = std::max(kLine, count / 32 / kLine * kLine), parts = (count + line - 1) / line;
     if (line * parts > length) return {length, static_cast<std::int64_t>(rank), length, 1};
     return {count, static_cast<std::int64_t>(rank), line, parts};
   }
 
-  // Asks for a row's samples ahead of time, as each line would have to be waited for.
+  // Prefetches a row's samples, since reading each line would otherwise wait for memory.
   void fetch(std::int64_t row, const SamplePlan& plan) {
     std::int64_t* starts = starts_.get(plan.parts);
     fetched_row_ = row, fetched_count_ = plan.count;
@@ -91,7 +92,7 @@ class Samples {
   }
 
  private:
-  static constexpr std::int64_t kLine = 16;  // samples that lie together: a cache line of float32
+  static constexpr std::int64_t kLine = 16;  // adjacent samples: a cache line of float32
   static constexpr std::int64_t kFew = 512;
 
   std::int64_t start_of(std::int64_t row, const SamplePlan& plan, std::int64_t part) const {
@@ -105,7 +106,7 @@ class Samples {
   Room<Key> keys_;
   Room<std::int32_t> columns_;
   Room<std::int64_t> starts_;
-  std::int64_t fetched_row_ = -1, fetched_count_ = 0;  // whose starts these are, and for how many samples
+  std::int64_t fetched_row_ = -1, fetched_count_ = 0;  // the row that starts_ belongs to, and its number of samples
 };
 
 }  // namespace

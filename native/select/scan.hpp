@@ -1,5 +1,5 @@
-// One read of a row for what lies at or below a limit: conversion to keys, comparison and compaction of the columns in
-// registers. Keys are made again for the few that are taken, when they are wanted.
+// Reads a row once for the values at or below a limit: converts them to keys, compares these, and compacts the columns,
+// all in registers. The keys of the few columns that are taken are computed again when they are needed.
 //
 //   64 values -> 64 keys -> 64 bits (the ballot) -> columns of the bits that are set
 #pragma once
@@ -13,7 +13,7 @@
 namespace tonari {
 namespace {
 
-// How values are stored: the bits of +inf are 0 for whole numbers.
+// How values are stored; the bits of +inf are 0 for integers.
 template <class RawType, class KeyType, KeyType INFINITE, bool LARGEST>
 struct Format {
   using Raw = RawType;
@@ -70,7 +70,7 @@ struct Converter {
     return F::largest ? ~keys : keys;
   }
   bool saw_nan() const { return F::infinite != 0 && any(greatest > F::infinite); }
-  static Key key(Key wide) {  // a value as it is stored, sign-extended
+  static Key key(Key wide) {  // of a stored value, sign-extended
     if constexpr (F::infinite == 0) return F::largest ? ~wide : wide;
     const Key magnitude = wide & magnitude_bits, sign = wide >> shift, key = (magnitude ^ sign) - sign;
     return magnitude > F::infinite ? kLastKey<Key> : F::largest ? ~key : key;
@@ -78,9 +78,9 @@ struct Converter {
 };
 
 constexpr std::int64_t kScanWidth = 64;
-constexpr std::size_t kAhead = 8192;  // bytes: two pages, as the processor's own prefetch stops at the end of one
+constexpr std::size_t kAhead = 8192;  // bytes: two pages, since the processor's own prefetch stops at the end of a page
 
-// Writes first + the number of each bit that is set; `to` has room for 64 whatever there is to write.
+// Writes first + the number of each bit that is set; `to` has room for 64 in any case.
 inline void take_bits(std::uint64_t bits, std::int32_t first, std::int32_t* to) {
   const int found = __builtin_popcountll(bits);
   if (kCompresses && found > 4) {
@@ -93,7 +93,7 @@ inline void take_bits(std::uint64_t bits, std::int32_t first, std::int32_t* to) 
     return;
   }
   int done = 0;
-  do {  // two at a time, as most words have no more: nothing depends on which bits they are
+  do {  // two at a time: most words have no more, so the branch is predictable
     to[done] = first + __builtin_ctzll(bits | std::uint64_t{1} << 63);
     bits &= bits - 1;
     to[done + 1] = first + __builtin_ctzll(bits | std::uint64_t{1} << 63);
@@ -102,14 +102,14 @@ inline void take_bits(std::uint64_t bits, std::int32_t first, std::int32_t* to) 
   } while (done < found);
 }
 
-// Where a scan stands. Columns are written a few beyond `count`, so there must be room for kScanWidth more.
+// The state of a scan. A few columns beyond `count` are written, so there must be room for kScanWidth more.
 struct Scan {
   std::int64_t at = 0;     // first column not yet read
   std::int64_t count = 0;  // columns taken
   bool saw_nan = false;
 };
 
-// Takes the columns below `end` whose keys are at most `limit`, in order, until `room` leaves no space for 64 more.
+// Takes the columns below `end` whose keys are at most `limit`, in order, until `room` has no space for 64 more.
 template <class F>
 void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limit, std::int32_t* columns,
               std::int64_t room, Scan& scan) {
@@ -123,7 +123,7 @@ void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limi
       __builtin_prefetch(reinterpret_cast<const char*>(from) + kAhead + byte);
     }
     typename F::Raw rest[kScanWidth];
-    if (end - at < kScanWidth) {  // nothing beyond the end is touched
+    if (end - at < kScanWidth) {  // nothing beyond the end is read
       std::memset(rest, 0, sizeof rest);
       std::memcpy(rest, from, static_cast<std::size_t>(end - at) * sizeof(typename F::Raw));
       from = rest;
@@ -143,7 +143,7 @@ void scan_row(const typename F::Raw* row, std::int64_t end, typename F::Key limi
 template <class F>
 void keys_of(const typename F::Raw* row, const std::int32_t* columns, std::int64_t count, typename F::Key* keys) {
   for (std::int64_t i = 0; i < count; ++i) keys[i] = row[columns[i]];
-  for (std::int64_t i = 0; i < count; ++i) keys[i] = Converter<F>::key(keys[i]);  // apart, as only this fills registers
+  for (std::int64_t i = 0; i < count; ++i) keys[i] = Converter<F>::key(keys[i]);  // a loop of its own is vectorized
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where to take samples: places without pattern, the same in every run.
+// Places to take samples from: without a pattern, but the same in every run.
 #pragma once
 
 #include <cstdint>

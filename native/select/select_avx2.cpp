@@ -1,4 +1,4 @@
-// Every method of k-selection for AVX2: the registers of simd/vec.hpp are as wide as this file's flags allow.
+// Every method of k-selection for AVX2: this file's flags decide how wide the registers of simd/vec.hpp are.
 #include "select/methods.hpp"
 #include "select/selects.hpp"
 

@@ -1,4 +1,4 @@
-// Every method of k-selection for AVX-512: the registers of simd/vec.hpp are as wide as this file's flags allow.
+// Every method of k-selection for AVX-512: this file's flags decide how wide the registers of simd/vec.hpp are.
 #include "select/methods.hpp"
 #include "select/selects.hpp"
 

@@ -1,4 +1,4 @@
-// Every method of k-selection for every processor: the registers of simd/vec.hpp are as wide as this file's flags allow.
+// Every method of k-selection for every processor: this file's flags decide how wide the registers of simd/vec.hpp are.
 #include "select/methods.hpp"
 #include "select/selects.hpp"
 

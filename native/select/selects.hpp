@@ -1,4 +1,4 @@
-// The methods of k-selection, one entry per instruction set, and the choice among them.
+// The methods of k-selection for each instruction set, and the choice of one.
 #pragma once
 
 #include "core/cpu.hpp"
@@ -14,8 +14,8 @@ SelectRows select_rows_avx512(SelectMethod method, ValueType type);
 
 SelectRows select_rows(Isa isa, SelectMethod method, ValueType type);
 
-// Adds to counters->updates[0, count), which grows as needed. Here so that no library code is compiled for one
-// instruction set and then linked for all.
+// Adds to counters->updates[0, count), which grows as needed. Defined in baseline code, so that no library code is
+// compiled for one instruction set and then linked for all.
 void add_updates(SelectCounters& counters, const std::int64_t* updates, std::int64_t count);
 
 }  // namespace tonari

@@ -1,4 +1,4 @@
-// k-selection: what every method is asked and what it may count. One file per method beside this one.
+// k-selection: the task of every method, and what methods count. Each method has a file of its own in this folder.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ enum class SelectMethod : int { insertion, heap, merge_queue, hierarchical, quic
 // Buffered Search (tang2015 III-D): what happens to a value below the queue's head.
 enum class Buffering : int {
   none,    // inserted at once, while the lanes without one wait
-  own,     // kept in the lane's buffer; a lane whose buffer is full empties it alone
+  own,     // appended to the lane's buffer; a lane whose buffer is full empties only that buffer
   full,    // the first full buffer makes all lanes empty theirs together
   sorted,  // the same, each buffer sorted first, so that the smallest go in first and rule out others
 };
 
-// A method reads its own options and no others; the border has refused the rest.
+// A method reads only its own options; callers refuse all others.
 struct SelectOptions {
   Buffering buffer = Buffering::none;
   std::int64_t buffer_size = 16;  // values per lane
@@ -36,20 +36,20 @@ struct SelectOptions {
   std::int64_t levels = 0;        // lists above the values; 0 for as many as leave at most k groups
   std::int64_t m = 8;             // merge queue: size of its first two levels
   bool aligned = true;            // merge queue: all lanes merge when one must
-  std::int64_t samples = 0;       // threshold: values looked at first
+  std::int64_t samples = 0;       // threshold: values from which a threshold is chosen
   std::int64_t batch = 16;        // threshold: rows compacted into buffers of one size
-  bool heap = true;               // threshold: min-max heap over what is left, else halving
+  bool heap = true;               // threshold: a min-max heap selects from what is left, else halving
   std::int64_t bits = 8;          // radix: bits per digit
 };
 
-// Counted only when asked for; methods are compiled twice so that not counting is free.
+// Counted only on demand; methods are compiled twice, so that not counting is free.
 struct SelectCounters {
   std::vector<std::int64_t> updates;  // writes at each position of the queue, head (largest) first
   std::int64_t merges = 0;            // merges of queue levels, one per lane that takes part
-  std::int64_t flushes = 0;           // times that buffers were emptied: once for all lanes that do it together
+  std::int64_t flushes = 0;           // how often buffers were emptied; once for all lanes that do so together
   std::int64_t examined = 0;          // values compared with a queue's head or a threshold, or partitioned
-  std::int64_t lanes = 0;             // rows that go together
-  double compression = 0;             // matsumoto2015 eq. 4: sum over batches of n / (largest count that is left)
+  std::int64_t lanes = 0;             // rows that are processed together
+  double compression = 0;             // matsumoto2015 eq. 4: sum over batches of n / (largest count left)
   std::int64_t batches = 0;
   double threshold_ratio = 0;  // eq. 3: sum over rows of (k-th smallest) / (threshold)
   std::int64_t rows = 0;
@@ -72,7 +72,7 @@ struct SelectTask {
   std::int64_t length(std::int64_t row) const { return lengths == nullptr ? n : lengths[row]; }
 };
 
-// Answers rows [begin, end); the first of them that holds NaN, or -1. NaNs are ordered last all the same.
+// Selects in rows [begin, end); returns the first of them that has a NaN, or -1. NaNs are ordered last in any case.
 using SelectRows = std::int64_t (*)(const SelectTask& task, std::int64_t begin, std::int64_t end);
 
 }  // namespace tonari

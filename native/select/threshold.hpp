@@ -1,15 +1,15 @@
-// Threshold, compaction, partial sort (matsumoto2015, "TH-heap", sections V-A to V-C), one row after another.
+// Threshold, compaction, partial sort (matsumoto2015, "TH-heap", sections V-A to V-C), row by row.
 //
 //   n_S samples of the row -> a threshold -> the row is read once: the columns at or below it are packed together
 //   finish "heap"      as in the paper: the threshold is the k-th smallest sample, so that about n k / n_S values are
-//                      left, k at least; a batch of rows is compacted, then a min-max heap of size k takes the smallest
-//   finish "halving"   the threshold is that sample which has k values of the row below it, give or take three
-//                      deviations; what is left stays in the first cache and is condensed to the k smallest. A row that
-//                      kept fewer than k is read again with the threshold of the paper
+//                      left, but at least k; a batch of rows is compacted, then a min-max heap of size k selects
+//   finish "halving"   the threshold is the sample below which k values of the row are expected, plus three deviations;
+//                      what is left stays in the L1 cache and is condensed to the k smallest. A row that keeps fewer
+//                      than k is read again with the threshold of the paper
 //
 // Thresholds are (key, column) pairs, so that they prune equal values too. No order of the values makes them useless,
-// since samples come from all over the row, and none makes them wrong. With k near n there is nothing to prune and no
-// sample.
+// since samples come from the whole row, and none makes the answer wrong. With k near n there is nothing to prune, and
+// no samples are taken.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class ThresholdRows {
   }
 
  private:
-  // Columns of a row at or below its threshold, ascending.
+  // The columns of a row at or below its threshold, ascending.
   struct Buffer {
     Room<std::int32_t> columns;
     std::int64_t room = 0, count = 0;
@@ -111,18 +111,18 @@ class ThresholdRows {
     }
   }
 
-  // Reads a row once and packs the columns of what lies below its threshold. `make_room` may return a bound on the k-th
-  // smallest value so far: what has the same key comes later, so is larger.
+  // Reads a row once and packs the columns of the values at or below its threshold. `make_room` may return a bound on
+  // the k-th smallest value so far; later values with the same key are larger.
   template <class MakeRoom>
   void read_row(std::int64_t row, const SamplePlan& plan, Buffer& buffer, const MakeRoom& make_room) {
     const std::int64_t length = task_.length(row);
     const Threshold<Key> threshold = samples_.take(row, plan);
     if (row + 1 < end_) samples_.fetch(row + 1, samples_.plan(task_.length(row + 1), task_.options.heap));
-    const std::int64_t edge = std::min(threshold.column + 1, length);  // from here on, values of that key are larger
+    const std::int64_t edge = std::min(threshold.column + 1, length);  // later values of that key are larger
     buffer.count = 0;
     buffer.threshold = threshold;
     Key limit = threshold.key;
-    bool open = true;  // until nothing can be small enough; of whole numbers alone, so no NaN is overlooked
+    bool open = true;  // false once nothing can be small enough: only for integers, which have no NaN
     const auto lower = [&](Key bound) {
       open = bound > std::numeric_limits<Key>::min();
       if (open && bound - 1 < limit) limit = bound - 1;
@@ -145,7 +145,7 @@ class ThresholdRows {
     if constexpr (COUNT) count_left(row, threshold);
   }
 
-  // Keys of what is in the buffer; the next call overwrites them.
+  // The keys of the columns in the buffer; the next call overwrites them.
   Key* read_keys(std::int64_t row, Buffer& buffer) {
     Key* keys = keys_.get(buffer.count + kSpill);
     with_format<Key>(task_, [&](auto format) {
@@ -153,7 +153,7 @@ class ThresholdRows {
     });
     return keys;
   }
-  // Keeps the k smallest, and up to `slack` more; a bound on the k-th.
+  // Keeps the k smallest and up to `slack` others; returns a bound on the k-th.
   static Key condense_keys(Key* keys, Buffer& buffer, std::int64_t k, std::int64_t slack) {
     const Condensed<Key> left = condense(keys, buffer.columns.get(0), buffer.count, k, slack);
     buffer.count = left.count;
@@ -181,7 +181,7 @@ class ThresholdRows {
     most_left_ = std::max(most_left_, left);
   }
 
-  // Equation 3. A threshold of zero or infinity says nothing, unless it was met.
+  // Equation 3. A threshold of zero or infinity gives no ratio, unless the value equals it.
   void count_ratio(const Threshold<Key>& threshold, const Word<Key>* words, std::int64_t wanted) {
     if (!threshold.sampled || wanted == 0) return;
     Key kth = word_key<Key>(words[0]);
@@ -199,7 +199,7 @@ class ThresholdRows {
   Room<Key> keys_;
   Room<Word<Key>> words_, sorting_;
   std::int64_t end_ = 0;
-  std::int64_t most_left_ = 0;  // values below the threshold in a row of the batch
+  std::int64_t most_left_ = 0;  // the most values that a row of the batch has below its threshold
   std::int64_t nan_row_ = -1;
 };
 

@@ -17,7 +17,7 @@ struct Avx512 : Generic {
   using I32 = Raw<std::int32_t, 16>;
   using I64 = Raw<std::int64_t, 8>;
 
-  // A bit per lane. Of 8 lanes no wider one: GCC 12 -O1 lost the zeros beyond them.
+  // A bit per lane. Not __mmask16 for 8 lanes: GCC 12 -O1 loses the zeros beyond them.
   template <int BYTES, int N>
   using Truth = std::conditional_t<BYTES == 8, __mmask8, __mmask16>;
 
@@ -41,7 +41,7 @@ struct Avx512 : Generic {
     return _mm512_mask_cmplt_epi64_mask(truth, whole(a), whole(b));
   }
 
-  // Named instructions, since GCC would move masks to general registers for & and |.
+  // Intrinsics, since for & and | GCC would move masks to general registers.
   static __mmask8 both(__mmask8 a, __mmask8 b) { return _kand_mask8(a, b); }
   static __mmask16 both(__mmask16 a, __mmask16 b) { return _kand_mask16(a, b); }
   static __mmask8 either(__mmask8 a, __mmask8 b) { return _kor_mask8(a, b); }

@@ -1,6 +1,6 @@
-// Registers of 16 bytes without instructions of their own: what every target has, and what AVX2 and AVX-512 refine.
+// Registers of 16 bytes in portable C++: the base of every target, which AVX2 and AVX-512 refine.
 //
-// Overloads for a target's own registers are functions, and win over the templates here.
+// Their overloads for whole registers are not templates, so they are preferred to the templates here.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ struct Generic {
   static constexpr int registers = 16;       // at least
   static constexpr bool compresses = false;  // whether `compress` is an instruction
 
-  // What a comparison of N lanes gives: all bits of a lane or none.
+  // The result of a comparison of N lanes: all bits of a lane are set, or none.
   template <int BYTES, int N>
   using Truth = Raw<Integer<BYTES>, N>;
 
@@ -92,7 +92,8 @@ struct Generic {
     return values;
   }
 
-  // The lanes whose bits are set, in their order; N values are written, whatever is in the rest.
+  // Packs the lanes whose bits are set, in their order. Up to N values may be written; those after the packed ones are
+  // undefined.
   template <class T, class R>
   static void compress(T* to, std::uint32_t bits, R values) {
     for (; bits != 0; bits &= bits - 1) *to++ = values[std::countr_zero(bits)];

@@ -1,4 +1,4 @@
-// The vectors of GCC and clang (vector_size): a register of numbers, or less, which operators of the language work on.
+// The vector types of GCC and clang (vector_size): a register of numbers, or less, with the operators of the language.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ template <int BYTES>
 using Integer = std::conditional_t<
     BYTES == 8, std::int64_t,
     std::conditional_t<BYTES == 4, std::int32_t, std::conditional_t<BYTES == 2, std::int16_t, std::int8_t>>>;
-// As many integers of the same size: the type of what a comparison gives.
+// As many integers of the same size: the type of a comparison's result.
 template <class R>
 using IntegersOf = Raw<Integer<sizeof(ElementOf<R>)>, sizeof(R) / sizeof(ElementOf<R>)>;
 

@@ -1,8 +1,8 @@
-// One vocabulary for vectors, whatever the instruction set: that for which the file that includes this is compiled.
+// One vocabulary for vectors on every instruction set. The set is the one for which the including file is compiled.
 //
 //   Vec<T, N>                 N numbers of type T: a register of the target, part of one, or several
 //   Register<T>               as many as one register holds, kRegisterLanes<T>
-//   Mask<B, N>                a truth value for each of N lanes of B bytes: what a comparison of Vec<T, N> gives
+//   Mask<B, N>                a truth value for each of N lanes of B bytes: the result of comparing Vec<T, N>
 //
 //   Vec{x}, or x beside a Vec x in every lane
 //   Vec::load(p), v.store(p)  at any address; load converts stored types (float16, bytes, ...) to T
@@ -11,23 +11,23 @@
 //   v[i], v.set(i, x)         one lane
 //   + - * /  & | ^ ~ << >>    lane by lane; nothing is contracted
 //   fma(a, b, c)              a b + c, rounded once if the target has it, else twice
-//   min, max                  the first if it is smaller (larger), else the second: that too where either is NaN
+//   min, max                  the first if it is smaller (larger), else the second, also where either is NaN
 //   abs                       without the sign
 //   < <= > >= ==              a Mask
-//   less_among(mask, a, b)    mask & (a < b) of whole numbers, in one instruction where there is one
+//   less_among(mask, a, b)    mask & (a < b) of integers, in one instruction where there is one
 //   & |, any(m), bits(m)      of masks: lane i is bit i; Mask::of(bits) makes one
 //   choose(mask, yes, no)     lane by lane
 //   count(n, mask)            n, plus one where true
 //   as<U>(v), convert<U>(v)   the same bits, the same numbers, as U of the same size
-//   compress(p, bits, v)      the lanes whose bits are set, packed; N are written (kCompresses: by an instruction)
+//   compress(p, bits, v)      packs the lanes whose bits are set; may write N (kCompresses: by an instruction)
 //   fold(v, f)                all lanes in one: f of both halves, until one is left
 //   xor_lanes<F>(v)           lane i is lane i ^ F (single registers, as the next two)
-//   slide(before, here)       one lane on: the last of `before`, then `here` but its last
+//   slide(before, here)       moved by one lane: the last of `before`, then `here` without its last
 //   interleave<H>(a, b)       half H of a0 b0 a1 b1 ...
 //
-// Target is what differs by instruction set: simd/generic.hpp, which is C++ and the compilers' vectors (simd/raw.hpp),
-// and what avx2.hpp and avx512.hpp have instructions for. What a single kernel needs, such as products of bytes or
-// tiles, stays with that kernel.
+// Target has what differs by instruction set: simd/generic.hpp uses C++ and the compilers' vectors (simd/raw.hpp);
+// avx2.hpp and avx512.hpp replace what they have instructions for. Operations that only one kernel needs, such as
+// products of bytes or tiles, are in that kernel's file.
 //
 // Internal linkage throughout: each instruction set compiles its own copy, and none may leak into baseline code.
 #pragma once
@@ -42,7 +42,7 @@
 #include "simd/generic.hpp"
 #endif
 
-// Part of the loop that it stands in, however large that is.
+// Inlined into every loop, however large that is.
 #define TONARI_LANEWISE [[gnu::always_inline]]
 
 namespace tonari {
@@ -60,7 +60,7 @@ template <class T>
 constexpr int kRegisterLanes = Target::bytes / static_cast<int>(sizeof(T));
 constexpr bool kCompresses = Target::compresses;
 
-// A register, or two halves: nothing is an array, so that compilers see registers throughout.
+// A register, or two halves; not an array, so that compilers keep everything in registers.
 template <class RawType, class Half, bool WHOLE>
 struct Registers {
   RawType raw;
@@ -70,7 +70,7 @@ struct Registers<RawType, Half, false> {
   Half first, second;
 };
 
-// operation(raw, ...) for each register of the arguments, which make up a Result.
+// Applies operation(raw, ...) to each register of the arguments; the results make up a Result.
 template <class Result, class Operation, class... Args>
 TONARI_LANEWISE inline Result each(const Operation& operation, const Args&... args) {
   if constexpr (Result::whole) {
@@ -247,7 +247,7 @@ TONARI_LANEWISE inline Vec<U, N> convert(Vec<T, N> a) {
   return each<Vec<U, N>>([](auto x) { return __builtin_convertvector(x, Raw<U, sizeof x / sizeof(U)>); }, a);
 }
 
-// Lane I... of a's lanes followed by b's.
+// Lanes I... of a's lanes followed by b's.
 template <class R, int... I>
 TONARI_LANEWISE inline auto shuffled(R a, R b, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(a, b, I...);
@@ -295,7 +295,7 @@ template <class T, int N, class F>
 TONARI_LANEWISE inline T fold(Vec<T, N> a, const F& f) {
   if constexpr (!Vec<T, N>::whole) return fold(f(a.parts.first, a.parts.second), f);
   else if constexpr (sizeof a > 16) return fold_halves(a, f, std::make_integer_sequence<int, N / 2>{});
-  else return fold_lanes<N / 2>(a, f);  // what is smaller than 16 bytes has no registers of its own
+  else return fold_lanes<N / 2>(a, f);  // vectors of less than 16 bytes have no registers of their own
 }
 
 }  // namespace
