@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,6 +48,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if "cuda" in item.nodeid.split("::")[0]:
                 item.add_marker("interpreter")
     mark_beyond_pairs(items)
+
+
+def pytest_unconfigure() -> None:
+    """Forget the overloads that typing has registered, so that the tests' native objects are freed at exit.
+
+    PyTorch holds functions beyond the interpreter's end. Through one that uses typing they hold its registry of
+    overloads (Python 3.11 and later), in which there are functions of Hypothesis, whose modules were loaded by pytest's
+    import hook. The hook holds the session, and that every parameter of a test: native objects among them would still
+    exist when nanobind counts what has leaked.
+    """
+    if sys.version_info >= (3, 11):
+        typing.clear_overloads()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -86,6 +86,30 @@ ctypes.pythonapi.Py_IncRef(ctypes.py_object(tonari.core._native.Form("l1", [0.0]
     assert (status, complaint.splitlines()[0]) == (0, "nanobind: leaked 1 instances!")
 
 
+@pytest.mark.process
+def test_a_run_of_tests_leaks_no_parameter(tmp_path: Path) -> None:
+    """PyTorch holds functions beyond the interpreter's end, and they must not hold what pytest has collected."""
+    pytest.importorskip("torch")
+    (tmp_path / "test_parameter.py").write_text("""
+import pytest, torch
+from tonari.core import _native
+
+@pytest.mark.parametrize("form", [_native.Form("l1", [0.0], 1.0)])
+def test_parameter(form):
+    pass
+""")
+    folders = [str(Path(tonari.__file__).parents[1]), str(Path(__file__).parents[2])]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
 # Registered before tonari is imported, so that it runs after what tonari does at exit.
 LATE = """
 import atexit, threading
