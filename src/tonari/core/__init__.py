@@ -1,14 +1,14 @@
-"""What every room may use and which uses none of them.
+"""The lowest layer: every other subpackage may import it, and it imports none of them.
 
-problem.py     what is asked: one record, made once at the border
-plan.py        what the plans of all methods have in common
+problem.py     the request, checked once at the API and passed down as one record
+plan.py        the fields that the plans of all methods share
 neighbors.py   what a search returns
-errors.py      exceptions that callers tell apart
-workers.py     threads: how many, and how a list of tasks runs on them
-leaving.py     the interpreter's exit while threads are at work
-floats.py      the floating-point environment of the verbs
-isa.py         the instruction set of the CPU's kernels
+errors.py      exceptions that callers can tell apart
+workers.py     threads: how many to use, and how a list of tasks runs on them
+leaving.py     interpreter exit while threads are still running
+floats.py      the floating-point environment of the public functions
+isa.py         the instruction set of the CPU kernels
 progress.py    progress bars and callbacks
-slices.py      rows cut into runs
+slices.py      rows split into slices of a given size
 units.py       units of memory
 """

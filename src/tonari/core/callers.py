@@ -1,4 +1,4 @@
-"""Who called the library: where its warnings point."""
+"""The stack level of the code that called the library, for warnings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 
 
 def callers_level() -> int:
-    """How far up the stack, counted from who asks, the caller of the library is: where a warning should point."""
+    """Return the ``stacklevel`` with which a warning points at the code that called the library."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals["__name__"].partition(".")[0] == "tonari":
         frame, level = frame.f_back, level + 1

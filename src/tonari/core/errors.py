@@ -1,11 +1,11 @@
-"""Exceptions that callers tell apart. Bad arguments are plain TypeError and ValueError."""
+"""Exceptions that callers can tell apart. Invalid arguments raise plain TypeError or ValueError."""
 
 from __future__ import annotations
 
 
 class Unsupported(ValueError):
-    """The request is well formed, but this method, device or machine cannot answer it."""
+    """The request is valid, but this method, device or machine does not support it."""
 
 
 class BudgetExceeded(ValueError):
-    """The request does not fit into the memory that it may use; the message says how much it needs."""
+    """The request needs more memory than it may use; the message says how much it needs."""

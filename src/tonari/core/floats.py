@@ -1,7 +1,8 @@
-"""The floating-point environment of the verbs: a caller's may round otherwise, or take subnormal numbers for zero.
+"""The floating-point environment of the public functions.
 
-Kernels set theirs at every call (native/core/default_floats.hpp); this is for the arithmetic and the comparisons that
-NumPy and Python do around them.
+The caller's thread may use another rounding mode, or flush subnormal numbers to zero. Native kernels set their own
+environment on every call (native/core/default_floats.hpp); this module covers the arithmetic and comparisons that NumPy
+and Python do around them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ R = TypeVar("R")
 
 
 def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that works in the default floating-point environment, and leaves the thread with the one it had.
+    """Wrap a function to run in the default floating-point environment and to restore the thread's own afterwards.
 
-    Threads that it starts begin with the default environment, or with that of the system, which is the same.
+    Threads that the function starts begin in the default environment or in the system's, which is the same.
 
     >>> in_default_floats(round)(2.5)
     2

@@ -1,4 +1,4 @@
-"""The instruction set of the CPU's kernels: the strongest that the machine has, or the one that TONARI_ISA names."""
+"""The instruction set of the CPU kernels: the widest that the machine supports, or the one that TONARI_ISA names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonari.core import _native
 
 
 def chosen_isa() -> str:
-    """The instruction set to use: TONARI_ISA if set, else the strongest that this machine has."""
+    """Return the instruction set to use: TONARI_ISA if set, else the widest that this machine supports."""
     asked = os.environ.get("TONARI_ISA")
     if asked is None:
         return _native.supported_isas()[-1]
@@ -17,7 +17,7 @@ def chosen_isa() -> str:
 
 
 def check_isa(isa: str) -> None:
-    """Refuse an instruction set that this machine does not have."""
+    """Raise ValueError for an instruction set that this machine does not support."""
     supported = _native.supported_isas()
     if isa not in supported:
         raise ValueError(f"this machine cannot run the instruction set {isa!r}; it can run {', '.join(supported)}")

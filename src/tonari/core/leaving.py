@@ -1,9 +1,9 @@
-"""The interpreter's exit while daemon threads are at work.
+"""Interpreter exit while daemon threads are running.
 
-CPython waits for every thread but the daemons; those it cuts off while it finalises, where they next want its lock.
-What they have on their stacks is never given back then. So threads of ours that are daemons, as all are that serve one
-of the caller's, are stopped before that, and waited for. A daemon thread of the caller's is not ours to end: it goes on
-until it is cut off (native/bind/unlocked.hpp), or waits where its work was stopped under it.
+At exit CPython waits for all threads except daemons. It cuts daemons off during finalisation, when they next acquire
+the GIL, and whatever their stacks own is never released. So our own daemon threads (all threads that work for a daemon
+thread of the caller are daemons too) are stopped and waited for before that. A daemon thread of the caller is not ours
+to end: it runs until it is cut off (native/bind/unlocked.hpp), or blocks in :func:`hold` if its work has been stopped.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from collections.abc import Callable
 
 from tonari.core import _native
 
-_PATIENCE_SECONDS = 1.0  # with our threads, which end as soon as after Ctrl-C; but for those in code of the caller's
-_HOLD_SECONDS = 10.0  # no longer, since another thread may wait at exit for what a held one has locked
+_PATIENCE_SECONDS = 1.0  # wait for our threads; they stop as fast as after Ctrl-C, unless they run the caller's code
+_HOLD_SECONDS = 10.0  # bounded, because at exit another thread may wait for a lock that the held thread owns
 _LOOK_SECONDS = 0.001
 
 _begun = False
 
 
 class Helper(threading.Thread):
-    """A thread of ours.
+    """A thread that the library started, and that it can stop.
 
     Parameters
     ----------
     work : callable
-        What it does.
+        What the thread runs.
     stop : callable
-        Has it end in a moment; may be called from any thread.
+        Makes `work` return shortly; may be called from any thread.
     name, daemon
-        As for a thread.
+        As for :class:`threading.Thread`.
     """
 
     def __init__(
@@ -43,19 +43,19 @@ class Helper(threading.Thread):
         self.stop = stop
 
     def start(self) -> None:
-        """Begin; at exit no more for a daemon thread of the caller's."""
+        """Start the thread, unless a daemon thread of the caller asks for it during exit: that one is held instead."""
         hold()
         super().start()
 
 
 def hold() -> None:
-    """At exit, keep a caller's daemon thread where it is: its work was stopped, which it is not to see as an error."""
+    """During exit, block a daemon thread of the caller whose work was stopped, so that it does not see an error."""
     if was_stopped_at_exit() and threading.current_thread().daemon:
         threading.Event().wait(_HOLD_SECONDS)
 
 
 def was_stopped_at_exit() -> bool:
-    """Whether what was stopped under this thread, which is not one of ours, was stopped because of the exit."""
+    """Whether the work of this thread, one of the caller's, was stopped because the interpreter is exiting."""
     return _begun and not isinstance(threading.current_thread(), Helper)
 
 
@@ -65,7 +65,7 @@ def _daemon_helpers() -> list[Helper]:
 
 @atexit.register
 def _leave() -> None:
-    """Stop our daemon threads; no thread but daemons and this one is left by now."""
+    """Stop our daemon threads. By now only daemon threads and this one are left."""
     global _begun
     _begun = True
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -74,5 +74,5 @@ def _leave() -> None:
             helper.stop()
         time.sleep(_LOOK_SECONDS)
     if len(sys._current_frames()) > 1:
-        # Frames of a thread that is cut off keep what they refer to, by CPython's design. That is no leak to report.
+        # By design, CPython never releases what the frames of a cut-off thread refer to: not a leak worth reporting.
         _native.set_leak_warnings(False)

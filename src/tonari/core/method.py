@@ -1,4 +1,4 @@
-"""What a method is: one instance per name and device, registered in methods/registry.py."""
+"""The interface of a method: one instance per name and device, registered in methods/registry.py."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tonari.core.progress import ProgressLike
 
 
 class GraphLists(NamedTuple):
-    """The neighbours of every point among the others.
+    """The neighbour lists of a k-NN graph.
 
     Attributes
     ----------
     found : Neighbors of shape (n, k)
-        Beside the points.
+        The neighbours of each point among the others, on the same device as the points.
     report : optional
-        Of an approximate method: how far it has come.
+        What an approximate method reports about its run.
     seed : int, optional
-        Of what it drew.
+        The random seed that it used.
     """
 
     found: Neighbors
@@ -35,9 +35,9 @@ class Method(ABC):
     Attributes
     ----------
     name, device : str
-        Such as "exact" and "cuda".
+        For example "exact" and "cuda".
     exact : bool
-        Whether no neighbour can be missing.
+        Whether results are exact; an approximate method may miss neighbours.
     """
 
     name: ClassVar[str]
@@ -46,20 +46,20 @@ class Method(ABC):
 
     @abstractmethod
     def refuses(self, problem: Problem) -> str | None:
-        """Why this method cannot solve a problem, in a sentence; None if it can."""
+        """Return a sentence that says why this method cannot solve a problem, or None if it can."""
 
     @abstractmethod
     def plan(self, problem: Problem, **given: Any) -> Any:
-        """The plan for a problem, with the fields that a caller sets.
+        """Plan a problem; `given` overrides fields of the plan.
 
         Raises
         ------
         Unsupported
-            With the sentence of :meth:`refuses`.
+            The method cannot solve the problem; the message is that of :meth:`refuses`.
         BudgetExceeded
-            There is too little memory.
+            The problem does not fit into memory.
         ValueError
-            A field cannot be set so.
+            An override is invalid.
         """
 
     @abstractmethod
@@ -73,19 +73,20 @@ class Method(ABC):
         progress: ProgressLike = None,
         patience: float | None = None,
     ) -> GraphLists:
-        """The k nearest others of every point.
+        """Find the k nearest other points of every point.
 
         Parameters
         ----------
         points : checked rows
         plan : Plan
         prepared : optional
-            The points as the method prepared them already.
+            The points as :meth:`SearchMethod.prepare` returned them, if they are prepared already.
         start : int array or tensor of shape (n, any), optional
-            Neighbours to begin with, -1 where one is missing, beside the points; for methods that refine lists.
+            Initial neighbours, -1 where one is missing, on the same device as the points; for methods that refine
+            lists.
         progress : None, bool or callable(done, total)
         patience : float, optional
-            Seconds after which a method that may miss neighbours gives up.
+            Seconds after which an approximate method gives up.
         """
 
 
@@ -93,26 +94,26 @@ class SearchMethod(Method):
     """A method that also answers queries."""
 
     def kind(self, problem: Problem) -> str:
-        """What tells apart points prepared for one search from those for another: they serve all of the same kind."""
+        """Return the kind of preparation that a problem needs; prepared points serve every search of the same kind."""
         return ""
 
     @abstractmethod
     def prepare(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Points made ready for searches."""
+        """Prepare points for searches."""
 
     @abstractmethod
     def search(
         self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """The answer, beside the queries: NumPy arrays in host memory or tensors on their device.
+        """Search prepared points. The result is where the queries are: NumPy arrays, or tensors on their device.
 
-        In a self-join the queries are the points, and none finds itself.
+        In a self-join the queries are the points, and no point is its own neighbour.
         """
 
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
-        """The same for points that are prepared for this search alone; in a self-join they are the queries."""
+        """Prepare the points for this search alone, and search them; in a self-join they are also the queries."""
         prepared = self.prepare(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
@@ -132,8 +133,8 @@ class SearchMethod(Method):
 
 
 class TreeMethod(SearchMethod):
-    """A method whose work depends on the data, which a few queries can tell."""
+    """A method whose running time depends on the data and can be estimated from a few queries."""
 
     @abstractmethod
     def visits(self, queries: Any, prepared: Any, plan: Any) -> tuple[float, float, float]:
-        """What a query looks at, on average over some: leaves, nodes, points."""
+        """Return how many leaves, nodes and points a query visits, averaged over the given queries."""

@@ -14,15 +14,15 @@ IndexArray: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 class Neighbors(NamedTuple):
     """The k nearest points of each of m queries.
 
-    Arrays as the queries were: of NumPy, torch, CuPy or JAX, in host memory or on CUDA.
+    The arrays are of the same library as the queries (NumPy, torch, CuPy or JAX) and on the same device.
 
     Attributes
     ----------
     distances : float32 or float64 of shape (m, k)
         Ascending in each row (``inner_product``: similarities, descending). ``inf`` (``-inf``) where missing.
-    indices : int32 of shape (m, k), int64 from 2**31 points on
-        Row numbers of the points; equal distances are in ascending order of index. -1 where missing, and never
-        twice the same in one row. Missing entries come last.
+    indices : int32 of shape (m, k), or int64 for 2**31 points or more
+        Row numbers of the points. Equal distances are in ascending order of index, and no point appears twice in a
+        row. -1 where missing; missing entries come last.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Neighbors(NamedTuple):
 
 
 def index_dtype(n: int) -> np.dtype[Any]:
-    """Give the dtype of indices into n points: int32, and int64 from 2**31 points on.
+    """Return the dtype of indices into n points: int32, or int64 for 2**31 points or more.
 
     >>> from tonari.core.neighbors import index_dtype
     >>> index_dtype(10), index_dtype(2**31)
@@ -48,7 +48,7 @@ def index_dtype(n: int) -> np.dtype[Any]:
 
 
 def first_repeated_row(indices: npt.NDArray[Any]) -> int:
-    """Give the first row of an (m, k) index array that names a point twice, or -1; entries of -1 may repeat.
+    """Return the first row of an (m, k) index array that lists a point twice, or -1; entries of -1 may repeat.
 
     >>> import numpy as np
     >>> from tonari.core.neighbors import first_repeated_row

@@ -1,4 +1,4 @@
-"""What the plans of all methods have in common."""
+"""The fields and methods that the plans of all methods share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Override(NamedTuple):
     Attributes
     ----------
     meaning : str
-        For people, in a few words.
+        A short description, shown to users.
     kind : str
-        "whole" number, "flag", "word", or "words": a tuple of them.
+        "whole" (a whole number), "flag", "word", or "words" (a tuple of words).
     least : int
-        Of a whole number.
+        Smallest allowed value of a whole number.
     """
 
     meaning: str
@@ -30,7 +30,7 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every choice of one search or graph, made before it runs; each method adds fields of its own.
+    """Every choice for one search or graph, made before it runs; each method adds fields of its own.
 
     Attributes
     ----------
@@ -40,16 +40,16 @@ class Plan:
     device : str
         "cpu" or "cuda".
     devices : tuple of str
-        "cuda:0" and so on; none on the CPU.
+        "cuda:0" and so on; empty on the CPU.
     isa : str
-        On the CPU the instruction set: generic, avx2, avx512 or amx; "" on CUDA.
+        Instruction set of the CPU kernels: generic, avx2, avx512 or amx; "" on CUDA.
     threads : int
-        On the CPU; 0 on CUDA.
+        CPU threads; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input, on CUDA that of each device: points as the method holds them; rows copied from host
-        memory; everything temporary; results.
+        Memory beyond the input (on CUDA, per device) for: the points as the method stores them, rows copied from host
+        memory, temporary buffers, and results.
     seconds : float
-        Expected, by the cost model of the method.
+        Expected duration, by the cost model of the method.
     """
 
     n: int
@@ -71,26 +71,26 @@ class Plan:
 
     @property
     def total_bytes(self) -> int:
-        """Memory beyond the input; on CUDA that of each device."""
+        """Memory beyond the input; on CUDA, per device."""
         return self.packed_bytes + self.copied_bytes + self.working_bytes + self.output_bytes
 
     @property
     def workers(self) -> int:
-        """Threads, or devices."""
+        """Number of threads, or of devices on CUDA."""
         return self.threads or len(self.devices)
 
     @property
     def replayable(self) -> bool:
-        """Whether a search that is repeated with other values may be captured as a CUDA graph and replayed."""
+        """Whether a search that is repeated with new values may be captured as a CUDA graph and replayed."""
         return False
 
     @property
     def packs_anew(self) -> str:
-        """What each search has to do again for want of memory, and how much would do; "" where nothing."""
+        """What every search has to redo because memory is short, and how much would suffice; "" if nothing."""
         return ""
 
     def for_problem(self, problem: Problem) -> Plan:
-        """The plan for a problem of the sizes that it was made for; ValueError where it was made for others."""
+        """Return the plan to run for a problem; ValueError if the plan was made for another problem."""
         for name in ("n", "m", "d", "k", "metric", "dtype"):
             ours, theirs = getattr(self, name), getattr(problem, name)
             if ours != theirs:
@@ -98,7 +98,7 @@ class Plan:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, for JSON."""
+        """Return the fields as plain values, for JSON."""
         return dataclasses.asdict(self) | {"total_bytes": self.total_bytes}
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Plan:
 
 
 def table(fields: dict[str, Any]) -> str:
-    """The fields of a plan for people, one a line."""
+    """Format the fields of a plan for people, one per line."""
     return "\n".join(f"{name:>14}  {_shown(name, value)}" for name, value in fields.items())
 
 

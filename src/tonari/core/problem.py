@@ -1,4 +1,4 @@
-"""The problem: everything that is asked of a search or graph, in one record that is made once at the border."""
+"""The problem: everything that defines a search or graph, in one record that is made once, where the API is called."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A search of the k nearest of n points for each of m queries in d dimensions, and where it is to run.
+    """A search for the k nearest of n points to each of m queries in d dimensions, and the place where it runs.
 
-    Checked when it is made, by :func:`tonari.metrics.problem.make_problem`; nothing below the border asks again.
+    :func:`tonari.metrics.problem.make_problem` checks it when it is made; code below the API does not check it again.
 
     Attributes
     ----------
     n, m, d, k : int
         Points, queries, dimensions, neighbours.
     dtype, query_dtype : str
-        Of the points and of the queries.
+        dtypes of the points and of the queries.
     metric : str
     self_join : bool
-        The queries are the points, and none finds itself.
+        The queries are the points, and no point is its own neighbour.
     devices : tuple of str
-        "cuda:0" and so on; none for the CPU.
+        "cuda:0" and so on; empty for the CPU.
     host_points, host_queries : bool
-        On CUDA, whether they are in host memory, from where they have to be copied.
+        On CUDA: whether they are in host memory and have to be copied to the devices.
     threads : int or None
-        On the CPU; None leaves the choice to the plan.
+        CPU threads; None leaves the choice to the planner.
     memory : int or None
-        Bytes beyond the input that may be used, on CUDA on each device; None sets no limit but what is free there.
+        Budget beyond the input in bytes (on CUDA, per device); None allows all memory that is free.
     """
 
     n: int
@@ -51,5 +51,5 @@ class Problem:
 
     @property
     def value_dtype(self) -> str:
-        """Of returned distances."""
+        """dtype of the returned distances."""
         return "float64" if "float64" in (self.dtype, self.query_dtype) else "float32"

@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, a callback, or silence; and the stop signal that Ctrl-C raises."""
+"""Progress reports: a bar on a terminal, a callback, or nothing."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ SHOW_FROM_SECONDS = 2.0
 
 
 class Counter(Protocol):
-    """Takes note of work that was done."""
+    """Anything that counts finished work."""
 
     def add(self, amount: int) -> None:
         """Count `amount` more units."""
 
 
 class Progress:
-    """Counts work done by many threads and shows it.
+    """Count the work that many threads have done, and show it.
 
     Parameters
     ----------
     wanted : None, bool or callable(done, total)
-        None shows a bar when standard error is a terminal and the work is expected to take over 2 seconds.
+        None shows a bar if standard error is a terminal and the work is expected to take over 2 seconds.
     total : int
-        Units of work; 0 where nobody knows.
+        Units of work; 0 if unknown.
     seconds : float, optional
-        Expected duration, for the choice above. Where it is not known the bar appears once 2 seconds have passed.
+        Expected duration, which decides whether None shows a bar. If it is unknown, the bar appears after 2 seconds.
     label, unit : str
         Shown beside the bar.
     done : int
-        Units that were done before, which the rate leaves out.
+        Units that were finished earlier; they do not count towards the rate.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Progress:
         if wanted is None:
             wanted = (seconds is None or seconds > SHOW_FROM_SECONDS) and sys.stderr.isatty()
         if wanted is True:
-            from tqdm import tqdm  # costs a tenth of a second, so only when a bar is shown
+            from tqdm import tqdm  # the import takes a tenth of a second, so only when a bar is shown
 
             self._bar = tqdm(
                 total=total or None,
@@ -78,7 +78,7 @@ class Progress:
                 self._callback(self.done, self.total)
 
     def extend(self, amount: int) -> None:
-        """Make room for work that turned out to be needed."""
+        """Add work to the total that turned out to be needed."""
         with self._lock:
             self.total += amount
             if self._bar is not None:

@@ -1,10 +1,10 @@
-"""Rows cut into runs."""
+"""Ranges of rows split into slices."""
 
 from __future__ import annotations
 
 
 def cut(count: int, size: int) -> list[slice]:
-    """Slices of `size`, the last one shorter.
+    """Split range(count) into slices of `size`; the last one may be shorter.
 
     >>> cut(5, 2)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]

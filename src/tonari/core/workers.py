@@ -1,6 +1,7 @@
-"""Threads: how many, and how a list of tasks runs on them so that Ctrl-C stops within a moment.
+"""Threads: how many to use, and how a list of tasks runs on them so that Ctrl-C takes effect at once.
 
-Kernels release the GIL and take slices of at most a few tens of milliseconds; tasks ask `stopped()` between slices.
+Calls of native code release the GIL and take at most a few tens of milliseconds each; between them, tasks call
+:meth:`Workers.check`.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from tonari.core.leaving import Helper, hold
 T = TypeVar("T")
 R = TypeVar("R")
 
-_WAKE_SECONDS = 0.1  # how often the waiting thread looks for Ctrl-C
-_LEAVE_SECONDS = 0.001  # how often a stopped map looks whether its threads are gone
-_BEGIN_SECONDS = 0.5  # how long it waits for one that may never begin
-_WORTH_SHARING = 2e-3  # seconds of work: less is done by the time that threads have started and handed over
-_WORTH_STARTING = 5e-4  # seconds of work that each thread should find
+_WAKE_SECONDS = 0.1  # how often the waiting thread checks for Ctrl-C
+_LEAVE_SECONDS = 0.001  # how often a stopped map checks whether its threads have ended
+_BEGIN_SECONDS = 0.5  # how long it waits for a thread that may never start
+_WORTH_SHARING = 2e-3  # seconds of work; less than this is finished before other threads have started and taken over
+_WORTH_STARTING = 5e-4  # seconds of work that make one more thread worth starting
 
 
 class Stopped(Exception):
-    """Raised inside a task when another task failed or the user pressed Ctrl-C."""
+    """Raised inside a task after another task has failed or the user has pressed Ctrl-C."""
 
 
 def default_threads(seconds: float = math.inf) -> int:
-    """Threads to use when nobody says: TONARI_NUM_THREADS, else the processors this process may run on.
+    """Return the default number of threads: TONARI_NUM_THREADS, else the processors this process may run on.
 
     Parameters
     ----------
     seconds : float
-        That one thread is expected to take. No more threads than that is worth, unless the environment says.
+        Expected duration on one thread. Short work gets fewer threads, unless TONARI_NUM_THREADS is set.
 
     Examples
     --------
@@ -59,16 +60,16 @@ def default_threads(seconds: float = math.inf) -> int:
 
 
 def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Processors that the container's quota pays for, rounded up; None without a quota."""
+    """Return the container's CPU quota in processors, rounded up; None without a quota."""
     try:
         quota, period = (root / "cpu.max").read_text().split()
-    except (OSError, ValueError):  # not Linux, or cgroup v1, or no controller: then there is no quota to keep
+    except (OSError, ValueError):  # not Linux, cgroup v1, or no CPU controller: no quota applies
         return None
     return None if quota == "max" else max(1, -(-int(quota) // int(period)))
 
 
 class Workers:
-    """Runs tasks on `threads` threads; with one thread, on the caller's own.
+    """Run tasks on `threads` threads; with one thread, on the caller's own.
 
     Examples
     --------
@@ -81,23 +82,23 @@ class Workers:
         self._stop = threading.Event()
 
     def check(self) -> None:
-        """Raise Stopped if the work is to end; tasks call this between slices."""
+        """Raise Stopped if the work should end; tasks call this between native calls."""
         if self._stop.is_set():
             raise Stopped
 
     def stop(self) -> None:
-        """Let tasks end at their next :meth:`check`."""
+        """Make every task end at its next :meth:`check`."""
         self._stop.set()
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """[function(item) for item in items], in order; the first error stops the rest and is raised."""
+        """Return [function(item) for item in items], in order; the first error stops the rest and is raised."""
         tasks = list(items)
         if self.threads == 1 or len(tasks) <= 1:
             return [function(item) for item in tasks]
         source = iter(enumerate(tasks))
         lock = threading.Lock()
         results: dict[int, R] = {}
-        errors: list[BaseException] = []  # in order of time
+        errors: list[BaseException] = []  # in the order in which they were raised
         ended: SimpleQueue[None] = SimpleQueue()
 
         def work() -> None:
@@ -116,10 +117,10 @@ class Workers:
             for thread in threads:
                 thread.start()
             for _ in threads:
-                _take(ended)  # not Thread.join, which takes a thread for ended once Ctrl-C falls into it
+                _take(ended)  # not Thread.join: if Ctrl-C interrupts it, it regards the thread as ended
             for thread in threads:
                 thread.join()
-        except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their slice
+        except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their current call
             self._stop.set()
             _see_out(threads)
             raise
@@ -133,7 +134,7 @@ class Workers:
 
 
 def _take(ended: SimpleQueue[None]) -> None:
-    """Wait for one thread's end, waking now and then: a signal may have reached another thread than this."""
+    """Wait for one thread to end, but wake up regularly: another thread may have received the signal."""
     while True:
         try:
             return ended.get(timeout=_WAKE_SECONDS)
@@ -142,9 +143,10 @@ def _take(ended: SimpleQueue[None]) -> None:
 
 
 def _see_out(threads: list[Helper]) -> None:
-    """Wait until no thread is left: the interpreter's own list is true whatever an interrupt made of start and join.
+    """Wait until no thread is left.
 
-    A thread without an identity was caught at its start; it may begin in a moment, or never.
+    The interpreter's own list is right even if an interrupt fell into Thread.start or Thread.join. A thread without an
+    identity was interrupted while it started; it may still begin, or never.
     """
     patience = time.monotonic() + _BEGIN_SECONDS
     while left := set(threads).intersection(threading.enumerate()):
@@ -154,7 +156,7 @@ def _see_out(threads: list[Helper]) -> None:
 
 
 def _shared(source: Iterator[tuple[int, T]], lock: threading.Lock) -> Iterator[tuple[int, T]]:
-    """Draws from one iterator on many threads."""
+    """Iterate over items that many threads draw from one iterator."""
     while True:
         with lock:
             item = next(source, None)
