@@ -1,6 +1,6 @@
-"""What a search takes, in seconds: one model, fitted to measurements.
+"""Expected running times in seconds: one cost model, fitted to measurements.
 
-formulas.py   what brute force, a tree and NN-Descent cost, as functions of sizes
-rates.py      the constants, by instruction set or card, with what measured them
-model.py      a plan's expectation, for auto, `tonari plan` and progress alike
+formulas.py   the cost of brute force, of a k-d tree and of NN-Descent as functions of the problem's sizes
+rates.py      the measured constants, by instruction set or GPU, with the commands that measured them
+model.py      the expected time of a plan, as used by auto, `tonari plan` and progress bars
 """

@@ -1,4 +1,4 @@
-"""What brute force, a k-d tree and NN-Descent cost, in seconds: the formulas; their constants are in rates.py."""
+"""Formulas for the cost of brute force, a k-d tree and NN-Descent in seconds; their constants are in rates.py."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 
 _CROWDED_QUERIES, _VERY_MANY = 1000, 400_000
-_OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # of bytes
+_OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # bytes: the cache of one core, and the one that cores share
 
 
 class MeanVisits(NamedTuple):
-    """What one query looks at in a tree, on average.
+    """What one query visits in a tree, on average.
 
     Attributes
     ----------
     leaves, nodes : float
-        Leaves scanned, and nodes whose children's boxes were compared.
+        Leaves scanned, and nodes whose children's boxes are compared.
     points : float
         Points in those leaves.
     """
@@ -30,25 +30,27 @@ class MeanVisits(NamedTuple):
 
 @dataclass(frozen=True)
 class BruteCosts:
-    """Seconds of one core, or of one device, for brute force.
+    """Costs of brute force, in seconds of one core or device unless stated otherwise.
 
     Attributes
     ----------
     start : float
-        Once.
+        Fixed cost of a search.
     point, point_value : float
-        For each point to be packed, and for each of its values.
+        Packing, per point and per value of a point.
     again : float
-        For each point, and a fifteenth of it for each value, where points are very many, as was seen there.
+        Extra cost per point, plus a fifteenth of it per value, approached for n well above 400,000 (an observed
+        slowdown).
     query, query_neighbour, neighbour_value : float
-        For each query, for each of its neighbours, and for each value of these.
+        Per query, per neighbour of a query, and per value of such a neighbour.
     pair, pair_value : float
-        For each pair of a query and a point, and for each of its dimensions.
+        Per pair of a query and a point, and per dimension of a pair.
     crowd : float
-        For each pair of the first queries, by the square of the dimensions, of which there are one to three: these
-        queries were seen to take longer than those after them.
+        Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions: these queries were
+        observed to take longer than later ones.
     coarse : float
-        Dimensions at which a pair costs twice, and in fewer more by the fourth power: float16 tells points apart badly.
+        The number of dimensions at which the cost of a pair doubles; the increase grows with the fourth power of
+        coarse / d, because float16 separates points poorly in few dimensions.
     """
 
     start: float
@@ -64,15 +66,15 @@ class BruteCosts:
     coarse: float = 0.0
 
     def seconds(self, n: int, m: int, d: int, k: int, workers: int) -> float:
-        """The whole search, on so many cores or devices."""
+        """Return the cost of the whole search on this many cores or devices."""
         return self.start + (self.packing(n, d) + self.answering(n, m, d, k)) / workers
 
     def packing(self, n: int, d: int) -> float:
-        """What has to be done for the points, on one core or device."""
+        """Return the cost of packing the points on one core or device."""
         return n * (self.point + self.point_value * d + self.again * (1 + d / 15) * n / (n + _VERY_MANY))
 
     def answering(self, n: int, m: int, d: int, k: int) -> float:
-        """And for the queries."""
+        """Return the cost of answering the queries on one core or device."""
         pair = (self.pair + self.pair_value * d) * (1 + (self.coarse / d) ** 4)
         queries = m * (self.query + (self.query_neighbour + self.neighbour_value * d) * k) + m * n * pair
         crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
@@ -81,27 +83,26 @@ class BruteCosts:
 
 @dataclass(frozen=True)
 class TreeCosts:
-    """Seconds of one core, or of one device, for a tree.
+    """Costs of a k-d tree, in seconds of one core or device unless stated otherwise.
 
     Attributes
     ----------
     start : float
-        Once for a build.
+        Fixed cost of a build.
     split, placed : float
-        Of the build: for each point on each level, and for each value of a point.
+        Build, per point and level, and per value of a point.
     query : float
-        For each query.
+        Per query.
     neighbour, neighbour_value : float
-        For each of its k neighbours, as often as they are about to be put in order, log2(k + 1) times, and for each
-        dimension.
+        Per neighbour of a query, times log2(k + 1) for keeping the neighbours in order, and per dimension of it.
     leaf, node, node_value : float
-        For each visit of a leaf and of a node, and for each dimension of the latter.
+        Per visited leaf, per visited node, and per dimension of a node.
     point, value : float
-        For each point that is compared, and for each of its dimensions.
+        Per compared point, and per dimension of it.
     near, far : float
-        For each byte that is looked at and comes from the cache that cores share, and so much more from beyond.
+        Per byte that is read from the cache that cores share, and the extra per byte that is read from memory.
     double : float
-        Factor where the tree holds float64.
+        Factor (not seconds) for a tree of float64 values.
     """
 
     start: float
@@ -120,20 +121,20 @@ class TreeCosts:
     double: float
 
     def slower(self, factor: float) -> TreeCosts:
-        """The same on cores that take so many times longer for everything."""
+        """Return the costs on cores that are slower by a factor in everything."""
         return TreeCosts(**{name: factor * value for name, value in vars(self).items()} | {"double": self.double})
 
     def build(self, n: int, d: int, height: int, workers: int) -> float:
-        """The build, on so many cores; devices build a tree each."""
+        """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own."""
         return self.start + n * (self.split * height + self.placed * d) / workers
 
     def search(self, m: int, d: int, k: int, seen: MeanVisits, workers: int, *, double: bool, tree_bytes: int) -> float:
-        """All queries, on so many cores or devices."""
+        """Return the cost of all queries on this many cores or devices."""
         walk = seen.nodes * (self.node + self.node_value * d)
         scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
         keep = k * math.log2(k + 1) * (self.neighbour + self.neighbour_value * d)
         read = seen.points * d * (8 if double else 4)
-        # Queries that follow each other share what is small enough to stay by the core.
+        # Successive queries share what is small enough to stay in the core's own cache.
         moved = read * read / (read + _OWN_CACHE)
         shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
         beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)
@@ -143,14 +144,14 @@ class TreeCosts:
 
 @dataclass(frozen=True)
 class DescentCosts:
-    """Seconds of one core, or of one device, for NN-Descent.
+    """Costs of NN-Descent, in seconds of one core or device.
 
     Attributes
     ----------
     start : float
-        Once.
+        Fixed cost of a graph.
     point, value : float
-        For each point, and for each of its values, times log2(n) and the length of its list.
+        Per point, and per value of a point; both times log2(n + 1) and the length of the point's list.
     """
 
     start: float
@@ -158,5 +159,5 @@ class DescentCosts:
     value: float
 
     def seconds(self, n: int, d: int, list_size: int, workers: int) -> float:
-        """The whole graph, on so many cores or devices."""
+        """Return the cost of the whole graph on this many cores or devices."""
         return self.start + n * math.log2(n + 1) * (self.point + self.value * d) * list_size / workers

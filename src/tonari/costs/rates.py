@@ -1,13 +1,13 @@
-"""What was measured: the constants of the cost model, by instruction set of the CPU or for a card.
+"""The measured constants of the cost model, by instruction set of the CPU or by GPU.
 
-Only their ratios decide anything: which method, which precision, which group. Beside that they foretell times, within
-a factor of two or so on other machines of the kind.
+Choices (of method, precision and group) depend only on their ratios. The times that they predict are right within a
+factor of about two on other machines of the same kind.
 
-    BRUTE, TREE on the CPU   processor time of searches among PCA of SIFT, two cores of an AMD EPYC of family 26;
-                             python -m benchmarks.kdtree_auto tells how good the choice is that follows
-    BRUTE["amx"]             processor time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
+    BRUTE, TREE on the CPU   CPU time of searches of SIFT reduced by PCA, on two cores of an AMD EPYC of family 26;
+                             python -m benchmarks.kdtree_auto measures how good the resulting choice is
+    BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100
-    TREE["amx"]              processor time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
+    TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
                              dimensions took twice as long as on the EPYC
     PRODUCTS, packing        python -m benchmarks run
     BRUTE, TREE on CUDA      an H200; python -m benchmarks.kdtree_auto --device cuda
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tonari.costs.formulas import BruteCosts, DescentCosts, TreeCosts
 
-# By instruction set, or "cuda", and the form of the metric (tonari.metrics).
+# Keys: instruction set or "cuda", and the form of the metric (tonari.metrics).
 BRUTE = {
     ("generic", "gemm"): BruteCosts(
         start=1e-3, point=8.8e-8, point_value=4.5e-9, query=3.8e-6, query_neighbour=2.2e-7, pair=4e-10, pair_value=5e-11
@@ -156,18 +156,18 @@ TREE = {
         double=2.0,
     ),
 }
-TREE["amx"] = TREE["avx512"].slower(2.0)  # a tree has no use for AMX; the cores are another maker's
+TREE["amx"] = TREE["avx512"].slower(2.0)  # trees do not use AMX; these cores are of another vendor
 
 DESCENT = {
     "cpu": DescentCosts(start=2e-2, point=3.6e-8, value=1.1e-10),
     "cuda": DescentCosts(start=5e-3, point=1.4e-10, value=6.5e-13),
 }
 
-SHARED = 1.4  # slowdown of brute force in few dimensions where a product serves both of its rows
-READ_RATE = 1e10  # bytes per second that one core gets from memory
-LOOK_BYTE = 2.5e-10  # seconds of one core for each byte whose value is checked, in memory or in the page cache
+SHARED = 1.4  # slowdown of brute force in few dimensions if each product is used for both of its rows
+READ_RATE = 1e10  # bytes per second that one core reads from memory
+LOOK_BYTE = 2.5e-10  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
 
-# Operations per second of one core, by instruction set and precision: they choose the precision of the next level.
+# Operations per second of one core, by instruction set and precision; they decide the precision of the next level.
 PRODUCTS = {
     ("generic", "float32"): 2e10,
     ("avx2", "float32"): 1.3e11,
@@ -178,21 +178,21 @@ PRODUCTS = {
     ("amx", "bfloat16"): 1e12,
     ("amx", "int8"): 1.6e12,
 }
-# Seconds that one survivor costs on the way from the screen to its place in the answer, plus so much per dimension.
+# Seconds per survivor of the screen until it is refined and in its place in the answer, and seconds per dimension.
 SURVIVOR, SURVIVOR_VALUE = 6e-8, 3e-10
 
 
 class CardRates(NamedTuple):
-    """Of one card; they choose the group, and which slabs are streamed.
+    """Rates of one GPU. They decide the group size, and which slabs are streamed.
 
     Attributes
     ----------
     read_minima, write_minima, read_rows, link : float
-        Bytes per second: minima, rows that are gathered, and what comes from host memory.
+        Bytes per second of reading minima, writing minima, gathering rows, and copying from host memory.
     products, elements : float
         Operations per second of matrix units and of elementwise terms.
     cpu_member, cpu_value : float
-        Seconds of one core of the host for a member of a group that it refines, and for each of its values.
+        Seconds of one host core per refined member of a group, and per value of it.
     """
 
     read_minima: float
