@@ -235,5 +235,5 @@ def test_a_sample_of_all_rows_leaves_no_doubt() -> None:
     unknown, many, all_rows = (neighbors_recall(found, truth, population=count) for count in (None, 400, 40))
     assert unknown.low < many.low < many.by_distance < many.high < unknown.high
     assert all_rows.low == all_rows.high == all_rows.by_distance == unknown.by_distance
-    with pytest.raises(ValueError, match="population=39: 40 rows cannot be drawn of so few"):
+    with pytest.raises(ValueError, match="population=39: expected at least the number of rows, 40"):
         neighbors_recall(found, truth, population=39)

@@ -1,20 +1,20 @@
-"""Metrics: what is compared, one record each.
+"""Metrics: one record each.
 
     squares    value(q, x) = S((q - x)^2), or its root         euclidean, sqeuclidean
     products   S(q x), larger is nearer                        inner_product
     angles     1 - S(q x) / (|q| |x|)                          cosine, correlation
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra
 
-In the first three families a matrix product ranks, and matrix units apply (the "gemm" form): score(q, x) = a(x) -
-2 <q', x'>. The last is the elementwise form. A Triton function f is an elementwise metric of its own, for NN-Descent on
-CUDA: the value is the sum of f(q_i, x_i) over all i, in float64.
+The first three families have the "gemm" form: a matrix product, computed on matrix units, ranks the points by
+score(q, x) = a(x) - 2 <q', x'>. The last family has the "elementwise" form. A user's Triton function f is an
+elementwise metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
 
 Adding a metric
 ---------------
-Code asks the fields of the record and never the name, so a new elementwise metric is written in four places: its record
-below, its value in ``definitions.py``, its terms on the CPU in ``native/core/metrics.hpp`` and those on CUDA in
-``kernels/terms.py``; ``docs/exactness.md`` argues its bounds. Tests run over :data:`METRICS` and find it there. What is
-neither a product of rows nor a sum or maximum of terms has no place here: :data:`UNSUPPORTED` says why.
+Code tests fields of the record, never the name. So a new elementwise metric is written in four places: its record
+below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
+``kernels/terms.py``; ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics that
+are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and says why.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: everything that differs by metric.
+    """One metric: everything that differs between metrics.
 
-    Kernels get a record as a constant and ask its numbers and truth values. These, which ``repr`` shows, are all that a
+    Kernels receive a record as a constant and use its numbers and flags. These, which ``repr`` shows, are all that a
     compiled kernel depends on.
 
     Attributes
@@ -47,33 +47,34 @@ class Metric:
     family : str
         "squares", "products", "angles" or "terms".
     value : callable, optional
-        Its definition (``definitions.py``).
+        The definition (``definitions.py``).
     root_of : str
-        The metric whose square root it is, if any.
+        The metric of which this one is the square root; "" if none.
     centred : bool
-        Whether rows are compared less their means.
+        Whether each row's mean is subtracted first.
     nonnegative : bool
-        Whether it refuses negative input.
+        Whether negative input is refused.
     squared : bool
         Whether values grow with the square of lengths.
     in_trees : bool
-        Whether a k-d tree bounds it: terms are ``abs(q - x)`` or its square.
+        Whether a k-d tree can bound it, that is, whether its terms are ``abs(q - x)`` or the square of that.
     self_value : float, optional
-        The value of every row with itself; None where that depends on the row.
+        The value of a row with itself; None if it depends on the row.
     cluster_rows : callable, optional
-        What takes rows to where squared L2 orders pairs more as this metric does, for NN-Descent's clusters.
+        Transforms rows so that squared L2 distance orders pairs more like this metric, for the clusters of NN-Descent.
     maximum : bool
-        Of terms: whether the value is the largest, instead of their sum.
+        Family "terms": whether the value is the largest term instead of their sum.
     divides : bool
-        Of terms: whether one takes a division, and with it the registers of several.
+        Family "terms": whether a term takes a division, which needs more registers.
     scale_free : bool
-        Of terms: f(c q, c x) = f(q, x), where other terms grow with c.
+        Family "terms": whether f(c q, c x) = f(q, x); other terms grow with c.
     stretch : float
-        Of terms: ``abs(f(q, x) - f(q, y))`` is at most so many times ``difference(x, y)`` (``kernels/terms.py``).
+        Family "terms": ``abs(f(q, x) - f(q, y))`` is at most `stretch` times ``difference(x, y)``
+        (``kernels/terms.py``).
     underflow : float
-        What a term of the definition may lose below the range of float64.
+        The most that a term of the definition can lose to underflow in float64.
     function : triton.JITFunction, optional
-        The caller's own, which makes the metric.
+        The user's Triton function that defines the metric.
     """
 
     name: str
@@ -95,7 +96,7 @@ class Metric:
 
     @property
     def form(self) -> Literal["gemm", "elementwise"]:
-        """Whether a matrix product ranks, or every pair is compared element by element."""
+        """ "gemm" if a matrix product ranks the points, "elementwise" if pairs are compared element by element."""
         return "elementwise" if self.elementwise else "gemm"
 
     @property
@@ -116,7 +117,7 @@ class Metric:
 
     @property
     def descending(self) -> bool:
-        """Whether larger is nearer."""
+        """Whether a larger value means nearer."""
         return self.family == "products"
 
     @property
@@ -125,12 +126,12 @@ class Metric:
 
     @property
     def before_root(self) -> Metric:
-        """The metric whose root it is, else itself."""
+        """The metric of which this one is the square root, else this one."""
         return METRICS[self.root_of] if self.root_of else self
 
     @property
     def own(self) -> bool:
-        """Whether it is a caller's Triton function: f(0, 0) may be anything."""
+        """Whether it is a user's Triton function; then f(0, 0) may have any value."""
         return is_own(self.name)
 
 
@@ -159,7 +160,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-# Metrics that people ask for and that have no place in the families above: why, and what to do instead.
+# Well-known metrics that fit none of the families above: why, and what to do instead.
 UNSUPPORTED = {
     "braycurtis": "it is a ratio of two sums, S|q - x| / S|q + x|, and neither a product of rows nor a sum or maximum "
     "of terms; for rows without negative values divide each by its sum and use metric='l1', which is then twice its "
@@ -173,22 +174,22 @@ class TritonFunction(Protocol):
     __name__: str
 
 
-OWN = "triton:"  # how the names of functions begin
+OWN = "triton:"  # prefix of the names of users' functions
 _functions: dict[str, Any] = {}
 
 
 def get_metric(metric: Any) -> Metric:
-    """The metric called so, or the one that a Triton function makes.
+    """Return a metric by its name, or the metric that a Triton function defines.
 
-    A function is known by its name from then on, until another of that name comes: plans, graphs and files have the
-    name. There it may be of another process, and `function` is None.
+    A Triton function is registered under its name, replacing an earlier one of the same name; plans, graphs and files
+    store only the name. If a name comes from another process, the function is unknown here and `function` is None.
 
     Raises
     ------
     ValueError
-        If there is no such metric; the message lists all names and the nearest one.
+        There is no such metric; the message lists all names and suggests the closest one.
     Unsupported
-        If it is one of :data:`UNSUPPORTED`; the message says why, and what to do instead.
+        It is one of :data:`UNSUPPORTED`; the message says why, and what to do instead.
 
     Examples
     --------
@@ -212,17 +213,17 @@ def get_metric(metric: Any) -> Metric:
 
 
 def is_own(metric: str) -> bool:
-    """Whether a metric is a Triton function's."""
+    """Whether this is the name of a user's Triton function."""
     return metric.startswith(OWN)
 
 
 def cuda_terms(metric: str) -> Terms:
-    """The Triton functions of an elementwise metric; :data:`tonari.metrics.kernels.terms.NONE` for the other families.
+    """Return the Triton functions of an elementwise metric, or ``kernels.terms.NONE`` for the other families.
 
     Raises
     ------
     ValueError
-        If it is a Triton function's that this process has not seen.
+        The metric is a user's Triton function that this process has not seen.
     """
     from tonari.metrics.kernels import terms
 

@@ -1,13 +1,13 @@
-"""The definition of every returned value, in plain float64 NumPy, which the compiled kernels reproduce bit for bit.
+"""The definition of every metric's value in plain float64 NumPy; the compiled kernels reproduce it bit for bit.
 
-A sum over the d columns has one fixed order, :data:`LANES` wide, so that it is the same on every machine::
+S, the sum over the d columns, has one fixed order, in :data:`LANES` lanes, so that it is the same on every machine::
 
     lane j  =  0.0 + t[j] + t[j + 16] + t[j + 32] + ...      one lane per column number modulo 16, left to right
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
 
 Products are rounded before they are added (no fused multiply-add). Each function takes q of shape (d, m, 1) and x of
-shape (d, 1, n) or (d, m, n), columns first, and returns the value of each pair; S is that sum. Squares must not
-overflow: float64 input stays within 1e150 in magnitude, other dtypes always do.
+shape (d, 1, n) or (d, m, n), columns first, and returns the value of each pair. Squares must not overflow: float64
+input has to be at most 1e150 in magnitude; values of the other dtypes always are.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def inner_product(q: Float64, x: Float64) -> Float64:
 
 
 def cosine(q: Float64, x: Float64) -> Float64:
-    """1 - S(q * x) / (sqrt(S(q * q)) * sqrt(S(x * x))), held within 0 and 2; 1 where either row is zero."""
+    """1 - S(q * x) / (sqrt(S(q * q)) * sqrt(S(x * x))), clipped to [0, 2]; 1 if either row is zero."""
     dot = lane_sum(lambda i: q[i] * x[i], len(q))
     qq = lane_sum(lambda i: q[i] * q[i], len(q))
     xx = lane_sum(lambda i: x[i] * x[i], len(x))
@@ -49,7 +49,7 @@ def cosine(q: Float64, x: Float64) -> Float64:
 
 
 def correlation(q: Float64, x: Float64) -> Float64:
-    """cosine of the rows less their means S(q) / d; a row of one repeated value becomes zeros."""
+    """cosine of the rows minus their means S(q) / d; a constant row becomes zeros."""
     return cosine(less_mean(q), less_mean(x))
 
 
@@ -67,7 +67,7 @@ def linf(q: Float64, x: Float64) -> Float64:
 
 
 def chi2(q: Float64, x: Float64) -> Float64:
-    """S((q - x) * (q - x) / (q + x)), a term with q + x == 0 being 0."""
+    """S((q - x) * (q - x) / (q + x)), where a term with q + x == 0 is 0."""
 
     def term(i: int) -> Float64:
         total = q[i] + x[i]
@@ -78,7 +78,7 @@ def chi2(q: Float64, x: Float64) -> Float64:
 
 
 def canberra(q: Float64, x: Float64) -> Float64:
-    """S(abs(q - x) / (abs(q) + abs(x))), a term with abs(q) + abs(x) == 0 being 0."""
+    """S(abs(q - x) / (abs(q) + abs(x))), where a term with abs(q) + abs(x) == 0 is 0."""
 
     def term(i: int) -> Float64:
         total = np.abs(q[i]) + np.abs(x[i])
@@ -101,7 +101,7 @@ def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:
 
 
 def less_mean(x: Float64) -> Float64:
-    # Rounding would leave a constant row a little off zero, and a direction made of rounding errors.
+    # Rounding would leave a constant row slightly off zero, with a direction made of rounding errors.
     constant = x.min(axis=0) == x.max(axis=0)
     mean = lane_sum(lambda i: x[i], len(x)) / len(x)
     return np.where(constant, 0.0, x - mean)

@@ -1,4 +1,4 @@
-"""The problem, checked: the one place where sizes, dtypes and limits are looked at before planning."""
+"""Validation of a problem: the one place that checks sizes, dtypes and limits before planning."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def make_problem(
     threads: Any = None,
     memory: Any = None,
 ) -> Problem:
-    """Check what is asked for.
+    """Check the parameters of a search or graph, and return them as a problem.
 
     Parameters
     ----------
     n, m, d, k, metric, self_join, devices, host_points, host_queries
-        As :class:`tonari.core.problem.Problem` has them.
+        See :class:`tonari.core.problem.Problem`.
     dtype, query_dtype : dtype or its name
-        Of the points and, if it differs, of the queries.
+        dtype of the points, and of the queries if theirs differs.
     threads : int, optional
     memory : int or str, optional
-        Bytes, or a text such as "2GB".
+        Bytes, or a string such as "2GB".
 
     Raises
     ------
     TypeError
-        A number that is not whole.
+        A number is not whole.
     ValueError
-        A problem that no method can solve, with the reason.
+        No method can solve the problem; the message says why.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def make_problem(
 
 
 def refuse_own_metric(problem: Problem) -> str | None:
-    """Why a method that knows metrics by name cannot solve a problem; None if it can."""
+    """Return why a method that supports only named metrics cannot solve a problem, or None if it can."""
     if is_own(problem.metric):
         return f"metric {problem.metric!r}: a Triton function is supported by method='nn-descent' on CUDA alone"
     return None

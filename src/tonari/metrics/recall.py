@@ -1,7 +1,7 @@
-"""Recall: how many of the true neighbours a list has, with an interval that says how sure that is.
+"""Recall: the share of the true neighbours that were found, with a confidence interval.
 
-The interval is about rows, since rows are what is drawn; the neighbours of one row stand or fall together (a lost
-cluster loses whole rows), so counting rows x k trials would claim too much. See :func:`_interval`.
+The sampling unit is the row. The neighbours of one row are missed together (a missed cluster loses whole rows), so an
+interval that counted rows x k independent trials would be too narrow. See :func:`_interval`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, first_repeated_row
 from tonari.metrics import get_metric
 
-# A returned point counts as a neighbour up to this share beyond the true k-th distance: 8 float32 roundings, so that
-# a tie is not lost to the last bits of another program's arithmetic, and relative, so that units do not matter.
+# A returned point counts as a neighbour up to this share beyond the true k-th distance: about 8 float32 roundings, so
+# that the last bits of another program's arithmetic do not break a tie, and relative, so that units do not matter.
 SLACK = 1e-6
 
 _Z95 = 1.959963984540054
@@ -26,21 +26,21 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Recall:
-    """Share of the true neighbours that were found, self never counted.
+    """Share of the true neighbours that were found; a point's own entry never counts.
 
     Attributes
     ----------
     by_index : float
-        Share of the true lists' ids that were returned. Among tied points it asks for the smaller index.
+        Share of the true ids that were returned. Among tied points only the smallest indices count.
     by_distance : float
-        Share of returned points no farther than the true k-th neighbour (within a relative 1e-6): any of several
-        tied points will do, so this is at least ``by_index`` wherever distances are right.
+        Share of returned points no farther than the true k-th neighbour (within a relative 1e-6). Any of several tied
+        points counts, so this is at least ``by_index`` if the distances are right.
     low, high : float
-        95 % confidence interval of ``by_distance`` over all rows; both equal it where every row was measured.
+        95 % confidence interval of ``by_distance`` over all rows; both equal it if every row was measured.
     rows : int
-        Rows measured.
+        Number of rows measured.
     k : int
-        Neighbours asked of each row.
+        Number of neighbours per row.
     """
 
     by_index: float
@@ -55,25 +55,25 @@ class Recall:
 def neighbors_recall(
     found: Neighbors, truth: Neighbors, *, metric: str = "euclidean", population: int | None = None
 ) -> Recall:
-    """Measure the answer to some queries against the true one.
+    """Measure the recall of a search result against the true one.
 
-    The queries count as a random sample of all there could be: the interval is for queries of the same kind.
+    The queries are regarded as a random sample, and the interval is for the population that they were drawn from.
 
     Parameters
     ----------
     found : Neighbors of shape (m, k)
-        Its distances are taken at their word: use it for those that were computed from the points.
+        Its distances are not recomputed, so they must be those of the points that it lists.
     truth : Neighbors of shape (m, k) or wider
-        Further columns are not used.
+        Extra columns are ignored.
     metric : str
-        Says which way rows are ordered.
+        Determines whether distances ascend or similarities descend.
     population : int, optional
-        Queries of which these were drawn, without putting back; default: infinitely many.
+        Number of queries from which these were drawn without replacement. Default: infinitely many.
 
     Raises
     ------
     ValueError
-        The number of rows differs, truth has fewer columns than found, a row of found names a point twice, or the
+        The numbers of rows differ, truth has fewer columns than found, a row of found lists a point twice, or the
         population is smaller than the sample.
 
     Examples
@@ -89,11 +89,11 @@ def neighbors_recall(
     """
     m, k = found.indices.shape
     if len(truth.indices) != m or truth.indices.shape[1] < k:
-        raise ValueError(f"found of shape {(m, k)} cannot be measured against a truth of {truth.indices.shape}")
+        raise ValueError(f"found of shape {(m, k)} cannot be measured against truth of shape {truth.indices.shape}")
     if m == 0 or k == 0:
         raise ValueError(f"found of shape {(m, k)} has nothing to measure")
     if population is not None and population < m:
-        raise ValueError(f"population={population}: {m} rows cannot be drawn of so few")
+        raise ValueError(f"population={population}: expected at least the number of rows, {m}")
     exact_k = Neighbors(truth.distances[:, :k], truth.indices[:, :k])
     return recall_of(found, exact_k, metric, np.arange(m), population)
 
@@ -101,17 +101,17 @@ def neighbors_recall(
 def recall_of(
     found: Neighbors, truth: Neighbors, metric: str, rows: npt.NDArray[Any], population: int | None
 ) -> Recall:
-    """Measure lists against true ones of as many columns; `rows` has their numbers, for messages."""
+    """Measure lists against true lists of the same shape; `rows` are their row numbers, for messages."""
     repeated = first_repeated_row(found.indices)
     if repeated >= 0:
-        raise ValueError(f"row {rows[repeated]} names a point twice: such a list has no recall")
+        raise ValueError(f"row {rows[repeated]} lists a point twice; recall is undefined for such a list")
     m, k = found.indices.shape
     present = found.indices >= 0
 
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
     row_start = np.arange(m)[:, None] * span
     true = np.sort(truth.indices, axis=1)
-    true = np.append((row_start + true)[true >= 0], m * span)  # ascends from row to row, and ends behind all ids
+    true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the end is beyond all ids
     listed = row_start + found.indices
     shared = (true[np.searchsorted(true, listed)] == listed) & present
 
@@ -124,13 +124,13 @@ def recall_of(
 
 
 def _interval(by_row: npt.NDArray[np.float64], population: int | None) -> tuple[float, float]:
-    """95 % interval for the mean over all rows, from the recall of sampled ones."""
-    # Rows are clusters of k answers, so the variance is that between rows, with Cochran's finite-population correction
-    # (Sampling Techniques, 1977, chapters 2 and 9). Turned into an effective number of yes/no trials it goes into
-    # Wilson's score interval, which holds up near 0 and 1 where mean +- 1.96 s does not (Franco, Little, Louis and
-    # Slud, Journal of Survey Statistics and Methodology 7, 2019). Before the variance is taken one perfect and one
-    # empty row are added (after Agresti and Coull, 1998): a sample without a fault, or without the rare row that lost
-    # everything, then counts as no more than about one trial per row, and its interval is close to the rule of three.
+    """Return the 95 % interval of the mean over all rows, from the recalls of the sampled rows."""
+    # Rows are clusters of k answers, so the variance is the one between rows, with Cochran's finite-population
+    # correction (Sampling Techniques, 1977, chapters 2 and 9). It is converted to an effective number of yes/no trials
+    # for Wilson's score interval, which stays valid near 0 and 1, where mean +- 1.96 s does not (Franco, Little, Louis
+    # and Slud, Journal of Survey Statistics and Methodology 7, 2019). Before the variance is taken, one perfect and one
+    # empty row are added (after Agresti and Coull, 1998): a sample without a miss, or without the rare row that misses
+    # everything, then counts as at most about one trial per row, and its interval is close to the rule of three.
     rows = len(by_row)
     mean = float(by_row.mean())
     padded = np.append(by_row, (0.0, 1.0))

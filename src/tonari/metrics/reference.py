@@ -1,6 +1,6 @@
-"""Values and neighbours straight from :mod:`tonari.metrics.definitions`: what every other answer is compared with.
+"""Reference implementation: values and neighbours computed directly from :mod:`tonari.metrics.definitions`.
 
-Nothing here is fast. Temporaries stay below about 200 MB beside the result.
+Tests compare every other result with it. It is not fast; temporaries stay below about 200 MB beyond the result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tonari.inputs import as_floats, held
 from tonari.metrics import get_metric
 from tonari.metrics.definitions import LANES, Float64
 
-# Pairs worked on at once: 16 lanes of 2**16 float64 are 8 MB, and so stay near the processor.
+# Pairs computed at once: 16 lanes of 2**16 float64 are 8 MB, which fit into the cache.
 _PAIRS = 1 << 16
 
 
@@ -38,18 +38,18 @@ def brute(
     metric : str
         A name in ``tonari.metrics.METRICS``.
     self_ids : int64 array of shape (m,), optional
-        The point that each query is; it is left out by its number, not by its distance.
+        For each query, the number of the point that it is itself; that point is left out, but not its duplicates.
 
     Returns
     -------
     Neighbors of shape (m, k)
-        float64 where queries or points are float64, else float32. Ordered by the returned distance (descending for
-        ``inner_product``), equal ones by index.
+        float64 if queries or points are float64, else float32. Ordered by the returned distance (descending for
+        ``inner_product``), equal distances by index.
 
     Raises
     ------
     ValueError
-        Shapes do not fit, a value is NaN or infinite, k is out of range, or the metric is unknown.
+        Shapes do not match, a value is NaN or infinite, k is out of range, or the metric is unknown.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def brute(
 
 
 def pairwise(queries: npt.ArrayLike, points: npt.ArrayLike, metric: str = "euclidean") -> Float64:
-    """Compute the value of every (query, point) pair in float64, before it is rounded to the returned dtype.
+    """Compute the float64 value of every (query, point) pair, before it is rounded to the returned dtype.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def pairwise(queries: npt.ArrayLike, points: npt.ArrayLike, metric: str = "eucli
 def values_at(
     queries: npt.ArrayLike, points: npt.ArrayLike, indices: npt.NDArray[Any], metric: str = "euclidean"
 ) -> Float64:
-    """Compute the float64 value of each query and the points listed for it.
+    """Compute the float64 value of each query with each point listed for it.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def values_at(
     Returns
     -------
     float64 of shape (m, k)
-        The entries of :func:`pairwise` at those indices; inf (-inf for ``inner_product``) where missing.
+        The entries of :func:`pairwise` at these indices; inf (-inf for ``inner_product``) where missing.
 
     Examples
     --------
@@ -191,8 +191,8 @@ def _columns_first(rows: npt.NDArray[Any]) -> Float64:
 
 
 def _values(q: Float64, x: Float64, metric: str) -> Float64:
-    """Value of each pair; q of shape (d, m, 1), x of shape (d, 1, n) or (d, m, n): columns first."""
+    """Compute the value of each pair; q of shape (d, m, 1), x of shape (d, 1, n) or (d, m, n): columns first."""
     value = get_metric(metric).value
     if value is None:
-        raise ValueError(f"metric {metric!r} has no definition here")
+        raise ValueError(f"metric {metric!r} has no reference definition")
     return value(q, x)

@@ -1,15 +1,16 @@
-"""The terms of elementwise metrics on CUDA: Triton functions that kernels are given as constants.
+"""The terms of elementwise metrics on CUDA: Triton functions that are passed to kernels as constants.
 
-    term         one value f(q, x) in float64: the bits of ``definitions.py``, every operation rounded once
-    add_terms    the screen's: four columns' terms added to scores in float32, one after the other. Elements are 0, or
-                 from 2^-60 to 2^40 in magnitude. A term's own roundings, and those of d additions, amount to less than
-                 (d + 15) u (size(q) + size(x)), in units u of 2^-24
-    size, difference    of float64 elements, for what rounding them does: f(q, x) <= size(q) + size(x), and
-                 |f(q, x) - f(q, y)| <= stretch * difference(x, y) with the record's `stretch`, which is no less than
-                 size(y) - size(x)
+    term         one term f(q, x) in float64, in the bits of ``definitions.py``: every operation is rounded once
+    add_terms    for the screen: adds the terms of four columns to the scores in float32, one after the other. Elements
+                 are 0, or from 2^-60 to 2^40 in magnitude. The roundings of the terms and of d additions amount to less
+                 than (d + 15) u (size(q) + size(x)), with u = 2^-24
+    size, difference    of float64 elements, for bounds on the error of rounding them: f(q, x) <= size(q) + size(x), and
+                 |f(q, x) - f(q, y)| <= stretch * difference(x, y) with the record's `stretch`, where
+                 stretch * difference(x, y) >= size(y) - size(x)
 
-A metric may have the screen `prepare` its elements, once for a tile and not once for a pair, and may have it add up
-what a simpler sum exceeds the score by: score(q, x) = S(q) + S(x) - `complement` * total.
+If a metric has `prepare`, the screen applies it to the elements, once per tile instead of once per pair. If it has
+`complement`, `add_terms` sums the excess of a simpler sum over the score:
+score(q, x) = S(q) + S(x) - complement * total.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import triton.language as tl
 
 
 class Terms(NamedTuple):
-    """The functions of one metric; a caller's own has a `term` alone."""
+    """The functions of one metric; a user's Triton function has only a `term`."""
 
     term: Any
     add_terms: Any = None
@@ -43,7 +44,7 @@ def distance(x, y):
 
 @triton.jit
 def four_of(t):
-    """The four [R, C, TR, TC] of [R, C, TR, TC, 4]; they lie in registers, so that nothing moves."""
+    """Split [R, C, TR, TC, 4] into four [R, C, TR, TC]; all are in registers, so that no data moves."""
     shape: tl.constexpr = t.shape
     even, odd = tl.split(t.reshape(shape[0], shape[1], shape[2], shape[3], 2, 2))
     t0, t2 = tl.split(even)
@@ -53,7 +54,7 @@ def four_of(t):
 
 @triton.jit
 def add_distances(total, q, x):
-    """l1: one term after the other, as a sum of their own would take registers."""
+    """l1: adds one term after the other, because a separate sum of the four would take more registers."""
     t0, t1, t2, t3 = four_of(tl.abs(q - x))
     total += t0
     total += t1
@@ -63,7 +64,7 @@ def add_distances(total, q, x):
 
 @triton.jit
 def join_distances(total, q, x):
-    """linf"""
+    """linf: the maximum takes the place of the sum."""
     t0, t1, t2, t3 = four_of(tl.abs(q - x))
     total = tl.maximum(tl.maximum(total, t0), t1)
     return tl.maximum(tl.maximum(total, t2), t3)
@@ -73,13 +74,13 @@ def join_distances(total, q, x):
 def chi2_term(q, x):
     total = q + x
     difference = q - x
-    # Nothing is negative: where the total is zero, so is the difference.
+    # Elements are not negative: if the total is zero, so is the difference.
     return difference * difference / tl.where(total == 0, 1.0, total)
 
 
 @triton.jit
 def inverse(v):
-    """1 / v within 2 units of its last place, at most 2^60; v is 0, taken as 2^-60, or at least that."""
+    """1 / v within 2 units in the last place, at most 2^60. v is at least 2^-60, or 0, which is taken as 2^-60."""
     v = tl.maximum(v, 8.673617379884035e-19)  # 2^-60
     root = tl.rsqrt(v)
     guess = root * root
@@ -94,10 +95,10 @@ def add_inverse_sums(total, r, s):
 
         1 / a + 1 / b = (a + b) p^2,    p = 1 / sqrt(a b)
 
-    0 is taken as 2^-60, which can only lower a score, by no more than 2^-58 a term (up to 3 of zeros follow the last).
-    The other roundings: 2 for r and s, 1 for each of r + s, a + b, a b, (a + b) p and its product with p, 4.3 for the
-    square of a root (relative error 2^-22.9), ceil(d / 2) - 1 for the sum, all of 4 q x / (q + x) <= q + x;
-    ceil(d / 4) + 1 for S(q) and S(x); 3 for joining them with low.
+    0 is taken as 2^-60, which can only lower a score, by at most 2^-58 per term (columns are padded by up to 3 zeros).
+    The other roundings, counted in units: 2 for r and s, 1 for each of r + s, a + b, a b, (a + b) p and its product
+    with p, 4.3 for the square of a root (relative error 2^-22.9), ceil(d / 2) - 1 for the sum, all relative to
+    4 q x / (q + x) <= q + x; ceil(d / 4) + 1 for S(q) and S(x); 3 for adding them to low.
     """
     shape: tl.constexpr = (total.shape[0], total.shape[1], total.shape[2], total.shape[3], 2, 2)
     a, b = tl.split((r + s).reshape(shape))
@@ -116,7 +117,7 @@ def canberra_term(q, x):
 
 @triton.jit
 def lifted(v):
-    """2^20 v: 0 or from 2^-40 to 2^60, so that no product of two sums or differences leaves float32's normal range."""
+    """2^20 v: 0 or from 2^-40 to 2^60, so that products of two sums or differences stay in float32's normal range."""
     return v * 1048576.0
 
 
@@ -124,9 +125,9 @@ def lifted(v):
 def add_ratios(total, q, x):
     """canberra: two terms share one root: a / s + b / t = (a t + b s) p^2, with p = 1 / sqrt(s t).
 
-    s and t are |q| + |x|, or 2^-40 where these are 0, and so are a and b, which else are at least 2^-63. Roundings: 1
-    for each of a, s, s t, b s, a t + b s and the two products with p, 4.3 for p^2 (relative error 2^-22.9), ceil(d / 2)
-    - 1 for the sum and 1 for joining it with low, all of terms of at most 1.
+    s and t are |q| + |x|, or 2^-40 if that is 0, in which case a and b are 0 too; otherwise these are 0 or at least
+    2^-63. Roundings, counted in units: 1 for each of a, s, s t, b s, a t + b s and the two products with p, 4.3 for p^2
+    (relative error 2^-22.9), ceil(d / 2) - 1 for the sum and 1 for adding it to low, relative to terms of at most 1.
     """
     shape: tl.constexpr = (total.shape[0], total.shape[1], total.shape[2], total.shape[3], 2, 2)
     a, b = tl.split(tl.abs(q - x).reshape(shape))
