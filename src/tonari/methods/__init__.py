@@ -1,9 +1,9 @@
-"""Which method answers, and where.
+"""The choice of the method that answers a call, and of the device that it runs on.
 
 registry.py               the methods, by name and device
-place.py, place_cuda.py   where a verb runs: the CPU, CUDA devices; where.py says which
-auto.py                   method="auto": what is expected to take less time
-decision.py               what was decided, and why
-answer.py                 a decision carried out
+place.py, place_cuda.py   the place where a call runs, the CPU or CUDA devices; where.py selects it
+auto.py                   method="auto": the method that is expected to take the least time
+decision.py               the chosen method, its plan, and the reason
+answer.py                 how a decision is made and carried out
 plan.py, explain.py       `tonari.plan`, `tonari.explain`
 """

@@ -1,4 +1,4 @@
-"""From checked rows to an answer: the caller's plan or a decision, then the method that it names."""
+"""From checked rows to an answer: take the caller's plan or choose one, then run its method."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tonari.methods.registry import is_search, method_for
 
 
 def on_side_of(queries: Any, found: Neighbors) -> Neighbors:
-    """The answer as the kind of array that the queries are."""
+    """Return the answer in the kind of array that the queries are, on the same device."""
     side = inputs.side_of(queries, "queries")
     return Neighbors(*(inputs.hand_back(part, side) for part in found))
 
 
 def check_plan(plan: Any, *, graph: bool) -> None:
-    """Refuse what is no plan, and for a search a plan that builds graphs."""
+    """Raise if `plan` is not a plan, or if it is for graphs only and this is a search."""
     if plan is None:
         return
     if not isinstance(plan, Plan):
@@ -37,14 +37,14 @@ def check_plan(plan: Any, *, graph: bool) -> None:
 def decide(
     place: Place, problem: Problem, points: Any, queries: Any, method: str, plan: Any, progress: ProgressLike = None
 ) -> Decision:
-    """The caller's plan if there is one, refused where it was made for another problem; else a new one."""
+    """Decide by the caller's plan, which must have been made for this problem, or else make a new plan."""
     if plan is None:
         if method == "auto":
             return choose(problem, points, queries, progress=progress)
         made = method_for(method, place.device)
         return by_plan(made, made.plan(problem))
     if problem.threads is not None or problem.memory is not None:
-        raise ValueError("a plan has its own threads and memory: give them to tonari.plan, not beside plan=")
+        raise ValueError("a plan has its own threads and memory: pass them to tonari.plan, not together with plan=")
     if method not in ("auto", plan.method):
         raise ValueError(f"the plan's method is {plan.method!r}, but this search has method={method!r}")
     place.check_plan(plan)
@@ -52,7 +52,7 @@ def decide(
 
 
 def answer(queries: Any, points: Any, decision: Decision, progress: ProgressLike = None) -> Neighbors:
-    """What was decided, done: with the points as they are prepared already, else prepared for this search alone."""
+    """Run a decision: search the prepared points if it has them, else prepare the points for this search alone."""
     method, plan, prepared = decision.method, decision.plan, decision.prepared
     search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
     found: Neighbors = search(queries, held, plan, progress=progress)

@@ -1,15 +1,15 @@
-"""method="auto": a k-d tree or brute force, whichever is expected to take less time on these points and queries.
+"""method="auto": choose a k-d tree or brute force, whichever is expected to be faster on these points and queries.
 
-How many leaves a query visits depends on the data, not on d alone. So it is measured, on a few queries, in steps that
-each cost little beside what they may save:
+The number of leaves that a query visits depends on the data, not only on d. So it is measured with a few queries, in
+steps that each cost little compared with what they may save:
 
-    sizes      brute force would be done before a tree is built, or no tree can solve the problem: brute force
-    sample     trees of a part of the points and of a quarter of that: how visits grow, and a first expectation
-    probe      the whole tree, which the search then has: the choice
+    sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem
+    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow
+    probe      build the whole tree, which the search can then use, and decide
 
-Where a graph may miss neighbours, NN-Descent is compared with that choice by what it is expected to cost and, if that
-is less, by how hard a few hundred points say that it will be (``nn_descent/intrinsic_dimension.py``). Where it then
-misses its recall all the same, the exact graph follows.
+For a graph that may miss neighbours, NN-Descent is compared with that choice by its expected time and, if that is less,
+by how hard the problem is for it, estimated from a few hundred points (``nn_descent/intrinsic_dimension.py``). If
+NN-Descent then fails to reach its recall, the exact graph is built after all.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ from tonari.nn_descent.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
 
 logger = logging.getLogger("tonari")
 
-USUAL_K = 10  # neighbours for which an Index chooses
-MOST_DIMENSIONS = 30  # beyond, boxes keep nothing away
-LEAST_POINTS = 2_048  # fewer are a few dozen leaves: brute force is done with all of them before a tree is built
-_PROBED = 256  # queries, evenly spaced
-_SAMPLE_PROBED = 128
-_FIRST_PROBED = 32  # which are enough where the methods are far apart
-_PROBED_SHARE = 8  # at most one query of so many
-_FAR = 2.0  # times the other's seconds: methods are far apart
-_CHEAP = 20.0  # a build that brute force takes so many times longer than is tried without a sample
-SAMPLE = 16  # one point of so many is in the sample
-_LEAST_STEP = 8  # a tree of more costs as much as the whole one saves
-_LEAST_SAMPLE = 2_048  # points, and so many per neighbour:
+USUAL_K = 10  # the k for which an Index chooses its method
+MOST_DIMENSIONS = 30  # in more dimensions, the boxes of a tree exclude nothing
+LEAST_POINTS = 2_048  # fewer make only a few dozen leaves: brute force finishes before a tree is built
+_PROBED = 256  # queries that probe the whole tree, evenly spaced
+_SAMPLE_PROBED = 128  # queries that probe the trees of a sample
+_FIRST_PROBED = 32  # queries that suffice if one method is far faster than the other
+_PROBED_SHARE = 8  # probe at most one query in this many
+_FAR = 2.0  # a method is far faster if the other takes this many times as long
+_CHEAP = 20.0  # build the tree without sampling first if brute force takes this many times as long as the build
+SAMPLE = 16  # the sample has one point in this many
+_LEAST_STEP = 8  # a larger share of the points costs as much as not building the whole tree saves
+_LEAST_SAMPLE = 2_048  # fewest points in the sample, and per neighbour:
 _SAMPLE_PER_NEIGHBOUR = 16
-# Where there is no sample to tell from, brute force has to take so much longer than the build to be doubted, for each
-# dimension.
+# Without a sample, a tree is only tried if brute force takes longer than the build by at least this share of the build
+# per dimension.
 _DOUBT = 0.1
-_SLOWING = 0.25  # what a power of growth loses of itself from the sample to all points, for each unit
-_BELIEVED = 0.75  # of the time that a sample foretells
+_SLOWING = 0.25  # visits grow as n^p in the sample, and as n^(p - _SLOWING p²) from the sample to all points
+_BELIEVED = 0.75  # a tree may take as little as this share of the time that the sample predicts
 CLEARLY = 1.5  # least expected speed-up before a graph that may miss neighbours is chosen
 
 
 def choose(
     problem: Problem, points: Any, queries: Any, *, as_if: Any = None, progress: ProgressLike = None
 ) -> Decision:
-    """The exact method that is expected to take less time.
+    """Choose the exact method that is expected to take less time.
 
     Parameters
     ----------
     problem : Problem
     points, queries : checked rows
     as_if : rows, optional
-        Queries for which the choice is made, where they are not those that the plan is for.
+        Queries to decide by, if they are not those that the plan is for.
     progress : None, bool or callable(done, total)
 
     Returns
     -------
     Decision
-        With the tree, if that is the method.
+        Includes the tree if it was built to decide and is the method chosen.
     """
     settled = by_sizes(problem, len(queries if as_if is None else as_if))
     if isinstance(settled, Decision):
@@ -80,10 +80,10 @@ def choose(
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
-    """What sizes alone decide for m queries, by the plan for a problem; else what has to be found out."""
+    """Decide by sizes alone for m queries; return an Open choice if it depends on the data."""
     exact = search_method("exact", problem.device)
     plan = exact.plan(problem)
-    # What both methods take before they begin is left out of the comparison.
+    # The time that both methods spend on the input is left out of the comparison.
     usual = plan if m == problem.m else exact.plan(dataclasses.replace(problem, m=m, memory=None))
     brute = usual.seconds - arrival_seconds(problem)
     by_force = Decision(exact, plan, seconds=brute)
@@ -103,7 +103,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree of all points")
     build = build_seconds(tree)
     step = _step(tree)
-    # What is risked to find out: two trees of parts of the points and the queries that try them, or the build itself.
+    # The cost of finding out: two trees of samples and the queries that probe them, or the build itself.
     looking = math.inf if step is None else 4 * least + 1.25 * build / step
     if looking > build / 2 or build * _CHEAP < brute:
         step, looking = None, _DOUBT * problem.d * build
@@ -123,9 +123,9 @@ class Open:
     method : TreeMethod
     tree : TreePlan
     m : int
-        Queries for which the choice is made.
+        Number of queries for which the choice is made.
     step : int or None
-        One of how many points is in the sample; None where the whole tree is tried at once.
+        The sample has every step-th point; None to build the whole tree at once.
     """
 
     problem: Problem
@@ -137,7 +137,7 @@ class Open:
 
 
 def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> Decision:
-    """The choice, by what some queries visit in trees."""
+    """Decide by what some queries visit in trees."""
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
     if choice.step is not None:
@@ -163,7 +163,7 @@ def choose_graph(
     start: str,
     progress: ProgressLike = None,
 ) -> Decision:
-    """The plan of a graph that may miss neighbours: NN-Descent where it is clearly sooner, else an exact method.
+    """Choose the method for a graph that may miss neighbours: NN-Descent if clearly faster, else an exact method.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def choose_graph(
     recall, seed
         As for :func:`tonari.knn_graph`.
     start : str
-        Of a :class:`tonari.nn_descent.plan.DescentPlan`.
+        As in :class:`tonari.nn_descent.plan.DescentPlan`.
     progress : None, bool or callable(done, total)
     """
     exact = choose(problem, points, points, progress=progress)
@@ -197,31 +197,31 @@ def choose_graph(
 
 
 def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
-    """Whether NN-Descent is expected to take so much less time than an exact method that it may miss neighbours."""
+    """Whether NN-Descent is expected to be faster than an exact method by at least the factor :data:`CLEARLY`."""
     return exact.seconds >= CLEARLY * (descent.seconds - arrival_seconds(problem))
 
 
 def _hardness(problem: Problem, points: Any) -> float:
-    """How hard the points are for NN-Descent, by the exact neighbours of some of them."""
+    """Estimate how hard the points are for NN-Descent, from the exact neighbours of some of them."""
     some, k = _some(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
-    distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # less themselves
+    distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # without themselves
     return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
 
 
 def _step(plan: Any) -> int | None:
-    """One of how many points is in the sample; None where there are too few points for one."""
+    """Return the step of the sample, which has every step-th point; None if there are too few points for one."""
     step = min(SAMPLE, plan.n // max(_LEAST_SAMPLE, _SAMPLE_PER_NEIGHBOUR * plan.k))
     return step if step >= _LEAST_STEP else None
 
 
 def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
-    """What queries would look at, told from trees of two parts of the points.
+    """Extrapolate what queries visit in the whole tree from trees of two samples of the points.
 
-    From a quarter of the sample to the whole of it visits grow by some power of the number of points, and from the
-    sample to all points by a lower one: while a ball reaches across all leaves they grow as the points do, and once it
-    is small against the whole they hardly do.
+    From a quarter of the sample to all of it, visits grow by some power of the number of points; from the sample to all
+    points, by a lower one. As long as the ball around a query reaches all leaves, visits grow like n; once the ball is
+    small compared with the whole, they hardly grow.
     """
     seen, method, step = [], choice.method, cast(int, choice.step)
     for every in (4 * step, step):
@@ -234,7 +234,7 @@ def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
 
 
 def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> MeanVisits:
-    """Visits for `to` times the points of `fine`, which has `times` those of `coarse`, as their growth slows down.
+    """Extrapolate visits to `to` times the points of `fine`, itself of `times` those of `coarse`, with slowing growth.
 
     >>> grown(MeanVisits(4, 2, 100), MeanVisits(16, 3, 400), times=4, to=16)
     MeanVisits(leaves=128.0, nodes=24.0, points=3200.0)
@@ -245,12 +245,12 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
 
 
 def _count(m: int, most: int) -> int:
-    """Queries to probe."""
+    """Return how many of m queries to probe."""
     return min(most, max(_FIRST_PROBED, m // _PROBED_SHARE))
 
 
 def _some(rows: Any, count: int) -> Any:
-    """About so many rows, evenly spaced."""
+    """Return at most `count` rows, evenly spaced."""
     return _every(rows, -(-len(rows) // count))
 
 

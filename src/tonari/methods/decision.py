@@ -1,4 +1,4 @@
-"""What was decided: which method answers, by which plan, and why."""
+"""The record of a decision: which method answers, with which plan, and why."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any, NamedTuple
 from tonari.core.method import Method
 from tonari.core.plan import Plan
 
-_PATIENCE = 2.0  # times what an exact graph is expected to take, NN-Descent may
+_PATIENCE = 2.0  # NN-Descent gives up after this many times the expected time of the exact graph
 
 
 class Decision(NamedTuple):
-    """A method and its plan, and what else is known of it.
+    """A method, its plan, and what the decision was based on.
 
     Attributes
     ----------
     method : Method
     plan : Plan
     prepared : optional
-        The points prepared by it, where that was needed to decide.
+        The points as the method prepared them, if that was needed to decide.
     seconds : float
-        Expected, with what the data have shown so far.
+        Expected duration, given what is known of the data.
     reason : str
-        Why this method; "" where the caller asked for it.
+        Why this method; "" if the caller asked for it.
     instead : Decision, optional
-        What follows where the recall that the plan asks for is out of its reach.
+        The fallback if the method fails to reach the recall in its plan.
     """
 
     method: Any
@@ -36,10 +36,10 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """Seconds after which the other choice is taken."""
+        """Seconds after which the fallback is taken; None without a fallback."""
         return None if self.instead is None else _PATIENCE * self.instead.seconds
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:
-    """The decision for a plan that takes what it expects."""
+    """Return the decision for a plan, with the seconds that the plan itself expects."""
     return Decision(method, plan, prepared, plan.seconds, reason)

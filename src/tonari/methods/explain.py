@@ -1,4 +1,4 @@
-"""`tonari.explain`: every method with what it is expected to take, or why it cannot solve the problem."""
+"""`tonari.explain`: the expected time and memory of every method, or why it cannot solve the problem."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _LOOKS = "depends on the data: auto would search a sample of the points first; p
 
 
 class Candidate(NamedTuple):
-    """A method, as it would solve the problem.
+    """One method, and what it would take to solve the problem.
 
     Attributes
     ----------
     method : str
     seconds : float or None
-        Expected; None where it cannot.
+        Expected duration; None if the method cannot solve the problem.
     nbytes : int or None
-        Memory beyond the input, on CUDA on each device.
+        Memory beyond the input (on CUDA, per device); None if the method cannot solve the problem.
     why_not : str
-        Why it cannot solve the problem; "" where it can.
+        Why the method cannot solve the problem; "" if it can.
     plan : Plan or None
     """
 
@@ -48,12 +48,12 @@ class Candidate(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What `auto` takes, and what each method would.
+    """The method that `auto` chooses, and what each method would take.
 
     Attributes
     ----------
     method : str or None
-        That `auto` takes; None where it depends on data that were not given.
+        The method that `auto` chooses; None if that depends on data that were not given.
     reason : str
     candidates : tuple of Candidate
         Exact methods before approximate ones.
@@ -64,17 +64,17 @@ class Explanation(NamedTuple):
     candidates: tuple[Candidate, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, for JSON, without the plans."""
+        """Return the fields as plain values, for JSON, without the plans."""
         rows = [{name: value for name, value in made._asdict().items() if name != "plan"} for made in self.candidates]
         return {"method": self.method, "reason": self.reason, "candidates": rows}
 
     def __str__(self) -> str:
         lines = [f"{'auto':>12}  {self.method or '?'}: {self.reason}"]
         for made in self.candidates:
-            told = made.why_not
+            text = made.why_not
             if made.seconds is not None and made.nbytes is not None:
-                told = f"{made.seconds:.3g} s, {made.nbytes / MIB:,.1f} MiB"
-            lines.append(f"{made.method:>12}  {told}")
+                text = f"{made.seconds:.3g} s, {made.nbytes / MIB:,.1f} MiB"
+            lines.append(f"{made.method:>12}  {text}")
         return "\n".join(lines)
 
 
@@ -91,45 +91,45 @@ def explain(
     recall: float | None = None,
     dtype: npt.DTypeLike | None = None,
 ) -> Explanation:
-    """Say what each method would take for a search or a graph, and which one method="auto" takes.
+    """Estimate what each method would take for a search or graph, and say which one method="auto" chooses.
 
     Parameters
     ----------
     queries : array of shape (m, d), its shape, or None
-        As for :func:`tonari.search`; None for the graph of the points, as :func:`tonari.knn_graph` builds it.
+        As for :func:`tonari.search`; None for a graph of the points, as built by :func:`tonari.knn_graph`.
     points : array of shape (n, d), or its shape
-        With arrays `auto` looks at the data as it does for a search, which may take a part of the search's time. From
-        shapes alone nothing is read, and where it depends on the data the answer says so.
+        Given arrays, `auto` examines the data as it does for a search, which may take part of the time of a search.
+        Given shapes, no data is read, and if the choice depends on the data, the answer says so.
     k : int
     metric, device, threads, memory
-        As for :func:`tonari.search`; arrays that are not given are taken to be in host memory.
+        As for :func:`tonari.search`. If shapes are given, the arrays are assumed to be in host memory.
     recall : float, optional
-        For a graph: what share of the true neighbours is enough, as for :func:`tonari.knn_graph`. Without it `auto`
-        takes exact methods alone.
+        For a graph: the share of the true neighbours that is enough, as for :func:`tonari.knn_graph`. Without it,
+        `auto` considers only exact methods.
     dtype : dtype or its name, optional
-        With shapes, that of the arrays. Default: float32.
+        dtype of the arrays, if shapes are given. Default: float32.
 
     Returns
     -------
     Explanation
-        With the method that `auto` takes, the reason, and for every method its expected seconds and bytes, or the
-        sentence that says why it cannot solve the problem. Printed, it is a table.
+        The method that `auto` chooses, the reason, and for every method its expected seconds and bytes, or a sentence
+        that says why it cannot solve the problem. It prints as a table.
 
     Raises
     ------
     TypeError, ValueError
-        What :func:`tonari.search` refuses; one array and one shape; a dtype beside arrays.
+        For arguments that :func:`tonari.search` refuses, for one array and one shape, or for a dtype given with arrays.
 
     Notes
     -----
-    Expected seconds come from sizes alone; for a k-d tree from points that fill their space evenly, which is why `auto`
-    looks at the data before it takes one.
+    Expected seconds depend only on sizes. For a k-d tree they assume uniformly distributed points, which is why `auto`
+    examines the data before it chooses one.
 
     Examples
     --------
     >>> import tonari
-    >>> told = tonari.explain((10, 64), (1000, 64), 5, threads=1)
-    >>> told.method, told.reason
+    >>> explanation = tonari.explain((10, 64), (1000, 64), 5, threads=1)
+    >>> explanation.method, explanation.reason
     ('exact', 'brute force is done before a tree is built')
     """
     graph = queries is None
@@ -137,9 +137,9 @@ def explain(
     if not graph and _is_shape(queries) != shapes:
         raise TypeError("queries and points: expected two arrays, or two shapes such as (10000, 128)")
     if dtype is not None and not shapes:
-        raise ValueError("dtype is for shapes: arrays have their own; leave it out")
+        raise ValueError("dtype is for shapes, but arrays were given, which have their own: leave dtype out")
     if recall is not None and not graph:
-        raise ValueError("recall is for graphs, got queries: pass queries=None, or leave recall out")
+        raise ValueError("recall is for graphs, but queries were given: pass queries=None, or leave recall out")
     name = get_metric(metric).name
     given: dict[str, Any] = {"self_join": graph, "threads": threads, "memory": memory}
     if shapes:
@@ -168,7 +168,7 @@ def explain(
 def _problem_of_shapes(
     queries: Any, points: Any, k: int, metric: str, device: Any, dtype: npt.DTypeLike | None, given: dict[str, Any]
 ) -> Problem:
-    """What is asked of arrays of these shapes, in host memory."""
+    """Return the problem for arrays of these shapes in host memory."""
     n, d = points
     m, width = points if queries is None else queries
     if width != d:
@@ -180,7 +180,7 @@ def _problem_of_shapes(
 
 
 def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
-    """What sizes alone decide; None where it depends on the data."""
+    """Decide by sizes alone; None if it depends on the data."""
     decision = by_sizes(problem, problem.m)
     if not isinstance(decision, Decision):
         return None
@@ -189,7 +189,7 @@ def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
 
 
 def candidate(name: str, problem: Problem, recall: float | None) -> Candidate:
-    """A method by name, as it would solve a problem."""
+    """Return what the method of this name would take to solve a problem."""
     given = {} if is_exact(name) else {"recall": recall}
     try:
         plan = method_for(name, problem.device).plan(problem, **given)

@@ -1,4 +1,4 @@
-"""Where a verb runs: on the CPU, or on CUDA devices (place_cuda.py), under the same few names."""
+"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py), with one interface."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tonari.metrics.problem import make_problem
 
 
 class Place(Protocol):
-    """What a verb asks of the place where it runs.
+    """The interface of a place where a call runs.
 
-    Rows are checked arrays: NumPy in host memory, tensors on CUDA.
+    "Rows" are checked arrays: NumPy arrays in host memory, or tensors on CUDA.
 
     Attributes
     ----------
     devices : tuple of str
-        "cuda:0" and so on; none on the CPU.
+        "cuda:0" and so on; empty on the CPU.
     device : str
         "cpu" or "cuda".
     """
@@ -34,22 +34,22 @@ class Place(Protocol):
     device: str
 
     def rows(self, x: Any, name: str, metric: str) -> Any:
-        """Rows that the place and the metric accept."""
+        """Check an array, and return it as rows that the place and the metric accept."""
 
     def threads_to_prepare(self, asked: int | None) -> int | None:
-        """Threads for points that are prepared for searches to come: those asked for, else all; on CUDA none."""
+        """Return the threads for preparing points for later searches: those asked for, else all; on CUDA none."""
 
     def check_plan(self, plan: Plan) -> None:
-        """Refuse a plan that was made for another place."""
+        """Raise ValueError for a plan that was made for another place."""
 
     def no_others(self, rows: Any, metric: str) -> Neighbors:
-        """Lists of no neighbours, beside the rows, whose values are sound then."""
+        """Return empty neighbour lists, one per row, where the rows are; the values of the rows are checked."""
 
     def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:
-        """Lists of a self-join with each point put before its neighbours, beside the rows."""
+        """Put each point before its neighbours in the lists of a self-join; the result is where the rows are."""
 
     def there(self, x: Any) -> Any:
-        """An array, or a tensor, as the methods of the place hold theirs: in host memory, or on the first device."""
+        """Return an array as the methods of the place expect it: NumPy in host memory, or a tensor on `devices[0]`."""
 
 
 def problem_of(
@@ -63,7 +63,7 @@ def problem_of(
     threads: int | None = None,
     memory: int | str | None = None,
 ) -> Problem:
-    """What is asked of a search among checked rows at a place."""
+    """Return the problem of searching checked rows at a place."""
     n, d = points.shape
     return make_problem(
         n,

@@ -1,4 +1,4 @@
-"""CUDA devices as a place where verbs run (place.py)."""
+"""CUDA devices as the place where a call runs (place.py)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.metrics import get_metric
 class CudaPlace:
     """One or several CUDA devices.
 
-    Values are checked by the kernels that pack the rows, so NaN and the like are refused at the end of a search.
+    The kernels that pack the rows also check their values, so a search reports NaN and the like only at its end.
     """
 
     device = "cuda"
@@ -37,7 +37,7 @@ class CudaPlace:
         return inputs.as_device_rows(x, name)
 
     def threads_to_prepare(self, asked: int | None) -> int | None:
-        return asked  # which is refused, whatever it is
+        return asked  # refused later: CUDA takes no threads
 
     def check_plan(self, plan: Plan) -> None:
         made_for = plan.devices or ("cpu",)

@@ -1,4 +1,4 @@
-"""`tonari.plan`: the plan of a method by name, with what a caller overrides."""
+"""`tonari.plan`: plan a search with a method given by name."""
 
 from __future__ import annotations
 
@@ -32,49 +32,51 @@ def plan(
     seed: int | None = None,
     **overrides: Any,
 ) -> Plan:
-    """Plan the search of the k nearest of n points for m queries in d dimensions.
+    """Plan a search for the k nearest of n points to each of m queries in d dimensions.
 
-    A pure function of its arguments and the machine: its instruction sets, TONARI_ISA, TONARI_NUM_THREADS, and the
-    free memory of its CUDA devices.
+    The plan depends only on the arguments and the machine: its instruction sets, TONARI_ISA, TONARI_NUM_THREADS, and
+    the free memory of its CUDA devices.
 
     Parameters
     ----------
     n, m, d, k : int
-    dtype : dtype of the points, or its name, such as "bfloat16"
+        Points, queries, dimensions, neighbours.
+    dtype : dtype or its name
+        dtype of the points, such as "bfloat16".
     metric : str, or a Triton function as for :func:`tonari.knn_graph`
     method : "auto", "exact", "kdtree" or "nn-descent"
-        "auto" plans brute force, as "exact" does: whether a k-d tree takes less time is known only from the data, at
-        which a search with method="auto" looks. "nn-descent" plans an approximate graph, so that m is n.
+        "auto" plans brute force, as "exact" does: whether a k-d tree is faster depends on the data, which only a search
+        with method="auto" examines. "nn-descent" plans an approximate graph; then m must be n.
     device : str or list of str
-        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are taken to
-        lie in host memory, from where they are copied.
+        "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are assumed to
+        be in host memory and copied from there.
     threads : int, optional
-        On the CPU. Default: TONARI_NUM_THREADS, else the processors this process may use, but no more than the work is
-        worth: a search of a millisecond or two has one.
+        CPU threads. Default: TONARI_NUM_THREADS, else the processors that this process may use, but fewer for short
+        work: a search of a millisecond or two gets one.
     memory : int or str, optional
-        Bytes beyond the input that may be used, such as "2GB"; on CUDA, bytes of each device.
+        Budget beyond the input, in bytes or as a string such as "2GB"; on CUDA, per device.
     self_join : bool
         The queries are the points themselves, as in :func:`tonari.knn_graph`; then m is n and k at most n - 1.
     recall, seed : float and int, optional
         For "nn-descent", as in :func:`tonari.knn_graph`.
     **overrides
-        Fields of the plan to be set. They depend on the method and the device; ``tonari plan --help`` lists them with
-        their meaning, and a name that there is not is refused with a list.
+        Fields of the plan to set. They depend on the method and the device; ``tonari plan --help`` lists and explains
+        them. The error for an unknown name lists them too.
 
     Returns
     -------
     Plan
-        Of the method and the device: :class:`tonari.exact.plan.ExactPlan`, :class:`tonari.exact.cuda.plan.CudaPlan`,
-        :class:`tonari.kdtree.plan.TreePlan` or :class:`tonari.nn_descent.plan.DescentPlan`.
+        A :class:`tonari.exact.plan.ExactPlan`, :class:`tonari.exact.cuda.plan.CudaPlan`,
+        :class:`tonari.kdtree.plan.TreePlan` or :class:`tonari.nn_descent.plan.DescentPlan`, by method and device.
 
     Raises
     ------
     TypeError
-        A number that is not whole, or a flag that is neither True nor False.
+        A number is not whole, or a flag is neither True nor False.
     ValueError
-        For an impossible problem, override or budget, with the reason.
+        The problem, an override or the budget is impossible; the message says why.
     ImportError
-        For CUDA without torch or Triton.
+        torch or Triton is missing, for CUDA.
 
     Examples
     --------
@@ -104,9 +106,9 @@ def plan(
 
 
 def check_exact(method: str, **given: Any) -> None:
-    """Refuse what only an approximate graph can be asked for."""
+    """Raise ValueError for arguments that only an approximate graph takes."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(
-                f"{name} is for method='nn-descent', got method={method!r}: change that or leave {name} out"
+                f"{name} is for method='nn-descent', got method={method!r}: change the method or leave {name} out"
             )

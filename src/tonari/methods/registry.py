@@ -1,7 +1,7 @@
-"""The methods: one instance for each name and device, made when it is first asked for.
+"""The registry of methods: one instance per name and device, created on first use.
 
-To add a method, write its room (plan, memory, reference, cpu/, cuda/) with a :class:`tonari.core.method.Method` for
-each device, and register them here. Nothing else in tonari knows methods by name, but `auto`, which compares them.
+To add a method, write a subpackage (plan, memory, reference, cpu/, cuda/) with a :class:`tonari.core.method.Method` for
+each device, and register them here. Apart from `auto`, which compares methods, no other code refers to them by name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tonari.nn_descent import plan as nn_descent
 
 
 class Entry(NamedTuple):
-    """A registered method: its module, imported when it is first asked for, its class, and what can be set in plans."""
+    """A registered method: its module (imported on first use), its class, and the fields of plans to override."""
 
     module: str
     called: str
@@ -39,7 +39,7 @@ METHODS = ("auto", *NAMES)
 
 @functools.cache
 def method_for(name: str, device: str) -> Method:
-    """The method of a name on a device, "cpu" or "cuda".
+    """Return the method of a name on a device, "cpu" or "cuda".
 
     >>> method_for("kdtree", "cpu").exact
     True
@@ -49,7 +49,7 @@ def method_for(name: str, device: str) -> Method:
 
 
 def overrides_of(name: str, device: str) -> Overrides:
-    """What can be set in the plan of a method.
+    """Return the fields that can be overridden in the plan of a method.
 
     >>> sorted(overrides_of("kdtree", "cpu"))
     ['height', 'isa', 'leaf', 'query_block', 'sort']
@@ -58,30 +58,30 @@ def overrides_of(name: str, device: str) -> Overrides:
 
 
 def search_method(name: str, device: str) -> SearchMethod:
-    """The same, where it answers queries; ValueError where it builds graphs alone."""
+    """Return the method of a name on a device; ValueError if it does not answer queries."""
     check_search_method(name)
     return cast(SearchMethod, method_for(name, device))
 
 
 def check_method(name: str) -> None:
-    """Refuse a method that this version does not have."""
+    """Raise ValueError for an unknown method."""
     if not isinstance(name, str) or name not in METHODS:
         raise ValueError(f"unknown method {name!r}; expected one of {', '.join(map(repr, METHODS))}")
 
 
 def check_search_method(name: str) -> None:
-    """Refuse a method that does not answer queries."""
+    """Raise ValueError for a method that does not answer queries."""
     check_method(name)
     if not is_search(name):
         searching = " or ".join(map(repr, filter(is_search, METHODS)))
-        raise ValueError(f"method={name!r} builds graphs: use tonari.knn_graph; a search is done by {searching}")
+        raise ValueError(f"method={name!r} builds graphs: use tonari.knn_graph, or search with {searching}")
 
 
 def is_search(name: str) -> bool:
-    """Whether a method answers queries, not only graphs."""
+    """Whether a method answers queries; otherwise it only builds graphs."""
     return name == "auto" or isinstance(method_for(name, "cpu"), SearchMethod)
 
 
 def is_exact(name: str) -> bool:
-    """Whether a method can miss no neighbour; "auto" may where a recall is given."""
+    """Whether a method misses no neighbours. "auto" is exact unless a recall is given."""
     return name == "auto" or method_for(name, "cpu").exact

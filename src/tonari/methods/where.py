@@ -1,4 +1,4 @@
-"""The place for an argument `device`; what only CUDA needs is imported when a device is used."""
+"""The place that an argument `device` selects; code that only CUDA needs is imported when a CUDA device is used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tonari.methods.place import CpuPlace, Place
 
 
 def place_for(device: Any, **given: Any) -> Place:
-    """The place for an argument `device` and arrays by their names; see :func:`tonari.inputs.devices_for`."""
+    """Return the place for an argument `device` and named arrays; see :func:`tonari.inputs.devices_for`."""
     devices = inputs.devices_for(device, **given)
     if not devices:
         return CpuPlace()
