@@ -1,11 +1,12 @@
-"""What every method needs on CUDA, whatever it computes there.
+"""CUDA support that all methods share.
 
-launch.py           a kernel is launched, its arguments by name
-devices.py          rows brought to a device; the device that is current
-device_threads.py   a thread for each of several devices
-prefetch.py         rows on their way from host memory while the device works on others
+launch.py           fast kernel launches, with arguments by name
+devices.py          moving rows to a device; selecting the current device
+device_threads.py   one thread per device
+prefetch.py         copying rows from host memory while the device works on others
 streams.py          tensors that are kept between searches, written on one stream and read on another
-self_neighbors.py   each point put before its neighbours, or left out
-matrix_units.py     whether a device's matrix units add as docs/exactness.md assumes
-kernels/            the kernels of this room; the names that all kernels share
+memory.py           free memory of devices
+self_neighbors.py   adding each point to its own neighbour list, or removing it
+matrix_units.py     a test that a device's matrix units add as docs/exactness.md assumes
+kernels/            kernels of this subpackage; naming conventions for all kernels
 """

@@ -1,4 +1,4 @@
-"""A thread for each of several devices, since work is sent to one at a time from one thread."""
+"""One thread per device, because one thread can launch work on only one device at a time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ R = TypeVar("R")
 
 
 def a_thread_each(devices: Sequence[str]) -> Workers:
-    """Threads for :func:`side_by_side`."""
+    """Return the threads for :func:`side_by_side`, one per distinct device."""
     return Workers(len(set(devices)))
 
 
 def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Callable[[int], R]) -> list[R]:
-    """[work(at) for at in range(count)], on a thread for each device, where the current streams are those from here."""
+    """Return [work(at) for at in range(count)], run on one thread per device with the caller's current streams."""
     names = [name for name in devices if torch.device(name).type == "cuda"]
     streams = {name: torch.cuda.current_stream(name) for name in names}
 

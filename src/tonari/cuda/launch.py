@@ -1,11 +1,12 @@
-"""Launching Triton kernels without paying for their binding at every call.
+"""Launch Triton kernels without the cost of Triton's argument binding on every call.
 
-Triton looks at every argument of a launch to find the compiled variant: 30 to 60 µs for a kernel of twenty arguments,
-as long as some selections take. Here the variant is remembered under just what Triton specialises on, and is given the
-tensors' addresses, which are looked at anyway: of a tensor it would ask the driver whether the device can reach it.
+Triton inspects every argument of a launch to find the compiled variant. For a kernel with twenty arguments this takes
+30 to 60 µs, as long as some selections run. Here compiled variants are cached under exactly the properties that Triton
+specialises on. They are launched with the addresses of tensors, which the cache key needs anyway; given a tensor,
+Triton would ask the driver whether the device can access it.
 
-Arguments come by name, in a mapping: a dict of 15 names takes 0.4 µs longer than as many positional arguments, keywords
-that a function gathers 2 µs.
+Arguments are passed by name, in a mapping: a dict of 15 names takes 0.4 µs longer than as many positional arguments,
+while collecting them as keyword arguments of a function takes 2 µs.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from typing import Any
 
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
-# A kernel's Python function (a kernel itself hashes its source) -> its arguments and its constants, in its own order
+# Python function of a kernel (hashing the kernel itself hashes its source) -> pickers of its arguments and constants
 _pickers: dict[Any, tuple[_Picker, _Picker]] = {}
-# (kernel, device, constants in the kernel's order, options, what is special about each argument) -> compiled
+# (kernel, device, constants in the kernel's order, options, specialisation of each argument) -> compiled variant
 _compiled: dict[Any, Any] = {}
-_compiling = threading.Lock()  # devices have a thread each
+_compiling = threading.Lock()  # each device launches from a thread of its own
 
 
 def launch(
@@ -41,22 +42,25 @@ def launch(
     Parameters
     ----------
     kernel : triton.JITFunction
-        Its constants follow its other arguments, the first of which is no number.
+        Its constants must follow its other arguments, and its first argument must be a tensor or tensor descriptor.
     programs : int
-    arguments : tensors, tensor descriptors, ints or None, by the kernel's own names
-    constants : its tl.constexpr arguments, by name
+    arguments : mapping of names to tensors, tensor descriptors, ints or None
+        By the names of the kernel's parameters.
+    constants : mapping of names to values
+        The kernel's tl.constexpr parameters.
     warps : int
+        Warps per program.
     registers : int, optional
-        Most registers per thread.
+        Maximum registers per thread.
     stages : int, optional
-        Depth of the loads' pipeline; default: Triton's own.
+        Pipeline stages for loads. Default: Triton's.
     fused : bool
-        Whether a * b + c may be rounded once; the reference's bits need twice.
+        Whether a * b + c may be fused and rounded once. The reference's bits need two roundings.
 
     Raises
     ------
     TypeError
-        For a name that the kernel does not have, and for one that is missing.
+        An argument or constant is missing, or the kernel has none of that name.
     """
     function = kernel.fn
     pickers = _pickers.get(function)
@@ -89,7 +93,7 @@ def launch(
 
 
 def _names_of(kernel: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a kernel calls its arguments and its constants."""
+    """Return the names of a kernel's arguments and of its constants."""
     notes = inspect.get_annotations(kernel.fn)
     constants = tuple(name for name in kernel.arg_names if "constexpr" in str(notes.get(name)))
     arguments = tuple(name for name in kernel.arg_names if name not in constants)
@@ -104,14 +108,14 @@ def _pickers_of(kernel: Any) -> tuple[_Picker, _Picker]:
 
 
 def _picker(names: tuple[str, ...]) -> _Picker:
-    """A function that takes values out of a mapping in the order of their names; KeyError where one is missing."""
+    """Return a function that picks values from a mapping in the order of `names`; KeyError if one is missing."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda named: tuple(named[name] for name in names)
 
 
 def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str, Any]) -> TypeError:
-    """The error for names that are not the kernel's."""
+    """Return the error for names that do not match the kernel's."""
     expected = dict(zip(("argument", "constant"), _names_of(kernel), strict=True))
     found = []
     for kind, given in (("argument", arguments), ("constant", constants)):
@@ -122,9 +126,10 @@ def _mismatch(kernel: Any, arguments: Mapping[str, Any], constants: Mapping[str,
 
 
 def _bound(arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """What Triton compiles a variant for, and what the compiled variant is given, each in the order of the arguments.
+    """Return what Triton specialises a variant on and the values to launch it with, each in the order of the arguments.
 
-    A variant depends on types, alignments and blocks of descriptors, and on 1, 16 or large among numbers.
+    A variant depends on the dtypes and alignments of tensors, on the block shapes of descriptors, and on whether an
+    integer is 1, is a multiple of 16, or exceeds 32 bits.
     """
     special: list[Any] = []
     note = special.append

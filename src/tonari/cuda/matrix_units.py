@@ -1,8 +1,8 @@
-"""Whether a device's matrix units add as the certificate of exact search assumes.
+"""A test that a device's matrix units add as the certificate of exact search assumes.
 
-docs/exactness.md, "Sums on matrix units": a product of float16 that is added costs at most 2 units of 2^-23 of the sum
-of magnitudes, and subnormal elements count. The vendor does not document it, so each device is tested once, at first
-use: sums made to lose what can be lost are compared with float64.
+docs/exactness.md, "Sums on matrix units": adding a product of float16 values costs at most 2 units of 2^-23 of the sum
+of magnitudes, and subnormal elements are not flushed. The vendor does not document this, so each device is tested once,
+at first use: sums that are built to lose as much as possible are compared with float64.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy.typing as npt
 from tonari.core.errors import Unsupported
 from tonari.cuda.launch import launch
 
-ROWS, WIDTH = 64, 128  # queries and as many points, and their columns
+ROWS, WIDTH = 64, 128  # number of queries and of points; number of columns
 UNIT = 2.0**-24  # unit roundoff of float32
 
 
 class Probe(NamedTuple):
-    """What is multiplied: sums of `queries` times `points`, from 0 and from `low`.
+    """The operands of the test: products of queries and points, accumulated from 0 and from `low`.
 
     Attributes
     ----------
     queries, points : float16 (ROWS, WIDTH)
     low : float32 (ROWS,)
-        Of each point.
+        Start value of the sums of each point.
     """
 
     queries: npt.NDArray[np.float16]
@@ -36,13 +36,16 @@ class Probe(NamedTuple):
 
 
 def check_matrix_units(device: Any) -> None:
-    """Refuse a CUDA device whose matrix units add less precisely than exact search assumes; each is tested once."""
+    """Raise Unsupported if a CUDA device's matrix units add less precisely than exact search assumes.
+
+    Each device is tested once.
+    """
     if device.type == "cuda" and not _adds_as_assumed(device):
         import torch
 
         raise Unsupported(
-            f"{device} ({torch.cuda.get_device_name(device)}): its matrix units lose more of a sum of float16 products "
-            'than exact search can allow for (docs/exactness.md, "Sums on matrix units"); search with device="cpu", or '
+            f"{device} ({torch.cuda.get_device_name(device)}): its matrix units add float16 products less precisely "
+            'than exact search assumes (docs/exactness.md, "Sums on matrix units"); search with device="cpu", or '
             'with method="kdtree"'
         )
 
@@ -54,14 +57,14 @@ def _adds_as_assumed(device: Any) -> bool:
 
 
 def make_probe() -> Probe:
-    """Rows made to lose something, in turns: terms below the last bit of the sum, sums that cancel, subnormal elements,
-    magnitudes spread over the whole range.
+    """Make rows whose sums lose bits in turn by: terms below the last bit of the sum, cancellation, subnormal elements,
+    and magnitudes spread over the whole range.
     """
     rng = np.random.default_rng(0)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6
     points *= rng.choice([-1.0, 1.0], (ROWS, WIDTH))
-    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # beside which nearly nothing is left of the others
-    points[::4, -1], queries[::4, -1] = -(2.0**6), 2.0**5  # but where they cancel
+    points[:, 0], queries[:, 0] = 2.0**6, 2.0**5  # so large that the other terms are nearly lost
+    points[::4, -1], queries[::4, -1] = -(2.0**6), 2.0**5  # cancels the large term
     points[1::4] = rng.uniform(-1, 1, (ROWS // 4, WIDTH)) * 2.0**-14  # subnormal
     spread = 2.0 ** rng.integers(-14, 8, (2, ROWS // 4, WIDTH))
     queries[2::4] *= spread[0]
@@ -72,7 +75,7 @@ def make_probe() -> Probe:
 
 
 def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """The sums of all queries and points on the device, from 0 and from `low`, each of shape (ROWS, ROWS)."""
+    """Return the products of all queries and points on the device from 0 and from `low`, each (ROWS, ROWS)."""
     import torch
 
     from tonari.cuda.kernels.matrix_units import products_kernel
@@ -91,9 +94,9 @@ def products(probe: Probe, device: Any) -> tuple[npt.NDArray[np.float32], npt.ND
 
 
 def within_bounds(probe: Probe, plain: npt.NDArray[np.float32], started: npt.NDArray[np.float32]) -> bool:
-    """Whether sums lose no more than is assumed."""
+    """Whether the sums lose no more than exact search assumes."""
     queries, points, low = (part.astype(np.float64) for part in probe)
-    truth, magnitudes = queries @ points.T, np.abs(queries) @ np.abs(points).T  # exact but for 2^-46
+    truth, magnitudes = queries @ points.T, np.abs(queries) @ np.abs(points).T  # exact to within a relative 2^-46
     share = 4 * WIDTH * UNIT
     allowed = share / (1 - share)
     return bool(

@@ -1,14 +1,14 @@
-"""How much memory CUDA devices can give."""
+"""Free memory of CUDA devices."""
 
 from __future__ import annotations
 
 from tonari.core.units import MIB
 
-RESERVE = 512 * MIB  # of free memory, left alone: kernels' code, and what the allocator cannot join
+RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and allocator fragmentation
 
 
 def free_memory(devices: tuple[str, ...]) -> int:
-    """Bytes that can be had on each of some CUDA devices: those free there, and those that torch keeps unused."""
+    """Return the bytes available on each of these CUDA devices: free memory plus torch's unused cached memory."""
     import torch
 
     cuda = torch.cuda
@@ -18,12 +18,12 @@ def free_memory(devices: tuple[str, ...]) -> int:
 
 
 def available(devices: tuple[str, ...], free_bytes: int | None = None) -> int:
-    """Bytes that a plan may use on each of the devices.
+    """Return the bytes that a plan may use on each of the devices.
 
     Parameters
     ----------
     devices : tuple of str
     free_bytes : int, optional
-        Bytes that can be had on each. Default: what :func:`free_memory` reads there.
+        Free bytes on each device. Default: the result of :func:`free_memory`.
     """
     return max(0, (free_memory(devices) if free_bytes is None else free_bytes) - RESERVE)

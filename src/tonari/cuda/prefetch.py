@@ -1,9 +1,9 @@
-"""Rows on their way from host memory to a device, while the device works on others.
+"""Copy rows from host memory to a device while the device works on others.
 
-    memory, or the map of a file   --threads-->   pinned pieces   --a stream of its own-->   the device
+    memory or a mapped file   --threads-->   pinned buffers   --separate stream-->   device
 
-A plain copy from pageable memory runs on one thread, through one buffer of the driver, behind all work of its stream.
-Here each thread has two pinned pieces: one is filled while the other travels.
+A plain copy from pageable memory uses one thread and one buffer of the driver, and waits for all earlier work on its
+stream. Here each thread has two pinned buffers: one is filled while the other is copied to the device.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_THREADS = 8  # more do not copy faster
 
 
 class _Piece:
-    """A pinned buffer, and the event after which it may be written again."""
+    """A pinned buffer, and the event after which it may be overwritten."""
 
     def __init__(self) -> None:
         self.memory = torch.empty(PIECE_BYTES, dtype=torch.uint8, pin_memory=True)
@@ -42,12 +42,12 @@ class _Piece:
 
 
 class Feeder:
-    """Copies rows to a device in the background, one array at a time; a context that ends its threads.
+    """Copy rows to a device in the background, one array at a time. A context manager, which ends its threads on exit.
 
     Parameters
     ----------
     device : torch device
-        On the CPU, where Triton's interpreter works, rows are copied by the threads alone.
+        On the CPU, where Triton's interpreter runs, the threads copy the rows directly.
     """
 
     def __init__(self, device: Any) -> None:
@@ -63,7 +63,7 @@ class Feeder:
                 self._pieces.put(_Piece())
 
     def send(self, rows: npt.NDArray[Any], out: Any) -> None:
-        """Begin to copy a C-contiguous array into a contiguous tensor, which what was launched before may still use."""
+        """Start to copy a C-contiguous array into a contiguous tensor; the copy waits for the work launched before."""
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
         source, target = rows.reshape(-1).view(np.uint8), out.view(-1).view(torch.uint8)
@@ -83,7 +83,7 @@ class Feeder:
         self._under_way = self._background.submit(self._workers.map, carry, range(0, len(source), PIECE_BYTES))
 
     def arrive(self) -> None:
-        """Wait until all has been read; what is launched from now on finds the rows in place."""
+        """Wait until all rows have been read from host memory; work launched from now on waits for the copy."""
         if self._under_way is not None:
             self._under_way.result()
         self._join_streams()
@@ -102,7 +102,7 @@ class Feeder:
 
 
 def bring(rows: npt.NDArray[Any], device: Any) -> Any:
-    """A copy of a C-contiguous array on a device."""
+    """Copy a C-contiguous array to a device."""
     out = torch.empty(rows.shape, dtype=getattr(torch, name_of_dtype(rows)), device=device)
     with Feeder(device) as feeder:
         feeder.send(rows, out)
@@ -111,19 +111,19 @@ def bring(rows: npt.NDArray[Any], device: Any) -> Any:
 
 
 def slabs(rows: Any, order: Sequence[slice], device: Any) -> Generator[Any, None, None]:
-    """Slices of rows as tensors on a device, in some order; the next is on its way while the last one is used.
+    """Yield slices of rows as tensors on a device, in the given order; the next is copied while the last one is used.
 
     Parameters
     ----------
     rows : C-contiguous array, or tensor on CUDA
     order : sequence of slices
-        Of rows.
+        The slices of `rows`.
     device : torch device
 
     Yields
     ------
     tensor
-        To be used, on the current stream, until the next is asked for. Close the generator early to end its threads.
+        Valid on the current stream until the next one is requested. Closing the generator early ends its threads.
     """
     if not isinstance(rows, np.ndarray):
         for here in order:

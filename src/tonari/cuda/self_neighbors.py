@@ -1,10 +1,12 @@
-"""Column 0 of a graph that includes self, on the device: each point's value with itself, in the bits of the reference.
+"""Adding each point to its own neighbour list, or removing it, on the device.
+
+Column 0 of a graph that includes self is each point's value with itself, in the bits of the reference:
 
     lane j  =  0.0 + x[j] x[j] + x[j + 16] x[j + 16] + ...      products rounded before they are added
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1
 
-Only a metric without a `self_value` needs it, the inner product; every distance to oneself is 0. torch adds and
-multiplies elementwise in separate kernels, so nothing is fused. This costs n d operations beside n² d of the graph.
+Only the inner product needs this sum, as it has no `self_value`; the distance of a point to itself is 0. torch adds and
+multiplies elementwise in separate kernels, so nothing is fused. This takes n d operations; the graph takes n² d.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from tonari.core.neighbors import Neighbors
 from tonari.metrics import get_metric
 from tonari.metrics.definitions import LANES
 
-_BLOCK = 1 << 20  # rows at once: 16 lanes of float64 and one product of them are 256 MB
+_BLOCK = 1 << 20  # rows at once: 16 float64 lanes and a temporary product take 256 MB
 
 
 def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
-    """Neighbours of a self-join with each point itself put first.
+    """Put each point before its neighbours in the lists of a self-join.
 
     Parameters
     ----------
@@ -41,28 +43,29 @@ def with_self(found: Neighbors, points: Any, metric: str) -> Neighbors:
     if value is None:
         for begin in range(0, len(points), _BLOCK):
             here = slice(begin, begin + _BLOCK)
-            first[here] = _squared_norms(points[here])  # rounds once
+            first[here] = _squared_norms(points[here])  # rounded once, to the dtype of the values
     ids = torch.arange(len(points), dtype=indices.dtype, device=indices.device)
     return Neighbors(torch.cat([first[:, None], distances], 1), torch.cat([ids[:, None], indices], 1))
 
 
 def without_own(found: Neighbors, own: Any, k: int) -> Neighbors:
-    """Lists of one more than k, less the point that each query is or, where it is not among them, less the last.
+    """Remove from each list the query itself or, if it is not in its list, the last entry.
 
     Parameters
     ----------
-    found : Neighbors of shape (m, k + 1) or, where they are all points, (m, k)
+    found : Neighbors of shape (m, k + 1), or (m, k) if the lists contain all points
         Arrays or tensors.
     own : int64 array or tensor of shape (m,)
+        For each query, the number of the point that it is itself.
     k : int
 
     Returns
     -------
     Neighbors of shape (m, k)
-        Of the same kind.
+        Arrays if `found` has arrays, else tensors.
     """
     distances, indices = (torch.as_tensor(part) for part in found)
-    if indices.shape[1] == k:  # all points: one is missing where it is the query
+    if indices.shape[1] == k:  # lists of all points: pad them, so that every list loses one entry below
         distances, indices = nn.pad(distances, (0, 1), value=float("inf")), nn.pad(indices, (0, 1), value=-1)
     numbers = torch.as_tensor(own).to(indices.device)[:, None]
     other = indices != numbers

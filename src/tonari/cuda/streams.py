@@ -1,9 +1,9 @@
-"""Tensors that are kept between searches: written on one stream, read on any.
+"""Tensors that are kept between searches: written on one stream, and read on any.
 
-A search runs on the stream that is current when it is called, and launches on one stream are ordered. What outlives a
-search (packed points, a tree) may be read on another stream than the one that wrote it, and freed while that one still
-reads. So an event marks the end of the writing, every reader waits for it on the device, and the allocator keeps the
-memory until all readers are done.
+A search runs on the stream that is current when it is called; launches on one stream are ordered. Tensors that outlive
+a search (packed points, a tree) may be read on another stream than the one that wrote them, and may be freed while that
+stream still reads them. So an event marks the end of the writes, every reading stream waits for it on the device, and
+the allocator keeps the memory until all readers are done.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 
 class Written:
-    """Tensors on one device, as written by what the current stream has been given so far.
+    """Tensors on one device, complete after the work that has been launched on the current stream so far.
 
     Parameters
     ----------
     tensors : torch tensors on one device
-        On the CPU, where Triton's interpreter runs, everything is in order anyway.
+        On the CPU, where Triton's interpreter runs, there is nothing to wait for.
     """
 
     def __init__(self, *tensors: Any) -> None:
@@ -33,10 +33,10 @@ class Written:
             self._event.record(self._stream)
 
     def read(self) -> None:
-        """Let the current stream wait for the writing, and keep the tensors' memory until it has read them.
+        """Make the current stream wait for the writes, and keep the tensors' memory until that stream has read them.
 
-        Nothing happens while a CUDA graph is captured: a capture cannot wait for what is outside it. Whoever captures
-        has made the same search before, and has waited for its end.
+        Does nothing while a CUDA graph is captured, because a capture cannot wait for work outside it. Before it
+        captures a search, the caller has run the same search and waited for it to finish.
         """
         if self._event is None:
             return
@@ -51,7 +51,7 @@ class Written:
 
 
 def synchronize(devices: Iterable[Any]) -> None:
-    """Wait for the current stream of each device; a CPU, where Triton's interpreter runs, has nothing to wait for."""
+    """Wait for the current stream of each device. The CPU, where Triton's interpreter runs, needs no waiting."""
     import torch
 
     for device in map(torch.device, devices):

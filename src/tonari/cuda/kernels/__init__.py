@@ -1,14 +1,14 @@
-"""Kernels that belong to no one method, and the names that kernels of every room share.
+"""Kernels that belong to no particular method, and the naming conventions of all kernels.
 
-x_ptr           one address, of an argument or of one row of it; x_ptrs: a tensor of addresses
-n m d k         points, queries, dimensions, neighbours; rows, parts, tiles, ...: how many there are
-stride          elements between neighbouring rows; x_stride where several tensors have rows
-program         the program's number; row, part, tile, ...: what of these it works on
-row column      numbers of rows, of columns and the like (slot, lane, step, ...), scalars or tensors; ids: of points
-at              offsets from an address; begin, end: a range that ends before `end`
-present         mask of the rows (points, values, pairs) that exist; x_present where a kernel has several
-inside          mask of the columns that a row has
-taken, kept     mask of what is chosen of these; mask: a parameter, any mask
-ROWS COLUMNS    constants are in capitals: sides of tiles, HAS_X and other conditions
+x_ptr           a pointer to an argument or to a row of it; x_ptrs: a tensor of pointers
+n m d k         points, queries, dimensions, neighbours; rows, parts, tiles, ...: their number
+stride          elements between consecutive rows; x_stride if several tensors have rows
+program         the program id; row, part, tile, ...: the one that the program works on
+row column      row and column numbers and the like (slot, lane, step, ...), scalars or tensors; ids: of points
+at              offsets from a pointer; begin, end: a half-open range
+present         mask of the rows (points, values, pairs) that exist; x_present if a kernel has several
+inside          mask of the columns that exist
+taken, kept     mask of the elements that are chosen; mask: a mask passed as a parameter
+ROWS COLUMNS    constants are in capitals: tile sizes, and flags such as HAS_X
 # [ROWS, D]     the shape of a tile, where it is first loaded
 """

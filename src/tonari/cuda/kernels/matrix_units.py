@@ -1,9 +1,9 @@
-"""Sums of float16 products on matrix units, from 0 and from a given value.
+"""Sums of float16 products on matrix units, accumulated from 0 and from a given value.
 
     plain(i, j)    =            <q(i), x(j)>
     started(i, j)  =  low(j)  + <q(i), x(j)>        the accumulator starts at `low`
 
-One program; ROWS x WIDTH float16 for each operand, two accumulators of ROWS x ROWS float32.
+One program. Operands: ROWS x WIDTH float16 each; two accumulators of ROWS x ROWS float32.
 """
 
 from __future__ import annotations
