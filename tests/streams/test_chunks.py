@@ -24,7 +24,7 @@ from tonari import io
 from tonari.core import progress
 from tonari.core.neighbors import Neighbors
 from tonari.streams.chunks import LEAST_ROWS, Pace, planned_rows
-from tonari.streams.pipeline import Flow
+from tonari.streams.pipeline import Pipeline
 
 
 @pytest.fixture(autouse=True)
@@ -315,15 +315,15 @@ def test_threads_of_a_flow_hand_on_what_is_finished_when_it_stops() -> None:
         yield 1
         made.wait(10)
         yield 2
-        flow.check()
+        pipeline.check()
         yield 3
 
-    with Flow() as flow:
-        kept = flow.ahead(numbers(), "work")
+    with Pipeline() as pipeline:
+        kept = pipeline.prefetch(numbers(), "work")
         assert next(kept) == 1
-        with flow.changed:
-            flow.stopped = True
-            flow.changed.notify_all()
+        with pipeline.changed:
+            pipeline.stopped = True
+            pipeline.changed.notify_all()
         made.set()
         assert list(kept) == [2]
 

@@ -13,7 +13,7 @@ import numpy as np
 from tonari import inputs, io
 from tonari.inputs.arguments import check_whole
 from tonari.inputs.rows import check_shape
-from tonari.streams.pipeline import Flow
+from tonari.streams.pipeline import Pipeline
 
 # Bytes of queries and results per chunk: enough to make the fixed cost of a search negligible, small beside any memory.
 CHUNK_BYTES = 128 << 20
@@ -123,7 +123,7 @@ class Source:
         """Bytes of one query of an array."""
         return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
-    def chunks(self, width: int, pace: Pace, flow: Flow, *, first: int = 0) -> Iterator[Chunk]:
+    def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
         """Yield chunks of `width` columns: of an array from row `first` on, of an iterable from its beginning."""
         parts = self._cut(pace, first) if self.array is not None else iter(self._given)
         # An array in memory is searched in place. A memory map is read here, while other chunks are searched; and an
@@ -131,7 +131,7 @@ class Source:
         copies = self.array is None or isinstance(self.array, np.memmap)
         at = first
         for number in itertools.count():
-            flow.check()
+            pipeline.check()
             try:
                 part = next(parts)
             except StopIteration:

@@ -1,4 +1,4 @@
-"""A chain of threads, each a step ahead of the next, that end together."""
+"""A chain of threads, each one item ahead of the next; all of them end together."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tonari.core.leaving import Helper, hold, was_stopped_at_exit
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 0.5  # with code of the caller; a thread that is still running it after that is abandoned
+_PATIENCE_SECONDS = 0.5  # how long to wait for code of the caller; a thread that is still in it then is abandoned
 
 
 class Ended(Exception):
-    """Raised in a thread of a flow that is being stopped."""
+    """Raised in a thread of a pipeline that is being stopped."""
 
 
-class Flow:
-    """The steps of a pipeline; a context that ends their threads.
+class Pipeline:
+    """A chain of steps, each on a thread of its own. A context manager, which ends the threads on exit.
 
     Examples
     --------
-    >>> with Flow() as flow:
-    ...     words = flow.ahead(iter(["a", "b"]), "read")
-    ...     print(list(flow.ahead((word.upper() for word in words), "work")))
+    >>> with Pipeline() as pipeline:
+    ...     words = pipeline.prefetch(iter(["a", "b"]), "read")
+    ...     print(list(pipeline.prefetch((word.upper() for word in words), "work")))
     ['A', 'B']
     """
 
@@ -37,24 +37,24 @@ class Flow:
         self.changed = threading.Condition()
         self.stopped = False
         self.context = _place_of_caller()
-        self._steps: list[Ahead[Any]] = []
+        self._steps: list[PrefetchIterator[Any]] = []
 
-    def ahead(self, items: Iterable[T], name: str, *, foreign: bool = False) -> Ahead[T]:
-        """Produce the same items on a thread of its own, each while the one before is used.
+    def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
+        """Iterate over items that a separate thread produces, each while the one before it is used.
 
-        `foreign`: the items come from code of the caller, which may hang and cannot be interrupted; once the flow
-        stops, its thread is not waited for.
+        `foreign`: the items come from code of the caller, which may hang and cannot be interrupted; once the pipeline
+        stops, its thread gets only half a second to end.
         """
-        step = Ahead(items, self, name, foreign=foreign)
+        step = PrefetchIterator(items, self, name, foreign=foreign)
         self._steps.append(step)
         return step
 
     def check(self) -> None:
-        """Raise Ended if the flow is being stopped."""
+        """Raise Ended if the pipeline is being stopped."""
         if self.stopped:
             raise Ended
 
-    def __enter__(self) -> Flow:
+    def __enter__(self) -> Pipeline:
         return self
 
     def stop(self) -> None:
@@ -69,30 +69,30 @@ class Flow:
             step.thread.join(_PATIENCE_SECONDS if step.foreign else None)
 
 
-class Ahead(Generic[T]):
-    """An iterator whose next item is produced while the last one is used; at most one item waits.
+class PrefetchIterator(Generic[T]):
+    """An iterator whose next item is produced while the last one is used; at most one item is held ready.
 
-    When the flow stops, each step continues until its code calls :meth:`Flow.check` or has no items left, so that the
-    items that one step has finished still reach the next.
+    When the pipeline stops, each step continues until its code calls :meth:`Pipeline.check` or has no items left, so
+    that the items that one step has finished still reach the next.
     """
 
-    def __init__(self, items: Iterable[T], flow: Flow, name: str, *, foreign: bool) -> None:
+    def __init__(self, items: Iterable[T], pipeline: Pipeline, name: str, *, foreign: bool) -> None:
         self.foreign = foreign
-        self._flow = flow
+        self._pipeline = pipeline
         self._ready: deque[T] = deque()
         self._ended = False
         self._error: BaseException | None = None
-        self.thread = Helper(lambda: self._run(items), flow.stop, name=f"tonari-{name}", daemon=True)
+        self.thread = Helper(lambda: self._run(items), pipeline.stop, name=f"tonari-{name}", daemon=True)
         self.thread.start()
 
     def _run(self, items: Iterable[T]) -> None:
-        changed = self._flow.changed
+        changed = self._pipeline.changed
         try:
-            with self._flow.context(), DefaultFloats():
+            with self._pipeline.context(), DefaultFloats():
                 source = iter(items)
                 while True:
                     with changed:
-                        while self._ready and not self._flow.stopped:
+                        while self._ready and not self._pipeline.stopped:
                             changed.wait()
                     item = next(source)
                     with changed:
@@ -112,19 +112,19 @@ class Ahead(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        with self._flow.changed:
+        with self._pipeline.changed:
             while not self._ready and not self._ended:
                 if self.foreign:
-                    self._flow.check()
-                self._flow.changed.wait()
+                    self._pipeline.check()
+                self._pipeline.changed.wait()
             if self._ready:
                 item = self._ready.popleft()
-                self._flow.changed.notify_all()
+                self._pipeline.changed.notify_all()
                 return item
         error, self._error = self._error, None
-        if self._flow.stopped and was_stopped_at_exit():
+        if self._pipeline.stopped and was_stopped_at_exit():
             hold()
-            error = error or Ended("the interpreter exits")  # rather than end as if the stream were complete
+            error = error or Ended("the interpreter exits")  # do not end as if the stream were complete
         raise StopIteration if error is None else error
 
 

@@ -13,7 +13,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.metrics import get_metric
 from tonari.streams.chunks import Chunk, Pace, Source, planned_rows
-from tonari.streams.pipeline import Flow
+from tonari.streams.pipeline import Pipeline
 
 
 class Searcher(Protocol):
@@ -56,9 +56,9 @@ def search_chunks(
 
 def _search_chunks(index: Searcher, source: Source, k: int, progress: ProgressLike) -> Iterator[Neighbors]:
     pace = pace_of(index, source, k)
-    with Flow() as flow, progress_of(progress, source.rows) as bar:
-        chunks = flow.ahead(source.chunks(index.d, pace, flow), "read", foreign=True)
-        for answer in flow.ahead(answers(index, chunks, k, pace, flow, bar), "search"):
+    with Pipeline() as pipeline, progress_of(progress, source.rows) as bar:
+        chunks = pipeline.prefetch(source.chunks(index.d, pace, pipeline), "read", foreign=True)
+        for answer in pipeline.prefetch(answers(index, chunks, k, pace, pipeline, bar), "search"):
             found = answer.found
             del answer
             yield found
@@ -97,24 +97,24 @@ def progress_of(wanted: ProgressLike, rows: int | None, done: int = 0) -> Progre
 
 
 def answers(
-    index: Searcher, chunks: Iterable[Chunk], k: int, pace: Pace, flow: Flow, bar: Progress
+    index: Searcher, chunks: Iterable[Chunk], k: int, pace: Pace, pipeline: Pipeline, bar: Progress
 ) -> Iterator[Answer]:
     """Yield the answer to each chunk, in order."""
     for chunk in chunks:
-        flow.check()
+        pipeline.check()
         started = time.perf_counter()
-        answer = Answer(chunk.first, _answer(index, chunk, k, flow, bar), chunk.sample)
+        answer = Answer(chunk.first, _answer(index, chunk, k, pipeline, bar), chunk.sample)
         pace.note(len(chunk.rows), time.perf_counter() - started)
         del chunk
         yield answer
         del answer
 
 
-def _answer(index: Searcher, chunk: Chunk, k: int, flow: Flow, bar: Progress) -> Neighbors:
+def _answer(index: Searcher, chunk: Chunk, k: int, pipeline: Pipeline, bar: Progress) -> Neighbors:
     if len(chunk.rows) == 0:
         found = _nothing(index, chunk, k)
     else:
-        counted = _Counted(len(chunk.rows), flow, bar)
+        counted = _Counted(len(chunk.rows), pipeline, bar)
         try:
             found = index.search(chunk.rows, k, progress=counted)
         except ValueError:
@@ -134,12 +134,12 @@ def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
 class _Counted:
     """Count the progress of one search in queries of the stream, and end the search when the stream ends."""
 
-    def __init__(self, rows: int, flow: Flow, bar: Progress) -> None:
-        self._rows, self._flow, self._bar = rows, flow, bar
+    def __init__(self, rows: int, pipeline: Pipeline, bar: Progress) -> None:
+        self._rows, self._pipeline, self._bar = rows, pipeline, bar
         self._seen = 0
 
     def __call__(self, done: int, total: int) -> None:
-        self._flow.check()
+        self._pipeline.check()
         self.count(self._rows * done // max(1, total))
 
     def count(self, queries: int) -> None:

@@ -8,7 +8,7 @@ from tonari.core.progress import ProgressLike
 from tonari.streams.chunks import Source
 from tonari.streams.journal import search_facts
 from tonari.streams.output import Output
-from tonari.streams.pipeline import Flow
+from tonari.streams.pipeline import Pipeline
 from tonari.streams.searching import Searcher, answers, pace_of, progress_of
 
 
@@ -25,10 +25,10 @@ def write_neighbors(
 
 def _stream(source: Source, index: Searcher, k: int, output: Output, progress: ProgressLike) -> None:
     pace = pace_of(index, source, k)
-    with Flow() as flow, progress_of(progress, source.rows, output.rows) as bar:
+    with Pipeline() as pipeline, progress_of(progress, source.rows, output.rows) as bar:
         first = 0 if source.array is None else output.rows
-        given = source.chunks(index.d, pace, flow, first=first)
-        chunks = flow.ahead(output.to_do(given, first=first), "read", foreign=True)
-        found = flow.ahead(answers(index, chunks, k, pace, flow, bar), "search")
-        for _ in flow.ahead(output.written(found), "write"):
+        given = source.chunks(index.d, pace, pipeline, first=first)
+        chunks = pipeline.prefetch(output.to_do(given, first=first), "read", foreign=True)
+        found = pipeline.prefetch(answers(index, chunks, k, pace, pipeline, bar), "search")
+        for _ in pipeline.prefetch(output.written(found), "write"):
             pass

@@ -394,7 +394,7 @@ def test_a_finer_copy_goes_where_memory_is_short_and_stays_elsewhere() -> None:
     prepared = PreparedPoints(rows, plan)
     prepared.hold(plan.kernel("float32"), 20_000, Workers(1))
     small = tonari.plan(20_000, 5, 64, 10, threads=1)
-    assert prepared.first_rung(small) == len(small.precisions) - 1
+    assert prepared.first_level(small) == len(small.precisions) - 1
     tight = tonari.plan(20_000, 5, 64, 10, threads=1, memory=small.resident_memory)
     found, _ = search_prepared(rows[:5], prepared, tight)
     assert_same_neighbors(found, brute(rows[:5], rows, 10))

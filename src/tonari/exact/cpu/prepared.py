@@ -74,7 +74,7 @@ class PreparedPoints:
 
         return workers.map(work, slices)
 
-    def first_rung(self, plan: ExactPlan) -> int:
+    def first_level(self, plan: ExactPlan) -> int:
         """The level of the plan's precisions at which to begin: that of the packed copy, if it may stay."""
         kernels = [plan.kernel(precision) for precision in plan.precisions]
         kernel = self._held[0]

@@ -63,7 +63,7 @@ def search_prepared(
     seconds = plan.seconds - plan.prepare_seconds
     with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
         search = _Search(prepared, plan, Workers(plan.threads), bar, report)
-        level, sampled = prepared.first_rung(plan), plan.sample_rank > 0
+        level, sampled = prepared.first_level(plan), plan.sample_rank > 0
         search.hold(level, n if level else plan.resident_points)
         pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
         todo: list[Task] = []
