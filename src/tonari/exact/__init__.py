@@ -1,12 +1,14 @@
-"""Brute force, exact: every query against every point, on matrix or vector units at low precision, with a proof.
+"""Exact brute force: every query is compared with every point, on matrix or vector units at low precision.
 
-    plan.py      every choice of a search on the CPU: instruction set, precisions, block sizes
-    memory.py    what that holds in memory, and what gives way to a budget
-    report.py    what a run did: rows per precision, survivors per row
-    cpu/         points packed; blocks of queries x slices of points -> screen, select, refine, certified rows
-    cuda/        the same on CUDA, with a plan and a memory of its own
+    plan.py         every choice of a search on the CPU: instruction set, precisions, block sizes
+    memory.py       the memory that a plan needs, and how it is reduced to fit a budget
+    precisions.py   the precisions of the screen on the CPU
+    overrides.py    the fields of a plan that a caller may set
+    report.py       statistics of a run: rows per precision, survivors per row
+    cpu/            packing of points; blocks of queries x slices of points -> screen, select, refine, certify
+    cuda/           the same on CUDA, with its own plan and memory
 
-docs/exactness.md proves that no true neighbour can be lost.
+docs/exactness.md proves that no true neighbour is missed.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def neighbors(
     memory: int | str | None = None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """The k nearest points of every query, exactly, for arrays that were checked at the border.
+    """Find the k nearest points of every query exactly, on the CPU, for arrays that are checked already.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ def neighbors(
     k : int
     metric : str
     self_ids : int64 array of shape (m,), optional
-        The point that each query is, which it must not find.
+        For each query, the number of the point that it is itself, which is left out.
     threads, memory, progress
         As in :func:`tonari.search`.
 

@@ -1,4 +1,4 @@
-"""What a plan costs in memory, and what gives way when a budget is short."""
+"""The memory that a plan of brute force on the CPU needs, and how it is reduced to fit a budget."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 
 SURVIVOR_BYTES = 16
-METADATA_BYTES = 24  # per packed point: its term, its errors, its share of the group's
+METADATA_BYTES = 24  # per packed point: its term, its errors, its share of its group's data
 STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone
-JOIN_GROWTH = 128 * MIB // SURVIVOR_BYTES  # survivors that active rows may hold beyond their first room, together
-TILE = 32  # the widest tile of queries
-GROUPS_FIT = 96  # points: whole groups of every kernel
+JOIN_GROWTH = 128 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
+TILE = 32  # queries in the widest tile of any kernel
+GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 _SMALL_CHANGE = 4 * MIB
-_STATE_BYTES = 128  # of a row in a block: its thresholds and norms, and where its survivors lie
-_SMALL_ROOMS = 2 * 256  # survivors in rooms of up to a page, which a row moves through to the one of its capacity
-_REFINING_BYTES = 64  # of a block, for each survivor of the row that is being refined
-_QUERY_BYTES = 24  # of any query: its own number, how it ended, and its number among the rows that are left to do
-_ROWS_IN_FORM = 64  # in float64, while a group of points is packed
-_THRIFT = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))  # of streams: blocks per thread, parts of a slice
+_STATE_BYTES = 128  # per row of a block: its thresholds, its norms, and the addresses of its survivors
+_SMALL_ROOMS = 2 * 256  # survivors in the buffers of up to a page that a row outgrows before one of full capacity
+_REFINING_BYTES = 64  # per block, for each survivor of the row that is being refined
+_QUERY_BYTES = 24  # per query: its own point number, its status, and its number among the unfinished rows
+_ROWS_IN_FORM = 64  # float64 rows held while a group of points is packed
+_THRIFT = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))  # (blocks per thread, parts of a slice), by falling memory
 
 
 @dataclass(frozen=True)
 class BlockSizes:
-    """What gives way when memory is short.
+    """The sizes that are reduced when memory is short.
 
     Attributes
     ----------
     query_block : int
         Queries that share one pass over the points.
     resident_points : int
-        Of the packed points, those that stay in memory: whole slices of them, or all.
+        Points that stay packed in memory: whole slices, or all.
     active_rows : int
-        Of a self-join.
+        Rows of a self-join whose products are shared.
     stream_blocks : int
-        Blocks of queries per thread that share points packed on the way.
+        Blocks of queries per thread that share points packed during the search.
     stream_chunk : int
-        Points that a thread packs on the way at once.
+        Points that a thread packs at once during the search.
     """
 
     query_block: int
@@ -56,7 +56,7 @@ class BlockSizes:
 
 @dataclass(frozen=True)
 class Needs:
-    """What memory depends on besides."""
+    """Everything else that memory use depends on."""
 
     n: int
     m: int
@@ -78,25 +78,27 @@ class Needs:
         return self.m * self.k * (value + index_dtype(self.n).itemsize)
 
     def rows_at_once(self, choice: BlockSizes) -> int:
-        """Queries in work while points are packed on the way."""
+        """Return how many queries are processed at once while points are packed during the search."""
         blocks = -(-self.m // choice.query_block)
         return min(max(1, choice.stream_blocks * self.threads // self.splits), blocks) * choice.query_block
 
     def passes(self, choice: BlockSizes) -> int:
-        """How often the points that do not stay packed are packed."""
+        """Return how often the points that do not stay packed are packed."""
         return -(-self.m // self.rows_at_once(choice))
 
     def block_bytes(self, choice: BlockSizes) -> int:
-        """A block of queries, each of which holds as many survivors as it may."""
+        """Return the memory of a block of queries if each holds as many survivors as it may."""
         first = 2 * (self.k + 1) + 32
-        rooms = self.capacity + _SMALL_ROOMS if self.capacity > first else 0  # to which a row moves from its first one
+        rooms = self.capacity + _SMALL_ROOMS if self.capacity > first else 0  # larger buffers that a row moves to
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
         packed = max(choice.query_block, TILE) * padded(self.d, "float32") * 4
         return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
 
     def working_bytes(self, choice: BlockSizes) -> int:
-        """The most that is held at a time of blocks of queries, slices packed on the way and active rows of a
-        self-join, which follow each other; and small change.
+        """Return the most working memory at a time.
+
+        Blocks of queries, slices packed during the search, and active rows of a self-join are held one after the other,
+        so the largest counts; smaller amounts are added.
         """
         block = self.block_bytes(choice)
         held = min(max(self.threads, self.splits), -(-self.m // choice.query_block) * self.splits) * block
@@ -105,7 +107,7 @@ class Needs:
             rows = self.rows_at_once(choice)
             finest = "float32" if retries else self.precisions[0]
             slices = self.threads * self.packed_bytes(finest, min(self.n, choice.stream_chunk))
-            # Rows that are retried are copied, with room for their results.
+            # Rows that are retried are copied, and so are their results.
             copies = rows * (self.d * 8 + self.k * 16) if retries else 0
             held = max(held, rows // choice.query_block * self.splits * block + copies + slices)
         if choice.active_rows:
@@ -119,7 +121,7 @@ class Needs:
         return packed + self.working_bytes(choice) + self.output_bytes
 
     def with_resident(self, choice: BlockSizes, budget: int) -> BlockSizes:
-        """The choice with as many slices of the points packed as the budget leaves room for."""
+        """Return the choice with as many slices of points packed as the budget allows."""
         spare = budget - self.total_bytes(replace(choice, resident_points=0))
         if self.packed_bytes(self.precisions[0], self.n) <= spare:
             return replace(choice, resident_points=self.n)
@@ -128,8 +130,10 @@ class Needs:
 
 
 def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> list[BlockSizes]:
-    """The wish, and what keeps the points as it does in less memory: first with less room for points packed on the
-    way, then without a self-join, then with smaller blocks of queries.
+    """Return the wish, and alternatives that keep the same points packed in less memory.
+
+    First less memory for points packed during the search, then no sharing of products in a self-join, then smaller
+    blocks of queries.
     """
     choices = _thrifty([wish], needs)
     if "active_rows" not in fixed:
@@ -139,8 +143,9 @@ def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> 
 
 
 def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> BlockSizes:
-    """The choice nearest to the wish that keeps the budget: first with all packed points in memory, in less and less
-    besides; then with only some of them.
+    """Return the choice closest to the wish that fits the budget.
+
+    Prefer to keep all packed points in memory and to reduce everything else; then keep only some points packed.
     """
     choices = resident_choices(needs, wish, fixed)
     for choice in choices:
@@ -157,14 +162,14 @@ def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) 
         choices += streamed
     least = min(choices, key=needs.total_bytes)
     raise BudgetExceeded(
-        f"a memory budget of {budget} bytes cannot hold this search: results take {needs.output_bytes} and work "
+        f"a memory budget of {budget} bytes cannot hold this search: results take {needs.output_bytes} and work takes "
         f"{needs.total_bytes(least) - needs.output_bytes}; allow at least {needs.total_bytes(least)}, or search "
         "the queries in smaller batches"
     )
 
 
 def _thrifty(choices: list[BlockSizes], needs: Needs) -> list[BlockSizes]:
-    """Each choice with ever less room for points packed on the way."""
+    """Return each choice with less and less memory for points packed during the search."""
     return [
         replace(choice, stream_blocks=blocks, stream_chunk=stream_chunk(needs.chunk, parts))
         for choice in choices
@@ -173,23 +178,23 @@ def _thrifty(choices: list[BlockSizes], needs: Needs) -> list[BlockSizes]:
 
 
 def packed_row_bytes(d: int, precision: str) -> int:
-    """One packed point."""
+    """Return the bytes of one packed point."""
     return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
 
 
 def padded(d: int, precision: str) -> int:
-    """Dimensions after packing, at most."""
+    """Return an upper bound on the dimensions after packing."""
     run = {"int8": 4, "bfloat16": 32, "float32": 1}[precision]
     return -(-d // run) * run
 
 
 def stream_chunk(chunk: int, parts: int) -> int:
-    """One of so many parts of a slice, in whole groups."""
+    """Return the points in one of `parts` parts of a slice, in whole groups."""
     return max(1, chunk // GROUPS_FIT // parts) * GROUPS_FIT
 
 
 def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
-    """The block of queries and its halves, in whole tiles while there are any."""
+    """Return the block size, its half, and so on; in whole tiles as long as they are larger than a tile."""
     halves = [wish.query_block]
     while halves[-1] > 1 and "query_block" not in fixed:
         half = halves[-1] // 2
@@ -198,5 +203,5 @@ def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
 
 
 def join_row_bytes(k: int) -> int:
-    """First room of one active row: 2 (k + 1) + 24 survivors, and its state."""
+    """Return the bytes of one active row at first: a buffer of 2 (k + 1) + 24 survivors, and its state."""
     return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

@@ -1,4 +1,4 @@
-"""What a caller may set in a plan of brute force."""
+"""The fields of a brute-force plan that a caller may set."""
 
 from __future__ import annotations
 

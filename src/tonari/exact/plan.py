@@ -1,8 +1,7 @@
-"""The plan of brute force on the CPU: one frozen record of every choice, made by a pure function of the problem and the
-machine.
+"""The plan of brute force on the CPU: one frozen record of every choice, made from the problem and the machine.
 
-Everything reads it, nothing else chooses. The command line prints it; a field can be overridden, and an override that
-cannot work is refused with the reason.
+All code follows the plan and makes no choices of its own. The command line prints it. Its fields can be overridden; an
+override that cannot work is refused with a reason.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_own_metric
 
-# Packed values per slice handed to a kernel: 256 queries x 2**21 values is 10 ms at 100 GFLOP/s, so that progress moves
-# and Ctrl-C answers; a multiple of every kernel's group of points.
+# Packed values per kernel call: 256 queries x 2**21 values take 10 ms at 100 GFLOP/s, which keeps progress smooth and
+# Ctrl-C responsive.
 _CHUNK_VALUES = 1 << 21
-_QUERY_BLOCK = 256  # queries that share one pass over the points: enough that the product, not memory, sets the pace
-_BLOCK_BYTES = 16 * MIB  # survivors of one block of queries, at most
-JOIN_BLOCK = 288  # rows of a self-join that share one pass; all groups and tiles fit into it
-_JOIN_BYTES = 112 * MIB  # first room for the survivors of all active rows of a self-join
-_AMX_JOIN_FROM = 512  # dimensions: below, AMX multiplies faster than the other side of a product can be looked at
-_SAMPLE_FROM_K = 64  # below, the first k points give as good a threshold as any sample
+_QUERY_BLOCK = 256  # queries that share one pass over the points: enough to be bound by arithmetic, not by memory
+_BLOCK_BYTES = 16 * MIB  # most memory for the survivors of one block of queries
+JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
+_JOIN_BYTES = 112 * MIB  # initial buffers for the survivors of all active rows of a self-join
+_AMX_JOIN_FROM = 512  # dimensions; with fewer, AMX multiplies faster than a product's other side can be screened
+_SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,40 +60,41 @@ class ExactPlan(Plan):
     isa : str
         Instruction set: generic, avx2, avx512 or amx.
     precisions : tuple of str
-        Precisions of the screen, first to last; rows that one cannot certify retry to the next. The last one always
-        can, since it settles doubtful rows by exact values.
+        Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
+        one certifies every row, because it resolves doubtful rows by exact values.
     threads : int
     query_block : int
         Queries that share one pass over the points.
     point_chunk : int
         Points per slice of work.
     capacity : int
-        Survivors a row may hold before it retries or settles.
+        Survivors that a row may hold before it is retried or resolved by exact values.
     sample_stride, sample_rank : int
         Every sample_stride-th group is screened first, and the sample_rank-th smallest bound there becomes the
-        threshold for the rest (matsumoto2015); 0 when k is small.
+        threshold for the rest (matsumoto2015); 0 means no sample, as for small k.
     active_rows : int
-        For a graph: rows whose survivors are held at once, so that each product of two of them serves both; 0 where
-        every product serves its query alone.
+        For a graph: rows whose survivors are held at once, so that each product of two of them is used for both; 0 if
+        every product is used only for its query.
     point_splits : int
-        Parts of the points searched side by side when there are fewer blocks of queries than threads.
+        Parts of the points that are searched in parallel if there are fewer blocks of queries than threads.
     adaptive : bool
-        Whether the first blocks may move the rest to the next level, when their survivors cost more than it would.
+        Whether the rest of the rows may move to the next precision, if the survivors of the first blocks cost more than
+        that precision would.
     resident_points : int
-        Points that stay packed in memory: all, or as many as a memory budget leaves room for. The others are packed
-        slice by slice, anew for each pass over them.
+        Points that stay packed in memory: all, or as many as the memory budget allows. The others are packed slice by
+        slice, again for each pass over them.
     finer_resident : bool
-        Whether they may stay packed at a finer precision than the first.
+        Whether points may stay packed at a finer precision than the first.
     stream_blocks, stream_chunk : int
-        Blocks of queries per thread that share a pass over points packed slice by slice, and points per such slice;
-        also for rows retried at the next precision.
+        For points that are packed slice by slice (also for rows retried at the next precision): blocks of queries per
+        thread that share a pass, and points per slice.
     packed_bytes, working_bytes, output_bytes : int
-        Memory beyond the input, at most: packed points that stay, work, results.
+        Most memory beyond the input for packed points that stay, for work, and for results.
     prepare_seconds : float
-        Rough expectation of what looking at the values of the points takes, and packing those that stay packed; they
-        lie in memory or in the page cache.
+        Rough estimate of the time to check the values of the points and to pack those that stay packed, if they are in
+        memory or in the page cache.
     seconds : float
-        Rough expectation of the whole search, with that. An :class:`tonari.Index` has it behind itself.
+        Rough estimate of the whole search, including prepare_seconds, which an :class:`tonari.Index` has spent already.
     """
 
     precisions: tuple[str, ...]
@@ -119,12 +119,12 @@ class ExactPlan(Plan):
 
     @property
     def blocks_at_once(self) -> int:
-        """Blocks of different queries that are in work while points are packed slice by slice."""
+        """Blocks of different queries that are processed at once while points are packed slice by slice."""
         return max(1, self.stream_blocks * self.threads // self.point_splits)
 
     @property
     def resident_memory(self) -> int:
-        """Least memory= with which all packed points stay in memory, where nothing is overridden."""
+        """Smallest budget with which all packed points stay in memory, if nothing is overridden."""
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
         needs = Needs(
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
@@ -135,7 +135,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """How many points do not stay packed, and the memory= for all; "" where all do."""
+        """How many points stay packed, and which budget would hold all; "" if all do."""
         if self.resident:
             return ""
         return (
@@ -144,7 +144,7 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether rows would be answered sooner one level up, given the survivors per row seen at this one."""
+        """Whether the next precision is expected to be faster, given the survivors per row seen at this level."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
@@ -156,11 +156,11 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def kernel(self, precision: str) -> str:
-        """Name of the kernel that screens at `precision`."""
+        """Return the name of the kernel that screens at `precision`."""
         return kernel_name(self.metric, precision, self.isa)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, for JSON."""
+        """Return the fields as plain values, for JSON."""
         return super().as_dict() | {"resident": self.resident}
 
 
@@ -171,14 +171,14 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     ----------
     problem : Problem
     prepared : bool
-        Whether the points are packed already: it tells how many threads the rest is worth.
+        Whether the points are packed already, which leaves less work for threads.
     **overrides
-        As :data:`tonari.exact.overrides.ON_CPU` lists them.
+        Fields listed in :data:`tonari.exact.overrides.ON_CPU`.
 
     Raises
     ------
     ValueError
-        For an override or a budget that cannot work, with the reason.
+        An override or the budget cannot work; the message says why.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
 
 
 def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
-    """What is there to share out among threads, in seconds of one."""
+    """Return the parallel work of a search, in seconds of one thread."""
     passes = -(-problem.m // _QUERY_BLOCK)
     read = problem.n * padded(problem.d, precision) * ELEMENT_BYTES[precision] * passes
     return brute_work(problem, isa, read_bytes=read, prepared=prepared)
@@ -247,7 +247,7 @@ def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
 def _wish(
     problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, given: dict[str, Any]
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """What is best where memory is no object: what memory depends on, block sizes, and the sample."""
+    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
     chunk = given.get("point_chunk", _point_chunk(n, d))
@@ -270,7 +270,7 @@ def _wish(
 def _precisions_held(
     problem: Problem, needs: Needs, sizes: BlockSizes, given: dict[str, Any]
 ) -> tuple[int, bool, bool]:
-    """Bytes of packed points that stay; whether they may stay at a finer precision; whether blocks may ask for it."""
+    """Return the bytes of points that stay packed, whether they may be at a finer precision, and `adaptive`."""
     budget, n = problem.memory, problem.n
     packed, finest = needs.packed_bytes(needs.precisions[0], sizes.resident_points), needs.packed_bytes("float32", n)
     with_finest = finest + needs.working_bytes(sizes) + needs.output_bytes
@@ -289,7 +289,7 @@ def _precisions_held(
 
 def _query_block(m: int, k: int, threads: int) -> int:
     room = _BLOCK_BYTES // (max(2048, 4 * k) * SURVIVOR_BYTES)
-    fair = -(-m // (2 * threads))  # two blocks per thread keep all of them busy to the end
+    fair = -(-m // (2 * threads))  # two blocks per thread keep all threads busy until the end
     block = min(_QUERY_BLOCK, max(TILE, fair), max(1, room))
     return min(m, -(-block // TILE) * TILE if block > TILE else block)
 
@@ -301,7 +301,7 @@ def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
         )
     if stride and splits > 1:
         raise ValueError(
-            f"point_splits={splits} parts are searched side by side and cannot share a sample: set one of them"
+            f"point_splits={splits} parts are searched in parallel and cannot share a sample: set only one of the two"
         )
     return stride, rank
 
@@ -313,7 +313,7 @@ def _checked_active(active: Any, self_join: bool) -> int:
 
 
 def _active_rows(n: int, k: int) -> int:
-    """Active rows that memory allows, in whole blocks; 0 where too few would pair with each other to gain anything."""
+    """Return how many active rows memory allows, in whole blocks; 0 if too few products would be shared to pay off."""
     whole = -(-n // JOIN_BLOCK) * JOIN_BLOCK
     active = min(whole, _JOIN_BYTES // join_row_bytes(k) // JOIN_BLOCK * JOIN_BLOCK)
     return active if active >= 8 * JOIN_BLOCK and 8 * active >= n else 0
@@ -325,10 +325,10 @@ def _point_chunk(n: int, d: int) -> int:
 
 
 def _sample(n: int, k: int) -> tuple[int, int]:
-    """Stride and rank of matsumoto2015's sampled threshold, for about 8 k samples (its section IV).
+    """Return stride and rank of the sampled threshold of matsumoto2015 (section IV), for about 8 k samples.
 
-    The rank is three standard deviations above the k * share that the sample holds on average, so that about one row in
-    a thousand finds its threshold too low and is searched again.
+    The sample contains k / stride of the k nearest points on average. The rank is three standard deviations above that,
+    so that the threshold is too low for about one row in a thousand, which is then searched again.
     """
     stride = n // (8 * k)
     if k < _SAMPLE_FROM_K or stride < 4:

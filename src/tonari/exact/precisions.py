@@ -1,4 +1,4 @@
-"""The precisions at which the CPU screens: which kernels this machine has, and in what order they are tried."""
+"""The precisions of the screen on the CPU: which kernels this machine has, and in which order they are tried."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tonari.core.problem import Problem
 from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric
 
-_INT8_DIMENSIONS = 1 << 17  # sums of products of bytes, 2**14 at most each, stay below 2**31
+_INT8_DIMENSIONS = 1 << 17  # below this, sums of products of bytes (each at most 2**14) stay below 2**31
 
 
 def choose_precisions(problem: Problem, isa: str, asked: Any = None) -> tuple[str, ...]:
-    """Precisions of the screen on an instruction set, first to last.
+    """Return the precisions of the screen on an instruction set, first to last.
 
     Parameters
     ----------
     problem : Problem
     isa : str
     asked : tuple of str, optional
-        Those that the caller wants.
+        The precisions that the caller asked for.
 
     Raises
     ------
     ValueError
-        For precisions that do not rise, or for which there is no kernel.
+        The precisions are not in ascending order, or there is no kernel for one of them.
     """
     metric, d = problem.metric, problem.d
     precisions = _usual_precisions(metric, isa, problem.dtype, d) if asked is None else _checked_precisions(asked)
@@ -43,7 +43,7 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None) -> tuple[st
 
 
 def kernel_name(metric: str, precision: str, isa: str) -> str:
-    """Name of the kernel for a metric; AMX has no float32, so its last level is AVX-512's."""
+    """Return the name of the kernel for a metric. AMX has no float32, so its last level uses the AVX-512 kernel."""
     operation = "inner" if get_metric(metric).form == "gemm" else metric
     return f"{operation}/{precision}/{'avx512' if isa == 'amx' and precision == 'float32' else isa}"
 
@@ -60,7 +60,7 @@ def _checked_precisions(precisions: Any) -> tuple[str, ...]:
 
 @functools.cache
 def _kernels() -> frozenset[str]:
-    """The kernels of this machine."""
+    """Return the names of the kernels that this machine can run."""
     return frozenset(_native.kernel_names())
 
 
@@ -71,7 +71,7 @@ def _usual_precisions(metric: str, isa: str, dtype: str, d: int) -> tuple[str, .
         levels.remove("int8")
     whole = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
     if isa == "amx" and "int8" in levels and not whole:
-        # On AMX int8 is hardly faster than bfloat16 here, since the survivors' work sets the pace, and leaves more of
-        # them; where integers are exact in it there are none to spare.
+        # On AMX int8 is hardly faster than bfloat16, because the work on survivors dominates, and it leaves more of
+        # them. Integers are the exception: they are exact in int8, which leaves no extra survivors.
         levels.remove("int8")
     return tuple(levels)

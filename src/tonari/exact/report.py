@@ -1,4 +1,4 @@
-"""What a run of the exact engine did."""
+"""Statistics of one exact search."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Report:
-    """Counts of one search, logged to the logger "tonari" at level INFO.
+    """Statistics of one search, logged to the logger "tonari" at level INFO.
 
     Attributes
     ----------
     rows : int
-        Queries answered.
+        Number of queries.
     rows_by_precision : dict of str to int
-        Where the rows were certified: precision of the screen -> rows.
+        Number of rows certified at each precision of the screen.
     resampled : int
-        Rows whose sampled threshold was too low and that were searched again without it.
+        Rows that were searched again without a sample because their sampled threshold was too low.
     refined : int
-        Survivors whose exact value was computed at the end, over all rows; on GPUs they are not counted.
+        Survivors whose exact value was computed, over all rows; not counted on GPUs.
     seconds : float
+        Duration of the search.
     """
 
     rows: int
@@ -29,12 +30,12 @@ class Report:
     seconds: float = 0.0
 
     def certify(self, precision: str, rows: int) -> None:
-        """Count rows certified at `precision`."""
+        """Count rows that were certified at `precision`."""
         if rows:
             self.rows_by_precision[precision] = self.rows_by_precision.get(precision, 0) + rows
 
     def include(self, part: Report) -> None:
-        """Count what was done for a part of the search: its rows as often as there were parts with them."""
+        """Add the counts of a part of the search; a row counts once for every part that contains it."""
         for precision, rows in part.rows_by_precision.items():
             self.certify(precision, rows)
         self.resampled += part.resampled

@@ -1,4 +1,4 @@
-"""Brute force on the CPU, as it is registered."""
+"""Brute force on the CPU as a registered method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points made ready: their form (centre and scale, or normalisation) and their packed copies."""
+"""Prepared points: their form (centre and scale, or normalisation) and their packed copies."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tonari.core.workers import Workers
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
-# Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
+# Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
 _SAMPLE_ROWS = 8_192
 
 
 class PreparedPoints:
-    """Points with their form, packed for the first level of the plan's precisions as far as memory allows.
+    """Points and their form, packed for the first precision of the plan as far as memory allows.
 
     Parameters
     ----------
     points : array of shape (n, d), checked
     plan : ExactPlan
-        Names the kernel, the slices and how many points stay packed.
-    progress : None or bool
-        As in :func:`tonari.search`, but never the callback, which counts pairs.
+        Determines the kernel, the slices, and how many points stay packed.
+    progress : None, bool or callable(done, total)
+        As in :func:`tonari.search`. A callable is not called here, because it counts pairs.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None) -> None:
@@ -36,7 +36,7 @@ class PreparedPoints:
         self.form = _form(points, plan.metric)
         self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
         self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
-        self._holding = threading.Lock()  # of the one search that changes what is held
+        self._holding = threading.Lock()  # for the one search that changes what is held
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
@@ -45,16 +45,16 @@ class PreparedPoints:
     def hold(
         self, kernel: str, count: int, workers: Workers, bar: Progress | None = None
     ) -> list[_native.PackedPoints]:
-        """Hold the first `count` points packed for `kernel`, and nothing else: some are packed now, or let go.
+        """Hold exactly the first `count` points packed for `kernel`; pack missing slices, and release others.
 
-        Of several searches at a time one packs and the others wait. What this returns is what is held; it stays as it
-        is for the search that has it, whatever is held later.
+        If several searches call this at once, one packs and the others wait. Returns the held slices; a search may keep
+        using them whatever is held later.
         """
         first, slices = self.slices[0], self.slices
         wanted = len(slices) if count == len(self.points) else count // (first[1] - first[0])
         with self._holding:
             held = self.resident(kernel)[:wanted]
-            self._held = kernel, held  # what is let go goes before more is made
+            self._held = kernel, held  # release slices before packing new ones
             if len(held) < wanted:
                 held = held + self.pack(kernel, slices[len(held) : wanted], workers, bar)
                 self._held = kernel, held
@@ -63,7 +63,7 @@ class PreparedPoints:
     def pack(
         self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Progress | None = None
     ) -> list[_native.PackedPoints]:
-        """Packed copies of slices of the points, for one kernel."""
+        """Return packed copies of slices of the points for one kernel."""
 
         def work(bounds: tuple[int, int]) -> _native.PackedPoints:
             workers.check()
@@ -75,13 +75,13 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_level(self, plan: ExactPlan) -> int:
-        """The level of the plan's precisions at which to begin: that of the packed copy, if it may stay."""
+        """Return the index of the precision to begin with: that of the packed copy if it may stay, else 0."""
         kernels = [plan.kernel(precision) for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
     def resident(self, kernel: str) -> list[_native.PackedPoints]:
-        """The first slices, as far as they are held packed for `kernel`."""
+        """Return the first slices, as far as they are held packed for `kernel`."""
         held = self._held
         return held[1] if kernel == held[0] else []
 
@@ -91,7 +91,7 @@ class PreparedPoints:
 
     @property
     def packed_bytes(self) -> int:
-        """Memory of the packed copy."""
+        """Bytes of the packed copy."""
         return sum(part.nbytes for part in self._held[1])
 
 
@@ -103,7 +103,7 @@ def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
     if record.angular:
         return _native.Form(metric, zeros, 1.0)
     if points.dtype.kind in "iu" and (record.squares or record.products):
-        # Integers stay integers: unsigned bytes move to the signed range that byte products want.
+        # Integers stay integers; unsigned bytes are shifted to the signed range that int8 products need.
         return _native.Form(metric, [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0)
     centre = _native.column_means(points, step) if record.squares else zeros
     if not all(map(math.isfinite, centre)):
@@ -112,7 +112,7 @@ def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
 
 
 def _power_of_two_below_inverse(magnitude: float) -> float:
-    """Scale that brings `magnitude` into [1/2, 1): a power of two, so that it rounds nothing."""
+    """Return the power of two that scales `magnitude` into [1/2, 1); scaling by it is exact."""
     if magnitude == 0.0 or not math.isfinite(magnitude):
         return 1.0
     return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(magnitude)[1])))

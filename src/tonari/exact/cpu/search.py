@@ -1,9 +1,9 @@
-"""The schedule of the exact engine: which block of queries meets which slice of points, on which thread.
+"""The schedule of exact search on the CPU: which block of queries meets which slice of points, on which thread.
 
-for precision in precisions:                      only rows that the one before could not certify
+for precision in precisions:                  only rows that the previous one could not certify
     for block of queries (in parallel):
         for slice of points:                  screen, compare, compact     (native, without the GIL)
-        refine, order, write                  rows done | to retry | to search again without a sample
+        refine, order, write                  rows: done | to retry | to search again without a sample
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tonari.exact.plan import JOIN_BLOCK, ExactPlan
 from tonari.exact.report import Report
 
 Bounds: TypeAlias = tuple[int, int]  # queries [begin, end)
-Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their level, and whether they take a sample
+Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their level, and whether to use a sample
 NewBlock: TypeAlias = Callable[[], _native.RowBlock]
 CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
 
 logger = logging.getLogger("tonari")
 
 _RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
-_FEW = 8  # rows whose survivors are judged by exact values sooner than all points are packed again
+_FEW = 8  # so few rows are resolved by exact values faster than all points are packed again
 
 
 def search_prepared(
@@ -47,7 +47,7 @@ def search_prepared(
     self_ids: npt.NDArray[np.int64] | None = None,
     progress: ProgressLike = None,
 ) -> tuple[Neighbors, Report]:
-    """Answer checked queries against prepared points as the plan says.
+    """Search prepared points for checked queries, as planned.
 
     Returns
     -------
@@ -105,24 +105,24 @@ def search_prepared(
 
 @dataclass
 class _Search:
-    """One run: what stays the same over its passes."""
+    """The state that all passes of one search share."""
 
     prepared: PreparedPoints
     plan: ExactPlan
     workers: Workers
     bar: Progress
     report: Report
-    # Of the prepared points; no other search changes it.
+    # Packed points of this search, which no other search changes.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
 
     def hold(self, level: int, count: int) -> None:
-        """Hold the first `count` points packed for a level, and nothing else."""
+        """Hold exactly the first `count` points packed for a level."""
         kernel = self.plan.kernel(self.plan.precisions[level])
-        self.held = "", []  # what is let go goes before more is made
+        self.held = "", []  # release slices before packing new ones
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
     def resident(self, kernel: str) -> list[_native.PackedPoints]:
-        """The first slices, as far as they are held packed for `kernel`."""
+        """Return the first slices, as far as they are held packed for `kernel`."""
         return self.held[1] if kernel == self.held[0] else []
 
     def holds(self, level: int) -> bool:
@@ -130,9 +130,9 @@ class _Search:
         return len(self.resident(self.plan.kernel(self.plan.precisions[level]))) == len(self.prepared.slices)
 
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
-        """What is left to do for rows that ended as `status` says: again without a sample, or one level up.
+        """Return the tasks for unfinished rows: search again without a sample, or retry at the next precision.
 
-        No more rows at a time than blocks that are open while points are packed on the way: of these there are copies.
+        Each task copies its rows, so it has no more rows than are processed at once while points are packed.
         """
         if not status.any():
             return []
@@ -154,9 +154,9 @@ class _Search:
         sampled: bool,
         may_retry: bool = True,
     ) -> npt.NDArray[np.uint8]:
-        """Search all rows of `queries` at one precision, write what is certified, and say how each row ended.
+        """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Rows that may not retry settle: what this precision cannot tell apart, exact values do.
+        Rows that may not be retried are resolved by exact values.
         """
         plan, precision = self.plan, self.plan.precisions[level]
         kernel = plan.kernel(precision)
@@ -187,7 +187,7 @@ class _Search:
         if len(packed) < len(self.prepared.slices) or plan.point_splits > 1:
             refined = self._stream(blocks, kernel, packed, new_block, close_block, sampled)
         else:
-            own = threading.local()  # one block per thread, opened again and again
+            own = threading.local()  # one block per thread, reopened for each task
 
             def work(bounds: Bounds) -> int:
                 if not hasattr(own, "block"):
@@ -200,7 +200,7 @@ class _Search:
         return self._count(status, precision, refined)
 
     def _count(self, status: npt.NDArray[np.uint8], precision: str, refined: int) -> npt.NDArray[np.uint8]:
-        left = np.count_nonzero(status)  # seldom any
+        left = np.count_nonzero(status)  # usually 0
         self.report.refined += refined
         self.report.resampled += int(np.count_nonzero(status == _RESAMPLE)) if left else 0
         self.report.certify(precision, len(status) - int(left))
@@ -209,7 +209,7 @@ class _Search:
     def join(
         self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
-        """Search the points for each other, a product of two active rows serving both; rows from `first` on count."""
+        """Search the points for each other; a product of two active rows serves both. Rows before `first` are skipped."""
         plan, prepared, precision = self.plan, self.prepared, self.plan.precisions[level]
         packed = self.resident(plan.kernel(precision))
         join = _native.SelfJoin(
@@ -260,7 +260,7 @@ class _Search:
             if not hasattr(own, "worker"):
                 own.worker = _native.JoinWorker(join)
             own.worker.open(*block)
-            # Points before the active rows and after them are compared for the block alone, and so are its own.
+            # Products with points outside the active rows, and within the block itself, are used only for this block.
             for span, both in (
                 ((0, active[0]), False),
                 (block, False),
@@ -314,9 +314,10 @@ class _Search:
         close_block: CloseBlock,
         sampled: bool,
     ) -> int:
-        """A few blocks at a time against the points that are packed already, then against all others.
+        """Screen a few blocks at a time against the points that are packed already, then against all others.
 
-        With few queries several blocks have the same ones, each against a share of the points, and then become one.
+        With few queries, several blocks have the same queries and each screens a share of the points; they are merged
+        at the end.
         """
         plan, splits = self.plan, self.plan.point_splits
         packs = len(packed) < len(self.prepared.slices)
@@ -331,7 +332,7 @@ class _Search:
             for stage in (True, False) if sampled else (False,):
                 for some in self._all_points(kernel, packed):
                     self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
-                    del some  # before the next slices are packed: never more than one set
+                    del some  # free these slices before the next ones are packed
                 if stage:
                     for _, parts in tasks:
                         parts[0].end_sample()
@@ -339,7 +340,7 @@ class _Search:
         return refined
 
     def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
-        """Points that are packed already, and the others in slices that are packed when their turn comes."""
+        """Yield the points that are packed already, then the others, in slices that are packed when needed."""
         if packed:
             yield packed
         slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
@@ -369,7 +370,7 @@ class _Search:
 
 
 def _close(task: tuple[Bounds, list[_native.RowBlock]], close_block: CloseBlock) -> int:
-    """Make one of the blocks that have the same queries, and finish it."""
+    """Merge the blocks that have the same queries, and finish the result."""
     bounds, (first, *others) = task
     for other in others:
         first.absorb(other)
