@@ -209,7 +209,7 @@ class _Search:
     def join(
         self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
-        """Search the points for each other; a product of two active rows serves both. Rows before `first` are skipped."""
+        """Search the points for each other; a product of two active rows serves both. Skip rows before `first`."""
         plan, prepared, precision = self.plan, self.prepared, self.plan.precisions[level]
         packed = self.resident(plan.kernel(precision))
         join = _native.SelfJoin(

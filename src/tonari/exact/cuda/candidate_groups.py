@@ -1,4 +1,4 @@
-"""From lists of what a threshold let through to the groups that are refined, and a bound on everything else."""
+"""From the lists of groups below a threshold to the groups that are refined, and a bound on everything else."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
-    """The parts of each row's `width` lowest listed groups.
+    """Choose the parts of each row's `width` lowest listed groups.
 
     Parameters
     ----------
     lists : Lists
     thresholds : float32 (rows,)
-        That the lists were made with.
+        The thresholds of the lists.
     width : int
-        Listed groups that are looked at.
+        Listed groups to consider.
     room : int
-        Parts that a row has room for; those of its lowest groups come first.
+        Most parts per row; those of its lowest groups come first.
 
     Returns
     -------
     int32 (rows, room), float32 (rows,)
-        Groups of LEAST_GROUP points, -1 where there are no more; a score that no point of any other group lies below.
-        It is -inf where a segment of the list was too short.
+        Groups of LEAST_GROUP points, -1 where there are no more; and a lower bound on the scores of all points in other
+        groups, which is -inf if a segment of the list was too short.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""The certificate: which rows are proved to be right."""
+"""The certificate: which rows are proved to be correct."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from tonari.cuda.launch import launch
 from tonari.exact.cuda.form import DeviceForm
 from tonari.metrics import get_metric
 
-ROWS = 256  # of one program
+ROWS = 256  # rows per program
 
 
 def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: Any, *, double: bool) -> None:
-    """Decide for each row whether what was left out can hold a better point, or an equal one; in one launch.
+    """Decide for each row whether a point that was not refined may belong to its answer, in one launch.
 
     Parameters
     ----------
     form : DeviceForm
     shift : float64 tensor (rows,), contiguous
-        As packed; +inf for a query beyond range, which nothing proves.
+        As packed; +inf for a query beyond range, which is never proved.
     kth : float32 or float64 tensor (rows,), strided or not
-        The k-th returned value, exact; infinite or NaN where there is none, which nothing proves.
+        The k-th returned value, exact. A row where it is infinite or NaN, because it is missing, is never proved.
     next_minimum : float32 tensor (rows,), strided or not
-        A lower bound of the score of every point that was not refined; +inf where all were.
+        A lower bound on the scores of all points that were not refined; +inf if all were.
     proved : bool or uint8 tensor (rows,), contiguous
-        Written: whether no such point belongs to the row's answer.
+        Output: whether no such point belongs to the row's answer.
     double : bool
         Whether values are returned as float64.
     """
@@ -47,5 +47,5 @@ def certify(form: DeviceForm, shift: Any, kth: Any, next_minimum: Any, proved: A
         },
         constants={"METRIC": get_metric(form.metric), "DOUBLE": double, "ROWS": ROWS},
         warps=4,
-        fused=False,  # so that the verdict is the same on every device
+        fused=False,  # so that the result is the same on every device
     )

@@ -1,13 +1,13 @@
-"""Which searches are kept as CUDA graphs: a handful of small ones that were asked for before.
+"""The cache of searches that were captured as CUDA graphs: a few small ones that are repeated.
 
-    first search of a key      is remembered
-    second search              is captured (cuda_graph_capture.py); the graphs used least recently make room for it
-    every later search         is replayed
+    first search of a key      its key is remembered
+    second search              it is captured (cuda_graph_capture.py), evicting the least recently used graphs
+    every later search         the graph is replayed
 
-Searches have the same key if nothing but values, addresses and strides of rows tells them apart. Everything that is
-checked of arguments, except values, is the same in them, and so is the plan: a replay needs neither. Therefore the
-verbs look here first, by :func:`replayed`; the method that searches makes the same key from the checked tensors.
-Nothing is imported here that a search on the CPU does not need.
+Two searches have the same key if they differ only in the values, addresses and strides of their rows. Then all checks
+of arguments, except those of values, have the same outcome, and so has planning; a replay can skip both. Therefore the
+public functions look here first, by :func:`replayed`; the method that searches makes the same key from checked tensors.
+This module imports nothing that a search on the CPU does not need.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import numpy as np
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 
-# Begins with a weak reference to the prepared points that are searched, or None.
+# The first item is a weak reference to the prepared points that are searched, or None.
 GraphKey: TypeAlias = tuple[Hashable, ...]
 
-CAPTURED = ("auto", "exact")  # methods, as the caller names them, whose searches are looked up
+CAPTURED = ("auto", "exact")  # values of `method` whose searches are looked up
 MOST_GRAPHS = 8
-HELD_BYTES = 1 << 29  # of all devices together, by what is planned for each graph: no more than a plan leaves alone
-REMEMBERED = 64  # keys without a graph
+HELD_BYTES = 1 << 29  # planned bytes of all graphs on all devices: at most what plans leave unused
+REMEMBERED = 64  # keys without a graph that are remembered
 
 
 class Graph(Protocol):
@@ -39,13 +39,13 @@ class Graph(Protocol):
     nbytes: int
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        """The answer for other values, unless it takes more than the graph holds."""
+        """Search with new values; None if that takes more than the graph does, such as a retry."""
 
 
 def key_of(
     queries: Any, points: Any, k: Any, metric: Any, device: Any = "auto", *, self_join: bool = False
 ) -> GraphKey | None:
-    """The key of a search among tensors on CUDA, on their device; None for all others."""
+    """Return the key of a search of tensors on CUDA on their own device; None for all other searches."""
     ours, theirs = _facts(queries), _facts(points)
     if ours is None or theirs is None or not _is_whole(k) or type(metric) is not str:
         return None
@@ -55,7 +55,7 @@ def key_of(
 
 
 def key_on(prepared: Any, queries: Any, k: Any) -> GraphKey | None:
-    """The key of a search among prepared points with a tensor on CUDA; None for all others."""
+    """Return the key of a search of prepared points with queries on CUDA; None for all other searches."""
     ours = _facts(queries)
     return None if ours is None or not _is_whole(k) else (weakref.ref(prepared), ours, k)
 
@@ -68,17 +68,17 @@ def _facts(x: Any) -> tuple[Hashable, ...] | None:
 
 
 def _is_whole(k: Any) -> bool:
-    """Whether k is a number as a key tells numbers apart: 10.0 and True are equal to others."""
+    """Whether k is an integer. Other values must not be part of a key, because 10.0 == 10 and True == 1."""
     return type(k) is int or isinstance(k, np.integer)
 
 
 class Graphs:
-    """Graphs by key, the least recently used first. Any thread may use it.
+    """A cache of graphs by key, the least recently used first. It is thread-safe.
 
     Parameters
     ----------
     most, held_bytes : int
-        How many graphs there are at most, and what they may hold together.
+        Maximum number of graphs, and maximum memory of all graphs together.
     """
 
     def __init__(self, most: int = MOST_GRAPHS, held_bytes: int = HELD_BYTES) -> None:
@@ -86,11 +86,11 @@ class Graphs:
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
         self._seen: dict[GraphKey, int] = {}
-        # An Index may be collected, and its graphs with it, in the middle of what holds the lock.
+        # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
         self._lock = threading.RLock()
 
     def get(self, key: GraphKey) -> Graph | None:
-        """The graph of a key, if there is one; if not, the search is taken note of."""
+        """Return the graph of a key; if there is none, remember the search and return None."""
         with self._lock:
             graph = self._kept.pop(key, None)
             if graph is not None:
@@ -102,21 +102,21 @@ class Graphs:
             return None
 
     def is_due(self, key: GraphKey) -> bool:
-        """Whether this is the second search of a key, the time to capture it.
+        """Whether this is the second search of a key, which is to be captured.
 
-        Later ones are not due: capturing has failed then.
+        Later ones are not due: they have no graph only because capturing failed.
         """
         with self._lock:
             return self._seen.get(key) == 2
 
     def make_room(self, nbytes: int) -> None:
-        """Give up graphs until one more of `nbytes` keeps within the bounds."""
+        """Evict graphs until one more of `nbytes` fits."""
         with self._lock:
             while self._kept and (len(self._kept) >= self.most or self.nbytes + nbytes > self.held_bytes):
                 self.forget(next(iter(self._kept)))
 
     def put(self, key: GraphKey, graph: Graph) -> None:
-        """Keep a graph, for no longer than the prepared points that it searches live."""
+        """Keep a graph, at most as long as the prepared points that it searches exist."""
         owner: Any = key[0]
         alive = None if owner is None else owner()
         with self._lock:
@@ -127,7 +127,7 @@ class Graphs:
                 self._watched[key] = weakref.ref(alive, lambda _: self.forget(key))
 
     def forget(self, key: GraphKey | None = None) -> bool:
-        """Give up the graph of a key, or all graphs; whether there were any. What is in use lives until it is not."""
+        """Drop the graph of a key, or all graphs; return whether there were any. Graphs in use live until they are done."""
         with self._lock:
             keys = list(self._kept) if key is None else [key]
             for one in keys:
@@ -138,22 +138,22 @@ class Graphs:
 
     @property
     def nbytes(self) -> int:
-        """What all graphs hold."""
+        """Memory of all graphs, in bytes."""
         return sum(graph.nbytes for graph in self._kept.values())
 
 
 GRAPHS = Graphs()
-atexit.register(GRAPHS.forget)  # while CUDA is still there
+atexit.register(GRAPHS.forget)  # before CUDA is shut down
 
 
 def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-    """The answer to a search of whose key there is a graph that can give it.
+    """Replay the graph of a key; None if there is no graph, or if it cannot answer these values.
 
     Parameters
     ----------
     key : GraphKey or None
     given : tensors
-        Queries and points; only the points of a self-join, only the queries where points are prepared.
+        Queries and points; only the points in a self-join, only the queries if the points are prepared.
     progress : None, bool or callable(done, total)
     """
     graph = None if key is None else GRAPHS.get(key)

@@ -1,13 +1,13 @@
-"""A small search as one launch: its kernels are captured as a CUDA graph, which is replayed for other values.
+"""A small search as one launch: its kernels are captured as a CUDA graph, which is replayed with new values.
 
-A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times that to launch. A graph has
-fixed addresses, so what is given is copied to buffers of the graph's own, and what is found is copied from there:
+A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
+fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
 
-    copy what is given | replay | copy what was found | wait | look at the state
+    copy the input | replay | copy the output | wait | check the state
 
-The state, flags of the rows and how many of them are proved, is copied to pinned memory by the graph itself, and the
-copies of what was found are on their way before it is known: the device is waited for once. If a value was bad or a row
-is not proved, there is no answer, and the search is made step by step, which refuses it or searches on.
+The state (flags of the rows, and the number of proved rows) is copied to pinned memory by the graph itself. The output
+is copied before the state is known, so that the host waits for the device only once. If a value is invalid or a row is
+not proved, the graph gives no answer, and the search is run without it, which raises the error or retries the rows.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from tonari.inputs.values import NO_ROW
 
 logger = logging.getLogger("tonari")
 
-LARGEST_BYTES = 1 << 28  # that a graph holds: to launch a larger search takes no time beside it
-POOL_BYTES = 1 << 25  # each graph has memory of its own, which torch takes in pieces of 2 and 20 MiB
+LARGEST_BYTES = 1 << 28  # of the largest graph: for larger searches the time to launch is negligible
+POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
 
 _capturing = threading.Lock()
 
@@ -45,9 +45,7 @@ _capturing = threading.Lock()
 def capture_if_due(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Capture a small search that was asked for before, and answer it by its graph.
-
-    Where there is no memory for a graph, or capturing fails, the search does without.
+    """Capture a small search if this is its second run, and answer it by the graph.
 
     Parameters
     ----------
@@ -55,12 +53,13 @@ def capture_if_due(
     points : tensor of shape (n, d), or DevicePoints
     plan : CudaPlan
     self_join : bool
-        The queries are the points, and no row finds itself.
+        The queries are the points, and no point is its own neighbour.
     progress : None, bool or callable(done, total)
 
     Returns
     -------
     Neighbors of tensors of shape (m, k), or None
+        None if no capture is due, if it fails, for example for want of memory, or if the graph cannot answer.
     """
     if not plan.cuda_graph:
         return None
@@ -86,7 +85,7 @@ def capture_if_due(
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Python's collector waits: what it finds may be a captured graph, which cannot be destroyed during a capture."""
+    """Disable Python's garbage collector: it might destroy another graph, which makes a capture fail."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -97,10 +96,10 @@ def _no_collection() -> Iterator[None]:
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
-    """What the graph of a first attempt keeps, roughly.
+    """Estimate the memory that the graph of a first attempt holds.
 
-    That is its input, packed points, minima and what selects from them, members of the groups and their keys. What an
-    Index holds is not the graph's, nor is what rows that are retried would take.
+    It holds its input, packed points, minima and their selection, members of groups and their keys. It does not hold
+    what belongs to an Index, nor what retries of rows would need.
     """
     minima = 8 * group_count(plan.n, plan.group)
     members = 32 * plan.width * plan.group
@@ -110,24 +109,24 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 
 
 class CapturedSearch:
-    """The first level of a search, captured; points are packed in it unless they were before.
+    """A captured search at the first precision, which also packs the points unless they are prepared.
 
     Parameters
     ----------
     given : tensors
-        What changes from call to call: queries and points; only the points of a self-join, only the queries where
-        points are prepared.
+        The input that changes from call to call: queries and points; only the points in a self-join, only the queries
+        if the points are prepared.
     plan : CudaPlan
     prepared : DevicePoints, optional
-        Has to live as long as the graph is used, which does not keep it alive.
+        The graph keeps only a weak reference; the caller must keep them alive while it uses the graph.
     self_join : bool
     nbytes : int
-        What it may hold.
+        Estimated memory.
 
     Raises
     ------
     RuntimeError, MemoryError
-        It cannot be captured, or there is no memory for it.
+        The search cannot be captured, or there is not enough memory.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class CapturedSearch:
             self._given = tuple(torch.empty(rows.shape, dtype=rows.dtype, device=self._device) for rows in given)
             own = torch.arange(plan.m, device=self._device) if self_join else None
             state = torch.empty(7, dtype=torch.int64, pin_memory=self._device.type == "cuda")
-            self._state = state.numpy()  # whose tolist() is the faster one
+            self._state = state.numpy()  # its tolist() is faster than a tensor's
 
             held = None if prepared is None else weakref.ref(prepared)
 
@@ -154,19 +153,20 @@ class CapturedSearch:
 
             for ours, theirs in zip(self._given, given, strict=True):
                 ours.copy_(theirs)
-            search()  # compiles what is not compiled yet, which cannot be captured
+            search()  # compiles kernels, which is impossible during a capture
             self._graph, self._found = record(search, self._device)
             self._own = own
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        """Search with other values of the same shapes and dtypes, at any strides, on the current stream.
+        """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
 
         Returns
         -------
-        Neighbors of new tensors, or None where a value is bad, a row is not proved, or memory for the result is missing
+        Neighbors of new tensors, or None
+            None if a value is invalid, if a row is not proved, or if there is no memory for the result.
         """
         started = time.perf_counter()
-        # Whoever has the lock has the buffers: nothing reads or writes them any more when it is released.
+        # The lock protects the buffers: when it is released, no work on the device uses them any more.
         with self._lock:
             stream = torch.cuda.current_stream(self._device)
             try:
@@ -193,12 +193,12 @@ class CapturedSearch:
 
 
 def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:
-    """Capture what some work launches, without running it.
+    """Capture the launches of `work` without running them.
 
     Returns
     -------
-    CUDAGraph, and what the work returned, which each replay writes anew
-        Memory that was allocated on the way belongs to the graph.
+    CUDAGraph, and the result of `work`, whose tensors each replay overwrites
+        Memory that `work` allocates belongs to the graph.
     """
     stream = _side_stream(device)
     stream.wait_stream(torch.cuda.current_stream(device))

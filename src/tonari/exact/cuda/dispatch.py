@@ -1,15 +1,15 @@
-"""From checked arrays to an answer: the plan's route is taken on the plan's devices.
+"""From checked arrays to an answer: run the plan's route on the plan's devices.
 
-A route is a pair of functions, each in a module of its own:
+Each route is a module with two functions:
 
     prepare_x(points, plan, progress) -> what can be kept between searches
     search_x(queries, prepared, plan, *, self_join, progress) -> Neighbors, Report
 
 ``points`` and ``queries`` are NumPy arrays in host memory (C-contiguous) or tensors on CUDA (``stride(1) == 1``), of an
-accepted dtype, their values not looked at: a route reads the flags of the kernels that pack them and refuses through
-``inputs.check_flags``. With ``self_join`` the queries are the points, and row i leaves point i out. Results are NumPy
-arrays or tensors, as a route has them. All work is ordered by the current stream of each device; the first device of
-the plan is the current one.
+accepted dtype. Their values have not been checked: the kernels that pack rows set flags, and a route raises errors by
+``inputs.check_flags``. With ``self_join`` the queries are the points, and point i is left out of row i. Results are
+NumPy arrays or tensors, depending on the route. All work is ordered by the current stream of each device; the first
+device of the plan is the current one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Route(NamedTuple):
     search: Callable[..., tuple[Neighbors, Report]]
 
 
-# By the plan's route; "multi_gpu" where it names more than one device, each of which has the plan's route for its part.
+# By the plan's route, or "multi_gpu" for several devices, each of which uses the plan's route for its part.
 ROUTES: dict[str, Route] = {
     "resident": Route(prepare_resident, search_resident),
     "streamed": Route(prepare_streamed, search_streamed),
@@ -53,7 +53,7 @@ ROUTES: dict[str, Route] = {
 
 
 def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
-    """Make points ready for searches as the plan says."""
+    """Prepare points for searches by the plan's route."""
     with on(plan.devices[0]):
         return _route(plan).prepare(points, plan, progress)
 
@@ -61,12 +61,12 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 def search(
     queries: Any, prepared: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors:
-    """Answer queries against points that were prepared by a plan of the same route.
+    """Search points that were prepared by a plan of the same route.
 
     Returns
     -------
     Neighbors of shape (m, k)
-        Beside the queries: NumPy arrays, or tensors on their device.
+        Where the queries are: NumPy arrays, or tensors on their device.
     """
     return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
 
@@ -74,7 +74,7 @@ def search(
 def search_once(
     queries: Any, points: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors:
-    """Prepare points and answer queries against them, as :func:`prepare` and :func:`search` do."""
+    """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
     prepared = prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
@@ -83,7 +83,7 @@ def search_once(
 def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
-    """The search itself; what it logs counts from `started` until the devices are done."""
+    """Search prepared points; the logged duration is from `started` until the devices are done."""
     with on(plan.devices[0]):
         found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
     if logger.isEnabledFor(logging.INFO):

@@ -1,12 +1,13 @@
-"""The form in which a GPU compares rows: the metric, a centre and a scale (docs/exactness.md, "Forms and scores").
+"""The form in which the GPU compares rows: metric, centre and scale (docs/exactness.md, "Forms and scores").
 
     sqeuclidean, euclidean    x' = scale (x - centre)         a = |x'|^2     query_term = |q'|^2
     cosine, correlation       x' = scale x / |x|              a = 0          query_term = 0
     inner_product             x' = scale x                    a = 0          query_term = 0
     elementwise               x' = scale x
 
-The identities are those of the CPU, but for two things. Its angular forms have scale 1; here it is 2^6, so that float16
-holds small elements: value = 1 + score / (2 scale^2). And bytes need not be signed: the inner product has no centre.
+The identities are those of the CPU with two exceptions. Angular forms have scale 1 on the CPU and 2^6 here, so that
+small elements are normal in float16: value = 1 + score / (2 scale^2). And bytes need not be signed here, so the inner
+product has no centre.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from typing import Any
 from tonari.cuda.launch import launch
 from tonari.metrics import get_metric
 
-# Any centre and scale are correct (the bound measures what they leave); a sample's are as good as the whole's.
+# Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
 SAMPLE_ROWS = 8192
-SAMPLE_VALUES, FEWEST_ROWS = 2**20, 512  # wide rows are sampled more sparsely: a small search would notice
-PROGRAMS = 256  # that look at the sample: two for each multiprocessor of a large card
+SAMPLE_VALUES, FEWEST_ROWS = 2**20, 512  # fewer wide rows are sampled, to keep small searches fast
+PROGRAMS = 256  # programs that read the sample: two per multiprocessor of a large GPU
 SAMPLE_TILE = {"ROWS": 32, "COLUMNS": 32}
 ANGULAR_SCALE = 64.0
 
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """How rows are brought into form.
+    """The transformation of rows to form rows.
 
     Attributes
     ----------
@@ -47,13 +48,13 @@ class DeviceForm:
 def make_form(points: Any, metric: str) -> DeviceForm:
     """Choose centre and scale for points, from at most SAMPLE_ROWS of them, without waiting for the device.
 
-    The largest sampled element of a form row lies in [2^6, 2^7), or within 2^-5 of that where rows are centred. Bytes
-    keep scale 1 under L2 and the inner product, and are exact in float16. Values that no search accepts count as 0.
+    The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of that if rows are centred. Bytes keep
+    scale 1 under L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
 
     Parameters
     ----------
     points : tensor (n, d)
-        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, rows at any distance.
+        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, any stride between rows.
     metric : str
         A name in ``tonari.metrics.METRICS``.
     """

@@ -1,8 +1,8 @@
-"""Which points share a group: the columns of a tile that one thread of a warp holds after a matrix product.
+"""Groups of points: the columns of a tile that one thread of a warp holds after a matrix product.
 
-The accumulator of a tile of POINT_TILE columns gives each of the four threads that share a row two neighbouring columns
-of every eight. A group is what such a thread holds of POINT_TILE / 8, or of fewer, runs of eight: its minimum needs no
-exchange between threads. Members are not adjacent and need not be, since rows are gathered whole later.
+In the accumulator of a tile of POINT_TILE columns, four threads share a row, and each holds two adjacent columns of
+every eight. A group is what such a thread holds of G / 2 consecutive runs of eight columns, so that its minimum needs
+no exchange between threads. Members are not adjacent and need not be, because later their rows are gathered one by one.
 
     tile t, part j, thread q:    group  = t * (POINT_TILE / G) + 4 j + q
     member 2 v + b:              column = t * POINT_TILE + 8 (j G / 2 + v) + 2 q + b        v < G / 2, b < 2
@@ -18,11 +18,11 @@ import numpy.typing as npt
 POINT_TILE = 128
 GROUP_SIZES = (8, 16, 32)
 LEAST_GROUP = 8
-LISTED = 32  # points of a listed group; its parts of LEAST_GROUP have a bit each
+LISTED = 32  # points of a listed group; each of its parts of LEAST_GROUP points has one bit in the mask
 
 
 def group_count(n: int, group: int) -> int:
-    """Groups of n points, those of the last tile's padding among them.
+    """Return the number of groups of n points, including those of the last tile's padding.
 
     >>> group_count(130, 32)
     8
@@ -31,7 +31,7 @@ def group_count(n: int, group: int) -> int:
 
 
 def members(groups: npt.NDArray[np.int64], group: int) -> npt.NDArray[np.int64]:
-    """The columns of each group of two or more, as kernels visit them; a column may be beyond the points.
+    """Return the columns of each group of two or more, in the order of the kernels; some may be beyond the points.
 
     >>> members(np.array([1]), 8)
     array([[ 2,  3, 10, 11, 18, 19, 26, 27]])

@@ -1,4 +1,4 @@
-"""Brute force on CUDA, as it is registered: the plan's route, or for small searches a CUDA graph that is replayed."""
+"""Brute force on CUDA as a registered method: run the plan's route or, for small searches, replay a CUDA graph."""
 
 from __future__ import annotations
 

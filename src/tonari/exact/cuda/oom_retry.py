@@ -1,4 +1,4 @@
-"""Rows a batch at a time, and fewer at a time where a device's memory runs short of what was planned."""
+"""Process rows in batches, and halve the batch when a device runs out of memory."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from tonari.exact.cuda.cuda_graph_cache import GRAPHS
 
 
 def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned: int) -> None:
-    """Do some work on `count` rows, a slice of at most `size` of them after the other.
+    """Call `work` on successive slices of `count` rows, of at most `size` rows each.
 
-    Where memory does not suffice for a slice (other programs may have taken what was free), its half is tried, and
-    slices stay that short.
+    If memory does not suffice for a slice (another program may have taken free memory), half of the slice is tried, and
+    later slices stay that short.
 
     Parameters
     ----------
     count, size : int
     work : callable(slice)
-        May be called again for rows at which it ran out of memory.
+        May be called again for rows for which it ran out of memory.
     planned : int
-        Bytes that the plan foresaw, for the message.
+        Bytes that the plan needs, for the message.
 
     Raises
     ------
     MemoryError
-        Not even one row can be worked on.
+        There is not enough memory for even one row.
     """
     import torch
 
@@ -35,11 +35,11 @@ def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned:
             work(rows)
         except torch.cuda.OutOfMemoryError as error:
             if GRAPHS.forget():
-                continue  # as large as before, in the room that captured searches had
+                continue  # with the same size, in the memory that captured searches held
             if rows.stop - begin == 1:
                 raise MemoryError(
                     f"the device has no memory left even for one query at a time; the plan needs {planned} bytes "
-                    f"there: free some, or pass memory= with less than that. {_in_short(error)}"
+                    f"there: free some memory, or pass memory= with less than that. {_in_short(error)}"
                 ) from error
             size = (rows.stop - begin) // 2
         else:
@@ -47,5 +47,5 @@ def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned:
 
 
 def _in_short(error: Exception) -> str:
-    """What torch says was asked for and what is there, without its advice."""
+    """Return torch's message about requested and free memory without its advice."""
     return ". ".join(str(error).split(". ")[:3]).rstrip(".") + "."

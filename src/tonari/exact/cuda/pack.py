@@ -1,10 +1,10 @@
-"""Packing: rows -> what the screen multiplies, and what the certificate has to know of it.
+"""Packing: rows -> the rounded rows that the screen reads, and the error bounds that the certificate needs.
 
     float16   one product; elements rounded to float16
     split     x^ = hi + lo, two float16, and all four products: points [lo | hi | lo | hi], queries [lo | lo | hi | hi]
     float32   no product; elementwise metrics
 
-Queries of products are packed times -2, a power of two. Every bound is measured on what was really packed
+For products, queries are packed times -2, which is exact. Every error bound is measured on the values that are packed
 (docs/exactness.md, "The GPU's screen").
 """
 
@@ -24,12 +24,12 @@ from tonari.metrics import cuda_terms, get_metric
 
 PRECISIONS = ("float16", "split", "float32")
 
-# Warps for a tile of points; queries come fewer to a program, so that small searches fill the card as well.
+# Warps per tile of points. A program packs fewer queries than points, so that small searches also fill the GPU.
 POINT_WARPS = 16
 QUERY_ROWS, QUERY_WARPS = 16, 4
-LARGEST_FLOAT16 = 60_000.0  # magnitude of a packed value; 65504 would do
-LARGEST_FLOAT32 = 1e12  # so that no sum comes near 1e30
-# Outputs of the kernel for points alone, or for queries alone: None for the others.
+LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
+LARGEST_FLOAT32 = 1e12  # keeps every sum far below 1e30
+# Outputs of the kernel that only points or only queries have; the others are None.
 _ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
 # Columns of products beyond which float32 sums have no useful bound: n <= 1/4 in docs/exactness.md.
 MOST_COLUMNS = 2**20 - 16
@@ -42,13 +42,13 @@ class PackedPoints:
     Attributes
     ----------
     values : float16 (tiles * POINT_TILE, width), float32 for "float32"
-        Zeros beyond the points, beyond the columns, and in rows beyond range.
+        The rounded rows; zeros beyond the points, beyond the columns, and in rows beyond range.
     low : float32 (tiles * POINT_TILE,)
-        a(x') less e0, rounded down; -1e30 for a point beyond range, +inf beyond the points.
+        a(x') - e0, rounded down; -1e30 for a point beyond range, +inf beyond the points.
     e1, e2 : float32 (tiles,)
-        The largest of each tile, rounded up; rows beyond range do not count.
+        The largest error terms of each tile, rounded up; rows beyond range do not count.
     n : int
-        How many points there are.
+        Number of points.
     """
 
     values: Any
@@ -58,17 +58,17 @@ class PackedPoints:
     n: int
 
     def written(self) -> Written:
-        """The mark that what was launched so far wrote it."""
+        """Return a marker for the work launched so far, which writes these tensors."""
         return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:
-        """Points begin to begin + n; `begin` is the first of a tile."""
+        """Return points begin to begin + n; `begin` must be the first point of a tile."""
         tiles = slice(begin // POINT_TILE, -(-(begin + n) // POINT_TILE))
         rows = slice(begin, tiles.stop * POINT_TILE)
         return PackedPoints(self.values[rows], self.low[rows], self.e1[tiles], self.e2[tiles], n)
 
     def every(self, stride: int) -> PackedPoints:
-        """Every stride-th point; a tile of them takes the largest errors of the `stride` tiles that they come from."""
+        """Return every stride-th point; each tile has the largest errors of the `stride` tiles that it comes from."""
         import torch
 
         n = -(-self.n // stride)
@@ -90,12 +90,12 @@ class PackedQueries:
 
     Attributes
     ----------
-    values : float16 (m, width), the rounded rows times -2; for "float32" float32, the rounded rows
-        Zeros beyond the columns and in rows beyond range.
+    values : float16 (m, width), or float32 (m, d) for "float32"
+        The rounded rows, times -2 for products; zeros beyond the columns and in rows beyond range.
     norm, rest : float32 (m,)
         N and r, rounded up; 0 for a row beyond range.
     shift : float64 (m,)
-        What the score leaves out (query_term); +inf for a row beyond range, so that nothing certifies it.
+        query_term, which the score leaves out; +inf for a row beyond range, so that it is never certified.
     """
 
     values: Any
@@ -105,14 +105,14 @@ class PackedQueries:
 
 
 def new_flags(device: Any) -> Any:
-    """Flags that no row has been noted in, int64 (3,): see :func:`tonari.inputs.check_flags`."""
+    """Return flags without any row, int64 (3,); see :func:`tonari.inputs.check_flags`."""
     import torch
 
     return torch.full((3,), NO_ROW, dtype=torch.int64, device=device)
 
 
 def packed_width(d: int, precision: str) -> int:
-    """Columns of a packed row of d values.
+    """Return the columns of a packed row of d values.
 
     >>> [packed_width(100, precision) for precision in PRECISIONS]
     [128, 448, 100]
@@ -121,7 +121,7 @@ def packed_width(d: int, precision: str) -> int:
 
 
 def room_for(n: int, d: int, precision: str, device: Any) -> PackedPoints:
-    """Room for n packed points of d values, not yet written to."""
+    """Allocate uninitialised packed points: n points of d values."""
     import torch
 
     tiles = -(-n // POINT_TILE)
@@ -138,19 +138,18 @@ def pack_points(
     Parameters
     ----------
     points : tensor (n, d)
-        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, rows at any distance.
+        float32, float16, bfloat16, float64, uint8 or int8; ``stride(1) == 1``, any stride between rows.
     form : DeviceForm
         On the device of the points.
     precision : str
-        Of PRECISIONS: "float32" for elementwise metrics, one of the others for the others.
+        One of PRECISIONS: "float32" for elementwise metrics, one of the others for all other metrics.
     flags : int64 tensor (3,)
-        Lowered to the first row with NaN or infinity, with a value beyond 1e150, and with a negative one
-        where the metric refuses that.
-        Such rows are packed as beyond range.
+        Output: lowered to the first row with NaN or infinity, with a value beyond 1e150, and with a negative value if
+        the metric refuses these. Such rows are packed as beyond range.
     first : int
-        Number of ``points[0]``, as flags have it.
+        Number of ``points[0]`` in the flags.
     room : PackedPoints, optional
-        For as many points, on their device; written and returned.
+        Output for the same number of points, on their device; written and returned. Default: a new one.
     """
     n, d = points.shape
     packed = room_for(n, d, precision, points.device) if room is None else room
@@ -160,7 +159,7 @@ def pack_points(
 
 
 def pack_queries(queries: Any, form: DeviceForm, precision: str, flags: Any, *, first: int = 0) -> PackedQueries:
-    """Pack queries for the screen, in one launch; parameters as for :func:`pack_points`."""
+    """Pack queries for the screen, in one launch; for the parameters see :func:`pack_points`."""
     import torch
 
     m = len(queries)
@@ -180,7 +179,7 @@ def _empty_values(height: int, d: int, precision: str, device: Any) -> Any:
 
 
 def largest_element(d: int, precision: str, *, points: bool) -> float:
-    """The largest magnitude of a form row's element that is packed; -1, which none is below, for rows too long.
+    """Return the largest magnitude of a form element that can be packed; -1, so that none can, for rows too long.
 
     >>> largest_element(128, "float16", points=False), largest_element(2**20, "split", points=True)
     (30000.0, -1.0)

@@ -1,7 +1,7 @@
-"""A part of a search: some of its points, some of its queries, or both, searched by the same code as a whole one.
+"""A part of a search: some of its points, some of its queries, or both, searched by the same code as a whole search.
 
-Every route has a function ``search_part(queries, prepared, plan, place, bar)``, which :mod:`.several` calls for each
-device, and which ``search_x`` of the route calls for the whole.
+Every route has a function ``search_part(queries, prepared, plan, place, bar)``. ``routes/multi_gpu.py`` calls it for
+each device, and ``search_x`` of the route calls it for the whole search.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tonari.exact.report import Report
 
 
 class Place(NamedTuple):
-    """Where a part stands: the numbers of its first point and query in the whole, and whether query i is point i."""
+    """The position of a part: the numbers of its first point and query in the whole, and whether query i is point i."""
 
     first_point: int = 0
     first_query: int = 0
     self_join: bool = False
 
     def at(self, point: int, query: int) -> Place:
-        """The place of a part of this part."""
+        """Return the place of a part of this part."""
         return Place(self.first_point + point, self.first_query + query, self.self_join)
 
     def own(self, rows: int, device: Any) -> Any:
-        """The number that each query has among the part's points, int64; None without a self-join."""
+        """Return the number of each query among the part's points, int64; None without a self-join."""
         if not self.self_join:
             return None
         first = self.first_query - self.first_point
@@ -44,13 +44,13 @@ SearchPart: TypeAlias = Callable[[Any, Any, CudaPlan, Place, Counter], tuple[Nei
 def search_whole(
     search_part: SearchPart, queries: Any, prepared: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike
 ) -> tuple[Neighbors, Report]:
-    """A search that is its own and only part, with its progress."""
+    """Search everything as a single part, with progress."""
     with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
         return search_part(queries, prepared, plan, Place(self_join=self_join), bar)
 
 
 def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
-    """The plan of a part of n points and m queries on one of the plan's devices."""
-    # A self-join may leave no more than n - 1 points to some rows: only all points together prove such a list.
+    """Return the plan for a part of n points and m queries on one of the plan's devices."""
+    # In a self-join some rows may have only n - 1 points to find; refining all groups is what proves such a list.
     width = plan.width if plan.k < n else group_count(n, plan.group)
     return dataclasses.replace(plan, n=n, m=m, k=min(plan.k, n), width=width, devices=(device,))

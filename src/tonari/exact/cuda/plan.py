@@ -1,4 +1,4 @@
-"""The plan of brute force on CUDA: one frozen record, made by a pure function of problem and machine."""
+"""The plan of brute force on CUDA: one frozen record of every choice, made from the problem and the machine."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_own_metric
 
 ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they are tried
-# Precision levels by form; the last one settles whatever is left by exact values.
+# Precisions by form, first to last; the last one resolves all remaining rows by exact values.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
 SHARDS = ("points", "queries")
 
-# What any card is taken to have to spare. A search that needs no more is planned without asking how much there is, and
-# once for all like it: both take longer than a small search.
+# Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
+# and its plan is cached, because querying and planning both take longer than a small search.
 _SPARE_BYTES = 1 << 30
-_PACKED_AT_ONCE = 256 * MIB  # original rows that pass by while the copy of "host_refine" is made
+_PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,33 +46,33 @@ class CudaPlan(Plan):
     devices : tuple of str
         "cuda:0" and so on.
     route : str
-        "resident": points and queries lie on the device. "streamed": points, or queries too, come slab by slab.
-        "host_refine": only the packed copy of the points is held, and the CPU refines what it lets through from the
-        original rows in host memory.
+        "resident": points and queries are on the device. "streamed": points, and if necessary queries, are copied to
+        the device slab by slab. "host_refine": only the packed copy of the points is on the device; the CPU refines the
+        candidates from the original rows in host memory.
     shard : str
-        Of several devices, what each has an equal part of. "points": every query visits every part, and lists are
+        What several devices divide equally among them. "points": every query is compared with every part, and lists are
         merged. "queries": all points are on each device. "none" for one device.
     precisions : tuple of str
-        Precisions of the screen, first to last; rows that one cannot prove retry to the next. "values", the last,
-        compares exact values alone.
+        Precisions of the screen, first to last. Rows that one cannot prove are retried at the next. The last, "values",
+        compares exact values only.
     group : int
-        Points whose least lower bound stands for all of them: 8, 16 or 32.
+        Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
         Groups of a row that are refined at first.
     query_batch : int
         Queries whose minima are held at once.
     query_slab : int
-        Queries on a device at once: m, or fewer where they are streamed, too; points then pass once per slab.
+        Queries on a device at once: m, or fewer if queries are streamed too; points are then streamed once per slab.
     point_slab : int
         Points on one device at once.
     cuda_graph : bool
-        Whether the second search of these shapes is captured as a CUDA graph, which later ones replay: a small one on
-        one device, of tensors there, that nobody has limited.
+        Whether the second search of these shapes may be captured as a CUDA graph for later ones to replay. This takes a
+        resident search on one device, of tensors there, in one batch, without overrides or a memory limit.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory of one device beyond what lies there already: packed points; original rows copied from host memory;
-        everything temporary; results.
+        Memory of one device beyond what is there already, for: packed points, original rows copied from host memory,
+        temporary buffers, and results.
     seconds : float
-        Rough expectation.
+        Rough estimate of the duration.
     """
 
     route: str
@@ -90,7 +90,7 @@ class CudaPlan(Plan):
         return self.cuda_graph
 
     def for_problem(self, problem: Problem) -> CudaPlan:
-        """The plan for a problem of its sizes, whose points are where the route needs them."""
+        """Return the plan; ValueError if it was made for another problem, or its route needs points in host memory."""
         super().for_problem(problem)
         if self.route == "host_refine" and not problem.host_points:
             raise ValueError(
@@ -104,29 +104,29 @@ def plan_on_cuda(
 ) -> CudaPlan:
     """Plan brute force on CUDA; see :func:`tonari.plan`.
 
-    Everything stays on the device ("resident") if it fits. If it does not, points come from host memory slab by slab
-    ("streamed"), and queries too if they have to; the slabs are those with the least expected time. "host_refine" is
-    chosen where the packed copy fits, the original rows do not, and queries are so few (for an
-    :class:`tonari.Index`, always) that refining on the CPU is no slower than to let all points pass once more; else
-    only by name. The second level is left out where its packed copy would not fit.
+    Everything stays on the device ("resident") if it fits. Otherwise points are copied from host memory slab by slab
+    ("streamed"), and so are queries if necessary; slabs are chosen for the least expected time. "host_refine" is chosen
+    if the packed copy fits but the original rows do not, and if there are so few queries that refining on the CPU takes
+    no longer than streaming all points once more; otherwise only on request. The second precision is left out if its
+    packed copy does not fit.
 
-    Several devices share the points, or the queries where all points fit on each and that takes less time: then no
-    list has to be merged, and no row refined more than once, but more points have to be copied.
+    Several devices divide the points, or the queries if all points fit on each device and that is faster. Dividing the
+    queries needs no merging of lists and refines no row more than once, but copies more points.
 
     Parameters
     ----------
     problem : Problem
     free_bytes : int, optional
-        Memory that can be had on each device. Default: what is free there.
+        Free memory on each device. Default: queried.
     prepared_by : CudaPlan, optional
-        The plan by which the points were prepared before, whose memory can be had again.
+        The plan that the points were prepared by; the memory of its prepared points counts as free.
     **overrides
-        As :data:`tonari.exact.overrides.ON_CUDA` lists them.
+        Fields listed in :data:`tonari.exact.overrides.ON_CUDA`.
 
     Raises
     ------
     ValueError
-        For an override or a budget that cannot work, with the reason.
+        An override or the budget cannot work; the message says why.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def plan_on_cuda(
 
 @functools.lru_cache(maxsize=1024)
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
-    """The plan of a search that stays on the device and whose memory nobody has to look for; else None."""
+    """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
     try:
         plan = _plan_within(problem, _SPARE_BYTES, dict(overrides), usual=True)
     except BudgetExceeded:
@@ -163,7 +163,7 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
-    """The plan for devices that can give so much memory; `usual` where the caller overrides nothing."""
+    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     n, m, d, k, devices = problem.n, problem.m, problem.d, problem.k, problem.devices
     form = get_metric(problem.metric).form
     asked = problem.memory
@@ -235,7 +235,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 
 
 def share(count: int, devices: int) -> int:
-    """Rows of each of several devices, in whole tiles; the last has what is left, and there may be too few for all.
+    """Return the rows per device, in whole tiles. The last device has the rest; some may have no rows at all.
 
     >>> [share(count, 4) for count in (1000, 100)]
     [256, 100]
@@ -244,13 +244,13 @@ def share(count: int, devices: int) -> int:
 
 
 def _check_overrides(overrides: dict[str, Any], n: int, m: int, devices: int, form: str, *, host_points: bool) -> None:
-    """Refuse overrides that cannot work, whatever memory there is."""
+    """Raise ValueError for overrides that cannot work, however much memory there is."""
     check_overrides(overrides, ON_CUDA)
     route, shard = overrides.get("route"), overrides.get("shard")
     if "route" in overrides and route not in ROUTES:
         raise ValueError(f"route={route!r}: expected one of {', '.join(ROUTES)}")
     if route == "host_refine" and not host_points:
-        raise ValueError("route='host_refine' refines from host memory, but the points lie on a device")
+        raise ValueError("route='host_refine' refines from host memory, but the points are on a device")
     if "shard" in overrides:
         known = SHARDS if devices > 1 else ("none",)
         if shard not in known:
@@ -290,7 +290,7 @@ def _check_precisions(precisions: Any, form: str) -> None:
 def _shards(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """The ways to share a search out among devices: what the first of them has to do, and its overrides."""
+    """Yield the ways to divide a search among devices: name, what the first device needs, and its overrides."""
     if devices == 1:
         yield "none", whole, overrides
         return
@@ -305,8 +305,10 @@ def _shards(
 
 
 def _fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaNeeds, Slabs, int]:
-    """The best choice within the budget, and its batch of queries: that of the first route which allows a batch of a
-    whole tile; where none does, that with the longest batch; a batch of 0 where nothing fits.
+    """Return the best choice within the budget, and its batch of queries.
+
+    The first route that allows a batch of at least one tile is taken; if none does, the one with the longest batch. The
+    batch is 0 if nothing fits.
     """
     tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
     bests = []
@@ -329,11 +331,11 @@ def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any
 
 
 def _on(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
-    """What may be done on a route, each with the group that takes the least time."""
+    """Yield the choices on a route, each with the group size that takes the least time."""
     if overrides.get("route", route) != route:
         return
     ways = [needs.precisions]
-    if "precisions" not in overrides:  # a second level is worth its memory where the first has its own
+    if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
         short = tuple(level for level in needs.precisions if level != "split")
         ways = [short] if route == "host_refine" else [needs.precisions, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
@@ -347,12 +349,12 @@ def _on(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tup
 
 
 def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
-    """Whether the CPU refines sooner than points that do not stay would come again."""
+    """Whether refining on the CPU takes no longer than copying all points to the device once more."""
     return needs.host_points and needs.refine_on_cpu_seconds(slabs) <= needs.pass_seconds()
 
 
 def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[Slabs]:
-    """The slabs of a route: as overridden, else all that halving gives."""
+    """Yield the slabs of a route: as overridden, else all sizes that halving gives."""
     n, m = needs.n, needs.m
     points, queries = min(n, overrides.get("point_slab", n)), min(m, overrides.get("query_slab", m))
     if route == "streamed":
@@ -370,7 +372,7 @@ def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[
 
 
 def _halves(count: int) -> list[int]:
-    """All, a half, a quarter and so on, in whole tiles."""
+    """Return the count, a half of it, a quarter and so on, in whole tiles."""
     sizes = [count]
     while sizes[-1] > POINT_TILE:
         sizes.append(-(-sizes[-1] // (2 * POINT_TILE)) * POINT_TILE)

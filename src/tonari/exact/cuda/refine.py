@@ -1,11 +1,12 @@
-"""Exact values on a GPU, with the bits of ``tonari.metrics.reference``, and the best of them in order.
+"""Exact values on a GPU, in the bits of ``tonari.metrics.reference``, and the k best of them in order.
 
-    widen     queries become float64 rows of whole steps of 16 columns (kernels/widen.py)
+    widen     queries become float64 rows, padded to whole steps of 16 columns (kernels/widen.py)
     values    of the members of some groups, whose rows are gathered (kernels/refine.py), or of a slice of all points
               (kernels/dense.py)
-    order     by (returned value, id): ``order.py``
+    order     by (returned value, id) (select/cuda/order.py)
 
-Nothing waits for the device. Rows are finite, within 1e150 if float64; others get some answer, without a crash.
+The host does not wait for the device. Rows are expected to be finite, and within 1e150 if float64; for other rows the
+result is arbitrary, but nothing crashes.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.order import by_value, decode
 
-STEP = 16  # columns: the lanes of the reference
-# Elements that one load may take: with 16 columns a step, four threads share a row.
+STEP = 16  # columns per step: the lanes of the reference
+# Most elements per load: with 16 columns per step, four threads share a row.
 LARGEST_UNIT = 4
 WARPS = 4
-# Candidates per warp: with four lanes per thread two rows each. A division takes the registers of many of them.
+# Candidates per warp: two rows per thread with four lanes each. Fewer if a term divides, which takes more registers.
 WARP_CANDIDATES = 16
 DIVIDING_CANDIDATES = 8
-# Registers per thread of aligned rows: left to itself the assembler saves them and waits for every step's loads, with
-# so many it sends off those of four.
+# Registers per thread for aligned rows. By default ptxas uses fewer and waits for the loads of every step; with this
+# many it issues the loads of four steps at once.
 REGISTERS = 96
 CENTRED_REGISTERS = 128
-# Scratch of refine_groups, at least one row's.
+# Scratch memory of refine_groups, unless a single row needs more.
 SCRATCH_BYTES = 1 << 28
-# Bytes per candidate: its key, and at most as many again while the best are selected.
+# Bytes per candidate: its key, and at most as much again while the best are selected.
 CANDIDATE_BYTES = 16
-# Dense values: points of a program, queries that one program may pass over, lanes per thread.
+# Dense values: points per program, most queries per program, lanes per thread.
 DENSE_POINTS, DENSE_ROWS, DENSE_LANES = 64, 32, 2
 NO_MEMBER = 2**31 - 1
-# Points of a slice, at least, before fewer queries are taken at a time.
+# If slices would be shorter than this many points, fewer queries are taken at a time.
 LEAST_SLICE = 1 << 14
 
 
@@ -59,30 +60,30 @@ def refine_groups(
     ----------
     queries : tensor of shape (rows, d)
     points : tensor of shape (n, d)
-        float32, float16, bfloat16, float64, uint8 or int8, not necessarily the same. Columns are contiguous, rows at
-        any distance.
+        float32, float16, bfloat16, float64, uint8 or int8; the two may differ. Columns are contiguous; rows may have
+        any stride.
     groups : int32 tensor of shape (rows, width)
-        Numbers of groups (``groups.py``), none twice in a row; -1 where there is none. Rows at any distance.
+        Numbers of groups (``groups.py``), distinct within a row; -1 where there is none. Rows may have any stride.
     k : int
-        May be more than there are members.
+        May exceed the number of members.
     metric : str
     group : int
-        Points of a group; 1 where points are listed by number.
+        Points per group; 1 if `groups` lists points.
     own : int64 tensor of shape (rows,), optional
-        The point that is left out of each row.
+        For each query, the point to leave out.
     double : bool
-        Distances in float64 instead of float32.
+        Return distances in float64 instead of float32.
 
     Returns
     -------
     distances : float32 or float64 tensor of shape (rows, k)
-        Float64 values rounded once; ascending, for ``inner_product`` descending. inf (-inf) behind the last.
+        Float64 values, rounded once; ascending, or descending for ``inner_product``. inf (-inf) where missing.
     indices : int32 tensor of shape (rows, k)
-        Ascending where distances are equal; -1 behind the last.
+        Ascending among equal distances; -1 where missing.
 
     Notes
     -----
-    Queries are taken some at a time, so that scratch stays below ``SCRATCH_BYTES`` (or is that of one query).
+    Queries are processed in blocks, so that scratch memory stays below ``SCRATCH_BYTES`` unless one query needs more.
     """
     import torch
 
@@ -111,13 +112,13 @@ def refine_groups(
 def refine_all(
     queries: Any, points: Any, k: int, *, metric: str, own: Any = None, double: bool, scratch_bytes: int
 ) -> tuple[Any, Any]:
-    """Find the k best among all points, slice by slice: what is left for rows that nothing else could prove.
+    """Find the k best among all points, slice by slice: the last resort for rows that could not be proved.
 
     Parameters
     ----------
     queries, points, k, metric, own, double : as for :func:`refine_groups`
     scratch_bytes : int
-        What may be held at once beside input and output, as far as one query and k points allow.
+        Most memory beyond input and output, unless one query and k points need more.
 
     Returns
     -------
@@ -135,7 +136,8 @@ def refine_all(
         here = slice(top, min(top + block, rows))
         widened = _widen(queries[here], metric)
         left_out = None if own is None else own[here]
-        # The best so far stand before a slice: of equal values theirs are the smaller ids. At first none is there.
+        # The best so far precede each slice, because among equal values theirs are the smaller ids. At first all are
+        # missing.
         keys = torch.empty((here.stop - top, k + length), dtype=torch.float64, device=device)
         keys[:, :k] = float("inf")
         ids = torch.full((here.stop - top, k), -1, dtype=torch.int32, device=device)
@@ -157,19 +159,19 @@ def refine_all(
 
 @dataclass(frozen=True)
 class _Widened:
-    """Rows of float64 (or float32) filled up with zeros, and their norms for angular metrics."""
+    """Rows of float64 (or float32), padded with zeros, and for angular metrics their norms."""
 
     rows: Any
     norms: Any
 
 
 def _whole(d: int) -> int:
-    """Columns of whole steps."""
+    """Return d rounded up to whole steps."""
     return -(-d // STEP) * STEP
 
 
 def _unit(rows: Any) -> int:
-    """The largest power of two, up to LARGEST_UNIT, of elements that rows begin and end with: what one load takes."""
+    """Return the elements per load: the largest power of two up to LARGEST_UNIT that divides row length and stride."""
     return math.gcd(LARGEST_UNIT, rows.shape[1], rows.stride(0))
 
 
@@ -254,13 +256,13 @@ def _refine_rows(
 
 
 def _chunks(count: int, per_warp: int) -> tuple[int, int, int]:
-    """Candidates of a program, programs of a row of `count`, and warps of a program."""
+    """Return candidates per program, programs per row of `count` candidates, and warps per program."""
     warps = WARPS if count > per_warp else 1
     return warps * per_warp, -(-count // (warps * per_warp)), warps
 
 
 def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any:
-    """The points of each row's groups in ascending order, int32 (rows, columns); NO_MEMBER behind the last."""
+    """Return the points of each row's groups in ascending order, int32 (rows, columns), padded with NO_MEMBER."""
     import torch
 
     from tonari.exact.cuda.kernels.refine import members_kernel
@@ -288,7 +290,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
-    """Queries and points that are taken at a time."""
+    """Return how many queries and points to take at a time."""
 
     def points_beside(block: int) -> int:
         room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)

@@ -1,15 +1,15 @@
-"""Thresholds from a sample of the points: how large a sample, which rank, and how long the lists become.
+"""Thresholds from a sample of the points: size of the sample, rank, and length of the lists.
 
-matsumoto2015, section V-A, samples the distances of every query and takes a rank that almost surely lets k of them
-through. Here every `stride`-th point is screened first, and the `rank`-th smallest group minimum becomes the row's
-threshold. Of the `wanted` nearest points (the k nearest, and what the screen's error cannot tell from them) a sample
-holds about Poisson(wanted / stride), and below the sample's rank-th there are
-about stride * Gamma(rank) points, whatever the data, so that both ways to fail have known odds:
+matsumoto2015, section V-A, samples the distances of every query and takes the one of a rank that almost surely leaves k
+points below it. Here every `stride`-th point is screened first, and the `rank`-th smallest group minimum becomes the
+row's threshold. Of the `wanted` nearest points (the k nearest, and those that the screen's error cannot distinguish
+from them) the sample contains about Poisson(wanted / stride). About stride * Gamma(rank) points are below the sample's
+rank-th point, whatever the data. So both ways to fail have known probabilities:
 
     P(Poisson(wanted / stride) >= rank) <= ODDS         the threshold is too low
     P(Poisson(capacity / stride) < rank) <= ODDS        the list is too short
 
-A row that fails is not proved and is searched again with all its minima: odds cost time, never truth.
+A row that fails is not proved and is searched again with all its minima: failures cost time, never correctness.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from dataclasses import dataclass
 from tonari.exact.cuda.groups import group_count
 
 ODDS = 1e-4
-LEAST_ROWS = 512  # with fewer queries all minima are soon written, and the lists' kernel has too few programs
+LEAST_ROWS = 512  # for fewer queries, writing all minima is fast, and the kernel that lists has too few programs
 LEAST_SAMPLE = 4096
-LEAST_STRIDE = 8  # below, the sample itself is too much of the work
-LARGEST_MEAN = 100.0  # of the k nearest in the sample: more make the threshold no better, and sums below underflow
-# Relative costs, from timings on an H100: to screen one more point, to pass over one more slot of a list.
+LEAST_STRIDE = 8  # with a smaller stride, the sample itself is too much of the work
+LARGEST_MEAN = 100.0  # nearest points in the sample: more do not improve the threshold, and sums below would underflow
+# Relative costs, from timings on an H100, of screening one more point and of one more slot in a list.
 SCREEN_COST, SLOT_COST = 1.0, 12.0
 
 
 @dataclass(frozen=True)
 class Sample:
-    """How rows are sampled.
+    """The parameters of a sampled threshold.
 
     Attributes
     ----------
     stride : int
         Every stride-th point is in the sample.
     rank : int
-        Which of the sample's group minima, counted from 1, is the threshold.
+        The threshold is the rank-th smallest group minimum of the sample, counted from 1.
     capacity : int
-        Slots of a row's list.
+        Slots in a row's list.
     """
 
     stride: int
@@ -50,7 +50,7 @@ class Sample:
 
 @functools.lru_cache(maxsize=1024)
 def sample_for(n: int, wanted: int, group: int) -> Sample | None:
-    """The cheapest sample for a threshold that `wanted` of n points do not exceed; None where all minima cost no more.
+    """Return the cheapest sample for a threshold that keeps `wanted` of n points; None if writing all minima is best.
 
     >>> sample_for(1_000_000, 10, 8)
     Sample(stride=64, rank=4, capacity=1024)
@@ -74,7 +74,7 @@ def sample_for(n: int, wanted: int, group: int) -> Sample | None:
 
 
 def _rank(mean: float) -> int:
-    """The least r with P(Poisson(mean) >= r) <= ODDS."""
+    """Return the smallest r with P(Poisson(mean) >= r) <= ODDS."""
     rank, term, tail = 0, math.exp(-mean), 1.0
     while tail > ODDS:
         tail -= term
@@ -84,7 +84,7 @@ def _rank(mean: float) -> int:
 
 
 def _upper(rank: int) -> float:
-    """The least c, to a 64th, with P(Poisson(c) < rank) <= ODDS."""
+    """Return nearly the smallest c with P(Poisson(c) < rank) <= ODDS."""
     mean = float(rank)
     while _below(mean, rank) > ODDS:
         mean += 1 / 64 + math.sqrt(rank) / 64

@@ -1,8 +1,8 @@
 """The screen: certified minima of groups of points for a slice of the queries, all of them or those below a threshold.
 
-A product at low precision, with the group minima taken in registers: (queries x points) scores never reach memory.
-What leaves is either one float32 per (query, group), or a list per query of the groups that a threshold lets through:
-with a threshold from a sample of the points (matsumoto2015) nearly nothing.
+A matrix product at low precision whose group minima are taken in registers, so that the (queries x points) scores never
+reach memory. The output is either one float32 per (query, group), or a list per query of the groups below a threshold,
+which is very short for a threshold from a sample of the points (matsumoto2015).
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from typing import Any
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
 
-# Rows of packed values up to this width stay in shared memory; beyond, both operands are streamed.
+# Packed queries up to this width stay in shared memory; for wider ones both operands are streamed.
 RESIDENT_WIDTH = 128
-STEP = 64  # columns of wide rows at a time
-RESIDENT_PROGRAMS = 2  # that a multiprocessor holds at a time
-MOST_ROUNDS = 4  # of programs, one after the other
-LEAST_BLOCKS = 4  # of points per program, so that its pipeline fills
-# On Hopper a kernel of its own lists what a threshold lets through, where it is the faster one: at this packed width.
-# Rows of a program, tiles between two pauses of the matrix units, buffers.
+STEP = 64  # columns of wide rows that are loaded at a time
+RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at a time
+MOST_ROUNDS = 4  # successive rounds of programs
+LEAST_BLOCKS = 4  # blocks of points per program, so that its pipeline fills
+# On Hopper a separate kernel lists the groups below a threshold for this packed width, where it is faster. It has this
+# many rows per program, tiles between two pauses of the matrix units, and buffers.
 HOPPER_WIDTH = 128
 HOPPER_ROWS, HOPPER_TILES, HOPPER_STAGES = 256, 4, 4
-UNEVEN = 5.0  # standard deviations by which a segment may exceed its share of a list
+UNEVEN = 5.0  # a segment has room for its share of a list plus this many standard deviations
 
 
 @dataclass(frozen=True)
 class Lists:
-    """The groups of LISTED points that a threshold let through, for each of some rows.
+    """For each row, the groups of LISTED points whose certified minimum is at or below the threshold.
 
     Attributes
     ----------
     values : float32 (rows, segments * room)
-        Their certified minima; +inf where there is none.
+        The certified minima; +inf where there is no entry.
     entries : int32 (rows, segments * room)
-        16 times a group's number, plus a bit for each of its parts of LEAST_GROUP points that may hold a point at or
-        below the threshold; whatever where there is none.
+        16 times a group's number, plus a bit for each of its parts of LEAST_GROUP points that may contain a point at or
+        below the threshold; undefined where there is no entry.
     counts : int32 (rows, segments)
-        How many there were in each segment: more than `room` where some are missing.
+        Number of groups found for each segment; if it exceeds `room`, entries are missing.
     """
 
     values: Any
@@ -49,12 +49,12 @@ class Lists:
 
     @property
     def room(self) -> int:
-        """Entries of a segment."""
+        """Slots of a segment."""
         return int(self.values.shape[1] // self.counts.shape[1])
 
 
 def width_of(d: int) -> int:
-    """Columns of a packed row of d values: what a product's steps divide without a rest.
+    """Return the columns of a packed row of d values: a width that the kernels' steps divide evenly.
 
     >>> [width_of(d) for d in (1, 90, 100, 300, 960)]
     [16, 96, 128, 320, 960]
@@ -76,7 +76,7 @@ def screen(queries: Any, points: Any, rows: slice, group: int, minima: Any) -> N
     group : int
         Points per group, of ``groups.GROUP_SIZES``.
     minima : float32 (rows, group_count(n, group))
-        Written; +inf for groups of padding.
+        Output; +inf for groups of padding.
     """
     _launch(queries, points, rows, group, minima=minima)
 
@@ -89,7 +89,7 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
     queries, points, rows : as for :func:`screen`
     thresholds : float32 (rows,)
     capacity : int
-        Entries that a row is expected to have at most; its list is somewhat longer, as segments fill unevenly.
+        Most entries that a row is expected to have; its list is somewhat longer, because segments fill unevenly.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
 
 @dataclass(frozen=True)
 class _Split:
-    """How work is shared out: `parts` programs per tile of `rows` queries, each with `each` blocks of points."""
+    """The division of work: `parts` programs per tile of `rows` queries, each with `each` blocks of points."""
 
     rows: int
     columns: int
@@ -134,7 +134,7 @@ def _split_of(queries: Any, points: Any, m: int) -> _Split:
     else:
         rows, columns = (128, 256) if m > 64 else (64, 128)
     row_tiles, blocks = -(-m // rows), -(-points.n // columns)
-    # As few programs as keep the multiprocessors busy to the end: the last round of them should be a full one.
+    # The fewest programs that keep the multiprocessors busy until the end: the last round should be a full one.
     slots = RESIDENT_PROGRAMS * multiprocessors(queries.values.device)
     most = max(1, min(-(-MOST_ROUNDS * slots // row_tiles), blocks // LEAST_BLOCKS))
     parts = min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))
@@ -264,7 +264,7 @@ def _launch_on_hopper(queries: Any, points: Any, rows: slice, thresholds: Any, l
 
 
 def _swizzled(x: Any, rows: int, columns: int) -> Any:
-    """As :func:`_blocks`, with the layout in shared memory that Gluon wants to know."""
+    """Return a tensor descriptor as :func:`_blocks` does, with the shared-memory layout that Gluon requires."""
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
@@ -274,7 +274,7 @@ def _swizzled(x: Any, rows: int, columns: int) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def is_hopper(device: Any) -> bool:
-    """Whether a device has Hopper's matrix units: other vendors number their own architectures 9, too."""
+    """Whether a device has Hopper's matrix units. ROCm is excluded: it also has architectures numbered 9."""
     import torch
 
     if device.type != "cuda" or torch.version.hip is not None:
@@ -284,14 +284,14 @@ def is_hopper(device: Any) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def multiprocessors(device: Any) -> int:
-    """Multiprocessors of a device; 1 for Triton's interpreter on the CPU."""
+    """Return the number of multiprocessors of a device; 1 for the CPU, where Triton's interpreter runs."""
     import torch
 
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
 
 
 def _blocks(x: Any, rows: int, columns: int) -> Any:
-    """A matrix as the tensor memory accelerator takes blocks of it; beyond its edges there are zeros."""
+    """Return a tensor descriptor for loading blocks of a matrix by TMA; beyond its edges it reads zeros."""
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     return TensorDescriptor.from_tensor(x, [rows, columns])

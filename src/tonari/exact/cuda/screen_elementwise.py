@@ -1,7 +1,7 @@
-"""The screen of elementwise metrics, whose terms are no products: float32 on ordinary lanes.
+"""The screen for elementwise metrics, whose terms are not products: float32 on ordinary lanes, without matrix units.
 
-Of the rows of queries a program takes as many as keep its lanes busy: fewer for a short batch, and fewer where a
-term divides, which needs more registers for each score.
+A program takes as many queries as keep its lanes busy: fewer for a short batch, and fewer if a term divides, because
+then each score needs more registers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tonari.metrics import cuda_terms, get_metric
 
 @dataclass(frozen=True)
 class _Tile:
-    """Scores of one program: `r` rows and `c` columns for each of `tr` x `tc` threads, tc * c = POINT_TILE."""
+    """The scores of one program: `r` rows and `c` columns for each of `tr` x `tc` threads, with tc * c = POINT_TILE."""
 
     r: int
     c: int
@@ -28,13 +28,13 @@ class _Tile:
         return self.r * self.tr
 
 
-# Smallest first. Registers per thread on Hopper, l1: 119, 105 and 168, so that 16, 16 and 12 warps share a processor.
+# Smallest first. On Hopper, l1 takes 119, 105 and 168 registers per thread: 16, 16 and 12 warps per multiprocessor.
 _TILES = (_Tile(4, 8, 4, 16), _Tile(4, 8, 8, 16), _Tile(8, 8, 8, 16))
 _DIVIDING_TILES = _TILES[:2]
 
 
 def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, group: int, rows: slice) -> None:
-    """Write a certified lower bound of the scores of every group of points, for some of the queries.
+    """Write a certified lower bound on the scores of every group of points, for some of the queries.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ def screen_elementwise(queries: Any, points: Any, minima: Any, *, metric: str, g
     points : PackedPoints
         Packed as "float32".
     minima : float32 tensor (rows, group_count(n, group))
-        Written; ``stride(1) == 1``. The minimum of ``low + f(q, x)`` over the group's members, less N e1 + r e2: no
-        member's score is below it. inf where all of a group is padding.
+        Output; ``stride(1) == 1``. The minimum of ``low + f(q, x)`` over the group's members, minus N e1 + r e2: a
+        lower bound on every member's score. inf if the whole group is padding.
     metric : str
-        An elementwise one.
+        An elementwise metric.
     group : int
         Points per group: 8, 16 or 32.
     rows : slice
-        Which queries.
+        The queries to screen.
     """
     from tonari.exact.cuda.kernels.screen_elementwise import screen_elementwise_kernel
 

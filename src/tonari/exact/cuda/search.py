@@ -1,14 +1,14 @@
-"""The schedule of the exact engine on one GPU: which batch of queries meets the points, at which precision.
+"""The schedule of exact search on one GPU: which batch of queries is searched at which precision.
 
 for batch of queries:
     screen    a sample of the points, all minima       -> a threshold per row               (large n only)
-    screen    all points                               -> the groups that it lets through, or all minima
+    screen    all points                               -> the groups below the threshold, or all minima
     select    the `width` lowest minima, and the next
     refine    exact values of those groups' members    -> the k best
     certify   the next minimum exceeds what the k-th value allows                           -> proved or not
 
-Nothing waits for the device until all batches are under way; then rows that were not proved are searched again: with
-all minima and more groups, then with products of higher precision, then by exact values of everything.
+The host does not wait for results until all batches are launched. Then rows that were not proved are searched again:
+with all minima and more groups, then with products of higher precision, then by exact values of all points.
 """
 
 from __future__ import annotations
@@ -38,27 +38,28 @@ from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
 
-# A long search first finds out on some rows how many groups it takes to prove all but a share of them.
+# A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
+# the planned width) it takes to prove all but a share of PILOT_UNPROVED.
 PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED, WIDEST = 8, 1024, 0.01, 8
-IN_FLIGHT = 2  # batches under way at a time, so that Ctrl-C is answered and progress is true
-LEAST_SCRATCH = 1 << 25  # for the rows that are compared with everything, where a batch's minima have less room
+IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
+LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 
 
 class Prepared(Protocol):
-    """Points of which packed copies are at hand."""
+    """The interface of prepared points: their form and packed copies."""
 
     points: Any
     form: DeviceForm
 
     def read(self) -> None:
-        """Let the current stream read points, form and flags, whichever stream prepared them."""
+        """Make the current stream wait until points, form and flags are written."""
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """The packed copy of every stride-th point, for the current stream."""
+        """Return the packed copy of every stride-th point, for use on the current stream."""
 
 
 class DevicePoints:
-    """Points on one GPU, made ready: their form, and packed copies by precision.
+    """Prepared points on one GPU: their form, and packed copies by precision.
 
     Parameters
     ----------
@@ -66,12 +67,12 @@ class DevicePoints:
         The original rows; refinement reads them, so they must not change.
     metric : str
     precision : str
-        Of the first packed copy; others are made when rows are retried.
+        The precision of the first packed copy; others are made when rows are retried.
 
     Attributes
     ----------
     flags : int64 tensor of shape (3,)
-        First row that is not finite, too large or negative; see ``inputs.check_flags``.
+        The first rows that are not finite, too large, or negative; see ``inputs.check_flags``.
     """
 
     def __init__(self, points: Any, metric: str, precision: str) -> None:
@@ -84,14 +85,14 @@ class DevicePoints:
         self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
 
     def read(self) -> None:
-        """Let the current stream read points, form and flags, whichever stream prepared them."""
+        """Make the current stream wait until points, form and flags are written."""
         self._written.read()
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """The packed copy of every stride-th point, for the current stream."""
+        """Return the packed copy of every stride-th point, for use on the current stream."""
         key = precision, stride
         if key not in self._packed:
-            flags = self.flags if stride == 1 else new_flags(self.points.device)  # a sample's rows count otherwise
+            flags = self.flags if stride == 1 else new_flags(self.points.device)  # samples number rows differently
             made = pack_points(self.points[::stride], self.form, precision, flags)
             self._packed[key] = made, made.written()
         packed, written = self._packed[key]
@@ -113,7 +114,7 @@ def search_on_device(
     first_point: int = 0,
     first_query: int = 0,
 ) -> tuple[Neighbors, Report]:
-    """Answer checked queries against prepared points on their device.
+    """Search prepared points on their device for checked queries.
 
     Parameters
     ----------
@@ -121,22 +122,22 @@ def search_on_device(
     prepared : DevicePoints
     plan : CudaPlan
     own : int64 tensor of shape (m,), optional
-        The point that each query is, which it must not find.
+        For each query, the number of the point that it is itself, which is left out.
     bar : Counter, optional
         Counts pairs, m * n in all.
     first_point, first_query : int
-        Numbers of ``prepared.points[0]`` and ``queries[0]`` among all rows of their names, for messages.
+        Numbers of ``prepared.points[0]`` and ``queries[0]`` in the whole search, for messages.
 
     Returns
     -------
-    Neighbors of tensors of shape (m, k), and the Report of the run, but for its seconds
+    Neighbors of tensors of shape (m, k), and the Report of the run, without its seconds
 
     Raises
     ------
     ValueError
-        A row, of the points first, has a value that no search accepts.
+        A row has a value that searches refuse; points are reported before queries.
     MemoryError
-        The device has no room even for one query at a time.
+        The device has not enough memory for even one query at a time.
     """
     import torch
 
@@ -174,15 +175,15 @@ def search_on_device(
 
 
 def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = None) -> tuple[Neighbors, Any]:
-    """Search queries that are a single batch, once; nothing waits for the device or looks at values.
+    """Search a single batch of queries once, without retries, without waiting for the device or checking values.
 
-    Parameters are those of :func:`search_on_device`.
+    For the parameters see :func:`search_on_device`.
 
     Returns
     -------
     Neighbors of tensors of shape (m, k), and int64 tensor of shape (7,)
-        Flags of the points, flags of the queries, and how many rows are proved; the answer counts if all of them are
-        and no flag is below ``inputs.values.NO_ROW``.
+        Flags of the points, flags of the queries, and the number of proved rows. The answer is valid if all rows are
+        proved and no flag is below ``inputs.values.NO_ROW``.
     """
     search = _Search(queries, prepared, plan)
     found, proved = search.batch(queries, own, plan.precisions[0], search.width, search.sample)
@@ -198,13 +199,13 @@ def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
 
 
 class Chooser:
-    """Screens and selects: which groups of points are worth refining.
+    """Screen and select: choose the groups of points that are refined.
 
     Parameters
     ----------
     prepared : Prepared
     plan : CudaPlan
-        Gives the metric and the size of groups.
+        Determines the metric and the group size.
     """
 
     def __init__(self, prepared: Prepared, plan: CudaPlan) -> None:
@@ -214,15 +215,16 @@ class Chooser:
             check_matrix_units(prepared.form.centre.device)
 
     def sample(self, width: int) -> Sample | None:
-        """How rows are sampled for a threshold that lets `width` groups through, if they are."""
+        """Return the sample for a threshold that keeps `width` groups, or None if no sample is used."""
         if self.elementwise or min(self.plan.m, self.plan.query_batch) < LEAST_ROWS:
             return None
         return sample_for(len(self.prepared.points), width, self.plan.group)
 
     def choose(self, packed: Any, precision: str, width: int, sample: Sample | None) -> tuple[Any, Any]:
-        """The groups of each row that are refined, and a lower bound of the scores of all other points.
+        """Return the groups of each row to refine, and a lower bound on the scores of all other points.
 
-        Groups are of the plan's size, with a sample of LEAST_GROUP. The bound is None where there are no others.
+        Groups have the plan's size, or LEAST_GROUP points if a sample is used. The bound is None if there are no other
+        points.
         """
         groups = group_count(len(self.prepared.points), self.plan.group)
         width = min(width, groups)
@@ -245,7 +247,7 @@ class Chooser:
         return minima
 
     def _sampled(self, packed: Any, precision: str, width: int, sample: Sample) -> tuple[Any, Any]:
-        """Groups of the lowest minima that a sample's threshold lets through, and a bound on all others."""
+        """Return the groups with the lowest minima below a sampled threshold, and a bound on all others."""
         m = len(packed.values)
         count = -(-len(self.prepared.points) // sample.stride)
         minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
@@ -257,7 +259,7 @@ class Chooser:
 
 
 class _Answer:
-    """What batches find, put together. What a single batch finds is kept as it is."""
+    """The results of all batches in one pair of tensors. The result of a single batch is kept as it is."""
 
     def __init__(self, m: int) -> None:
         self.m = m
@@ -265,7 +267,7 @@ class _Answer:
         self.proved: Any = None
 
     def put(self, rows: slice, found: Neighbors, proved: Any) -> None:
-        """Keep what was found for some rows."""
+        """Store the results of some rows."""
         if rows.stop - rows.start == self.m:
             self.found, self.proved = found, proved
             return
@@ -277,7 +279,7 @@ class _Answer:
 
 
 class _Search:
-    """One run: what stays the same over its batches."""
+    """The state that all batches of one search share."""
 
     def __init__(self, queries: Any, prepared: DevicePoints, plan: CudaPlan) -> None:
         import torch
@@ -291,13 +293,13 @@ class _Search:
 
     @property
     def sample(self) -> Sample | None:
-        """How rows are sampled at the present width."""
+        """The sample for the current width."""
         return self.chooser.sample(self.width)
 
     def fit_width(self, queries: Any, own: Any) -> None:
-        """Widen the search until nearly all of some first rows are proved by it.
+        """Double the width until nearly all of the first rows are proved.
 
-        How many groups the bounds cannot tell apart depends on the data; rows that are not proved cost a second pass.
+        How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass.
         """
         rows = slice(0, min(PILOT_ROWS, self.plan.query_batch))
         ids = None if own is None else own[rows]
@@ -311,12 +313,12 @@ class _Search:
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
     ) -> tuple[Neighbors, Any]:
-        """Search some rows, of which the first is number `first`, once.
+        """Search some rows once; `first` is the number of the first one, for flags.
 
         Returns
         -------
         Neighbors, and uint8 tensor of shape (rows,)
-            1 for a row that is proved, else 0.
+            1 for each row that is proved, else 0.
         """
         import torch
 
@@ -342,13 +344,13 @@ class _Search:
         return found, proved
 
     def state(self, proved: Any) -> Any:
-        """int64 tensor of shape (7,): flags of the points, flags of the queries, rows proved."""
+        """Return an int64 tensor of shape (7,): flags of the points, flags of the queries, number of proved rows."""
         import torch
 
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
     def retry(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
-        """Search the rows that are not proved again, ever more carefully."""
+        """Search the rows that are not proved again, with more groups and at higher precisions."""
         plan, prepared = self.plan, self.prepared
         steps = [(precision, WIDER * self.width) for precision in plan.precisions[:-1]]
         for precision, width in steps:
@@ -367,7 +369,7 @@ class _Search:
             if precision != plan.precisions[0]:
                 prepared.forget(precision)
         rows = (proved == 0).nonzero()[:, 0]
-        # What compares with everything works in the room that a batch's minima had.
+        # Comparing with all points may use the memory that the minima of a batch took.
         scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(prepared.points), plan.group))
 
         def compare(some: slice) -> None:
@@ -387,7 +389,7 @@ class _Search:
 
 
 def no_others(points: Any, metric: str) -> Neighbors:
-    """Lists of no neighbours at all, for points whose values nothing else has looked at."""
+    """Return empty neighbour lists, after checking the values of the points."""
     with on(points.device):
         flags = DevicePoints(points, metric, PRECISIONS[get_metric(metric).form][0]).flags
     inputs.check_flags(flags, points, "points")

@@ -1,7 +1,7 @@
-"""Where points and queries are during a search on CUDA.
+"""Routes: where points and queries are during a search on CUDA.
 
-resident.py      everything on one device
-streamed.py      points, or queries too, come slab by slab
-host_refine.py   the device screens, the CPU refines from host memory
-multi_gpu.py     several devices share the points or the queries
+resident.py      everything is on one device
+streamed.py      points, and if necessary queries, are copied to the device slab by slab
+host_refine.py   the device screens; the CPU refines from host memory
+multi_gpu.py     several devices divide the points or the queries
 """

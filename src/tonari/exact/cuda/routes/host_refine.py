@@ -1,11 +1,11 @@
 """The route on which the GPU screens and the CPU refines (matsumoto2015): the original rows need not fit on the GPU.
 
-    GPU   screen, select (engine.py)   -> members of the chosen groups    of one batch of queries, while the
-    CPU   exact values, order          -> the k best                      of the batch before is worked on
+    GPU   screen, select (search.py)   -> members of the chosen groups    of one batch of queries, while
+    CPU   exact values, order          -> the k best                      of the previous batch are computed
     GPU   certify                      -> proved or not
 
-Points lie in host memory, or in a file that is mapped there; their packed copy is on the device. Rows that are not
-proved are searched once more, with all minima and more groups; the CPU's engine answers what is left.
+Points are in host memory or in a mapped file; their packed copy is on the device. Rows that are not proved are searched
+once more, with all minima and more groups; exact search on the CPU answers the rest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import returned
 from tonari.select import select_k
 
-MEMBERS = 1 << 13  # of a slice of work: a millisecond, or a second where each is a page that has to be read
+MEMBERS = 1 << 13  # per slice of work: takes a millisecond, or a second if each member is a page read from disk
 
 
 class ScreenedPoints:
@@ -57,7 +57,7 @@ class ScreenedPoints:
     points : C-contiguous array of shape (n, d)
         Refinement reads it, so it must not change.
     plan : CudaPlan
-        Its ``point_slab`` rows pass by at a time while they are packed.
+        Points are copied to the device and packed ``point_slab`` rows at a time.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ class ScreenedPoints:
         self._written = Written(self.form.centre, self.form.scale, self.flags)
 
     def read(self) -> None:
-        """Let the current stream read form and flags, whichever stream prepared them."""
+        """Make the current stream wait until form and flags are written."""
         self._written.read()
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """The packed copy of every stride-th point, for the current stream; there is only one precision."""
+        """Return the packed copy of every stride-th point, for use on the current stream, at the only precision."""
         if stride not in self._packed:
             part = self.packed(precision).every(stride)
             self._packed[stride] = part, part.written()
@@ -96,14 +96,14 @@ class ScreenedPoints:
 
 
 def prepare_host_refine(points: npt.NDArray[Any], plan: CudaPlan, progress: ProgressLike = None) -> ScreenedPoints:
-    """Points packed on the plan's device, slab by slab."""
+    """Pack points on the plan's device, slab by slab."""
     return ScreenedPoints(points, plan)
 
 
 def search_host_refine(
     queries: Any, prepared: ScreenedPoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
-    """Answer queries against points in host memory; see :mod:`tonari.exact.cuda.dispatch`."""
+    """Search points in host memory; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, queries, prepared, plan, self_join, progress)
 
 
@@ -126,14 +126,20 @@ def search_part(
 
 @dataclass
 class _Batch:
-    """Queries that the device has screened, or soon will have.
+    """A batch of queries whose screen on the device is launched.
 
     Attributes
     ----------
-    numbers : which of the search's queries
-    rows : the queries themselves, in host memory
-    members : int32 array (rows, columns), ascending in each row, NO_MEMBER behind the last; there after `sent`
-    shift, following : tensors for the certificate
+    numbers : int64 array (rows,)
+        The numbers of the queries in the search.
+    rows : array (rows, d)
+        The queries, in host memory.
+    members : int32 array (rows, columns)
+        Members of the chosen groups, ascending in each row and padded with NO_MEMBER. Valid after the event `sent`.
+    sent : torch.cuda.Event or None
+        None on the CPU, where `members` are valid already.
+    shift, following : tensors
+        Input of the certificate.
     """
 
     numbers: npt.NDArray[np.int64]
@@ -145,7 +151,7 @@ class _Batch:
 
 
 class _Search:
-    """One run: what stays the same over its batches."""
+    """The state that all batches of one search share."""
 
     def __init__(self, queries: Any, prepared: ScreenedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         self.queries, self.prepared, self.plan, self.place, self.bar = queries, prepared, plan, place, bar
@@ -163,7 +169,7 @@ class _Search:
         self.report = Report(rows=m)
 
     def screen(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool) -> npt.NDArray[np.int64]:
-        """Search some queries, write what was found, and give the numbers of those that it does not prove."""
+        """Search some queries, write the results, and return the numbers of the queries that are not proved."""
         verdicts: list[Any] = []
         ahead: list[_Batch] = []
 
@@ -173,7 +179,7 @@ class _Search:
                 verdicts.append(self._finish(ahead[0], counted=sampled))
             ahead[:] = [batch]
 
-        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # of a row, at most: half of the latter if sampled
+        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, sampled or not
         most = max(1, SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
@@ -183,7 +189,7 @@ class _Search:
         return left
 
     def compare(self, numbers: npt.NDArray[np.int64]) -> None:
-        """Let the CPU's engine answer some queries; it packs points slice by slice and keeps none."""
+        """Answer some queries by exact search on the CPU, which packs points slice by slice and keeps none."""
         points, plan = self.prepared.points, self.plan
         rows = self._on_host(self.queries, numbers)
         n, d = points.shape
@@ -196,7 +202,7 @@ class _Search:
         self.report.certify(plan.precisions[-1], len(numbers))
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sampled: bool) -> _Batch:
-        """Begin to screen a batch; waits for the device only where it holds the queries."""
+        """Launch the screen of a batch; this waits for the device only if the queries are there."""
         plan, precision = self.plan, self.plan.precisions[0]
         rows = self._on_host(self.queries, numbers)
         sample = self.chooser.sample(width) if sampled else None
@@ -215,7 +221,7 @@ class _Search:
         return _Batch(numbers, rows, pinned.numpy(), sent, packed.shift, following)
 
     def _finish(self, batch: _Batch, *, counted: bool) -> Any:
-        """Refine a batch, write what was found, and begin to certify it: 1 for each row that is proved."""
+        """Refine a batch, write the results, and launch its certificate, a tensor with 1 for each proved row."""
         if batch.sent is not None:
             batch.sent.synchronize()
         count, columns = batch.members.shape
@@ -233,7 +239,7 @@ class _Search:
         return proved
 
     def _refine(self, batch: _Batch, some: slice) -> int:
-        """The k best of some rows' members, by exact values; how many there were to choose from."""
+        """Write the k best members of some rows by exact values; return the number of members compared."""
         self.workers.check()
         ids = batch.members[some].astype(np.int64)
         missing = ids == NO_MEMBER
@@ -243,7 +249,7 @@ class _Search:
         rounded = returned(-values if self.descending else values, self.found.distances.dtype)
         rounded[missing] = np.inf
         ids[missing] = -1
-        # Of equal values the first column's is kept: that of the smaller id.
+        # Of equal values the first column is kept, which has the smaller id.
         best = select_k(rounded, min(self.plan.k, ids.shape[1]), nan="last", threads=1)
         rows, columns = batch.numbers[some], slice(0, best.values.shape[1])
         self.found.distances[rows, columns] = 0 - best.values if self.descending else best.values
@@ -251,17 +257,17 @@ class _Search:
         return int(missing.size - np.count_nonzero(missing))
 
     def _own(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
-        """The number that each query has among the points; None without a self-join."""
+        """Return the number of each query among the points; None without a self-join."""
         return numbers + (self.place.first_query - self.place.first_point) if self.place.self_join else None
 
     def _there(self, rows: npt.NDArray[Any]) -> Any:
-        """Rows on the device as soon as it gets to them, without a wait."""
+        """Copy rows to the device without waiting for it."""
         here = over(rows)
         return here.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else here
 
     @staticmethod
     def _on_host(queries: Any, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Some queries as a new array in host memory."""
+        """Return some queries as a new array in host memory."""
         if isinstance(queries, np.ndarray):
             return np.ascontiguousarray(queries[numbers])
         return inputs.held(queries[torch.from_numpy(numbers).to(queries.device)].cpu())

@@ -1,9 +1,9 @@
-"""The route over several devices: each has an equal part of the points, or of the queries, and a thread to feed it.
+"""The route over several devices: each has an equal part of the points or of the queries, and its own host thread.
 
-    points     every query visits every part; lists meet on the first device and are merged there
-    queries    all points on each device; lists are put one below the other
+    points     every query is compared with every part; lists are merged on the first device
+    queries    all points are on each device; lists are concatenated
 
-A part is searched by the plan's route as if it were a search of its own (parts.py).
+Each part is searched by the plan's route like a search of its own (partition.py).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _ROUTES = {
 
 
 class SpreadPoints(NamedTuple):
-    """Points made ready on several devices.
+    """Points that are prepared on several devices.
 
     Attributes
     ----------
     bounds : list of slices
-        Of the points, one for each device that has any.
+        The points of each device that has any.
     parts : list
-        What the plan's route has prepared of them.
+        These points as prepared by the plan's route.
     """
 
     bounds: list[slice]
@@ -55,7 +55,7 @@ class SpreadPoints(NamedTuple):
 
 
 def prepare_on_several(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> SpreadPoints:
-    """Points on the plan's devices, to each its part or all of them."""
+    """Prepare points on the plan's devices: a part, or all of them, on each."""
     n = len(points)
     bounds = [slice(0, n)] * len(plan.devices) if plan.shard == "queries" else cut(n, share(n, len(plan.devices)))
 
@@ -70,7 +70,7 @@ def prepare_on_several(points: Any, plan: CudaPlan, progress: ProgressLike = Non
 def search_on_several(
     queries: Any, prepared: SpreadPoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
-    """Answer queries against points on several devices; see :mod:`tonari.exact.cuda.dispatch`."""
+    """Search points on several devices; see :mod:`tonari.exact.cuda.dispatch`."""
     m, host = len(queries), isinstance(queries, np.ndarray)
     by_queries = plan.shard == "queries"
     tops = cut(m, share(m, len(plan.devices))) if by_queries else [slice(0, m)] * len(prepared.bounds)
@@ -81,7 +81,7 @@ def search_on_several(
         rows = queries[tops[at]]
         return rows if host else to_device(rows, plan.devices[at])
 
-    # Rows that lie on one device are on their way to the others before it has anything else to do.
+    # Copies of rows from one device to the others are launched before that device has other work.
     rows = [rows_for(at) for at in range(len(tops))]
     workers = a_thread_each(plan.devices)
     with Progress(progress, total=m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
@@ -97,7 +97,7 @@ def search_on_several(
     report = Report(rows=m)
     for _, of_part in answers:
         report.include(of_part)
-    # NumPy arrays where the CPU has made them
+    # Results that the CPU made are NumPy arrays.
     lists = [Neighbors(*(torch.as_tensor(array) for array in found)) for found, _ in answers]
     values = lists[0].distances
     double = values.dtype == torch.float64
@@ -114,7 +114,7 @@ def search_on_several(
 
 
 class _Watched:
-    """The progress of one part among several, which ends where another part has failed or Ctrl-C was pressed."""
+    """The progress of one part of several; it stops the part if another one failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:
         self._bar, self._workers = bar, workers

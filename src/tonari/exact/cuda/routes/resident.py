@@ -1,4 +1,4 @@
-"""The route on which points and queries lie on one device."""
+"""The route on which points and queries are on one device."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tonari.exact.report import Report
 
 
 def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> DevicePoints:
-    """Points on the plan's device, packed for the first level; nothing waits for the device."""
+    """Pack points on the plan's device at the first precision, without waiting for the device."""
     return DevicePoints(to_device(points, plan.devices[0]), plan.metric, plan.precisions[0])
 
 
 def search_resident(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
-    """Answer queries against prepared points; see :mod:`tonari.exact.cuda.dispatch`."""
+    """Search prepared points; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, prepared.points if self_join else queries, prepared, plan, self_join, progress)
 
 

@@ -1,11 +1,11 @@
-"""The route on which points pass by: slab by slab, each searched as if it were all, the lists merged.
+"""The route on which points are streamed: each slab is searched like a search of its own, and lists are merged.
 
     for slab of queries:
-        for slab of points, forth and back:      the next one is on its way meanwhile (feeding.py)
-            pack, search                         engine.py
-            merge                                by (value, number): the order of the slabs leaves no trace
+        for slab of points, forth and back:      the next one is copied meanwhile (cuda/prefetch.py)
+            pack, search                         search.py
+            merge                                by (value, number), so that the order of the slabs does not matter
 
-Points lie in host memory, in a file that is mapped there, or on the device while their packed copy does not fit there.
+Points are in host memory, in a mapped file, or on the device if only their packed copy does not fit there.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 
 def prepare_streamed(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
-    """The points themselves: nothing of them is kept on the device between searches."""
+    """Return the points themselves; nothing is kept on the device between searches."""
     return points
 
 
 def search_streamed(
     queries: Any, prepared: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
-    """Answer queries against points that pass by; see :mod:`tonari.exact.cuda.dispatch`."""
+    """Search streamed points; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, queries, prepared, plan, self_join, progress)
 
 
@@ -47,7 +47,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
     tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
     passes = [bounds[::-1] if at % 2 else bounds for at in range(len(tops))]
     visits = [here for order in passes for here in order]
-    # The slab at which points turn round stays where it is.
+    # The slab at which the order reverses is loaded only once.
     loads = [here for at, here in enumerate(visits) if at == 0 or here != visits[at - 1]]
     double = "float64" in (inputs.name_of_dtype(queries), inputs.name_of_dtype(points))
 
@@ -63,19 +63,19 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
             best = lists(len(part), device)
             for here in order:
                 if here != held:
-                    prepared = None  # its packed copies leave room for those of the next
+                    prepared = None  # free its packed copies before the next slab is packed
                     prepared, held = DevicePoints(next(arriving), plan.metric, plan.precisions[0]), here
                 report.include(_visit(part, prepared, plan, place.at(here.start, rows.start), here.start, best, bar))
             if whole is not None:
                 whole.distances[rows], whole.indices[rows] = best
-                del part, best  # before those of the next slab are made
+                del part, best  # free them before those of the next slab are allocated
     return best if whole is None else whole, report
 
 
 def _visit(
     queries: Any, prepared: Any, plan: CudaPlan, place: Place, first: int, best: Neighbors, bar: Counter
 ) -> Report:
-    """Let a slab of queries meet a slab of points, whose first is number `first`."""
+    """Search a slab of points, whose first point is number `first`, for a slab of queries, and merge the lists."""
     m, n, device = len(queries), len(prepared.points), plan.devices[0]
     found, report = search_on_device(
         queries,
