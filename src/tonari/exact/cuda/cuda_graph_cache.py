@@ -127,7 +127,7 @@ class Graphs:
                 self._watched[key] = weakref.ref(alive, lambda _: self.forget(key))
 
     def forget(self, key: GraphKey | None = None) -> bool:
-        """Drop the graph of a key, or all graphs; return whether there were any. Graphs in use live until they are done."""
+        """Drop the graph of a key, or all graphs; return whether any existed. A graph in use lives until it is done."""
         with self._lock:
             keys = list(self._kept) if key is None else [key]
             for one in keys:

@@ -1,1 +1,1 @@
-"""Triton kernels of brute force on CUDA, one in a file."""
+"""Triton kernels of brute force on CUDA, one per file."""

@@ -1,10 +1,10 @@
-"""One row's lowest listed groups, taken apart: a program per row.
+"""The lowest listed groups of each row, split into their wanted parts; one program per row.
 
     entry = 16 group + mask        bit b of the mask: part b of the group is wanted
-    place of a part                wanted parts of the lower groups, and of its own group before it
+    place of a part                number of wanted parts in lower groups, and before it in its own group
 
-What is not written is bounded: by the threshold if it was not listed, by the next minimum if it was, by the minimum of
-the first group whose parts found no room.
+Parts that are not written are bounded from below by the threshold if their group is not listed, by the next minimum if
+it is listed after the `width` lowest, and by the minimum of the first group whose parts do not fit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def chosen_kernel(
     place = end - wanted
     for part in tl.static_range(4):
         bit = (mask >> part) & 1
-        # The part's number among groups of a quarter the size: groups.py.
+        # The part's number among groups of a quarter of the size (groups.py).
         number = (group // 4) * 16 + 4 * part + group % 4
         tl.store(groups_ptr + row * room + place, number, mask=(bit > 0) & (place < room))
         place += bit

@@ -1,9 +1,9 @@
-"""The certificate of a row: is everything that was left out worse than the k-th returned value, beyond doubt?
+"""The certificate of a row: a proof that every point that was not refined is worse than the k-th returned value.
 
     proved = next_minimum > T(kth)
 
-T is `Bounds::threshold_from_value` of native/exact/bounds.cpp, which docs/exactness.md derives (Lemma 2): no point
-whose returned value is as good as the k-th has a true score above it. Float64 throughout; one program judges ROWS rows.
+T is `Bounds::threshold_from_value` in native/exact/bounds.cpp, derived in docs/exactness.md (Lemma 2): no point whose
+returned value is as good as the k-th has a true score above T. All arithmetic is float64; one program has ROWS rows.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import triton
 import triton.language as tl
 
 _SLACK = tl.constexpr(2.0**-50)  # a few roundings of float64 in the conversions below
-_EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: what float64 evaluation may take of a value
+_EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: relative error of evaluating a value in float64
 _HUGE = tl.constexpr(-1.0000000150474662e30)  # float32's -1e30, the score of points beyond range
 _LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
 _INFINITY = tl.constexpr(float("inf"))
-_REACH = tl.constexpr(2.0**511)  # scaled values beyond it might overflow when they are squared
+_REACH = tl.constexpr(2.0**511)  # larger scaled values might overflow when they are squared
 
 
 @triton.jit(do_not_specialize=["rows", "d", "kth_stride", "next_stride"])
@@ -48,7 +48,7 @@ def certify_kernel(
     value = tl.where(judged, value, 0.0)
     shift = tl.where(judged, shift, 0.0)
 
-    # From the k-th value to the worst that is returned as the same: output rounding, evaluation, underflow.
+    # From the k-th value to the worst true value that is returned as the same: output rounding, evaluation, underflow.
     terms = tl.cast(d, tl.float64) + 16
     evaluation = terms * _EVALUATION
     underflow = terms * METRIC.underflow
@@ -79,7 +79,7 @@ def certify_kernel(
         score = 2 * shift - 2 * worst * scale * scale
         size = 2 * tl.abs(shift) + 2 * tl.abs(worst) * scale * scale
     elif METRIC.angular:
-        judged = judged & (worst < 2)  # clipped there
+        judged = judged & (worst < 2)  # values are clipped at 2
         score = 2 * (worst - 1) * scale * scale
         size = 2 * scale * scale + worst * 0
     else:

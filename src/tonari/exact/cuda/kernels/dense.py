@@ -1,10 +1,10 @@
-"""Exact values of some queries and every point of a slice.
+"""Exact values of some queries with every point of a slice.
 
-    program        POINTS neighbouring points, and some of the queries, four at a time
-    one step       a tile [POINTS, 16] of the points, which serves four queries: per thread LANES lanes of each of them
+    program        POINTS consecutive points, and some of the queries, four at a time
+    one step       a tile [POINTS, 16] of the points, used for four queries; each thread has LANES lanes of each query
 
-Both sides come widened (kernels/widen.py): whole steps of 16 columns, and no mean left to subtract. What bounds it is
-float64 arithmetic: three operations per query, point and column, each rounded.
+Both sides are widened (kernels/widen.py): padded to whole steps of 16 columns, with means already subtracted. The
+kernel is bound by float64 arithmetic: three operations per query, point and column, each rounded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def store_row(
     lanes, row, rows, point, count, first_id, query_norms_ptr, point_norms, own_ptr, out_ptr, out_stride,
     METRIC: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
-    """Fold and store what one query has."""
+    """Fold the lanes of one query, and store its keys or values."""
     present = point < tl.where(row < rows, count, 0)
     ids = first_id + point
     at = tl.minimum(row, rows - 1)
@@ -41,7 +41,7 @@ def store_row(
 
 @triton.jit
 def add_step(lanes, query_ptrs, x, at, d, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Lanes of one query with columns at ... at + 15."""
+    """Add columns at ... at + 15 to the lanes of one query."""
     q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
@@ -77,9 +77,9 @@ def dense_kernel(
     POINTS: tl.constexpr,
     LANES: tl.constexpr,
 ):
-    """Keys of float32 values; DOUBLE: float64 values; `first_id` is the number of the slice's first point."""
+    """Write keys of float32 values or, if DOUBLE, float64 values; `first_id` is the id of the slice's first point."""
     width = units * LANES
-    # Programs that run side by side have the same points.
+    # Programs that run at the same time share points.
     begin = (tl.program_id(0) % parts) * rows_per_part
     end = tl.minimum(begin + rows_per_part, rows)
     point = (tl.program_id(0) // parts) * POINTS + tl.arange(0, POINTS)
@@ -91,7 +91,7 @@ def dense_kernel(
         point_norms = tl.load(point_norms_ptr + point, mask=present, other=0.0)
     for start in tl.range(begin, end, 4):
         row = tl.cast(start, tl.int32)
-        # Behind the last query it is computed again.
+        # Beyond the last query, the last one is computed again.
         q0_ptrs = queries_ptr + row.to(tl.int64) * width + column
         q1_ptrs = queries_ptr + tl.minimum(row + 1, rows - 1).to(tl.int64) * width + column
         q2_ptrs = queries_ptr + tl.minimum(row + 2, rows - 1).to(tl.int64) * width + column

@@ -1,13 +1,12 @@
 """The form of points from a sample of them: a centre and a scale, in two launches.
 
-    sample   each program sums some of the sampled rows in COLUMNS columns, and finds their least and greatest values
-    settle   one program joins the parts: with c the mean of a column, the largest |x - c| of the sample lies at one of
-             its two ends, so that no second look at the rows is needed
+    sample   each program sums some of the sampled rows in COLUMNS columns, and finds their minima and maxima
+    settle   one program combines the parts: with c the mean of a column, the largest |x - c| of the sample is at the
+             minimum or the maximum, so that the rows need not be read again
 
-The scale 2^p brings that magnitude to 2^6 or just above. The centre is then rounded to a multiple of 2^-4 / 2^p. Any
-centre is right, and this one keeps whole numbers exact: where x is a multiple of 2^-4 / 2^p and |x'| < 2^7, x' is a
-multiple of 2^-4 with 11 bits, which float16 holds. So SIFT's vectors and images screen without rounding, also when they
-come as float32.
+The scale 2^p brings that magnitude into [2^6, 2^7). The centre is then rounded to a multiple of 2^-4 / 2^p. Any centre
+is correct, and this one keeps integers exact: if x is a multiple of 2^-4 / 2^p and |x'| < 2^7, then x' is a multiple of
+2^-4 with 11 bits, which is exact in float16. So SIFT vectors and images are screened without rounding, even as float32.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _INFINITY = tl.constexpr(float("inf"))
 @triton.jit(do_not_specialize=["n", "d", "stride", "every", "count", "chunk", "blocks"])
 def sample_kernel(
     rows_ptr,
-    # output: [3][parts][d] float64, sums, least and greatest values
+    # output: [3][parts][d] float64: sums, minima, maxima
     parts_ptr,
     n,
     d,
     stride,
-    every,  # how far sampled rows are apart
-    count,  # how many there are
-    chunk,  # how many of them a program sees
+    every,  # distance between sampled rows
+    count,  # number of sampled rows
+    chunk,  # sampled rows per program
     blocks,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -60,7 +59,7 @@ def sample_kernel(
 
 @triton.jit
 def column_centre(parts_ptr, column, parts, d, count, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
-    """The mean of some columns of the sample, float64 [COLUMNS]."""
+    """Return the means of some columns of the sample, float64 [COLUMNS]."""
     sums = tl.zeros([PARTS, COLUMNS], tl.float64)
     for start in range(0, parts, PARTS):
         part = start + tl.arange(0, PARTS)[:, None]  # [PARTS, 1]
@@ -70,7 +69,7 @@ def column_centre(parts_ptr, column, parts, d, count, PARTS: tl.constexpr, COLUM
 
 @triton.jit
 def column_magnitude(parts_ptr, column, centre, parts, d, PARTS: tl.constexpr, COLUMNS: tl.constexpr):
-    """The largest |x - centre| of some columns of the sample, float64 [COLUMNS]."""
+    """Return the largest |x - centre| of some columns of the sample, float64 [COLUMNS]."""
     magnitude = tl.zeros([PARTS, COLUMNS], tl.float64)
     for start in range(0, parts, PARTS):
         part = start + tl.arange(0, PARTS)[:, None]
@@ -85,7 +84,7 @@ def column_magnitude(parts_ptr, column, centre, parts, d, PARTS: tl.constexpr, C
 
 @triton.jit(do_not_specialize=["parts", "d", "count"])
 def settle_kernel(
-    # input: what sample_kernel wrote
+    # input: the output of sample_kernel
     parts_ptr,
     # outputs: [d] and [1] float64
     centre_ptr,
@@ -94,7 +93,7 @@ def settle_kernel(
     d,
     count,
     CENTRED: tl.constexpr,
-    WHOLE: tl.constexpr,  # scale 1 and a centre of whole numbers
+    WHOLE: tl.constexpr,  # scale 1 and an integer centre
     PARTS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -111,7 +110,7 @@ def settle_kernel(
             magnitudes = tl.maximum(magnitudes, magnitude)
         magnitude = tl.max(magnitudes, 0)
         exponent = (magnitude.to(tl.int64, bitcast=True) >> 52) - 1023
-        # Input ends at 2^499, so that a form row is finite whatever its sample was.
+        # Input is at most 1e150 < 2^499, so form rows are finite whatever the sample was.
         power = tl.where(magnitude > 0, tl.minimum(6 - exponent, 500), 0)
         scale = ((power + 1023) << 52).to(tl.float64, bitcast=True)
         grid = 16 * scale

@@ -1,15 +1,15 @@
 """Original rows -> form rows (native/exact/form.hpp), a block of columns at a time, in registers and in float64.
 
     euclidean                          x' = scale (x - centre)
-    cosine, correlation                x' = scale x / |x|, for correlation of the row less its mean
+    cosine, correlation                x' = scale x / |x|, for correlation with the row's mean subtracted first
     inner_product, elementwise         x' = scale x
 
 Each is x' = factor (x - origin) with one factor per row. A block of columns has shape [ROWS, T, V]: T threads share a
-row, each holds V neighbouring values, one load of 16 bytes in float32. Sums over V need no other thread; what they
-give, [ROWS, T], is carried through the columns, and joined once at the end.
+row, and each holds V consecutive values, which is one load of 16 bytes for float32. Sums over V need no other thread;
+partial sums [ROWS, T] are kept over all columns, and added once at the end.
 
-Elements that no search accepts (NaN, infinities, float64 beyond 1e150, negative ones where the metric refuses them)
-are read as 0 and reported, so that no arithmetic meets them.
+Elements that searches refuse (NaN, infinities, float64 beyond 1e150, and negative elements if the metric refuses them)
+are read as 0 and reported, so that they never enter the arithmetic.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import triton.language as tl
 from tonari.exact.cuda.kernels.value import widened
 
 _INFINITY = tl.constexpr(float("inf"))
-_LARGEST = tl.constexpr(1e150)  # of float64: squared differences of larger ones overflow
-# Two rows of at least this squared norm lose less than 2^-100 of their product to underflow.
+_LARGEST = tl.constexpr(1e150)  # for float64: squared differences of larger elements overflow
+# Two rows of at least this squared norm lose less than 2^-100 of the product of their norms to underflow.
 _SMALLEST_SQUARE = tl.constexpr(2.0**-960)
 
 
@@ -37,7 +37,7 @@ def is_finite(x):
 
 @triton.jit
 def is_sound(x, NONNEGATIVE: tl.constexpr):
-    """Whether a search accepts elements."""
+    """Whether searches accept elements."""
     if x.dtype == tl.float64:
         sound = tl.abs(x) <= _LARGEST
     else:
@@ -49,13 +49,13 @@ def is_sound(x, NONNEGATIVE: tl.constexpr):
 
 @triton.jit
 def load_elements(rows_ptr, row, column, n, d, stride):
-    """Elements as they are stored, bfloat16 as float32; 0 where there is none. `row` and `column` broadcast."""
+    """Load elements as they are stored (bfloat16 as float32), 0 where there is none; `row` and `column` broadcast."""
     return widened(tl.load(rows_ptr + row * stride + column, mask=(row < n) & (column < d), other=0))
 
 
 @triton.jit
 def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr):
-    """Elements as float64, 0 where there is none or where none is accepted; and which were accepted."""
+    """Return elements as float64, 0 where there is none or it is refused; and which elements were not refused."""
     x = load_elements(rows_ptr, row, column, n, d, stride)
     sound = is_sound(x, NONNEGATIVE)
     return tl.where(sound, x, 0).to(tl.float64), sound
@@ -63,10 +63,10 @@ def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr
 
 @triton.jit
 def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
-    """S(x) / d of each row in the order that defines it, float64, and which rows are not one repeated value; [ROWS].
+    """Return S(x) / d of each row in the defined order, float64 [ROWS], and which rows are not constant, [ROWS].
 
-    The mean's own rounding moves the row by more than any bound knows, so it must be the defined one, to the last bit:
-    lane i mod 16 in ascending i, then halves.
+    The bounds do not cover the rounding of the mean, so it must be the defined one to the last bit: lane i mod 16 in
+    ascending i, then halves.
     """
     column = tl.arange(0, 16)[None, :]
     row_axis = row[:, None]
@@ -86,7 +86,7 @@ def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
 
 @triton.jit
 def less_mean(x, column, mean, varies, d):
-    """Elements less their row's mean; zeros where the row is one repeated value, and beyond its end."""
+    """Subtract the row's mean; zeros for constant rows, and beyond the end of a row."""
     return tl.where((column < d) & varies[:, None, None], x - mean[:, None, None], 0.0)
 
 
@@ -95,7 +95,7 @@ def angular_factor(
     rows_ptr, row, local, n, d, stride, mean, varies, scale,
     CENTRED: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """scale / |x| of each row, 0 for a zero row; and which norms are so small that products lose bits to underflow."""
+    """Return scale / |x| of each row, 0 for a zero row; and which norms are so small that products may underflow."""
     squares = tl.zeros([ROWS, T], tl.float64)
     for start in range(0, d, T * V):
         column = start + local

@@ -1,4 +1,4 @@
-"""The members of a group, in kernels; ``groups.py`` says which they are."""
+"""The members of a group, for use in kernels; ``groups.py`` defines them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import triton.language as tl
 
 @triton.jit
 def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
-    """Column of member number `member` of group number `group`; both broadcast."""
+    """Return the column of member number `member` of group number `group`; both broadcast."""
     tl.static_assert(GROUP == 1 or GROUP % 2 == 0)
     tl.static_assert(POINT_TILE % (4 * GROUP) == 0 or GROUP == 1)
-    # Bits, not remainders by two: from those of `numbers % GROUP` Triton 3.6 infers that all columns are even, and
-    # loads wider than rows are aligned.
+    # Shifts and masks instead of division by two: from remainders of `numbers % GROUP`, Triton 3.6 wrongly infers that
+    # all columns are even, and emits loads that are wider than the alignment of rows.
     if GROUP == 1:
         return group
     PER_TILE: tl.constexpr = POINT_TILE // GROUP

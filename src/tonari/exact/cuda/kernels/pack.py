@@ -1,20 +1,20 @@
-"""Packing: original rows -> form rows -> rounded rows, and what rounding took, measured (docs/exactness.md).
+"""Packing: original rows -> form rows -> rounded rows, with measured rounding errors (docs/exactness.md).
 
 One program packs ROWS rows, for points a tile of the screen. It goes through the columns once, in blocks of T * V
 (kernels/form_rows.py): load, form in float64, round, store, and add to the row's sums
 
-    size         |x'|, from float64 squares                      elementwise: sum or maximum of what
-    difference   |x' - x^|                                       metrics/kernels/terms.py bounds terms by
+    size         |x'|, from float64 squares             for elementwise metrics: the sum or maximum of `size` and
+    difference   |x' - x^|                              `difference` of metrics/kernels/terms.py
 
-Nothing is kept of a block. The angular metrics need a row's norm first and read the rows twice, correlation three
-times; the later passes find them in the cache.
+No block is kept. The angular metrics need a row's norm first and read the rows twice, correlation three times; later
+passes find the rows in the cache.
 
-Conversions to and from float64 are the dearest instructions here, 16 per clock and multiprocessor, so products measure
-what rounding takes in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is exact (both
-are multiples of y's last bit, and |y - h| <= |y|), so that |x' - h| <= |y - h| + 2^-24 |x'|. Four squares of y - h are
-added in float32, within 6 u, and their sums in float64.
+Conversions to and from float64 are the slowest instructions here (16 per clock and multiprocessor), so for products the
+rounding error is measured in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is
+exact (both are multiples of y's last bit, and |y - h| <= |y|), so that |x' - h| <= |y - h| + 2^-24 |x'|. Four squares
+of y - h are added in float32, within 6 u, and these sums are added in float64.
 
-A row that cannot be packed is rare: only then are its elements looked at again, its flags set and its values cleared.
+Rows that cannot be packed are rare: only their elements are read again, to set flags and to clear their values.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
 _HUGE = tl.constexpr(1e30)  # kHuge of native/exact/form.hpp
 _UNIT = tl.constexpr(2.0**-24)
-_TINY = tl.constexpr(2.0**-100)  # the floor of every bound, above what underflow takes of it
+_TINY = tl.constexpr(2.0**-100)  # least value of every bound, larger than its loss by underflow
 _FLUSH = tl.constexpr(2.0**-60)  # smaller elements of float32 become 0
-_ROUNDED = tl.constexpr(1 + 2.0**-20)  # for the roundings of a bound's own evaluation
-_RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # float32 of x', float64 of x' and of its norm
-_LOST = tl.constexpr(2.0**-64)  # squares below float32's range, 2^20 of them at most
-_NORMAL = tl.constexpr(2.0**-1022)  # the least float64 of all bits
+_ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bound
+_RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # rounding x' to float32, x' and its norm to float64
+_LOST = tl.constexpr(2.0**-64)  # at most 2^20 squares that underflow in float32
+_NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
 @triton.jit
 def round_up(x):
-    """The next float32 at or above float64 values within its range."""
+    """Round float64 values within float32's range up to float32."""
     rounded = x.to(tl.float32)
     bits = rounded.to(tl.int32, bitcast=True)
     above = (bits + tl.where(rounded >= 0, 1, -1)).to(tl.float32, bitcast=True)
@@ -55,13 +55,13 @@ def round_up(x):
 
 @triton.jit
 def round_down(x):
-    """The next float32 at or below float64 values within its range."""
+    """Round float64 values within float32's range down to float32."""
     return -round_up(-x)
 
 
 @triton.jit
 def joined(total, block, MAXIMUM: tl.constexpr):
-    """A norm's sum, or maximum, with another block of magnitudes [ROWS, T, V]."""
+    """Add another block of magnitudes [ROWS, T, V] to the sum, or the maximum, of a norm."""
     if MAXIMUM:
         result = tl.maximum(total, tl.max(block, 2))
     else:
@@ -71,7 +71,7 @@ def joined(total, block, MAXIMUM: tl.constexpr):
 
 @triton.jit
 def norm_of(parts, METRIC: tl.constexpr):
-    """Norms [ROWS] from what the threads of a row hold."""
+    """Return norms [ROWS] from the partial sums or maxima [ROWS, T]."""
     if METRIC.maximum:
         norm = tl.max(parts, 1)
     elif METRIC.elementwise:
@@ -83,13 +83,13 @@ def norm_of(parts, METRIC: tl.constexpr):
 
 @triton.jit
 def any_of(mask):
-    """Which rows a mask [ROWS, T, V] takes something of, int32 [ROWS]."""
+    """Return which rows of a mask [ROWS, T, V] have any element set, int32 [ROWS]."""
     return tl.max(tl.max(mask.to(tl.int32), 2), 1)
 
 
 @triton.jit
 def note(flag_ptr, row, bad):
-    """Lower a flag to the first of the rows that are bad."""
+    """Lower a flag to the first bad row."""
     tl.atomic_min(flag_ptr, tl.min(tl.where(bad > 0, row, _NO_ROW), 0))
 
 
@@ -98,7 +98,7 @@ def set_aside(
     rows_ptr, values_ptr, flags_ptr, row, local, beyond, n, d, stride, width, first_row,
     NONNEGATIVE: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Note why rows could not be packed, if their input is to blame, and clear their values."""
+    """Set the flags of rows that could not be packed because of invalid input, and clear all `beyond` rows."""
     infinite = tl.zeros([ROWS], tl.int32)
     large = tl.zeros([ROWS], tl.int32)
     negative = tl.zeros([ROWS], tl.int32)
@@ -113,7 +113,7 @@ def set_aside(
     note(flags_ptr, first_row + row, infinite)
     note(flags_ptr + 1, first_row + row, large)
     note(flags_ptr + 2, first_row + row, negative)
-    tl.debug_barrier()  # other threads may have stored what is cleared here
+    tl.debug_barrier()  # other threads may have stored the values that are cleared here
     for start in range(0, width, T * V):
         column = start + local
         cleared = beyond[:, None, None] & (column < width)
@@ -127,7 +127,7 @@ def pack_kernel(
     rows_ptr,
     centre_ptr,
     scale_ptr,
-    # outputs: [height][width] values; of points a `low` each, and e1, e2 per program; of queries three each
+    # outputs: [height][width] values; for points `low` per row, e1 and e2 per program; for queries three per row
     values_ptr,
     low_ptr,
     e1_ptr,
@@ -142,7 +142,7 @@ def pack_kernel(
     d,
     stride,
     width,
-    first_row,  # number of the first row, as flags have it
+    first_row,  # number of the first row in the flags
     # constants
     METRIC: tl.constexpr,
     SIZE: tl.constexpr,  # of an elementwise metric
@@ -156,7 +156,7 @@ def pack_kernel(
     V: tl.constexpr,
 ):
     PRODUCTS: tl.constexpr = PRECISION != "float32"
-    FACTOR: tl.constexpr = 1.0 if POINTS else -2.0  # of the products' values
+    FACTOR: tl.constexpr = 1.0 if POINTS else -2.0  # only for products
     d = d // STEP * STEP
     stride = stride // STEP * STEP
     if PRECISION == "float32":
@@ -177,7 +177,7 @@ def pack_kernel(
             rows_ptr, row, local, n, d, stride, mean, varies, scale, METRIC.centred, ROWS, T, V
         )  # fmt: skip
     else:
-        factor = tl.where(present, scale, 0.0)  # 0 makes zeros of padding, wherever the centre lies
+        factor = tl.where(present, scale, 0.0)  # 0 makes padding zero whatever the centre is
 
     sizes = tl.zeros([ROWS, T], tl.float64)
     differences = tl.zeros([ROWS, T], tl.float64)
@@ -192,7 +192,7 @@ def pack_kernel(
             x = less_mean(x, column, mean, varies, d)
         form = x * factor[:, None, None]
         fits = tl.abs(form) <= LIMIT
-        if METRIC.scale_free:  # what underflow takes is no small part of the value
+        if METRIC.scale_free:  # terms of tiny elements are not tiny, so underflow is not negligible
             fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
         form = tl.where(fits, form, 0.0)
         lost += tl.sum(((sound & fits) == 0).to(tl.int32), 2)
@@ -203,7 +203,7 @@ def pack_kernel(
             if PRECISION == "split":
                 second = rest.to(tl.float16)
                 rest = rest - second.to(tl.float32)
-                # Small products first: a sum loses what it does relative to its size.
+                # Small products first: the rounding error of an addition is relative to the sum so far.
                 out_ptrs = values_ptr + row_axis * width + column
                 inside = (row_axis < height) & (column < d)
                 tl.store(out_ptrs, second, mask=inside)
@@ -242,7 +242,7 @@ def pack_kernel(
         difference = difference * (_ROUNDED if POINTS else _ROUNDED / 2) + size * _RATIO + _LOST
         additions = 4 * columns
         if PRECISION == "split":
-            # The large products come last, and are as many as columns; in short rows sums start at `low`.
+            # The large products come last, one per column; in short rows sums start at `low`.
             additions = tl.maximum(4.05 * (columns + 64), 16 * tl.minimum(columns, 32))
     else:
         difference += size * _DOUBLE_RATIO
@@ -250,7 +250,7 @@ def pack_kernel(
         difference *= METRIC.stretch
     units = tl.minimum((additions + 64) * _UNIT, 0.25)
     gamma = units / (1 - 2 * units)
-    rounded = size + difference  # no less than |x^|
+    rounded = size + difference  # at least |x^|
     packed = present & (beyond == 0)
     rounding = (difference + gamma * rounded) * _ROUNDED + _TINY
 

@@ -1,14 +1,14 @@
-"""What is left of a tile of scores: the certified minimum of every group, written or appended.
+"""The output of a tile of scores: the certified minimum of every group, written or appended to a list.
 
     score(row, column) = low(column) + <q~(row), x^(column)>           the accumulator, which starts at `low`
     lowest(row, group) = min over its columns - (N(row) e1(tile) + r(row) e2(tile))
 
-which no true score of a member lies below (docs/exactness.md, "The GPU's screen"). A thread of a warp holds two
-neighbouring columns of every eight of a row, so that the reshape below regroups nothing and the minimum needs no other
-thread. Either all minima are written, or the row's list gets those at or below its threshold (matsumoto2015, section
-V-A: compaction): LISTED columns' minimum, and a mask of the parts of eight that the threshold lets through. A list has
-a segment for each of the four threads that share a row, in each program that meets it, so that the place of the next
-entry is a count in a register, and nothing is waited for.
+No true score of a member is below `lowest` (docs/exactness.md, "The GPU's screen"). A thread of a warp holds two
+adjacent columns of every eight of a row, so that the reshape below moves no data and the minimum needs no other thread.
+Either all minima are written, or those at or below a row's threshold are appended to its list (matsumoto2015, section
+V-A: compaction): the minimum of LISTED columns, and a mask of the parts of eight that are at or below the threshold. A
+list has a segment for each of the four threads that share a row in each program that handles it. So the position of the
+next entry is a count in a register, and no thread waits for another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import triton.language as tl
 
 @triton.jit
 def lowest_scores(scores, norm, rest, e1, e2, ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr):
-    """Scores [ROWS, COLUMNS] -> certified minima [ROWS, COLUMNS / (4 GROUP), 4], groups in order along these."""
+    """Reduce scores [ROWS, COLUMNS] to certified minima [ROWS, COLUMNS / (4 GROUP), 4], with groups in order."""
     tl.static_assert(GROUP % 2 == 0)
     tl.static_assert(COLUMNS % (4 * GROUP) == 0)
     RUNS: tl.constexpr = GROUP // 2
@@ -33,7 +33,7 @@ def write_all(
     lowest, row, present, first_group, groups, minima_ptr, stride,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Write the minima of a block whose first group is `first_group`; `present` says which rows are there."""
+    """Write the minima of a block whose first group is `first_group`."""
     PARTS: tl.constexpr = COLUMNS // (4 * GROUP)
     group = first_group + tl.arange(0, PARTS)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
     at = row[:, None, None].to(tl.int64) * stride + group
@@ -45,7 +45,7 @@ def append_below(
     lowest, counts, thresholds, first_group, values_ptr, entries_ptr, starts, room,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
 ):  # fmt: skip
-    """Append what is at or below the thresholds to the threads' segments; the new counts [ROWS, 4].
+    """Append groups at or below the thresholds to the threads' segments; return the new counts [ROWS, 4].
 
     An entry is 16 times the number of a group of LISTED columns, plus its mask.
     """

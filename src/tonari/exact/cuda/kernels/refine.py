@@ -1,11 +1,11 @@
-"""Exact values of the members of the groups that a screen left, by gathering their rows.
+"""Exact values of the members of candidate groups, by gathering their rows.
 
-    program        CHUNK candidates of one query, each a row of the points at any place
-    one step       a tile [CHUNK, 16] of their columns: four lanes per thread, so that four threads read one candidate's
-                   64 bytes of float32, and four steps are under way at once
-    query          float64 rows of whole steps (kernels/widen.py), read again by every program
+    program        CHUNK candidates of one query, each an arbitrary row of the points
+    one step       a tile [CHUNK, 16] of their columns: four lanes per thread, so that four threads read the 64 bytes
+                   (float32) of one candidate; the loads of four steps are in flight at once
+    query          float64 rows of whole steps (kernels/widen.py), read by every program of the row
 
-What is ordered afterwards leaves the kernel: keys (kernels/order.py), or float64 values in ascending order of id.
+The output is ordered afterwards: keys (select/cuda/kernels/order.py), or float64 values in ascending order of id.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def candidates(
     groups_ptr, own_ptr, row, numbers, width, groups_stride, n,
     HAS_OWN: tl.constexpr, GROUP: tl.constexpr, POINT_TILE: tl.constexpr,
 ):  # fmt: skip
-    """Points that are candidates `numbers` of a row, and which of them exist."""
+    """Return the points that are candidates `numbers` of a row, and which of them exist."""
     tl.static_assert((GROUP & (GROUP - 1)) == 0)
     slot = numbers // GROUP
     group = tl.load(groups_ptr + row * groups_stride + slot, mask=slot < width, other=-1)
-    # A mask instead of a remainder: from a remainder of a remainder Triton 3.6 infers that all ids are even, and loads
-    # wider than rows are aligned.
+    # A mask instead of a remainder: from a remainder of a remainder, Triton 3.6 wrongly infers that all ids are even,
+    # and emits loads that are wider than the alignment of rows.
     ids = member_column(tl.maximum(group, 0), numbers & (GROUP - 1), GROUP, POINT_TILE)
-    present = (group >= 0) & (ids >= 0) & (ids < n)  # negative: beyond 2**31 - 1, in the last tile's padding
+    present = (group >= 0) & (ids >= 0) & (ids < n)  # ids overflow to negative in the padding of the last tile
     if HAS_OWN:
         present = present & (ids != tl.load(own_ptr + row))
     return ids, present
@@ -49,7 +49,7 @@ def candidates(
 def add_step(
     lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Lanes, and for angular metrics those of the points' squares, with columns at ... at + 15."""
+    """Add columns at ... at + 15 to the lanes and, for angular metrics, to the lanes of the points' squares."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:
@@ -85,7 +85,7 @@ def members_kernel(
     POINT_TILE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Number of every candidate; 2**31 - 1 where there is none."""
+    """Write the point number of every candidate; 2**31 - 1 where there is none."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)
@@ -124,7 +124,7 @@ def refine_kernel(
     UNIT: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Keys of float32 values; LISTED: float64 values of the points in ids_ptr."""
+    """Write keys of float32 values or, if LISTED, float64 values of the points in ids_ptr."""
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)
@@ -143,7 +143,7 @@ def refine_kernel(
         mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
     squares = lanes
-    # Nothing is read where no candidate is there. Four steps are loaded before the first is used; what is left comes a
+    # Nothing is read if there is no candidate. Four steps are loaded before the first is used; the rest is loaded one
     # step at a time.
     stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
     batches = stop // 64 * 64

@@ -1,11 +1,12 @@
-"""The screen for rows that stay in shared memory: one tile of queries against a run of tiles of points.
+"""The screen for queries that stay in shared memory: one tile of queries against a range of tiles of points.
 
     tile of queries   ROWS x WIDTH float16, loaded once
-    tile of points    COLUMNS x WIDTH, a POINT_TILE, streamed through `STAGES` buffers by the tensor memory accelerator
-    accumulator       ROWS x COLUMNS float32, started at the points' `low`; its minima leave the kernel, it never does
+    tile of points    COLUMNS x WIDTH, a POINT_TILE, streamed through `STAGES` buffers by TMA
+    accumulator       ROWS x COLUMNS float32, which starts at the points' `low`; only its minima leave the kernel
 
-WIDTH is a power of two, or WIDTH and MORE are two that add up to the packed width (96 = 64 + 32). tang2015, section
-III-E, is the idea: the bottom level of its hierarchy, the groups' minima, is built while the scores are in registers.
+WIDTH is a power of two, or WIDTH and MORE are two powers of two that add up to the packed width (96 = 64 + 32). The
+idea is from tang2015, section III-E: the bottom level of its hierarchy, the minima of groups, is computed while the
+scores are in registers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def screen_kernel(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr, MORE: tl.constexpr, GROUP: tl.constexpr,
     LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    # Programs that run side by side have the same points: neighbours in number differ in their queries.
+    # Programs that run at the same time share points: consecutive programs have different queries.
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     begin = (tl.program_id(0) // row_tiles) * tiles_per_program
     end = tl.minimum(begin + tiles_per_program, tiles)
@@ -38,7 +39,7 @@ def screen_kernel(
     rest = tl.load(rest_ptr + row, mask=present, other=0.0)
     if not DENSE:
         thresholds = tl.load(thresholds_ptr + row, mask=present, other=-float("inf"))
-        # The list of a row is `segments` times `room` entries; four of its segments are this program's.
+        # The list of a row has `segments` times `room` slots; four of its segments belong to this program.
         segment = (tl.program_id(0) // row_tiles) * 4 + tl.arange(0, 4)[None, :]
         starts = (tl.arange(0, ROWS)[:, None] * segments + segment) * room
         values_ptr += first_row.to(tl.int64) * segments * room

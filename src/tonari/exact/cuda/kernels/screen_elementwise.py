@@ -1,15 +1,15 @@
-"""Minima of groups of scores whose terms are no products, in float32 on ordinary lanes.
+"""Group minima of scores whose terms are not products, in float32 on ordinary lanes.
 
-    l1, linf    low + S|q - x|, low + max |q - x|                two instructions a term
-    chi2        low + S(q) + S(x) - 4 S(q x / (q + x))           three and a half, and half a reciprocal root
+    l1, linf    low + S|q - x|, low + max |q - x|                two instructions per term
+    chi2        low + S(q) + S(x) - 4 S(q x / (q + x))           three and a half, and half a reciprocal square root
 
-What a term is, and how it is rounded, is its metric's (``metrics/kernels/terms.py``).
+The metric defines its terms and their rounding (``metrics/kernels/terms.py``).
 
-    tile            R TR x POINT_TILE scores, 128 threads or 64: each holds R x C of them and adds STEP columns of the
-                    rows at a time, which reach it through shared memory; the next ones are on their way meanwhile
-    thread's share  rows i TR + t for i < R, and what member_column() gives for groups of C, one group of them
+    tile            R TR x POINT_TILE scores on TR TC threads (64 or 128). Each thread has R x C scores and adds STEP
+                    columns of the rows at a time, which come through shared memory while the next ones are loaded
+    thread's share  rows i TR + t for i < R, and the columns that member_column() gives for one group of C
 
-A thread's share of columns is the whole of a group, or a part of it: its minimum needs few exchanges between threads.
+The columns of a thread are a whole group or a part of one, so that the minimum needs few exchanges between threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tonari.exact.cuda.kernels.groups import member_column
 
 @triton.jit(do_not_specialize=["m", "d", "stride"])
 def screen_elementwise_kernel(
-    # inputs: rows [.][d]; N and r per query, low per point, e1 and e2 per tile of points
+    # inputs: rows [.][d]; N and r per query; low per point; e1 and e2 per tile of points
     queries_ptr,
     norm_ptr,
     rest_ptr,
@@ -47,12 +47,12 @@ def screen_elementwise_kernel(
     TR: tl.constexpr,
     TC: tl.constexpr,
 ):
-    """The groups of one tile of points, for R * TR queries."""
+    """Write the minima of all groups of one tile of points for R * TR queries."""
     tl.static_assert(C * TC == POINT_TILE, "threads have the whole tile of points")
     tl.static_assert(GROUP % C == 0, "a thread's columns lie in one group")
     STEP: tl.constexpr = 4
     row_tiles = tl.cdiv(m, R * TR)
-    tile = tl.program_id(0) // row_tiles  # neighbours share the points
+    tile = tl.program_id(0) // row_tiles  # consecutive programs share points
     row = tl.program_id(0) % row_tiles * (R * TR) + tl.arange(0, R)[:, None] * TR + tl.arange(0, TR)[None, :]
     at = tl.minimum(row, m - 1)
     column = member_column(tl.arange(0, TC)[None, :], tl.arange(0, C)[:, None], C, POINT_TILE)

@@ -1,14 +1,15 @@
-"""The screen on Hopper: the matrix units never wait for the minima.
+"""The screen on Hopper: the matrix units do not wait for the minima.
 
     queries           2 x HALF rows in shared memory, loaded once: half a and half b
-    tile of points    COLUMNS x WIDTH, streamed through STAGES buffers by the tensor memory accelerator
-    accumulators      one per half, HALF x COLUMNS float32: while one half's product runs, the other's minima are taken
+    tile of points    COLUMNS x WIDTH, streamed through STAGES buffers by TMA
+    accumulators      one per half, HALF x COLUMNS float32: while the product of one half runs, the minima of the other
+                      are taken
 
         issue b(i) | wait a(i), minima of a(i) | issue a(i + 1) | wait b(i), minima of b(i) | refill tile i
 
-Two warpgroups, each with 64 rows of each half. The layout of an accumulator is carried through to the stores, so that
-nothing is exchanged between threads; Triton, left to itself, passes what is stored through shared memory. Otherwise as
-kernels/screen.py, but that `low` is added to the product instead of starting it.
+Two warpgroups, each with 64 rows of each half. The layout of an accumulator is kept up to the stores, so that threads
+exchange no data; by default Triton would move stored values through shared memory. Otherwise this is kernels/screen.py,
+except that `low` is added to the product afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ barrier = getattr(gl, "thread_barrier", None) or gl.barrier
 
 @gluon.jit
 def lowest_parts(scores, COLUMNS: gl.constexpr, HALF: gl.constexpr):
-    """Scores [HALF, COLUMNS] -> minima [HALF, parts of 8, 4 lanes]."""
+    """Reduce scores [HALF, COLUMNS] to minima [HALF, parts of 8, 4 lanes]."""
     scores = scores.reshape([HALF, COLUMNS // 32, 4, 4, 2])
     return gl.min(gl.min(scores, 4), 2)
 
@@ -34,7 +35,7 @@ def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
-    """Append a tile's groups below the thresholds; the new counts."""
+    """Append a tile's groups at or below the thresholds; return the new counts."""
     lowest = lowest_parts(scores + low[None, :], COLUMNS, HALF)
     layout: gl.constexpr = lowest.type.layout
     bound = norm * e1 + rest * e2
@@ -65,7 +66,7 @@ def screen_hopper_kernel(
     first_row = (gl.program_id(0) % row_tiles) * (2 * HALF)
     part = gl.program_id(0) // row_tiles
     begin = part * tiles_per_program
-    end = begin + tiles_per_program  # whole strides of TILES; tiles beyond the last are empty
+    end = begin + tiles_per_program  # a multiple of TILES; tiles beyond the last are empty
 
     q = gl.allocate_shared_memory(gl.float16, [2, HALF, WIDTH], queries.layout)
     x = gl.allocate_shared_memory(gl.float16, [STAGES, COLUMNS, WIDTH], points.layout)
@@ -82,7 +83,7 @@ def screen_hopper_kernel(
 
     a = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
     b = gl.zeros([HALF, COLUMNS], gl.float32, layout=mma)
-    # What a tile leaves has a layout of its own; rows, columns and lanes are arranged for it.
+    # The minima of a tile have their own layout; rows, columns and lanes are laid out to match.
     shape: gl.constexpr = lowest_parts(a, COLUMNS, HALF).type.layout
     by_row: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(2, shape))
     by_lane: gl.constexpr = gl.SliceLayout(1, shape)
@@ -105,7 +106,7 @@ def screen_hopper_kernel(
     counts_b = gl.zeros([HALF, 4], gl.int32, layout=by_lane)
 
     mbarrier.wait(loaded.index(STAGES), 0)
-    # ptxas keeps products running only from one place in straight code to another: TILES tiles, then a pause.
+    # ptxas keeps asynchronous products in flight only within straight-line code: TILES tiles, then a pause.
     for first in range(begin, end, TILES):
         step = first - begin
         mbarrier.wait(loaded.index(step % STAGES), (step // STAGES) & 1)
@@ -133,7 +134,7 @@ def screen_hopper_kernel(
                 b = warpgroup_mma_wait(1, deps=[running_b])
             else:
                 b = warpgroup_mma_wait(0, deps=[running_b])
-            barrier()  # both warpgroups are done with this tile
+            barrier()  # both warpgroups have finished with this tile
             refill = tile + STAGES < end
             buffer = (step + number) % STAGES
             mbarrier.expect(loaded.index(buffer), 2 * COLUMNS * WIDTH, pred=refill)

@@ -3,8 +3,8 @@
     tile of queries   ROWS x STEP float16, tile of points COLUMNS x STEP, through `STAGES` buffers each
     accumulator       ROWS x COLUMNS float32; a block of COLUMNS points is COLUMNS / POINT_TILE tiles
 
-The loop over columns and the loop over tiles run as one, so that the next tile's loads are under way while this one's
-minima are taken.
+The loops over columns and over blocks are flattened into one, so that the loads of the next block are in flight while
+the minima of this one are taken.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def screen_wide_kernel(
     rest = tl.load(rest_ptr + row, mask=present, other=0.0)
     if not DENSE:
         thresholds = tl.load(thresholds_ptr + row, mask=present, other=-float("inf"))
-        # The list of a row is `segments` times `room` entries; four of its segments are this program's.
+        # The list of a row has `segments` times `room` slots; four of its segments belong to this program.
         segment = (tl.program_id(0) // row_tiles) * 4 + tl.arange(0, 4)[None, :]
         starts = (tl.arange(0, ROWS)[:, None] * segments + segment) * room
         values_ptr += first_row.to(tl.int64) * segments * room
@@ -50,7 +50,7 @@ def screen_wide_kernel(
             )
         point = block * COLUMNS + column
         scores = scores + tl.load(low_ptr + point, mask=point < n, other=float("inf"))[None, :]
-        # One bound for the block's tiles: the larger of each.
+        # One bound for all tiles of the block: the largest of each error.
         tile = block * (COLUMNS // POINT_TILE) + tl.arange(0, COLUMNS // POINT_TILE)
         tile_present = tile * POINT_TILE < n
         e1 = tl.max(tl.load(e1_ptr + tile, mask=tile_present, other=0.0), 0)

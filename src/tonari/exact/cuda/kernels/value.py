@@ -1,10 +1,10 @@
-"""The float64 value of pairs of rows, in kernels: the bits of ``tonari.metrics.definitions``.
+"""The float64 value of pairs of rows, for use in kernels: the bits of ``tonari.metrics.definitions``.
 
     lane j  =  0.0 + t[j] + t[j + 16] + ...             a tile [pairs, 16] per step: its columns are the lanes
-    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each a sum of two, so that its order cannot matter
+    sum     =  8 + 8, 4 + 4, 2 + 2, 1 + 1 lanes          each a sum of two, whose order does not matter
 
 Products are rounded before they are added: kernels that use this must be launched with ``fused=False``. Square root and
-division of float64 are correctly rounded. Zeros behind the end of a row change nothing: a lane is never -0.0.
+division of float64 are correctly rounded. Zeros beyond the end of a row change nothing, because a lane is never -0.0.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import triton.language as tl
 
 @triton.jit
 def widened(x):
-    """Stored elements, bfloat16 as float32: not every card computes in it, and Triton's interpreter does not at all."""
+    """Convert bfloat16 to float32, in which every GPU and Triton's interpreter can compute; keep other dtypes."""
     if x.dtype == tl.bfloat16:
-        # Not a conversion: the interpreter's is wrong for numbers below the normal range.
+        # By shifting bits: the interpreter converts subnormal numbers incorrectly.
         x = (x.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
     return x
 
 
 @triton.jit
 def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
-    """Lanes with one more term each; of angular metrics, the product."""
+    """Add one term to each lane; for angular metrics, the product."""
     if METRIC.maximum:
         return tl.maximum(lanes, TERM(q, x))
     if METRIC.elementwise:
@@ -37,13 +37,13 @@ def add_terms(lanes, q, x, METRIC: tl.constexpr, TERM: tl.constexpr):
 
 @triton.jit
 def add_own_terms(lanes, q, x, inside, TERM: tl.constexpr):
-    """Lanes with one more term each by a function that is not made here: behind the end of a row anything may come."""
+    """Add one term of a user's function to each lane, except beyond the end of a row, where it may return anything."""
     return lanes + tl.where(inside[None, :], TERM(q, x), 0.0)
 
 
 @triton.jit
 def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
-    """Lanes [PAIRS, 16] folded in halves."""
+    """Fold lanes [PAIRS, 16] in halves."""
     halves = tl.reshape(lanes, [PAIRS, 2, 2, 2, 2])
     if MAXIMUM:
         return tl.max(tl.max(tl.max(tl.max(halves, 1), 1), 1), 1)
@@ -52,7 +52,7 @@ def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
 
 @triton.jit
 def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
-    """The value from what was folded; norms matter for angular metrics only."""
+    """Return the value from the folded sum; only angular metrics use the norms."""
     if METRIC.root:
         return tl.sqrt(folded)
     if METRIC.angular:
@@ -64,10 +64,10 @@ def value_of(folded, query_norm, point_norm, METRIC: tl.constexpr):
 
 @triton.jit
 def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr):
-    """Columns at ... at + 15 of some rows, [rows, 16]; zeros beyond the end if these are the LAST columns.
+    """Load columns at ... at + 15 of some rows, [rows, 16]; if these are the LAST columns, zeros beyond the end.
 
-    d is a multiple of UNIT, in which rows are aligned. What is not present has any value. Elements are as they are
-    stored: whoever computes with them widens them.
+    d is a multiple of UNIT, to which rows are aligned. Rows that are not present have arbitrary values. Elements have
+    their stored dtype; use :func:`widened` before computing with them.
     """
     tl.static_assert(16 % UNIT == 0)
     column = at + tl.arange(0, 16)
@@ -82,14 +82,14 @@ def load_lanes(row_ptrs, at, d, present, UNIT: tl.constexpr, LAST: tl.constexpr)
 
 @triton.jit
 def add_to_mean(lanes, spread, x, first, inside):
-    """Lanes with one more element each, and whether any differs from its row's first."""
+    """Add one element to each lane, and record whether any differs from its row's first element."""
     x = widened(x).to(tl.float64)
     return lanes + x, spread | ((x != first[:, None]) & inside[None, :]).to(tl.int32)
 
 
 @triton.jit
 def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
-    """Mean of each row, and whether its elements differ."""
+    """Return the mean of each row, and whether its elements differ."""
     column = tl.arange(0, 16)
     first = widened(tl.load(row_ptrs, mask=present, other=0)).to(tl.float64)  # [PAIRS]
     lanes = tl.zeros([PAIRS, 16], tl.float64)
@@ -112,6 +112,6 @@ def means(row_ptrs, d, present, PAIRS: tl.constexpr, UNIT: tl.constexpr):
 
 @triton.jit
 def less_mean(x, mean, at, d):
-    """Columns at ... at + 15 less their rows' means; zeros beyond the end."""
+    """Subtract the rows' means from columns at ... at + 15; zeros beyond the end."""
     inside = at + tl.arange(0, 16) < d
     return tl.where(inside[None, :], x - mean[:, None], 0.0)

@@ -1,9 +1,9 @@
-"""Rows as exact values are computed from them: float64, less their means for correlation, filled up with zeros.
+"""Rows widened for exact values: float64, with means subtracted for correlation, and padded with zeros.
 
     program   ROWS rows, a tile [ROWS, 16] per step
-    output    whole steps of 16 columns, so that nothing that reads them needs a mask; and the norms sqrt(S(x * x))
+    output    whole steps of 16 columns, so that readers need no mask; for angular metrics also the norms sqrt(S(x * x))
 
-For correlation a row of one repeated value becomes zeros. Where every element is a float32 the output may be one.
+For correlation a constant row becomes zeros. The output may be float32 if that represents every element exactly.
 """
 
 from __future__ import annotations
