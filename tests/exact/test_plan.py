@@ -219,7 +219,7 @@ def test_seconds_count_reading_and_packing() -> None:
     [
         ({"tile": 3}, r"cannot override tile; these can be: .*capacity, isa, .*precisions"),
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'; it can run generic"),
-        ({"precisions": ("float8",)}, r"precisions=\('float8',\): expected a tuple that rises through int8"),
+        ({"precisions": ("float8",)}, r"precisions=\('float8',\): expected a tuple in the order int8"),
         ({"precisions": ("int8",), "metric": "l1"}, r"no int8 kernel for l1"),
         ({"precisions": "float32"}, "precisions"),
         ({"point_chunk": 100}, r"point_chunk must be a multiple of 96, got 100"),

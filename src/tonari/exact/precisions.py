@@ -53,7 +53,7 @@ def _checked_precisions(precisions: Any) -> tuple[str, ...]:
     if not levels or list(levels) != [p for p in ELEMENT_BYTES if p in levels]:
         known = ", ".join(ELEMENT_BYTES)
         raise ValueError(
-            f"precisions={precisions!r}: expected a tuple that rises through {known}, such as ('int8', 'float32')"
+            f"precisions={precisions!r}: expected a tuple in the order {known}, such as ('int8', 'float32')"
         )
     return levels
 

@@ -26,7 +26,7 @@ def check_plan(plan: Any, *, graph: bool) -> None:
     if plan is None:
         return
     if not isinstance(plan, Plan):
-        raise TypeError(f"plan: expected what tonari.plan(...) returns, got {type(plan).__name__}")
+        raise TypeError(f"plan: expected the result of tonari.plan(...), got {type(plan).__name__}")
     if not graph and not is_search(plan.method):
         raise ValueError(
             f"plan: its method is {plan.method!r}, which builds graphs; use tonari.knn_graph, or make it with "

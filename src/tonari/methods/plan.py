@@ -110,5 +110,5 @@ def check_exact(method: str, **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise ValueError(
-                f"{name} is for method='nn-descent', got method={method!r}: change the method or leave {name} out"
+                f"{name} is for method='nn-descent', got method={method!r}: change that or leave {name} out"
             )

@@ -282,8 +282,8 @@ def _check_precisions(precisions: Any, form: str) -> None:
     rising = list(levels) == [level for level in PRECISIONS[form] if level in levels]
     if len(levels) < 2 or not rising or levels[-1] != "values":
         raise ValueError(
-            f"precisions={precisions!r}: expected a tuple that rises through {', '.join(PRECISIONS[form])} and ends "
-            f"there, such as {(PRECISIONS[form][0], 'values')}"
+            f"precisions={precisions!r}: expected a tuple in the order {', '.join(PRECISIONS[form])} that ends "
+            f"with 'values', such as {(PRECISIONS[form][0], 'values')}"
         )
 
 
