@@ -122,7 +122,7 @@ class Workers:
                 thread.join()
         except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their current call
             self._stop.set()
-            _see_out(threads)
+            _wait_until_ended(threads)
             raise
         for error in errors:
             if not isinstance(error, Stopped):
@@ -142,7 +142,7 @@ def _take(ended: SimpleQueue[None]) -> None:
             continue
 
 
-def _see_out(threads: list[Helper]) -> None:
+def _wait_until_ended(threads: list[Helper]) -> None:
     """Wait until no thread is left.
 
     The interpreter's own list is right even if an interrupt fell into Thread.start or Thread.join. A thread without an

@@ -64,8 +64,8 @@ def arrival_seconds(problem: Problem) -> float:
     if not problem.devices:
         return LOOK_BYTE * points
     several = len(problem.devices) > 1  # then rows are copied even if they are on a device already
-    come = points * (problem.host_points or several) + queries * (problem.host_queries or several)
-    return come / CARD.link
+    copied = points * (problem.host_points or several) + queries * (problem.host_queries or several)
+    return copied / CARD.link
 
 
 def tree_work(problem: Problem, isa: str, height: int, held_bytes: int, *, prepared: bool) -> float:

@@ -25,7 +25,7 @@ def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Cal
 
     def there(at: int) -> R:
         with contextlib.ExitStack() as stack:
-            for name in sorted(streams, key=lambda name: name == devices[at]):  # the last one's device is current
+            for name in sorted(streams, key=lambda name: name == devices[at]):  # devices[at] last: it becomes current
                 stack.enter_context(torch.cuda.stream(streams[name]))
             return work(at)
 

@@ -22,11 +22,12 @@ ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 _SMALL_CHANGE = 4 * MIB
 _STATE_BYTES = 128  # per row of a block: its thresholds, its norms, and the addresses of its survivors
-_SMALL_ROOMS = 2 * 256  # survivors in the buffers of up to a page that a row outgrows before one of full capacity
+_SMALL_BUFFERS = 2 * 256  # survivors in the buffers of up to a page that a row outgrows before one of full capacity
 _REFINING_BYTES = 64  # per block, for each survivor of the row that is being refined
 _QUERY_BYTES = 24  # per query: its own point number, its status, and its number among the unfinished rows
 _ROWS_IN_FORM = 64  # float64 rows held while a group of points is packed
-_THRIFT = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))  # (blocks per thread, parts of a slice), by falling memory
+# Blocks of queries per thread and parts of a slice for points packed during the search, by falling memory.
+_STREAM_SIZES = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Needs:
     def block_bytes(self, choice: BlockSizes) -> int:
         """Return the memory of a block of queries if each holds as many survivors as it may."""
         first = 2 * (self.k + 1) + 32
-        rooms = self.capacity + _SMALL_ROOMS if self.capacity > first else 0  # larger buffers that a row moves to
+        rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # larger buffers that a row moves to
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
         packed = max(choice.query_block, TILE) * padded(self.d, "float32") * 4
         return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
@@ -135,10 +136,10 @@ def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> 
     First less memory for points packed during the search, then no sharing of products in a self-join, then smaller
     blocks of queries.
     """
-    choices = _thrifty([wish], needs)
+    choices = _with_stream_sizes([wish], needs)
     if "active_rows" not in fixed:
         blocks = [size for size in _halves(wish, fixed) if size >= min(wish.query_block, TILE)]
-        choices += _thrifty([replace(wish, query_block=size, active_rows=0) for size in blocks], needs)
+        choices += _with_stream_sizes([replace(wish, query_block=size, active_rows=0) for size in blocks], needs)
     return choices
 
 
@@ -153,7 +154,7 @@ def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) 
             return choice
     if not {"active_rows", "resident"} & set(fixed):
         alone = replace(wish, resident_points=0, active_rows=0)
-        streamed = _thrifty([replace(alone, query_block=size) for size in _halves(wish, fixed)], needs)
+        streamed = _with_stream_sizes([replace(alone, query_block=size) for size in _halves(wish, fixed)], needs)
         partly = [needs.with_resident(made, budget) for made in streamed if needs.total_bytes(made) <= budget]
         if partly:
             whole = min(TILE, partly[0].query_block)  # smaller blocks leave much of a tile empty
@@ -168,12 +169,12 @@ def within(budget: int, needs: Needs, wish: BlockSizes, fixed: Collection[str]) 
     )
 
 
-def _thrifty(choices: list[BlockSizes], needs: Needs) -> list[BlockSizes]:
+def _with_stream_sizes(choices: list[BlockSizes], needs: Needs) -> list[BlockSizes]:
     """Return each choice with less and less memory for points packed during the search."""
     return [
         replace(choice, stream_blocks=blocks, stream_chunk=stream_chunk(needs.chunk, parts))
         for choice in choices
-        for blocks, parts in _THRIFT
+        for blocks, parts in _STREAM_SIZES
     ]
 
 

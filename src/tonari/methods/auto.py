@@ -41,17 +41,17 @@ _PROBED = 256  # queries that probe the whole tree, evenly spaced
 _SAMPLE_PROBED = 128  # queries that probe the trees of a sample
 _FIRST_PROBED = 32  # queries that suffice if one method is far faster than the other
 _PROBED_SHARE = 8  # probe at most one query in this many
-_FAR = 2.0  # a method is far faster if the other takes this many times as long
-_CHEAP = 20.0  # build the tree without sampling first if brute force takes this many times as long as the build
+_FAR_FACTOR = 2.0  # a method is far faster if the other takes this many times as long
+_CHEAP_BUILD_FACTOR = 20.0  # build the tree without a sample if brute force takes this many times as long
 SAMPLE = 16  # the sample has one point in this many
 _LEAST_STEP = 8  # a larger share of the points costs as much as not building the whole tree saves
 _LEAST_SAMPLE = 2_048  # fewest points in the sample, and per neighbour:
 _SAMPLE_PER_NEIGHBOUR = 16
 # Without a sample, a tree is only tried if brute force takes longer than the build by at least this share of the build
 # per dimension.
-_DOUBT = 0.1
-_SLOWING = 0.25  # visits grow as n^p in the sample, and as n^(p - _SLOWING p²) from the sample to all points
-_BELIEVED = 0.75  # a tree may take as little as this share of the time that the sample predicts
+_EXCESS_PER_DIMENSION = 0.1
+_GROWTH_DAMPING = 0.25  # visits that grow as n^p in the sample grow as n^(p - _GROWTH_DAMPING p²) beyond it
+_LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that the sample predicts
 CLEARLY = 1.5  # least expected speed-up before a graph that may miss neighbours is chosen
 
 
@@ -104,10 +104,10 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     build = build_seconds(tree)
     step = _step(tree)
     # The cost of finding out: two trees of samples and the queries that probe them, or the build itself.
-    looking = math.inf if step is None else 4 * least + 1.25 * build / step
-    if looking > build / 2 or build * _CHEAP < brute:
-        step, looking = None, _DOUBT * problem.d * build
-    if brute < build + looking:
+    probing = math.inf if step is None else 4 * least + 1.25 * build / step
+    if probing > build / 2 or build * _CHEAP_BUILD_FACTOR < brute:
+        step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
+    if brute < build + probing:
         return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
     return Open(problem, by_force, tree_method, tree, m, step)
 
@@ -142,13 +142,13 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
     build = build_seconds(tree)
     if choice.step is not None:
         seen = _seen_in_sample(choice, points, _some(probes, _count(m, _SAMPLE_PROBED)))
-        if build + _BELIEVED * tree_seconds(tree, m, seen) > brute:
+        if build + _LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepared = choice.method.prepare(points, tree, progress)
     for count in sorted({_FIRST_PROBED, _count(m, _PROBED)}):
         seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, tree))
         search = tree_seconds(tree, m, seen)
-        if not brute / _FAR < search < brute * _FAR:
+        if not brute / _FAR_FACTOR < search < brute * _FAR_FACTOR:
             break
     by_tree = Decision(choice.method, tree, prepared, search)
     return _chosen(choice.by_force if search > brute else by_tree, brute, search, seen)
@@ -240,7 +240,7 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
     MeanVisits(leaves=128.0, nodes=24.0, points=3200.0)
     """
     power = min(1.0, max(0.0, math.log(fine.points / coarse.points) / math.log(times)))
-    power -= _SLOWING * power**2
+    power -= _GROWTH_DAMPING * power**2
     return MeanVisits(*(part * to**power for part in fine))
 
 

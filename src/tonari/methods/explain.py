@@ -22,7 +22,7 @@ from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 
-_LOOKS = "depends on the data: auto would search a sample of the points first; pass the arrays to let it look"
+_UNDECIDED = "depends on the data: auto would search a sample of the points first; pass the arrays to let it look"
 
 
 class Candidate(NamedTuple):
@@ -161,7 +161,7 @@ def explain(
     except BudgetExceeded as error:
         return Explanation(None, str(error), candidates)
     if decision is None:
-        return Explanation(None, _LOOKS, candidates)
+        return Explanation(None, _UNDECIDED, candidates)
     return Explanation(decision.plan.method, decision.reason, candidates)
 
 
