@@ -43,7 +43,7 @@ class Helper(threading.Thread):
         self.stop = stop
 
     def start(self) -> None:
-        """Start the thread, unless a daemon thread of the caller asks for it during exit: that one is held instead."""
+        """Start the thread. During exit, a daemon thread of the caller is held here first."""
         hold()
         super().start()
 

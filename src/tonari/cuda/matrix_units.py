@@ -57,8 +57,10 @@ def _adds_as_assumed(device: Any) -> bool:
 
 
 def make_probe() -> Probe:
-    """Make rows whose sums lose bits in turn by: terms below the last bit of the sum, cancellation, subnormal elements,
-    and magnitudes spread over the whole range.
+    """Make rows whose sums lose bits.
+
+    The rows have, in turn, terms below the last bit of the sum, cancellation, subnormal elements, and magnitudes spread
+    over the whole range.
     """
     rng = np.random.default_rng(0)
     queries, points = rng.uniform(1, 2, (2, ROWS, WIDTH)) * 2.0**-6

@@ -39,12 +39,12 @@ MOST_DIMENSIONS = 30  # in more dimensions, the boxes of a tree exclude nothing
 LEAST_POINTS = 2_048  # fewer make only a few dozen leaves: brute force finishes before a tree is built
 _PROBED = 256  # queries that probe the whole tree, evenly spaced
 _SAMPLE_PROBED = 128  # queries that probe the trees of a sample
-_FIRST_PROBED = 32  # queries that suffice if one method is far faster than the other
+_FIRST_PROBED = 32  # queries that suffice if the methods are far apart
 _PROBED_SHARE = 8  # probe at most one query in this many
-_FAR_FACTOR = 2.0  # a method is far faster if the other takes this many times as long
+_FAR_FACTOR = 2.0  # methods are far apart if one takes this many times as long as the other
 _CHEAP_BUILD_FACTOR = 20.0  # build the tree without a sample if brute force takes this many times as long
 SAMPLE = 16  # the sample has one point in this many
-_LEAST_STEP = 8  # a larger share of the points costs as much as not building the whole tree saves
+_LEAST_STEP = 8  # with a smaller step, the trees of samples cost as much as they can save
 _LEAST_SAMPLE = 2_048  # fewest points in the sample, and per neighbour:
 _SAMPLE_PER_NEIGHBOUR = 16
 # Without a sample, a tree is only tried if brute force takes longer than the build by at least this share of the build

@@ -45,7 +45,7 @@ class Graph(Protocol):
 def key_of(
     queries: Any, points: Any, k: Any, metric: Any, device: Any = "auto", *, self_join: bool = False
 ) -> GraphKey | None:
-    """Return the key of a search of tensors on CUDA on their own device; None for all other searches."""
+    """Return the key of a search of tensors on CUDA where the points are; None for all other searches."""
     ours, theirs = _facts(queries), _facts(points)
     if ours is None or theirs is None or not _is_whole(k) or type(metric) is not str:
         return None
