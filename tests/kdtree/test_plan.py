@@ -74,7 +74,7 @@ def test_metrics(metric: str) -> None:
         ({"height": True}, r"height must be a whole number"),
         ({"leaf": 0}, r"leaf must be a whole number of at least 1, got 0"),
         ({"leaf": "many"}, r"leaf must be a whole number"),
-        ({"leaf": 8, "height": 3}, r"height and leaf say the same in two ways"),
+        ({"leaf": 8, "height": 3}, r"got both height and leaf, which determine each other"),
         ({"query_block": 0}, r"query_block must be a whole number of at least 1"),
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'"),
         (

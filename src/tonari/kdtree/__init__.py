@@ -1,11 +1,11 @@
-"""The k-d tree: exact search that looks only at leaves which may hold a neighbour; for d up to about 30.
+"""The k-d tree: exact search that visits only the leaves that may hold a neighbour; useful up to about 30 dimensions.
 
-    plan.py        every choice, on the CPU and on CUDA
-    memory.py      what that holds in memory
-    reference.py   the build and the visits in plain NumPy: what the compiled kernels must reproduce
+    plan.py        the plan of a search, on the CPU and on CUDA
+    memory.py      the memory that a plan needs
+    reference.py   build and visits in plain NumPy: the specification of the compiled kernels
     cpu/, cuda/    tree, build, search
 
-The idea is the buffer k-d tree of gieseke2014: a top tree of median splits without pointers over leaves that are
-contiguous blocks, and queries that wait for the same leaf answered together. docs/kdtree.md has the figures and the
-proof that no neighbour can be lost.
+The design follows the buffer k-d tree of gieseke2014: a pointer-free top tree of median splits over leaves that are
+contiguous blocks of points, with queries that need the same leaf answered together. docs/kdtree.md has the benchmarks
+and the proof that no neighbour can be lost.
 """

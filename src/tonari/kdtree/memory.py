@@ -1,4 +1,4 @@
-"""What a search by a k-d tree holds in memory, on the CPU and on CUDA."""
+"""Memory that a k-d tree search needs, on the CPU and on CUDA."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tonari.core.units import MIB
 from tonari.kdtree.cpu.tree import BLOCK, WIDTH, level_nodes
 from tonari.kdtree.cuda.tree import device_tree_bytes, leaf_of
 
-QUERY_BLOCK = 512  # a few milliseconds of work where a tree is any good
-BLOCKS_PER_THREAD = 4  # at least, so that all of them are busy to the end
+QUERY_BLOCK = 512  # a few milliseconds of work on data that suit a tree
+BLOCKS_PER_THREAD = 4  # minimum, so that all threads stay busy to the end
 SMALL_CHANGE, SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
 LEAST_SLAB = 1 << 16
 
 
 class TreeMemory(NamedTuple):
-    """Bytes as in TreePlan, on CUDA of one device, and the queries that are under way at once."""
+    """Bytes as in TreePlan (per device on CUDA), and the queries in flight at once."""
 
     packed: int
     copied: int
@@ -30,16 +30,16 @@ class TreeMemory(NamedTuple):
 
 
 class TreeNeeds(NamedTuple):
-    """What memory depends on, wherever the search runs.
+    """Inputs of the memory formulas, common to the CPU and CUDA.
 
     Attributes
     ----------
     n, m, d : int
-        Points, queries (on CUDA those of one device), dimensions.
+        Points, queries (per device on CUDA), dimensions.
     held, row_out : int
-        Bytes of a value in the tree, and of a query's results.
+        Bytes per value in the tree, and bytes per query of results.
     query_block : int or None
-        Queries at once, where that was asked for.
+        Queries at once, if the caller set it.
     """
 
     n: int
@@ -51,7 +51,7 @@ class TreeNeeds(NamedTuple):
 
 
 def tree_bytes(n: int, d: int, height: int, itemsize: int) -> int:
-    """What a :class:`tonari.kdtree.cpu.tree.Tree` takes.
+    """Return the bytes of a :class:`tonari.kdtree.cpu.tree.Tree`.
 
     >>> tree_bytes(10**6, 10, 14, 4) // 2**20
     45
@@ -64,11 +64,11 @@ def tree_bytes(n: int, d: int, height: int, itemsize: int) -> int:
 
 
 def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
-    """For a tree of all points."""
+    """Return the memory for a tree of all points and its search."""
     n, m, d, held, row_out, asked = needs
     fair = -(-m // (BLOCKS_PER_THREAD * threads))
     block = min(m, min(QUERY_BLOCK, fair) if asked is None else asked)
-    building = 4 * n  # the node of each point, and those of a node in their order
+    building = 4 * n  # the node of each point, then the sorted points of the nodes in work
     row_work = d * held + 16 * k
     return TreeMemory(
         packed=tree_bytes(n, d, height, held),
@@ -80,17 +80,17 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
 
 
 class OnCuda(NamedTuple):
-    """One device.
+    """Memory of one device.
 
     Attributes
     ----------
     needs : TreeNeeds
     row_in, point_in : int
-        Bytes of a query and of a point that are copied there.
+        Bytes copied to the device per query and per point; 0 if they are already there.
     results : int
-        Bytes of all results, where they are gathered there.
+        Bytes of all results if they are gathered on the device, else 0.
     leaf : int
-        Points wanted in a leaf.
+        Target leaf size.
     """
 
     needs: TreeNeeds
@@ -100,19 +100,19 @@ class OnCuda(NamedTuple):
     leaf: int
 
     def slab(self, budget: int) -> int:
-        """Points of one tree: all, or as many as fit."""
+        """Return the points per tree: all, halved until a tree and its search fit the budget."""
         points = self.needs.n
         while points > LEAST_SLAB and self.fit(points, budget).total > budget:
             points = -(-points // 2)
         return points
 
     def fit(self, slab: int, budget: int) -> TreeMemory:
-        """For trees of so many points, with as many queries at once as the budget allows."""
+        """Return the memory for trees of `slab` points, with as many queries at once as the budget allows."""
         n, m, d, held, row_out, asked = self.needs
         packed = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)
         points = slab * self.point_in
-        building = slab * (3 * d * held + 48)  # rows as they come, in order, and without what is no point
-        lists = self.results if slab == n else 2 * self.results  # found in a slab, and the best so far
+        building = slab * (3 * d * held + 48)  # rows as given, rows in leaf order, and rows with padding masked
+        lists = self.results if slab == n else 2 * self.results  # lists of the current slab, and the best so far
         row_work = 2 * d * held + 48 + (0 if lists else row_out)
         room = budget - packed - points - lists - SMALL_CHANGE_ON_CUDA
         most = max(QUERY_BLOCK, room // (self.row_in + row_work + row_out))

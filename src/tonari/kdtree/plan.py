@@ -1,7 +1,7 @@
-"""The plan of a search by a k-d tree, on the CPU or on CUDA: one frozen record of every choice.
+"""The plan of a k-d tree search, on the CPU or on CUDA: one frozen record of every choice.
 
-Like every plan it comes from a pure function of the problem and the machine. Whether a tree is
-worth its while depends on the data, which no plan sees: that is for :mod:`tonari.methods.auto` to find out.
+Like every plan it is a pure function of the problem and the machine. Whether a tree pays off depends on the data, which
+a plan never sees; :mod:`tonari.methods.auto` finds that out.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
 from tonari.metrics import METRICS
 
-# Those whose value cannot be less than that of a box around the point.
+# Metrics for which the distance to a box around a point is a lower bound of the distance to the point.
 TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
-TREE_ISAS = ("generic", "avx2", "avx512")  # that the tree has kernels for, weakest first
+TREE_ISAS = ("generic", "avx2", "avx512")  # instruction sets that have tree kernels, weakest first
 
-# Points wanted in a leaf, up to so many dimensions: the more there are, the less a box keeps away.
+# Target leaf size up to the given dimension; boxes prune less as the dimension grows, so leaves become larger.
 _LEAF_UP_TO = {3: 16, 5: 32}
 _LEAF = 64
 _LEAF_ON_CUDA = 64
@@ -51,7 +51,7 @@ MOST_K_ON_CUDA, MOST_DIMENSIONS_ON_CUDA = 64, 32
 
 @dataclass(frozen=True, kw_only=True)
 class TreePlan(Plan):
-    """Every choice of one exact search by a k-d tree.
+    """Every choice of one exact k-d tree search.
 
     Attributes
     ----------
@@ -60,32 +60,32 @@ class TreePlan(Plan):
     dtype, metric, method : str
         method: "kdtree".
     held : str
-        What the tree holds its points as: "float64" where points or queries are float64, else "float32".
+        Data type of the points in the tree: "float64" if points or queries are float64, else "float32".
     device : str
         "cpu" or "cuda".
     devices : tuple of str
-        "cuda:0" and so on; none on the CPU. Several share the queries, and each has the whole tree.
+        "cuda:0" and so on; empty on the CPU. Several devices share the queries, and each holds the whole tree.
     isa : str
         Instruction set: generic, avx2 or avx512; "" on CUDA.
     height : int
-        There are 2**height leaves.
+        The tree has 2**height leaves.
     leaf : int
-        Points wanted in a leaf: the height is the least at which they are no more.
+        Target leaf size: the height is the smallest at which no leaf exceeds it.
     point_slab : int
-        Points of one tree: n, but on CUDA fewer where a tree of all does not fit; then slabs of so many have a tree in
-        turn, in every search.
+        Points per tree. Usually n; smaller on CUDA if a tree of all points does not fit. Every search then builds and
+        searches the trees of the slabs one after another.
     sort : bool
-        Whether queries are searched in the order of the leaves that they lie in, so that those which need the same
-        leaves come together, or as they were given.
+        Whether queries are searched in the order of the leaves that contain them, so that queries that need the same
+        leaves follow each other, instead of in the given order.
     query_block : int
-        Queries of one task: on the CPU those that a thread takes at a time, on CUDA those on a device at once.
+        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input, on CUDA of each device: the tree; rows that are copied from host memory; everything
-        temporary, for the build or for the search; results.
+        Memory beyond the input, per device on CUDA: the tree; rows copied from host memory; temporary memory of the
+        build or the search; results.
     seconds : float
-        Rough expectation, with the build, for points that fill their space evenly; most data take less.
+        Rough estimate, including the build, for points that fill their space evenly; most data take less.
     """
 
     held: str
@@ -96,38 +96,38 @@ class TreePlan(Plan):
     query_block: int
 
     def for_problem(self, problem: Problem) -> TreePlan:
-        """The plan for a problem; made without knowing the dtype of the queries, it may have to hold float64."""
+        """Adapt the plan to a problem: float64 queries, unknown when the plan was made, need a float64 tree."""
         super().for_problem(problem)
         return dataclasses.replace(self, held=held_as(self.dtype, problem.query_dtype))
 
     @property
     def build_seconds(self) -> float:
-        """Rough expectation of what the build takes."""
+        """Rough estimate of the build time."""
         return build_seconds(self)
 
 
 def plan_tree(
     problem: Problem, *, free_bytes: int | None = None, prepared_by: TreePlan | None = None, **overrides: Any
 ) -> TreePlan:
-    """Plan a search by a k-d tree; see :func:`tonari.plan`.
+    """Plan a k-d tree search; see :func:`tonari.plan`.
 
     Parameters
     ----------
     problem : Problem
     free_bytes : int, optional
-        On CUDA, memory that can be had on each device. Default: what is free there.
+        On CUDA, available memory per device. Default: the memory that is free.
     prepared_by : TreePlan, optional
-        The plan of a tree that stands already: threads are then those that the search is worth, and on CUDA the
-        memory of the tree can be had again.
+        The plan of an existing tree. The default number of threads then depends on the work of the search alone, and
+        on CUDA the memory of that tree counts as available.
     **overrides
-        As :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA` list them.
+        Fields listed in :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA`.
 
     Raises
     ------
     Unsupported
-        For a problem that a tree cannot solve.
+        A tree cannot solve the problem.
     ValueError
-        For an override or a budget that cannot work, with the reason.
+        An override is invalid, or the budget is too small.
 
     Examples
     --------
@@ -193,15 +193,15 @@ def plan_tree(
     made = dataclasses.replace(made, seconds=arrival_seconds(problem) + made.build_seconds + searching)
     if budget is not None and made.total_bytes > budget:
         raise BudgetExceeded(
-            f"a memory budget of {budget} bytes cannot hold a tree of these points, and its search: allow at least "
-            f"{made.total_bytes}, or use method='exact'"
+            f"a memory budget of {budget} bytes cannot hold a tree of these points and the memory to search it: allow "
+            f"at least {made.total_bytes}, or use method='exact'"
         )
     return made
 
 
 def _on_cuda(problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None) -> tuple[int, TreeMemory]:
-    """Points of one tree on CUDA, and what it takes there."""
-    several = len(problem.devices) > 1  # then rows are copied wherever they are
+    """Return the points per tree on CUDA, and the memory that it needs."""
+    several = len(problem.devices) > 1  # rows are then copied to every device, even from another device
     points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
     on_cuda = OnCuda(
         needs,
@@ -215,7 +215,7 @@ def _on_cuda(problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: 
 
 
 def held_as(points: str, queries: str) -> str:
-    """What a tree holds points of one dtype as, for queries of another: both are exact in it.
+    """Return the data type of a tree for given point and query dtypes: one that represents both exactly.
 
     >>> held_as("uint8", "float16"), held_as("float32", "float64")
     ('float32', 'float64')
@@ -224,7 +224,7 @@ def held_as(points: str, queries: str) -> str:
 
 
 def refusal(problem: Problem) -> str | None:
-    """Why a tree cannot solve a problem; None if it can.
+    """Return why a tree cannot solve a problem, or None if it can.
 
     >>> from tonari.metrics.problem import make_problem
     >>> refusal(make_problem(1000, 10, 3, 10, dtype="float32", metric="l1")) is None
@@ -243,10 +243,10 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple[int, int]:
-    """Height of the tree and points wanted in a leaf."""
+    """Return the height of the tree and the target leaf size."""
     if "height" in overrides:
         if "leaf" in overrides:
-            raise ValueError("height and leaf say the same in two ways: leave one of them out")
+            raise ValueError("got both height and leaf, which determine each other: pass only one of them")
         height = int(overrides["height"])
         check_height(n, height)
         return height, -(-n // (1 << height))
@@ -256,7 +256,7 @@ def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple
 
 
 def _isa(asked: str | None) -> str:
-    """The instruction set asked for, else the strongest there is; on AMX, which a tree has no use for, AVX-512."""
+    """Return the requested instruction set, else the strongest available; AMX has no tree kernels and uses AVX-512."""
     isa = chosen_isa() if asked is None else asked
     check_isa(isa)
     return "avx512" if isa == "amx" else isa

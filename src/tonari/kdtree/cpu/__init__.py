@@ -1,7 +1,8 @@
 """The k-d tree on the CPU.
 
-tree.py       the record: points in leaf order, a tight box round every leaf and every node
+tree.py       the record: points in leaf order, a tight box around every leaf and every node
 build.py      points -> Tree: exact medians on every level, in parallel
 search.py     queries in the order of their first leaves -> neighbours, leaves visited nearest first
-prepared.py   points with their tree, as they are held between searches
+prepared.py   points and their tree, kept between searches
+method.py     the method as registered
 """

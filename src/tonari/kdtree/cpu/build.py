@@ -1,7 +1,8 @@
-"""Points -> Tree on the CPU: exact medians on every level, the same tree for any number of threads.
+"""Build the tree on the CPU: exact medians on every level, the same tree for any number of threads.
 
-The first levels are cut by passes over ranges of all rows, level by level; below them every node is a task of its own
-that cuts, copies and boxes its points within the cache (native/kdtree/build.hpp).
+The top levels are split one at a time, by parallel passes over ranges of all rows. Below them each node is one task,
+which splits its points, copies them to their leaves and computes their boxes within the cache
+(native/kdtree/build.hpp).
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from tonari.core.progress import Counter
 from tonari.core.workers import Workers
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, level_nodes, room_for
 
-_TASK_POINTS = 16_384  # a node of at most this many is cut within the cache
-_TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and a byte names the node of a row
+_TASK_POINTS = 16_384  # a node of at most this many points is split within the cache
+_TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a row fits in a byte
 _RANGES = 64
-_RANGE_ROWS = 16_384  # at least
+_RANGE_ROWS = 16_384  # minimum
 
 
 def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Workers, bar: Counter | None = None) -> Tree:
-    """Arrange points for the search.
+    """Build the tree of some points.
 
     Parameters
     ----------
     points : array of shape (n, d), C-contiguous, finite, of an accepted dtype
-        May be read-only or memory-mapped; read about as often as the tree has levels above 16,384 points.
+        May be read-only or memory-mapped; read about once for each level whose nodes exceed 16,384 points.
     height : int
-        Levels of splits; 2**height is at most n.
+        Levels of splits; 2**height must not exceed n.
     double : bool
-        Hold the points as float64, else as float32, which is exact for all dtypes but float64.
+        Hold the points as float64; otherwise as float32, which is exact for all dtypes but float64.
     workers : Workers
         Threads. The tree does not depend on their number.
     bar : Counter, optional
-        Counts points, n in all.
+        Counts points, n in total.
 
     Returns
     -------
@@ -47,13 +48,13 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     Raises
     ------
     ValueError
-        float64 points with double=False, or a height that leaves less than a point to a leaf.
+        float64 points with double=False, or a height at which some leaf would be empty.
 
     Notes
     -----
-    Median splits and contiguous leaves: gieseke2014, section 3.1. A node is cut in the dimension of the largest
-    variance among some of its rows. Medians are exact: samples only say where to look for them
-    (Floyd and Rivest 1975).
+    Median splits and contiguous leaves follow gieseke2014, section 3.1. A node is split in the dimension of the largest
+    variance, estimated from a sample of its rows. Medians are exact; samples only narrow the range in which they are
+    searched (Floyd and Rivest 1975).
 
     Examples
     --------
@@ -68,14 +69,14 @@ def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Worke
     n, d = points.shape
     check_height(n, height)
     if points.dtype == np.float64 and not double:
-        raise ValueError("float64 points do not fit a float32 tree: double=True is needed")
+        raise ValueError("got float64 points, which a float32 tree cannot hold: pass double=True")
     dtype = np.dtype(np.float64 if double else np.float32)
     begins = leaf_begins(n, height)
     leaves, capacity = 1 << height, room_for(begins)
     ids = np.empty(n, index_dtype(n))
     rows = np.empty((leaves, d, capacity), dtype)
     boxes = np.empty((level_nodes(leaves)[0], d, 2, WIDTH), dtype)
-    boxes[:, :, :, leaves:] = np.inf  # of a single node, the children that are absent
+    boxes[:, :, :, leaves:] = np.inf  # absent children: there are some only where one node covers all leaves
     dimensions = np.empty(leaves - 1, np.int32)
     values = np.empty(leaves - 1, dtype)
 
@@ -110,7 +111,7 @@ def _cut_top(
     height: int,
     workers: Workers,
 ) -> int:
-    """Cuts the first levels and gives each of their nodes its rows, ascending; says how many levels."""
+    """Split the top levels, give each of their nodes its rows in ascending order, and return the number of levels."""
     n = len(points)
     levels = 0
     while levels < min(height, _TOP_LEVELS) and n >> levels > _TASK_POINTS:

@@ -1,4 +1,4 @@
-"""Search by a k-d tree on the CPU, as it is registered."""
+"""The k-d tree method for the CPU, as registered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
 
 
 class TreeOnCpu(TreeMethod):
-    """See :class:`tonari.core.method.TreeMethod`."""
+    """The k-d tree on the CPU; see :class:`tonari.core.method.TreeMethod`."""
 
     name = "kdtree"
     device = "cpu"

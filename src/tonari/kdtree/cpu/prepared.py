@@ -1,4 +1,4 @@
-"""Points with their tree on the CPU, as they are kept between searches."""
+"""Points and their tree on the CPU, kept between searches."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ logger = logging.getLogger("tonari")
 
 
 class PreparedTree:
-    """Points and the tree that the plan says.
+    """Points and the tree built from them.
 
     Parameters
     ----------
     points : array of shape (n, d), checked
     plan : TreePlan
     progress : None or bool
-        As in :func:`tonari.search`, but never the callback, which counts queries.
+        As in :func:`tonari.search`. A callback is ignored here: it counts queries, not points.
     """
 
     def __init__(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> None:
@@ -46,7 +46,7 @@ class PreparedTree:
         self_ids: npt.NDArray[np.int64] | None = None,
         progress: ProgressLike = None,
     ) -> Neighbors:
-        """The k nearest points of every query; see :func:`tonari.kdtree.cpu.search.search_tree`."""
+        """Find the k nearest points of every query; see :func:`tonari.kdtree.cpu.search.search_tree`."""
         started = time.perf_counter()
         seconds = plan.seconds - plan.build_seconds
         with Progress(progress, total=len(queries), seconds=seconds, label="neighbours", unit="query") as bar:
@@ -59,7 +59,7 @@ class PreparedTree:
         return found
 
     def visits(self, queries: npt.NDArray[Any], plan: TreePlan) -> MeanVisits:
-        """What the search looks at for these queries."""
+        """Search these queries and return how many leaves, nodes and points each visits on average."""
         with Progress(False, total=len(queries), seconds=0.0, label="probe") as bar:
             _, total = search_tree(queries, self.points, self.tree, plan, bar=bar)
         return MeanVisits(*(count / len(queries) for count in (total.leaves, total.nodes, total.points)))

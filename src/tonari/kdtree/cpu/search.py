@@ -1,8 +1,8 @@
-"""Search through the tree on the CPU: which queries come after each other, on which thread.
+"""Search the tree on the CPU: the order of the queries, and their distribution over threads.
 
-The buffers of gieseke2014 bring together the queries that wait for the same leaf, so that the leaf is read once for all
-of them. Here queries are put in the order of the leaves that they lie in, once, and each is searched to its end: those
-that follow each other need nearly the same leaves, which are still in the cache, and nothing has to travel or wait.
+gieseke2014 buffers queries until many need the same leaf, so that the leaf is read once for all of them. Here queries
+are sorted once by the leaf that contains them, and each is searched to its end. Consecutive queries need nearly the
+same leaves, which are still in the cache, and no queues are needed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tonari.core.workers import Workers
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
 
-_ROUTED = 1 << 16  # queries that one task routes to their leaves
-_SLICE = 1 << 26  # values of points and boxes read between two looks at Ctrl-C: some tens of milliseconds
+_ROUTED = 1 << 16  # queries per task when queries are routed to their leaves
+_SLICE = 1 << 26  # values of points and boxes read between two checks for Ctrl-C: some tens of milliseconds
 
 
 @dataclass
 class Visits:
-    """What a search looked at, all queries together: leaves, nodes of boxes, and points in the leaves."""
+    """Totals over all queries of a search: leaves visited, box nodes entered, points in those leaves."""
 
     leaves: int = 0
     nodes: int = 0
@@ -42,29 +42,33 @@ def search_tree(
     self_ids: npt.NDArray[np.int64] | None = None,
     bar: Counter,
 ) -> tuple[Neighbors, Visits]:
-    """Answer checked queries through the tree of the points as the plan says.
+    """Find the neighbours of checked queries with the tree of the points.
 
     Parameters
     ----------
     queries : array of shape (m, d), checked
     points : array of shape (n, d), checked
-        What the tree was built of. Values are float64 if these or the queries are; then the tree must hold float64.
+        The points that the tree was built from. Distances are float64 if points or queries are; the tree must then
+        hold float64.
     tree : Tree
     plan : TreePlan
-        Of it k, metric, isa, threads, sort and query_block are read.
+        Uses its k, metric, isa, threads, sort and query_block.
     self_ids : int64 array of shape (m,), optional
-        The point that each query is, which is left out.
+        For each query the point that it is, which is not reported.
     bar : Counter
         Counts queries.
 
     Returns
     -------
-    Neighbors of shape (m, k), the same bits as :func:`tonari.metrics.reference.brute`, and the Visits of all queries.
+    Neighbors of shape (m, k)
+        Bit for bit those of :func:`tonari.metrics.reference.brute`.
+    Visits
+        Of all queries together.
     """
     m = len(queries)
     double = np.float64 in (queries.dtype, points.dtype)
     if double and tree.rows.dtype != np.float64:
-        raise ValueError("a tree of float32 cannot answer in float64")
+        raise ValueError("a tree of float32 cannot answer in float64: build it with double=True")
     found = Neighbors(
         np.empty((m, plan.k), np.float64 if double else np.float32), np.empty((m, plan.k), tree.ids.dtype)
     )
@@ -92,7 +96,7 @@ def search_tree(
 
 
 def _order(queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDArray[np.int64]:
-    """The queries in the order of the leaves that they lie in."""
+    """Return the query numbers sorted by the leaf that contains each query."""
     m, native = len(queries), tree.native
     leaves, order = np.empty(m, np.int32), np.empty(m, np.int64)
 

@@ -1,8 +1,8 @@
-"""The record that a build makes and a search reads: points in leaf order, boxes round them, and the splits.
+"""The data structure of the tree: points in leaf order, the boxes around them, and the splits.
 
-The top tree and the leaf structure are those of gieseke2014 (section 3.1): a complete binary tree of splits without
-pointers, over leaves that are contiguous blocks of points. Boxes are added: a search enters what a box allows, so
-that it is exact whatever the splits are, and the splits only say where to look first.
+The top tree and the leaf structure are those of gieseke2014 (section 3.1): a complete, pointer-free binary tree of
+splits over leaves that are contiguous blocks of points. Bounding boxes are added. A search prunes by boxes alone, so it
+is exact whatever the splits are; the splits only determine which leaf is visited first.
 """
 
 from __future__ import annotations
@@ -17,33 +17,35 @@ import numpy.typing as npt
 from tonari.core import _native
 
 WIDTH = 16  # children per node of boxes: one AVX-512 register of float32
-BLOCK = 16  # a leaf's room is a multiple of this many points
+BLOCK = 16  # the capacity of a leaf is a multiple of this many points
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Points arranged for the search; see the module for the idea.
+    """Points arranged for the search; the module docstring explains the design.
 
     Attributes
     ----------
     n, d, height : int
-        Points, columns, and levels of splits: there are 2**height leaves.
+        Points, columns, and levels of splits; there are 2**height leaves.
     capacity : int
-        Points that a leaf's block has room for: the largest leaf, rounded up to a multiple of 16.
+        Points that the block of a leaf can hold: the largest leaf, rounded up to a multiple of 16.
     begins : int64 array of shape (leaves + 1,)
-        Leaf i holds the places [begins[i], begins[i + 1]).
+        Leaf i holds the positions [begins[i], begins[i + 1]).
     ids : int32 or int64 array of shape (n,)
-        Row of the points that each place holds; ascending inside a leaf.
+        Row number of the point at each position; ascending within a leaf.
     rows : float32 or float64 array of shape (leaves, d, capacity)
-        The points, column by column inside a leaf; +inf in unused room.
+        The points of each leaf, column by column, padded with +inf.
     boxes : tuple of arrays of shape (nodes, d, 2, 16), of the dtype of rows
-        Level 0: nodes whose children are leaves; then their parents; the last level is one node. [.., 0, lane] is the
-        smallest and [.., 1, lane] the largest value of child 16 * node + lane; both are +inf for a child that is
-        absent or empty.
+        Level 0 has the nodes whose children are leaves, the next level their parents; the last level is one node.
+        [.., 0, lane] is the smallest and [.., 1, lane] the largest value of child 16 * node + lane; both are +inf for
+        an absent or empty child.
     split_dimensions : int32 array of shape (2**height - 1,)
-        Binary tree in breadth-first order: the children of i are 2i + 1 and 2i + 2; i - (2**height - 1) is a leaf.
+        Binary tree in breadth-first order: the children of node i are 2i + 1 and 2i + 2. From i = 2**height - 1 on, i
+        stands for leaf i - (2**height - 1).
     split_values : array of shape (2**height - 1,), of the dtype of rows
-        A query goes right if its value in that dimension is at least this. Points equal to it may lie on both sides.
+        A query goes right if its value in the split dimension is at least this one. Points that equal it may be on
+        both sides.
     """
 
     n: int
@@ -64,20 +66,20 @@ class Tree:
 
     @functools.cached_property
     def native(self) -> _native.TreeView:
-        """The tree as the kernels take it. It holds the same arrays, and looks through the small ones once."""
+        """The tree as the kernels take it: the same arrays, not copies; the small ones are validated once."""
         return _native.TreeView(
             self.height, self.rows, self.begins, self.ids, list(self.boxes), self.split_dimensions, self.split_values
         )
 
     @property
     def nbytes(self) -> int:
-        """Memory of all arrays."""
+        """Bytes of all arrays."""
         arrays = (self.begins, self.ids, self.rows, *self.boxes, self.split_dimensions, self.split_values)
         return sum(array.nbytes for array in arrays)
 
 
 def plan_height(n: int, leaf: int) -> int:
-    """The smallest height at which median splits leave at most `leaf` of n points to a leaf, and at least one.
+    """Return the smallest height at which no leaf has more than `leaf` of the n points; no leaf is ever empty.
 
     Examples
     --------
@@ -91,13 +93,15 @@ def plan_height(n: int, leaf: int) -> int:
 
 
 def check_height(n: int, height: int) -> None:
-    """Refuse a height that leaves less than one point to a leaf."""
+    """Raise ValueError for a height at which some leaf would be empty."""
     if height < 0 or (height > 0 and 1 << height > n):
-        raise ValueError(f"height={height}: expected 0 to {max(n, 1).bit_length() - 1}, a point or more in each leaf")
+        raise ValueError(
+            f"height={height}: expected 0 to {max(n, 1).bit_length() - 1}, so that every leaf has at least one point"
+        )
 
 
 def leaf_begins(n: int, height: int) -> npt.NDArray[np.int64]:
-    """Where the leaves begin when every split is at the median: leaf i at place i * n >> height.
+    """Return the first position of each leaf after splits at exact medians: i * n >> height for leaf i.
 
     Examples
     --------
@@ -106,12 +110,12 @@ def leaf_begins(n: int, height: int) -> npt.NDArray[np.int64]:
     """
     leaves = 1 << height
     i = np.arange(leaves + 1, dtype=np.int64)
-    begins: npt.NDArray[np.int64] = i * (n >> height) + (i * (n & (leaves - 1)) >> height)  # i * n may not fit
+    begins: npt.NDArray[np.int64] = i * (n >> height) + (i * (n & (leaves - 1)) >> height)  # i * n could overflow
     return begins
 
 
 def room_for(begins: npt.NDArray[np.int64]) -> int:
-    """The capacity: the largest leaf, rounded up to whole blocks, at least one.
+    """Return the capacity of a leaf: the size of the largest, rounded up to whole blocks, at least one block.
 
     Examples
     --------
@@ -122,7 +126,7 @@ def room_for(begins: npt.NDArray[np.int64]) -> int:
 
 
 def level_nodes(leaves: int) -> list[int]:
-    """Nodes on each level of boxes, from those over the leaves to the one at the top.
+    """Return the number of nodes on each level of boxes, from the level above the leaves to the root.
 
     Examples
     --------
@@ -136,17 +140,17 @@ def level_nodes(leaves: int) -> list[int]:
 
 
 def boxes_above(leaf_boxes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    """All levels of boxes, given level 0.
+    """Compute all levels of boxes from level 0.
 
     Parameters
     ----------
     leaf_boxes : array of shape (nodes, d, 2, 16)
-        As in :class:`Tree`; children that are absent or empty hold +inf.
+        As in :class:`Tree`; absent or empty children hold +inf.
 
     Returns
     -------
     tuple of arrays
-        Level 0 itself, then its parents to the top.
+        Level 0 itself, then each level up to the root.
     """
     levels = [leaf_boxes]
     while len(levels[-1]) > 1:
@@ -154,7 +158,7 @@ def boxes_above(leaf_boxes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
         count, d = len(below), below.shape[1]
         lower = below[:, :, 0].min(axis=2)
         upper = np.where(np.isinf(below[:, :, 1]), -np.inf, below[:, :, 1]).max(axis=2)
-        upper[np.isinf(lower)] = np.inf  # nothing below: absent, like its children
+        upper[np.isinf(lower)] = np.inf  # all children are absent, so the node is too
         level = np.full((-(-count // WIDTH) * WIDTH, d, 2), np.inf, below.dtype)
         level[:count, :, 0], level[:count, :, 1] = lower, upper
         levels.append(np.ascontiguousarray(level.reshape(-1, WIDTH, d, 2).transpose(0, 2, 3, 1)))

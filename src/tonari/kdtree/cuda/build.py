@@ -1,7 +1,7 @@
-"""Building the tree on a card: all segments of a level are split at once by sorting (segment, value) keys.
+"""Build the tree on a CUDA device: all segments of a level are split at once by sorting (segment, value) keys.
 
-gieseke2014 builds its top tree on the host (section 3.3), since it is small beside the queries; here the tree reaches
-down to leaves of 64 points, and the card sorts two million keys in half a millisecond.
+gieseke2014 builds its top tree on the host (section 3.3), because the tree is small compared with the queries. Here it
+extends down to leaves of 64 points, and the device sorts two million keys in half a millisecond.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from tonari.cuda.launch import launch
 from tonari.cuda.streams import Written
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, levels_of
 
-SAMPLED = 1 << 17  # points that are asked, on each level, which dimension their segment is the widest in:
-MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # of a segment; powers of two, as SAMPLED is
-SPREAD_SEGMENTS = 16  # of a program
+SAMPLED = 1 << 17  # points sampled per level to find the dimension in which each segment varies most
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, as SAMPLED is
+SPREAD_SEGMENTS = 16  # per program
 KEY_BLOCK = 1024
-MOST_STEP_BITS = 24  # float32 has no more
+MOST_STEP_BITS = 24  # the significand of float32
 
 
 def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
-    """Arrange points on their device.
+    """Build the tree of some points on their device.
 
     Parameters
     ----------
     points : tensor of shape (n, d), checked, with finite values
     leaf : int
-        Points of a leaf, a multiple of 64.
+        Points per leaf, a multiple of 64.
     double : bool
-        Rows in float64 instead of float32, which holds every narrower type.
+        Hold the points as float64; otherwise as float32, which is exact for all dtypes but float64.
     """
     n, d = points.shape
     rows = points.to(torch.float64 if double else torch.float32).contiguous()
     device = rows.device
     leaves = -(-n // leaf)
     rounds = split_bounds(leaves)
-    # All in one copy: each copy would wait for what is under way.
+    # One copy for all rounds: every copy to the device waits for the work queued before it.
     places = torch.from_numpy(np.minimum(np.concatenate([*rounds, [0]]) * leaf, n)).to(device)
     order = torch.arange(n, device=device)
     for bounds in places.split([*map(len, rounds), 1])[:-1]:
@@ -56,10 +56,10 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
 
 
 def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:
-    """Leaves at which segments begin, and the end of the last, before each round of splits.
+    """Return the bounds of the segments, in leaves, before each round of splits.
 
-    A segment is cut as near its middle as lets the left part be made of whole nodes, so that nodes, which are runs of
-    32, never join what was cut apart above them.
+    A segment is cut as near to its middle as possible while its left part consists of whole nodes. Nodes are runs of 32
+    children; this way none of them spans a cut made at a higher level.
 
     >>> [bounds.tolist() for bounds in split_bounds(5)]
     [[0, 5], [0, 3, 5], [0, 2, 3, 4, 5]]
@@ -83,7 +83,7 @@ def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:
 
 
 def _keys(rows: Any, order: Any, bounds: Any) -> Any:
-    """int32 keys that order as (segment, value in the segment's widest dimension) does, for each place of `order`."""
+    """Return an int32 key per position of `order`, sorting by (segment, value in its widest dimension)."""
     from tonari.kdtree.cuda.kernels.split import key_kernel, spread_kernel
 
     n, d = rows.shape
@@ -132,13 +132,13 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
 
 
 def _boxes(blocks: Any, leaf: int, n: int) -> tuple[Any, tuple[int, ...]]:
-    """Boxes of all levels behind each other, and where each begins."""
+    """Compute the boxes of all levels, concatenated, and the node at which each level begins."""
     d = blocks.shape[1]
     leaves = -(-n // leaf)
     counts = levels_of(leaves)
     boxes = torch.full((sum(counts), d, 2, WIDTH), float("inf"), dtype=blocks.dtype, device=blocks.device)
     low = blocks.amin(2).view(leaves, -1, d).amin(1)
-    # Behind the last point all is +inf.
+    # Padding after the last point is +inf, which must not enter the maxima.
     high = blocks.masked_fill(blocks == float("inf"), -float("inf")).amax(2).view(leaves, -1, d).amax(1)
     levels = []
     begin = 0

@@ -1,8 +1,8 @@
-"""From checked arrays to an answer by trees on CUDA: what :mod:`tonari.exact.cuda.dispatch` is for brute force.
+"""Execute a k-d tree plan on CUDA; the counterpart of :mod:`tonari.exact.cuda.dispatch` for brute force.
 
-Several devices share the queries, and each has the whole tree. Where a tree of all points does not fit, slabs of them
-have a tree each in turn, and lists are merged. Rows that a tree cannot compare, with magnitudes beyond 2**60, are
-answered by brute force; so are all where a point has such values.
+Several devices share the queries, and each holds the whole tree. If a tree of all points does not fit, the slabs of the
+points get a tree one after another, and their lists are merged. A tree cannot compare magnitudes above 2**60: queries
+with such values are answered by brute force, and so are all queries if a point has one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tonari.select.cuda.merge import merge_into, no_lists
 
 logger = logging.getLogger("tonari")
 
-# Queries between two looks at Ctrl-C: so many at first, then twice as many for as long as they take less than this.
+# Queries between two checks for Ctrl-C: the first step, doubled as long as a step takes less than STEP_SECONDS.
 FIRST_STEP, STEP_SECONDS = 1 << 12, 0.05
 
 
@@ -48,9 +48,10 @@ class PreparedTrees:
     Attributes
     ----------
     points : array or tensor of shape (n, d)
-        The original rows, where they were given.
-    trees : list of DeviceTree
-        Empty where slabs of the points have a tree in turn. None where a point is beyond what a tree can compare.
+        The original rows, on the device on which they were given.
+    trees : list of DeviceTree, or None
+        Empty if the trees are built slab by slab during the search; None if a point has values that a tree cannot
+        compare.
     """
 
     points: Any
@@ -58,14 +59,14 @@ class PreparedTrees:
 
 
 def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
-    """Build the tree that the plan says, on each of its devices; waits for the values to be looked at."""
+    """Build the tree on each of the plan's devices; blocks until the values of the points have been checked."""
     if plan.point_slab < plan.n:
         return PreparedTrees(points, [])
     return _prepare_all(points, plan, 0)
 
 
 def _prepare_all(points: Any, plan: TreePlan, first: int) -> PreparedTrees:
-    """A tree of all these points, the first of which has number `first` in messages."""
+    """Build a tree of all these points; messages number them from `first`."""
 
     def build(at: int) -> DeviceTree | None:
         rows = to_device(points, plan.devices[at])
@@ -88,7 +89,7 @@ def search(
     Returns
     -------
     Neighbors of shape (m, k)
-        Beside the queries: NumPy arrays, or tensors on their device.
+        NumPy arrays for queries in host memory, else tensors on the device of the queries.
     """
     return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
 
@@ -96,7 +97,7 @@ def search(
 def search_once(
     queries: Any, points: Any, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> Neighbors:
-    """Build the tree and answer queries, as :func:`prepare` and :func:`search` do."""
+    """Build the tree and answer queries: :func:`prepare`, then :func:`search`."""
     started = time.perf_counter()
     prepared = prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
@@ -105,7 +106,7 @@ def search_once(
 def _search(
     queries: Any, prepared: PreparedTrees, plan: TreePlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
-    """The search itself; what it logs counts from `started` until the devices are done."""
+    """Search, and log the time from `started` until the devices have finished."""
     m, n = len(queries), plan.n
     slabs = cut(n, plan.point_slab)
     with Progress(progress, total=m * len(slabs), seconds=plan.seconds, label="neighbours", unit="query") as bar:
@@ -139,7 +140,7 @@ def _search_slabs(
 def _search_slab(
     queries: Any, prepared: PreparedTrees, plan: TreePlan, first_point: int, self_join: bool, bar: Progress
 ) -> Neighbors:
-    """Neighbours among all points of a plan, of which the first has number `first_point` in a self-join."""
+    """Find neighbours among the points of one slab; in a self-join its first point is query `first_point`."""
     trees = prepared.trees
     m, host = len(queries), isinstance(queries, np.ndarray)
     own = first_point if self_join else None
@@ -168,7 +169,7 @@ def _search_slab(
 
 
 def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
-    """What queries look at in the tree, on average; nothing where there is none."""
+    """Return the mean number of leaves, nodes and points that a query visits; all points if there is no tree."""
     if prepared.trees is None:
         return MeanVisits(float(plan.n), 0.0, float(plan.n))
     tree = prepared.trees[0]
@@ -193,7 +194,10 @@ def _answer(
     workers: Workers,
     bar: Progress,
 ) -> Any:
-    """Answer a block of the queries, of which number `own` is the first point; the numbers of those that are left."""
+    """Answer a block of queries, and return the numbers of those that are left to brute force.
+
+    In a self-join query `own` is the first point of the tree.
+    """
     tree.written.read()
     device = tree.rows.device
     given = to_device(queries[here], device)
@@ -232,7 +236,7 @@ def _lists(plan: TreePlan, m: int, device: Any) -> Neighbors:
 
 
 def _results(plan: TreePlan, m: int, device: Any) -> tuple[Neighbors, Neighbors]:
-    """What is handed back, and tensors over it."""
+    """Allocate the results, and tensors that share their memory."""
     if device is not None:
         found = _lists(plan, m, device)
         return found, found
@@ -244,7 +248,7 @@ def _results(plan: TreePlan, m: int, device: Any) -> tuple[Neighbors, Neighbors]
 
 
 def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Progress | None) -> Neighbors:
-    """The answer without a tree; `own` numbers the points that queries are, of which they find no more than others."""
+    """Answer without a tree; `own` is the number of the point that each query is, which is left out of its list."""
     k = min(plan.k + (own is not None), plan.n)
     problem = make_problem(
         plan.n,

@@ -1,4 +1,4 @@
-"""Search by a k-d tree on CUDA, as it is registered."""
+"""The k-d tree method for CUDA, as registered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
 
 
 class TreeOnCuda(TreeMethod):
-    """See :class:`tonari.core.method.TreeMethod`."""
+    """The k-d tree on CUDA; see :class:`tonari.core.method.TreeMethod`."""
 
     name = "kdtree"
     device = "cuda"

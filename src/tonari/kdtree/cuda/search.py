@@ -1,4 +1,4 @@
-"""Queries through the tree on one card."""
+"""Search the tree on one CUDA device."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tonari.cuda.launch import launch
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
 
-# Squares of differences between larger values could overflow in single precision.
+# Squared differences of larger values could overflow in single precision.
 LARGEST = 2.0**60
 LISTS = (32, 64)  # lengths of the list of nearest points
-HOME_QUERIES = 8  # of a program
+HOME_QUERIES = 8  # per program
 
 
 def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
-    """Queries in the order of the leaves at which they begin: int64 tensor of shape (m,)."""
+    """Return the query numbers sorted by the leaf that each visits first: int64 tensor of shape (m,)."""
     from tonari.kdtree.cuda.kernels.home import home_kernel
 
     homes = torch.empty(len(queries), dtype=torch.int32, device=queries.device)
@@ -55,7 +55,7 @@ def walk(
     own: Any = None,
     visits: Any = None,
 ) -> None:
-    """Write the neighbours of the queries that `order` names.
+    """Find the neighbours of the queries listed in `order`, and write them to `found`.
 
     Parameters
     ----------
@@ -63,17 +63,17 @@ def walk(
     tree : DeviceTree
         Of points with magnitudes up to LARGEST.
     order : int64 tensor
-        Rows of the queries; near ones should follow each other.
+        Query numbers; queries that are near each other should be adjacent.
     k : int
-        Up to 64.
+        At most 64.
     metric : str
-        One of the tree's.
+        One of the metrics that a tree supports.
     found : Neighbors of contiguous tensors of shape (m, k)
-        Distances of the tree's dtype and int32 indices; inf and -1 behind the last point.
+        Output: distances of the tree's dtype and int32 indices; inf and -1 where there are fewer than k points.
     own : int64 tensor of shape (m,), optional
-        The point that each query is, which it must not find.
+        For each query the point that it is, which is not reported.
     visits : int32 tensor of shape (m, 2), optional
-        Leaves and nodes that each query enters.
+        Output: leaves and nodes that each query visits.
     """
     from tonari.kdtree.cuda.kernels.search import search_kernel
 
@@ -111,14 +111,14 @@ def walk(
 
 
 def beyond(rows: Any) -> Any:
-    """Which rows hold a value that is not finite or larger than the tree can compare: a bool tensor."""
+    """Return a bool tensor: which rows have a value that is not finite or too large for the tree to compare."""
     if not rows.dtype.is_floating_point:
         return torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
     return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= LARGEST)
 
 
 def _offsets(tree: DeviceTree) -> dict[str, int]:
-    """Elements before the boxes of levels 1 to 3; 0 where the tree has no such level."""
+    """Return the offsets, in elements, of the boxes of levels 1 to 3; 0 for a level that the tree does not have."""
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))
     return {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}

@@ -1,4 +1,4 @@
-"""The tree as it lies on a card: full leaves, and boxes for warps of 32 lanes."""
+"""The data structure of the tree on a CUDA device: full leaves, and boxes for warps of 32 lanes."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from typing import Any
 
 from tonari.cuda.streams import Written
 
-WIDTH = 32  # children of a node: lanes of a warp
-BLOCK = 64  # points that are compared at once, two a lane; a leaf is a whole number of blocks
-MOST_LEVELS = 4  # of boxes: 32**4 leaves
+WIDTH = 32  # children per node, one per lane of a warp
+BLOCK = 64  # points compared at once, two per lane; a leaf is a whole number of blocks
+MOST_LEVELS = 4  # levels of boxes: up to 32**4 leaves
 
 
 @dataclass(frozen=True)
 class DeviceTree:
     """Points arranged for warps.
 
-    Unlike the CPU's (``kdtree/cpu/tree.py``) every leaf but the last is full, so that no lane is idle: splits are
-    medians in whole leaves, and in whole nodes above them.
+    Unlike on the CPU (``kdtree/cpu/tree.py``) every leaf but the last is full, so that no lane is idle: splits are
+    medians rounded to whole leaves, and to whole nodes above them.
 
     Attributes
     ----------
     n, d : int
     leaf : int
-        Points of a leaf, a multiple of 64.
+        Points per leaf, a multiple of 64.
     ids : int32 tensor of shape (leaves * leaf,)
-        Row of the points at each place, and -1 behind the last; leaf i holds places i * leaf and on.
+        Row number of the point at each position, -1 in the padding; leaf i begins at position i * leaf.
     rows : float32 or float64 tensor of shape (leaves * leaf / 64, d, 64)
-        The points, in blocks, column by column; +inf behind the last.
+        The points in blocks, column by column, padded with +inf.
     boxes : tensor of shape (nodes of all levels, d, 2, 32), of the dtype of rows
-        Level 0 first, whose children are leaves; the last node is the root. [.., 0, lane] is the least and
-        [.., 1, lane] the largest value of a child's points; +inf for a child that there is not.
+        Level 0, whose children are leaves, comes first; the last node is the root. [.., 0, lane] is the smallest and
+        [.., 1, lane] the largest value of a child's points; +inf for an absent child.
     levels : tuple of int
-        Node of `boxes` at which each level begins.
+        Index in `boxes` of the first node of each level.
     written : Written
-        Of all tensors, which another stream reads after ``written.read()``.
+        Marks the writes of all tensors; another stream calls ``written.read()`` before it reads them.
     """
 
     n: int
@@ -48,12 +48,12 @@ class DeviceTree:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the card."""
+        """Bytes on the device."""
         return sum(part.numel() * part.element_size() for part in (self.ids, self.rows, self.boxes))
 
 
 def levels_of(leaves: int) -> tuple[int, ...]:
-    """Nodes on each level over so many leaves.
+    """Return the number of nodes on each level above this many leaves.
 
     >>> levels_of(1), levels_of(33), levels_of(32768)
     ((1,), (2, 1), (1024, 32, 1))
@@ -65,7 +65,7 @@ def levels_of(leaves: int) -> tuple[int, ...]:
 
 
 def leaf_of(n: int, wanted: int) -> int:
-    """Points of a leaf where so many are wanted: whole blocks, and no more than it takes for all points.
+    """Return the leaf size for a target: rounded up to whole blocks, and no larger than all points need.
 
     >>> leaf_of(1000, 16), leaf_of(1000, 100), leaf_of(10, 1000)
     (64, 128, 64)
@@ -74,7 +74,7 @@ def leaf_of(n: int, wanted: int) -> int:
 
 
 def device_tree_bytes(n: int, d: int, leaf: int, itemsize: int) -> int:
-    """What a tree takes on a card.
+    """Return the bytes of a tree on the device.
 
     >>> device_tree_bytes(10**6, 10, 64, 4) // 2**20
     43

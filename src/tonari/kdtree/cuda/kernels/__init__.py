@@ -1,1 +1,1 @@
-"""Triton kernels of the k-d tree on CUDA, one in a file."""
+"""Triton kernels of the k-d tree on CUDA."""

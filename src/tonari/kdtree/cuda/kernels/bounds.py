@@ -1,10 +1,11 @@
-"""Lower bounds of a query's distance to boxes and points, in kernels: single-precision direct differences.
+"""Lower bounds of the distance from a query to boxes and points, by direct differences in single precision.
 
-    one lane       a child of a node (32 of them), or a point of a leaf
-    key of a box   the bound's bits, the five lowest replaced by the child's number: bits of floats >= 0 order as they
-                   do, so one integer minimum over a warp finds the nearest child, and cut bits only lower the bound
+    lane           a child of a node (32 of them), or a point of a leaf
+    key of a box   the bits of the bound, with the lowest five replaced by the child's number. The bits of nonnegative
+                   floats have the same order as the floats, so one integer minimum over a warp finds the nearest
+                   child; dropping the low bits can only lower the bound
 
-What a comparison lets through is limited by :func:`limit_of`, which answers for every rounding here (docs/kdtree.md).
+:func:`limit_of` gives the threshold for these bounds; it allows for every rounding error made here (docs/kdtree.md).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import triton.language as tl
 
 @triton.jit
 def add_difference(total, t, METRIC: tl.constexpr):
-    """Adds what one dimension's difference contributes; `t` may be negative."""
+    """Add the contribution of the difference `t` in one dimension; `t` may be negative."""
     if METRIC.squares:
         return tl.fma(t, t, total)
     if METRIC.maximum:
@@ -25,7 +26,7 @@ def add_difference(total, t, METRIC: tl.constexpr):
 
 @triton.jit
 def load_query(rows_ptr, row, D: tl.constexpr):
-    """The D values of one row."""
+    """Load the D values of one row."""
     query = ()
     for i in tl.static_range(D):
         query = query + (tl.load(rows_ptr + row * D + i),)
@@ -34,7 +35,7 @@ def load_query(rows_ptr, row, D: tl.constexpr):
 
 @triton.jit
 def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
-    """Keys [WIDTH] of a node's children."""
+    """Compute the keys [WIDTH] of a node's children."""
     tl.static_assert((WIDTH & (WIDTH - 1)) == 0, "a child's number takes whole bits of its key")
     lane = tl.arange(0, WIDTH)
     box_ptrs = boxes_ptr + node.to(tl.int64) * (2 * D * WIDTH) + lane
@@ -50,12 +51,12 @@ def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WI
 
 @triton.jit
 def limit_of(value, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
-    """Largest key of what may hold a point whose returned value is `value` or less; `value` is finite."""
+    """Return the largest key of a box that may hold a point whose returned value is at most `value` (finite)."""
     if METRIC.root:
         reach = value * value
     else:
         reach = value
-    # (D + 16) half units for the sum, its terms, the value's own rounding and the arithmetic here; 1e-36 for underflow.
+    # (D + 16) half ulps cover the sum, its terms, the rounding of `value` and the arithmetic here; 1e-36, underflow.
     reach = (reach * (1.0 + (D + 16) * 1.1920929e-07) + 1e-36).to(tl.float32)
     reach = tl.minimum(reach * 1.000001, 3.0e38)
     return reach.to(tl.int32, bitcast=True) | (WIDTH - 1)

@@ -1,7 +1,7 @@
-"""The leaf at which every query begins: the nearest child of the nearest child, from the root down.
+"""The first leaf of every query: from the root down, always into the nearest child.
 
-One program takes BLOCK queries one after the other; a lane is a child, as in the search. Queries are then sorted by
-that leaf, so that those which wait for the same points follow each other (gieseke2014's buffers, filled once).
+One program takes BLOCK queries one after another; a lane is a child, as in the search. Queries are then sorted by this
+leaf, so that those that need the same points follow each other (the buffers of gieseke2014, filled once).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def home_kernel(
     WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Number of the first leaf of each query."""
+    """Store the number of the first leaf of each query."""
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)
     begin = tl.program_id(0).to(tl.int64) * BLOCK
     for row in tl.range(begin, tl.minimum(begin + BLOCK, count)):

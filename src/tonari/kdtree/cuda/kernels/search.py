@@ -1,14 +1,14 @@
-"""The k nearest points of every query by walking the tree: one warp a query, everything it needs in registers.
+"""The k nearest points of every query by walking the tree: one warp per query, with all its state in registers.
 
-    program       a query, one warp; queries are in leaf order, so that neighbours share leaves in the cache
-    node          its 32 children's boxes, a lane each; the nearest that may hold a neighbour is entered first, and all
-                  others are compared again with what is known when their turn comes: gieseke2014's traversal (section
-                  2.1) with 32 ways instead of two, whose stack is one vector of keys per level
-    leaf          blocks of 64 points, two a lane: direct differences in single precision; where one is near enough,
-                  exact float64 values in the order of exact/cuda/kernels/value.py, rounded as they are returned
-    list          the LIST nearest so far, ascending by (value, id), a lane each; a newcomer moves the tail up by a lane
+    program       one query, one warp; queries come in leaf order, so that adjacent programs share leaves in the cache
+    node          the boxes of its 32 children, one per lane. The nearest child that may hold a neighbour is entered
+                  first; the others are compared with the threshold again when their turn comes. This is the traversal
+                  of gieseke2014 (section 2.1), 32-way instead of binary; its stack is one vector of keys per level
+    leaf          blocks of 64 points, two per lane: direct differences in single precision; if any point is near
+                  enough, exact float64 values, summed in the order of exact/cuda/kernels/value.py, then rounded
+    list          the LIST nearest so far, ascending by (value, id), one per lane; insertion shifts the tail up a lane
 
-Exact: what is skipped lies farther than the k-th value known (kernels/bounds.py). Launch with ``fused=False``.
+Exact: everything skipped is farther than the k-th value so far (kernels/bounds.py). Launch with ``fused=False``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_ID = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Returned values of some points, tuples of D tensors, as bits that order as the values do."""
+    """Compute the returned values of points (tuples of D tensors), as bits with the same order as the values."""
     lanes = ()
     for j in tl.static_range(min(D, 16)):
         t = query[j].to(tl.float64) - points[j].to(tl.float64)
@@ -37,7 +37,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
             else:
                 total = total + tl.abs(t)
         lanes = lanes + (total,)
-    # Halves are joined: 16, 8, 4, 2, 1; lanes that no dimension reaches are zeros, which change nothing.
+    # Reduce pairwise: 16, 8, 4, 2, 1 lanes. Lanes without a dimension would be zeros, which change nothing.
     for half in tl.static_range(4):
         joined = ()
         for j in tl.static_range(min(D, 8 >> half)):
@@ -59,7 +59,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
 
 @triton.jit
 def nearest_of(values, ids):
-    """The first of some pairs in order."""
+    """Return the smallest of some (value, id) pairs."""
     value = tl.min(values)
     return value, tl.min(tl.where(values == value, ids, NO_ID))
 
@@ -70,7 +70,7 @@ def scan_leaf(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr, LIST: tl.constexpr,
     WIDTH: tl.constexpr, NOTHING: tl.constexpr,
 ):  # fmt: skip
-    """The list and the limit after a leaf's points."""
+    """Insert the points of a leaf; return the updated list and limit."""
     slot = tl.arange(0, LIST)
     for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
         at = block * BLOCK + tl.arange(0, BLOCK)
@@ -111,7 +111,7 @@ def visit(
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
     LIST: tl.constexpr, WIDTH: tl.constexpr, NOTHING: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """The list and the limit after all that lies below a node of a level; the children of level 0 are leaves."""
+    """Search everything below a node; return the updated list, limit and counts. Children of level 0 are leaves."""
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     if COUNT:
         visits += tl.where(tl.arange(0, 2) == 1, 1, 0)
@@ -139,7 +139,7 @@ def visit(
 def search_kernel(
     # inputs
     queries_ptr,
-    order_ptr,  # queries as they are taken; a part of them
+    order_ptr,  # numbers of the queries to answer, in order
     own_ptr,  # the point that each query is, or None
     rows_ptr,
     ids_ptr,
@@ -150,8 +150,8 @@ def search_kernel(
     visits_ptr,  # [query][2]: leaves, nodes; or None
     # shapes
     k,
-    blocks,  # of a leaf
-    levels_1,  # where the boxes of levels 1, 2, 3 begin
+    blocks,  # per leaf
+    levels_1,  # offsets of the boxes of levels 1, 2, 3
     levels_2,
     levels_3,
     # constants
@@ -165,7 +165,7 @@ def search_kernel(
     HAS_OWN: tl.constexpr,
     COUNT: tl.constexpr,
 ):
-    """Neighbours of one query."""
+    """Find the neighbours of one query."""
     NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
     slot = tl.arange(0, LIST)
     level_ptrs = (boxes_ptr, boxes_ptr + levels_1, boxes_ptr + levels_2, boxes_ptr + levels_3)

@@ -1,13 +1,12 @@
-"""One round of splits: of each segment the dimension in which it varies most, then a key for each point.
+"""One round of splits: the dimension in which each segment varies most, then a sort key for each point.
 
-A segment is a run of positions that the round cuts in two. What `spread_kernel` asks of it is a sample of SAMPLES
-points, evenly spaced; a program takes SEGMENTS segments and runs through the dimensions. `key_kernel` gives position i
-the int32 key
+A segment is a run of positions that the round cuts in two. `spread_kernel` looks at SAMPLES evenly spaced points of
+each; a program takes SEGMENTS segments and loops over the dimensions. `key_kernel` gives position i the int32 key
 
     segment << bits | floor((value - low) / (high - low) * steps)
 
-whose order is that of (segment, value), up to a step. A split need not be a median to the last place: boxes are made of
-what lies in them (gieseke2014, section 3.3, splits by exact medians on the host).
+whose order is that of (segment, value), up to one step. A split need not be the exact median, because boxes are
+computed from the points that end up in them (gieseke2014, section 3.3, splits at exact medians on the host).
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ def spread_kernel(
     SAMPLES: tl.constexpr,
     SEGMENTS: tl.constexpr,
 ):
-    """Dimension of the largest variance of each segment, and the smallest and largest value there, by a sample."""
+    """Find each segment's dimension of largest variance and the smallest and largest value in it, from a sample."""
     segment = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     present = segment < segments
     begin = tl.load(bounds_ptr + segment, mask=present, other=0)
     size = tl.load(bounds_ptr + segment + 1, mask=present, other=0) - begin
     at = begin[:, None] + tl.arange(0, SAMPLES)[None, :].to(tl.int64) * size[:, None] // SAMPLES
-    # The last leaves may begin behind the last point.
+    # The last leaves may begin after the last point.
     row_at = tl.load(order_ptr + tl.minimum(at, last)).to(tl.int64) * D
     widest = tl.zeros([SEGMENTS], tl.int32)
     most = tl.full([SEGMENTS], -1, rows_ptr.dtype.element_ty)
@@ -77,7 +76,7 @@ def key_kernel(
     D: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Key of each position; `halvings` steps find the segment in which it lies."""
+    """Compute the key of each position; a binary search of `halvings` steps finds its segment."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     present = position < n
     segment = tl.zeros([BLOCK], tl.int32)
