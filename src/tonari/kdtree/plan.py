@@ -193,8 +193,8 @@ def plan_tree(
     made = dataclasses.replace(made, seconds=arrival_seconds(problem) + made.build_seconds + searching)
     if budget is not None and made.total_bytes > budget:
         raise BudgetExceeded(
-            f"a memory budget of {budget} bytes cannot hold a tree of these points and the memory to search it: allow "
-            f"at least {made.total_bytes}, or use method='exact'"
+            f"a memory budget of {budget} bytes cannot hold a tree of these points and its search: allow at least "
+            f"{made.total_bytes}, or use method='exact'"
         )
     return made
 

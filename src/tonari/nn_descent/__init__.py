@@ -1,17 +1,18 @@
-"""NN-Descent: neighbours of neighbours are likely to be neighbours. Approximate graphs.
+"""NN-Descent: approximate k-NN graphs, on the principle that neighbours of neighbours are likely to be neighbours.
 
-    plan.py          list lengths, start and rounds, as planner.py chooses them
-    memory.py        what that holds in memory
-    entries.py       an entry of a list: an id, and a bit for what has not met the others yet
-    method.py        the method as it is registered
-    backend.py       what a device does: start, round, exact rows
-    reference.py     the steps in plain NumPy: what a round is
-    driver.py        rounds until a measured sample says that the recall is there
-    report.py        what the graph tells about that
-    intrinsic_dimension.py   how hard points will be
+    plan.py          the record of a plan: list lengths, start, rounds
+    planner.py       makes the plan
+    memory.py        the memory that a plan needs
+    entries.py       the entry of a list: an id, and a bit that marks it as new
+    method.py        the method as registered
+    backend.py       the steps that a device provides: start, round, exact rows
+    reference.py     the steps in plain NumPy: the specification of a round
+    driver.py        runs rounds until the recall, measured on a sample, is reached
+    report.py        the recall and the rounds of a finished graph
+    intrinsic_dimension.py   estimates how hard a data set is for NN-Descent
     cpu/, cuda/      the steps on either device
 
-After wang2021 (fixed-size lists, new and old entries, merging), but in two phases without locks: all rows read the
-lists of the round before and each writes its own, so that the same seed gives the same bits with any number of threads.
-docs/graphs.md has the figures.
+The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but a round has two phases and needs no
+locks: all rows read the lists of the previous round, and each writes only its own. The same seed therefore gives the
+same bits with any number of threads. docs/graphs.md has the benchmarks.
 """

@@ -1,4 +1,4 @@
-"""What a device does for NN-Descent; ``driver.py`` decides what is done next."""
+"""The steps of NN-Descent that a device provides; ``driver.py`` runs them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from tonari.core.neighbors import Neighbors
 
 
 class Round(NamedTuple):
-    """What a round leaves behind.
+    """The result of a round.
 
     Attributes
     ----------
     entries : int32 of shape (n, list_size)
-        As ``lists.py`` says; rows ascend by (returned value, id), missing entries at the end.
+        See ``entries.py``; rows ascend by (returned value, id), missing entries are at the end.
     found : Neighbors of shape (n, k)
         The first k of each row, with the distances of exact search.
     changed : int
-        Entries among those that their rows did not have before.
+        How many of these neighbours their rows did not have before.
     phi : float
         Sum of their distances (wang2021, equation 3).
     """
@@ -29,28 +29,31 @@ class Round(NamedTuple):
 
 
 class Backend(Protocol):
-    """The steps of NN-Descent on one device, for the points and the plan that it was made with. Arrays are there."""
+    """The steps of NN-Descent on one device, for given points and plan. Arrays are on that device unless noted."""
 
     def start(self, kind: str) -> Any:
-        """Entries to begin with, all new: "clusters" or "random"."""
+        """Make the initial entries, all new; `kind` is "clusters" or "random"."""
 
     def seeds(self, boundary: int, size: int) -> Any:
-        """New entries, int32 (n, size), of points across the boundary alone: ids below it are one side."""
+        """Make new entries, int32 (n, size), that link each point only to points on the other side of the boundary.
+
+        Ids below the boundary are one side.
+        """
 
     def entries_of(self, indices: Any, *, new: bool) -> Any:
-        """Entries of lists of neighbours, int32 (n, any), -1 where one is missing."""
+        """Convert neighbour ids, int32 (n, any), -1 where missing, to entries."""
 
     def beside(self, first: Any, second: Any) -> Any:
-        """Two blocks of entries of the same rows in one, filled up or cut to the list's size."""
+        """Join two blocks of entries of the same rows, padded or truncated to the list size."""
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
-        """One round: every point meets the neighbours of its neighbours; beyond a boundary only, if there is one.
+        """Run one round: compare every point with the neighbours of its neighbours.
 
-        With the plan's numbers of a light round, if it is one.
+        With a boundary, only with those on the other side; with `light`, by the plan's smaller numbers.
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        """The true neighbours of some points, a NumPy int64 array of numbers; never themselves. Beside the points."""
+        """Find the true neighbours of the points numbered by a NumPy int64 array, without the points themselves."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
-        """Those rows of an answer, in host memory."""
+        """Return some rows of an answer, in host memory."""

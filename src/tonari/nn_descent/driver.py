@@ -1,4 +1,4 @@
-"""The run: rounds until a sample of the rows says that the recall is there, or that more rounds are of no use."""
+"""Run rounds until the recall, measured on a sample of rows, is reached or more rounds would not improve it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("tonari")
 
-_STILL = 1e-3  # of all neighbours changed (of the smaller side, where two are merged) is standstill,
-_STILL_ROUNDS = 2  # if so many rounds in a row changed no more
+# The run has stalled if each of the last _STILL_ROUNDS rounds changed less than this share of all neighbours (or, in a
+# merge, of the neighbours of the smaller side).
+_STILL = 1e-3
+_STILL_ROUNDS = 2
 
 
 def build(
@@ -34,34 +36,36 @@ def build(
     boundary: int | None = None,
     patience: float | None = None,
 ) -> tuple[Neighbors, DescentReport]:
-    """A graph by rounds of NN-Descent.
+    """Build a graph by rounds of NN-Descent.
 
     Parameters
     ----------
     steps : Backend
-        Of a device, for the points.
+        The steps on the device of the points.
     plan : DescentPlan
-        What the steps were made with.
+        The plan with which the steps were made.
     progress : None, bool or callable(done, total)
-        Counts rows, in the start and in every round; the total is that of all rounds that the plan allows, and what was
-        not needed counts as done at the end.
+        Counts rows, in the start and in every round. The total assumes all rounds that the plan allows; rounds that
+        were not needed count as done at the end.
     entries : int32 of shape (n, list_size), optional
-        Where to begin; default: where the plan says.
+        Initial lists. Default: those of the plan's start.
     boundary : int, optional
-        Only points on different sides of this row number meet: to merge two graphs. Recall is that of the worse side.
+        Compare only points on different sides of this row number, to merge two graphs. The recall is then that of the
+        worse side.
     patience : float, optional
-        Seconds, where another method takes over if the recall is not reached: after so many, or as soon as rounds are
-        seen to lead nowhere near, the run is given up. Nothing is filled in then, and nobody warned.
+        Seconds after which the run gives up, for a caller that has another method to fall back on. It also gives up as
+        soon as the recall appears to converge below the target. The result is then left incomplete, without a warning.
 
     Returns
     -------
-    Neighbors of shape (n, k), DescentReport
-        Beside the points; no entry is missing. Distances are those of exact search.
+    Neighbors of shape (n, k)
+        On the device of the points. No entry is missing, unless the run gave up. Distances are those of exact search.
+    DescentReport
 
     Warns
     -----
     UserWarning
-        The recall that the plan asks for was not reached.
+        The plan's recall was not reached.
     """
     started = time.perf_counter()
     measure = Measure(steps, plan, boundary)
@@ -87,7 +91,7 @@ def build(
             if patience is not None and (time.perf_counter() - started > patience or _limit(recalls) < plan.recall):
                 break
             entries = made.entries
-            del made  # so that its lists are not held during the next round
+            del made  # free its lists before the next round
         given_up = patience is not None and estimate.low < plan.recall
         if not given_up and _fill(made.found, steps, plan.k):
             estimate = measure(made.found)
@@ -97,15 +101,15 @@ def build(
 
 
 class Measure:
-    """The recall of an answer, always on the same rows, whose true neighbours are searched once.
+    """Measure the recall of an answer, always on the same rows, whose true neighbours are computed once.
 
     Parameters
     ----------
     steps : Backend
     plan : DescentPlan
     boundary : int, optional
-        Rows on either side of it are measured apart, and the worse side is what counts: of a small side all rows could
-        be wrong, and the whole would hardly show it.
+        Measure the rows on either side of this number separately, and report the worse side: if one side is small, all
+        of its rows could be wrong without a visible effect on the recall of the whole.
     """
 
     def __init__(self, steps: Backend, plan: DescentPlan, boundary: int | None = None) -> None:
@@ -133,7 +137,7 @@ class Measure:
 def report_of(
     plan: DescentPlan, estimate: Recall, done: list[RoundReport], seconds: float, *, warned: bool = True
 ) -> DescentReport:
-    """The report of a run; a warning where it did not reach what the plan asks for, unless somebody knows."""
+    """Return the report of a run; with `warned`, warn if it did not reach the plan's recall."""
     report = DescentReport(plan.recall, estimate, estimate.low >= plan.recall, plan.start, tuple(done), seconds)
     if warned and not report.reached:
         warnings.warn(
@@ -150,7 +154,7 @@ def _stands_still(done: list[RoundReport], least: float) -> bool:
 
 
 def _limit(recalls: list[float]) -> float:
-    """Where recalls lead that grow by less from round to round, as if by a constant factor; 1 where that is not seen.
+    """Extrapolate the recall, assuming that its gain per round shrinks by a constant factor; 1 if it does not shrink.
 
     A. C. Aitken, On Bernoulli's numerical solution of algebraic equations, Proc. R. Soc. Edinburgh 46, 1926.
     """
@@ -161,7 +165,7 @@ def _limit(recalls: list[float]) -> float:
 
 
 def _fill(found: Neighbors, steps: Backend, k: int) -> int:
-    """Rows that miss a neighbour are searched by brute force; how many there were."""
+    """Search the rows with fewer than k neighbours by brute force; return how many there were."""
     short = found.indices[:, -1] < 0
     if not short.any():
         return 0
@@ -173,7 +177,7 @@ def _fill(found: Neighbors, steps: Backend, k: int) -> int:
 
 
 def _check_complete(true: Neighbors, rows: Any) -> None:
-    """Refuse what only a metric that is a function can bring about."""
+    """Raise ValueError if a true neighbour is missing: a user-defined metric returned NaN for nearly all points."""
     short = true.indices[:, -1] < 0
     if short.any():
         row = rows[int(short.nonzero()[0][0])]

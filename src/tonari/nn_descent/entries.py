@@ -1,6 +1,7 @@
-"""Neighbour lists while they grow: an id in 30 bits, and a bit for what has not met the others yet.
+"""Entries of the neighbour lists during a run: an id in 30 bits, and a bit that marks an entry as new.
 
-wang2021 (section 4) keeps a list of NEW and one of OLD neighbours per object; a bit in the entry says the same.
+A new entry has not been compared with the rest of its list yet. wang2021 (section 4) keeps separate lists of NEW and
+OLD neighbours per object; here one bit per entry replaces them.
 """
 
 from __future__ import annotations
@@ -13,33 +14,35 @@ ID = NEW - 1  # mask
 MISSING = -1
 MOST_POINTS = NEW
 
-# Multipliers of a hash that mixes a row, a column and a seed (32-bit finalisers of that kind: Steele et al., 2014).
+# Multipliers of a hash of row, column and seed, in the style of the 32-bit finalisers of Steele et al. (2014).
 _MIX = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35))
 
 
 def random_entries(
     n: int, size: int, seed: int, *, rows: slice = slice(None), among: tuple[int, int] | None = None
 ) -> npt.NDArray[np.int32]:
-    """Random new entries for some rows: where wang2021 starts (algorithm 1, line 2).
+    """Draw random new entries for some rows: the start of wang2021 (algorithm 1, line 2).
 
     Parameters
     ----------
     n : int
-        Points.
+        Number of points.
     size : int
-        Columns.
+        Number of columns.
     seed : int
-        Every row depends on it and on its own number alone.
+        A row depends only on the seed and its own number.
     rows : slice
-        Rows that are wanted, of n.
+        Rows to draw entries for, out of n.
     among : (begin, end), optional
-        Ids to draw from; default: all.
+        Range of ids to draw from. Default: all.
 
     Returns
     -------
     int32 array of shape (rows, size)
-        No row has its own number or an id twice: such entries are missing.
+        Duplicate ids and the row's own number are replaced by MISSING.
 
+    Examples
+    --------
     >>> random_entries(5, 3, seed=0).shape
     (5, 3)
     """

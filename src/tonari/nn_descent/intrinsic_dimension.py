@@ -1,7 +1,7 @@
-"""How hard points are for a graph that may miss neighbours: the dimension that they have around their neighbours.
+"""Estimate how hard a data set is for NN-Descent, by the local intrinsic dimension of its points.
 
-Neighbours of neighbours are near where a point's surroundings have few dimensions, whatever the width of its row. Of
-isotropic points in d dimensions nearly all d count; of real descriptors a dozen.
+Neighbours of neighbours are near if the data have few dimensions locally, however many columns they have. The intrinsic
+dimension of isotropic points in d dimensions is nearly d; that of real descriptors is about a dozen.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ import numpy.typing as npt
 
 from tonari.metrics import get_metric
 
-ROWS, NEIGHBOURS = 256, 20  # that are looked at
+ROWS, NEIGHBOURS = 256, 20  # size of the sample
 
-# Rounds, and with them time, double with each so many dimensions beyond the first: 100,000 Gaussian points of 8 to 32
-# dimensions on two cores took 1, 2, 4 and 8 rounds around 8, 12, 15 and 17.5.
+# The number of rounds, and with it the time, doubles with every _DOUBLING dimensions above _EASY: 100,000 Gaussian
+# points of 8 to 32 dimensions took 1, 2, 4 and 8 rounds where their intrinsic dimension was about 8, 12, 15 and 17.5.
 _EASY, _DOUBLING = 12.0, 2.7
 
 
 def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
-    """The local dimension that distances to nearest neighbours tell, over all rows; 0 if none tells anything.
+    """Estimate the local intrinsic dimension from distances to nearest neighbours; 0 if they do not determine it.
 
-    Levina and Bickel, Maximum likelihood estimation of intrinsic dimension (NIPS 2004), averaged as MacKay and
-    Ghahramani comment on it: the inverse of the mean of log(T_k / T_j).
+    The maximum-likelihood estimator of Levina and Bickel, Maximum likelihood estimation of intrinsic dimension (NIPS
+    2004), averaged over rows as MacKay and Ghahramani propose: the inverse of the mean of log(T_k / T_j).
 
     Parameters
     ----------
     distances : array of shape (rows, k)
-        Not squared, ascending, without the points themselves. Copies, at distance 0, are left out.
+        Not squared, ascending, without the points themselves. Duplicates, at distance 0, are ignored.
 
     Examples
     --------
     >>> import numpy as np
-    >>> radii = np.linspace(0.001, 1, 1000)[None] ** (1 / 5)  # as points fill a ball of five dimensions
+    >>> radii = np.linspace(0.001, 1, 1000)[None] ** (1 / 5)  # of points that fill a ball in five dimensions
     >>> round(intrinsic_dimension(radii), 1)
     5.0
     """
@@ -45,9 +45,9 @@ def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
 
 
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:
-    """Times as long as usual NN-Descent is expected to take, at least 1, by distances as a search returns them."""
+    """Return the expected slowdown of NN-Descent on these data, at least 1, from distances that a search returned."""
     record = get_metric(metric)
-    if record.products:  # its values are no distances
+    if record.products:  # its values are not distances
         return 1.0
     near = np.maximum(distances, 0)
     dimension = intrinsic_dimension(np.sqrt(near) if record.squared else near)

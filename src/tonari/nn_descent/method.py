@@ -1,4 +1,4 @@
-"""NN-Descent as it is registered, on either device: only the backend differs."""
+"""The NN-Descent methods as registered: the same for both devices but for the backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonari.nn_descent.planner import plan_descent, refusal
 
 
 class NnDescent(Method):
-    """See :class:`tonari.core.method.Method`."""
+    """NN-Descent; see :class:`tonari.core.method.Method`."""
 
     name = "nn-descent"
     exact = False
@@ -32,7 +32,7 @@ class NnDescent(Method):
 
     @abstractmethod
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
-        """What the device does, for the points."""
+        """Make the backend of the device for the points."""
 
     def build_graph(
         self,
@@ -53,7 +53,7 @@ class NnDescent(Method):
 
 
 class NnDescentOnCpu(NnDescent):
-    """On the CPU."""
+    """NN-Descent on the CPU."""
 
     device = "cpu"
 
@@ -64,7 +64,7 @@ class NnDescentOnCpu(NnDescent):
 
 
 class NnDescentOnCuda(NnDescent):
-    """On one CUDA device."""
+    """NN-Descent on one CUDA device."""
 
     device = "cuda"
 
@@ -76,7 +76,7 @@ class NnDescentOnCuda(NnDescent):
 
 
 def beside_rows(found: Neighbors, rows: Any) -> Neighbors:
-    """An answer in host memory where the rows are there."""
+    """Return the answer in host memory if the rows are in host memory, else unchanged."""
     if not isinstance(rows, np.ndarray):
         return found
     return Neighbors(*(inputs.hand_back(part, inputs.Side("numpy", None)) for part in found))

@@ -1,4 +1,4 @@
-"""The plan of a graph by NN-Descent, on the CPU or on CUDA: one frozen record of every choice (planner.py makes it)."""
+"""The plan of an NN-Descent graph, on the CPU or on CUDA: one frozen record of every choice. planner.py makes it."""
 
 from __future__ import annotations
 
@@ -31,48 +31,50 @@ OVERRIDES = OVERRIDES_ON_CUDA | {"isa": Override("instruction set: generic, avx2
 
 @dataclass(frozen=True, kw_only=True)
 class DescentPlan(Plan):
-    """Every choice of one graph by NN-Descent.
+    """Every choice of one NN-Descent graph.
 
     Attributes
     ----------
     n, m, d, k : int
-        Points, the same again, dimensions, neighbours.
+        Points, queries (m = n), dimensions, neighbours.
     dtype, metric, method : str
         method: "nn-descent".
     device : str
         "cpu" or "cuda".
     devices : tuple of str
-        "cuda:0"; none on the CPU.
+        Such as ("cuda:0",); empty on the CPU.
     isa : str
         Instruction set; "" on CUDA.
     recall : float
-        Share of the true neighbours to be reached, with confidence, before the run stops.
+        Share of the true neighbours, estimated with confidence, at which the run stops.
     seed : int
-        Of all that is drawn.
+        Seed of every random choice.
     list_size : int
-        Neighbours that a point holds while lists grow: k or more.
+        Neighbours kept per point during the run; at least k.
     start : str
-        "clusters": the nearest members of near clusters. "random". "graph": the neighbours in a graph that is given.
+        Initial lists. "clusters": the nearest members of near clusters; "random": random points; "graph": the
+        neighbours in a given graph.
     n_clusters, n_probe, train_per_cluster, kmeans_iters : int
-        Clusters, those whose members a point is compared with, points per cluster that the clusters are made of, and
-        iterations of k-means.
+        Number of clusters; clusters whose members a point is compared with; k-means sample points per cluster; and
+        k-means iterations.
     n_hubs, reverse, neighbors_per_hub, width : int
-        In a round a point asks its first `n_hubs` neighbours, and at most `reverse` points that have it among theirs,
-        for their first `neighbors_per_hub` neighbours; of those that it does not have it meets at most `width`.
+        In a round a point takes its first `n_hubs` neighbours, and at most `reverse` points that have it among theirs,
+        and collects the first `neighbors_per_hub` neighbours of each. It is compared with at most `width` of those that
+        are not in its list yet.
     light_rounds, rounds : int
-        First rounds, in which hubs, reverse and breadth are half of these numbers, which is enough for most lists; and
-        rounds in all, at most.
+        Number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which is enough for most
+        lists; and the maximum number of rounds.
     sample : int
         Rows whose recall is measured after each round.
     block : int
-        Rows of one task.
+        Rows per task.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
-        Memory beyond the input: a copy of the points for products; points copied from host memory; lists and all that
-        is temporary; the graph.
+        Memory beyond the input: the points packed for matrix products; points copied from host memory; the lists and
+        everything temporary; the graph.
     seconds : float
-        Rough expectation.
+        Rough estimate.
     """
 
     recall: float
@@ -94,13 +96,13 @@ class DescentPlan(Plan):
 
     @property
     def light(self) -> DescentPlan:
-        """The same with the numbers of light rounds."""
+        """The plan of a light round."""
         hubs, reverse, breadth = (-(-number // 2) for number in (self.n_hubs, self.reverse, self.neighbors_per_hub))
         return dataclasses.replace(self, n_hubs=hubs, reverse=reverse, neighbors_per_hub=breadth)
 
 
 def check_recall(recall: Any) -> float:
-    """Refuse what no approximate graph can be asked for."""
+    """Return the recall as a float; raise ValueError unless it is a number between 0 and 1."""
     if isinstance(recall, bool) or not isinstance(recall, float | int | np.floating) or not 0 < recall < 1:
         raise ValueError(
             f"recall={recall!r}: expected a number between 0 and 1, both excluded; for all neighbours use "
@@ -110,7 +112,7 @@ def check_recall(recall: Any) -> float:
 
 
 def check_seed(seed: Any) -> int:
-    """Refuse a seed that is no whole number of 32 bits."""
+    """Return the seed as an int; raise ValueError unless it is an unsigned 32-bit integer."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
         raise ValueError(f"seed={seed!r}: expected a whole number from 0 to {2**32 - 1}")
     return int(seed)

@@ -1,6 +1,7 @@
-"""Making the plan of NN-Descent: a pure function of the problem and the machine.
+"""Make the plan of an NN-Descent graph: a pure function of the problem and the machine.
 
-What it cannot know is how many rounds the data need: the run measures that itself (:mod:`tonari.nn_descent.driver`).
+The number of rounds depends on the data, so the run determines it by measuring the recall
+(:mod:`tonari.nn_descent.driver`).
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from tonari.nn_descent.memory import packed_bytes, working_bytes
 from tonari.nn_descent.plan import OVERRIDES, OVERRIDES_ON_CUDA, DescentPlan, check_recall, check_seed
 
 RECALL, SEED = 0.99, 0  # defaults
-MOST_NEAR_ON_CUDA = 256  # clusters of a point
+MOST_NEAR_ON_CUDA = 256  # clusters per point
 STARTS = ("clusters", "random", "graph")
 
-_CLUSTER, _CLUSTER_ON_CPU = 256, 128  # points of a cluster, on average
-_MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with the centres of all
-_MET_ON_CPU = 8192  # members of clusters
-_SAMPLE = 10.0  # rows without a neighbour in a sample of just the recall: fewer than three would tell nothing
-_ROW_SECONDS = 4e-5  # of one thread for each row, in graphs of a few hundred: more threads than that is worth only cost
-_LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows of a task on CUDA: fewer leave it waiting, more are no faster
-_BLOCKS = 80  # in between so many tasks, which keeps what they hold small beside the lists
+_CLUSTER, _CLUSTER_ON_CPU = 256, 128  # mean points per cluster
+_MOST_CLUSTERS_ON_CPU = 8192  # every point is compared with all centres
+_MET_ON_CPU = 8192  # cluster members that a point is compared with
+_SAMPLE = 10.0  # misses per neighbour rank expected in the sample at the target recall; below three it means nothing
+_ROW_SECONDS = 4e-5  # per row on one thread, in graphs of a few hundred rows; limits the default number of threads
+_LEAST_BLOCK, _MOST_BLOCK = 1 << 13, 1 << 16  # rows per task on CUDA: fewer leave the device idle, more are no faster
+_BLOCKS = 80  # tasks aimed at between these limits, so that their memory is small compared with the lists
 
 
 def plan_descent(
@@ -42,7 +43,7 @@ def plan_descent(
     free_bytes: int | None = None,
     **overrides: Any,
 ) -> DescentPlan:
-    """Plan a graph by NN-Descent; see :func:`tonari.plan`.
+    """Plan an NN-Descent graph; see :func:`tonari.plan`.
 
     Parameters
     ----------
@@ -53,16 +54,16 @@ def plan_descent(
     seed : int, optional
         Default: 0.
     free_bytes : int, optional
-        On CUDA, memory that can be had. Default: what is free there.
+        On CUDA, available memory. Default: the memory that is free.
     **overrides
-        As :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA` list them.
+        Fields listed in :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA`.
 
     Raises
     ------
     Unsupported
-        For a problem that NN-Descent cannot solve.
+        NN-Descent cannot solve the problem.
     ValueError
-        For an override or budget that cannot work, with the reason.
+        An override is invalid, or the budget is too small.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def plan_descent(
 
 
 def refusal(problem: Problem) -> str | None:
-    """Why NN-Descent cannot build the graph of a problem; None if it can."""
+    """Return why NN-Descent cannot build the graph of a problem, or None if it can."""
     if not problem.self_join:
         return (
             f"method='nn-descent' builds a graph, which has as many queries as points: m={problem.m}, n={problem.n}; "
@@ -136,20 +137,20 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *, on_cuda: bool) -> dict[str, int]:
-    """All whole numbers of a plan: what is asked for, checked, and what is usual for the rest."""
+    """Return all integer fields of a plan: the given ones, checked, and defaults for the rest."""
     size = int(given.get("list_size", min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16)))
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
     usual_clusters = max(1, n // _CLUSTER) if on_cuda else min(max(1, n // _CLUSTER_ON_CPU), _MOST_CLUSTERS_ON_CPU)
     clusters = int(given.get("n_clusters", usual_clusters))
-    joined = on_cuda and start == "graph"  # its lists are good: few right seeds are enough for a round to find the rest
+    joined = on_cuda and start == "graph"  # the given lists are good: a few correct seeds let a round find the rest
     if joined:
         usual_probes = 4
-    elif on_cuda:  # each point has clusters of its own
+    elif on_cuda:  # every point has its own near clusters
         usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
-    else:  # those of a block of points, who meet about so many
+    else:  # the points of a block share their clusters, and are compared with about _MET_ON_CPU members
         usual_probes = max(4, -(-_MET_ON_CPU // (2 if recall <= 0.9 else 1) * clusters // n))
-    few = on_cuda and k <= 10  # which fewer answers lead to
+    few = on_cuda and k <= 10  # fewer candidates are enough
     usual = {
         "list_size": size,
         "n_clusters": clusters,
@@ -158,7 +159,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         "kmeans_iters": 4 if on_cuda and not joined else 1,
         "n_hubs": min(size, 16),
         "reverse": 16,
-        # With 16 + 16 that are asked these make just less than 512 or 1024 answers, which a card sorts at once.
+        # With 16 + 16 hubs this gives just under 512 or 1024 candidates, which a device sorts at once.
         "neighbors_per_hub": min(size, 15 if few else 31),
         "width": 192 if few else 384,
         "light_rounds": 0 if on_cuda else 1,
@@ -173,7 +174,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         ("n_hubs", size, "a list has no more neighbours"),
         ("neighbors_per_hub", size, "a list has no more neighbours"),
         ("sample", n, "there are no more rows"),
-        *([("n_probe", MOST_NEAR_ON_CUDA, "a row is told no more clusters on CUDA")] if on_cuda else []),
+        *([("n_probe", MOST_NEAR_ON_CUDA, "CUDA keeps no more clusters per point")] if on_cuda else []),
     ):
         if chosen[name] > most:
             raise ValueError(f"{name}={chosen[name]}: at most {most}, since {why}")
@@ -181,7 +182,7 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
 
 
 def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None) -> None:
-    """Refuse a plan that does not keep a budget, or on CUDA what is free."""
+    """Raise BudgetExceeded if a plan needs more than the budget or, on CUDA, than the free memory."""
     if plan.devices:
         free = available(plan.devices, free_bytes)
         budget = free if budget is None else min(budget, free)

@@ -1,4 +1,4 @@
-"""The steps in plain NumPy: what a round is, which other devices reproduce bit for bit. Nothing here is fast."""
+"""The steps in plain NumPy: the specification of a round, which the backends reproduce bit for bit. Not fast."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
 
 Entries = npt.NDArray[np.int32]
 
-_ORDER = np.uint64(0x9E3779B1)  # odd, so that no two ids have the same place in the order that it gives
+_ORDER = np.uint64(0x9E3779B1)  # odd, so that multiplication modulo 2**32 maps no two ids to the same key
 _AFTER_ALL = np.uint64(2**64 - 1)
-_BLOCK = 512  # rows at once: their candidates take some 20 MB
+_BLOCK = 512  # rows at once; their candidates take about 20 MB
 
 
 class ReferenceBackend:
@@ -94,7 +94,7 @@ class ReferenceBackend:
         return Neighbors(found.distances[rows], found.indices[rows])
 
     def reverse(self, entries: Entries) -> Entries:
-        """For each point the first rows that have it among their hubs, by (column, row): int32 (n, reverse)."""
+        """For each point, find the first rows, by (column, row), that have it as a hub: int32 (n, reverse)."""
         n, most = self.plan.n, self.plan.reverse
         hubs = entries[:, : self.plan.n_hubs].T.ravel()
         pairs = np.flatnonzero(hubs >= 0)
@@ -107,7 +107,7 @@ class ReferenceBackend:
         return behind
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
-        """Ids that some points meet and do not have: int32 (rows, width), -1 where there are fewer."""
+        """Return the candidates of some rows that are not in their lists yet: int32 (rows, width), padded with -1."""
         hubs = np.hstack([entries[rows, : self.plan.n_hubs], behind[rows]])
         theirs = entries[_ids(hubs).clip(0), : self.plan.neighbors_per_hub]
         meet = (hubs >= 0)[:, :, None] & (theirs >= 0) & (((hubs[:, :, None] | theirs) & NEW) != 0)
@@ -118,7 +118,7 @@ class ReferenceBackend:
         had = np.hstack([_ids(entries[rows]), rows[:, None].astype(np.int32)])
         ids = np.hstack([had, met])
         keys = (ids.astype(np.uint64) * _ORDER) % np.uint64(2**32) * np.uint64(2)
-        keys[:, had.shape[1] :] += np.uint64(1)  # behind the same id where the row has it already
+        keys[:, had.shape[1] :] += np.uint64(1)  # sorts after the same id in the row's own list
         keys[ids < 0] = _AFTER_ALL
         order = np.argsort(keys, axis=1, kind="stable")
         keys, ids = np.take_along_axis(keys, order, axis=1), np.take_along_axis(ids, order, axis=1)
@@ -131,7 +131,7 @@ class ReferenceBackend:
         return found
 
     def _best(self, rows: npt.NDArray[Any], ids: Entries) -> tuple[Entries, npt.NDArray[Any]]:
-        """The nearest of some ids of each row, none twice, in order, with their returned values."""
+        """Return the nearest of each row's ids, in order, with their returned values; no id occurs twice."""
         values = reference.values_at(self.points[rows], self.points, ids, self.plan.metric)
         distances = reference.returned(values, self.dtype)
         keys = -distances if self.descending else distances
@@ -139,7 +139,7 @@ class ReferenceBackend:
         return np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
     def _best_of_clusters(self) -> Entries:
-        """Each point's nearest among the members of the clusters whose centres are nearest to it."""
+        """Return each point's nearest neighbours among the members of the clusters whose centres are nearest to it."""
         n, size = self.plan.n, self.plan.list_size
         x = self.points.astype(np.float64)
         metric = get_metric(self.plan.metric)
@@ -168,7 +168,7 @@ def _ids(entries: Entries) -> Entries:
 
 
 def _places(ids: Entries, own: Entries) -> npt.NDArray[np.int64]:
-    """The column of each id in its row's own entries; -1 where it is not there, or is missing."""
+    """Return the column of each id in its row's own entries; -1 if it is missing or not in the row."""
     order = np.argsort(_ids(own), axis=1, kind="stable")
     listed = np.take_along_axis(_ids(own), order, axis=1)
     span = np.int64(ID) + 2

@@ -1,4 +1,4 @@
-"""What a graph by NN-Descent tells about itself."""
+"""The report of an NN-Descent run: estimated recall, rounds, time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class RoundReport(NamedTuple):
     Attributes
     ----------
     phi : float
-        Sum of all distances in the graph after it (wang2021, equation 3), which no round makes worse once lists are
-        full.
+        Sum of all distances in the graph after the round (wang2021, equation 3). Once all lists are full, no round
+        makes it worse.
     changed : int
-        Neighbours that the graph did not have before it.
+        Neighbours that the graph did not have before the round.
     """
 
     phi: float
@@ -28,22 +28,22 @@ class RoundReport(NamedTuple):
 
 @dataclass(frozen=True)
 class DescentReport:
-    """How far a graph by NN-Descent, or a merged one, has come.
+    """The quality and the course of a graph built or merged by NN-Descent.
 
     Attributes
     ----------
     target : float
-        The recall that was asked for.
+        The requested recall.
     estimate : tonari.metrics.recall.Recall
-        Recall of a random sample of rows against the exact answer, with its interval. Of a merged graph, that of the
-        side where it is less.
+        Recall of a random sample of rows against the exact answer, with its confidence interval. For a merged graph,
+        that of the side with the lower recall.
     reached : bool
         Whether the lower end of the interval reaches the target.
     start : str
         "clusters", "random" or "graph".
     rounds : tuple of RoundReport
     seconds : float
-        Of the call that made the graph, from its start until the graph was there.
+        Duration of the call that made the graph.
     """
 
     target: float
@@ -62,15 +62,15 @@ class DescentReport:
         )
 
     def taken(self, started: float) -> DescentReport:
-        """The report of a call that began at `started`, by time.perf_counter, and ends now."""
+        """Return the report with the time elapsed since `started`, a value of time.perf_counter."""
         return dataclasses.replace(self, seconds=time.perf_counter() - started)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, for JSON."""
+        """Return the fields as plain values, for JSON."""
         return dataclasses.asdict(self) | {"rounds": [made._asdict() for made in self.rounds]}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> DescentReport:
-        """The report from what :meth:`as_dict` gave."""
+        """Make a report from the result of :meth:`as_dict`."""
         rounds = tuple(RoundReport(**made) for made in facts["rounds"])
         return cls(**facts | {"estimate": Recall(**facts["estimate"]), "rounds": rounds})

@@ -331,7 +331,7 @@ def test_centres_by_inner_product_and_as_many_as_there_are() -> None:
 
 
 def test_more_centres_than_a_row_can_be_told() -> None:
-    with pytest.raises(ValueError, match="n_probe=257: at most 256, since a row is told no more clusters on CUDA"):
+    with pytest.raises(ValueError, match="n_probe=257: at most 256, since CUDA keeps no more clusters per point"):
         plan_for(checks.gaussian(300, 2), 1, n_clusters=300, n_probe=257)
     assert plan_for(checks.gaussian(300, 2), 1, n_clusters=300, n_probe=256).n_probe == MOST_NEAR_ON_CUDA
 

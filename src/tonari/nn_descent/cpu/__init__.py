@@ -1,6 +1,6 @@
 """NN-Descent on the CPU.
 
 backend.py   the steps
-init.py, clusters.py, cluster_blocks.py, scores.py   the first lists: members of near clusters, by scores alone
+init.py, clusters.py, cluster_blocks.py, scores.py   the initial lists: the best members of near clusters, by scores
 rounds.py    a round
 """

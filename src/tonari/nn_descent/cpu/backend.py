@@ -47,28 +47,28 @@ class CpuBackend:
 
     @property
     def _workers(self) -> Workers:
-        """New ones for every step: those that Ctrl-C stopped work no more."""
+        """New workers for every step: workers stopped by Ctrl-C cannot be used again."""
         return Workers(self.plan.threads)
 
     def start(self, kind: str) -> Entries:
-        """Entries to begin with, all new: "clusters" or "random"."""
+        """Make the initial entries, all new; `kind` is "clusters" or "random"."""
         if kind == "random":
             return random_entries(self.plan.n, self.plan.list_size, self.plan.seed)
         entries, self._order = best_of_clusters(self.points, self.plan, self.plan.list_size, self._workers)
         return entries
 
     def seeds(self, boundary: int, size: int) -> Entries:
-        """New entries, int32 (n, size), of points across the boundary alone: ids below it are one side."""
+        """Make new entries, int32 (n, size), that link each point only to points on the other side of the boundary."""
         entries, self._order = best_of_clusters(self.points, self.plan, size, self._workers, boundary=boundary)
         return entries
 
     def entries_of(self, indices: npt.NDArray[Any], *, new: bool) -> Entries:
-        """Entries of lists of neighbours, int32 (n, any), -1 where one is missing."""
+        """Convert neighbour ids, int32 (n, any), -1 where missing, to entries."""
         ids = indices.astype(np.int32)
         return np.where(ids < 0, np.int32(MISSING), ids | np.int32(NEW if new else 0))
 
     def beside(self, first: Entries, second: Entries) -> Entries:
-        """Two blocks of entries of the same rows in one, filled up or cut to the list's size."""
+        """Join two blocks of entries of the same rows, padded or truncated to the list size."""
         size = self.plan.list_size
         both = np.full((len(first), size), MISSING, np.int32)
         width = min(first.shape[1], size)
@@ -77,7 +77,7 @@ class CpuBackend:
         return both
 
     def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
-        """One round: every point meets the neighbours of its neighbours; beyond a boundary only, if there is one."""
+        """Run one round, with a boundary only between points on different sides of it."""
         return run_round(
             self.points,
             entries,
@@ -89,11 +89,11 @@ class CpuBackend:
         )
 
     def exact(self, rows: npt.NDArray[np.int64], k: int) -> Neighbors:
-        """The true neighbours of some points; never themselves."""
+        """Find the true neighbours of some points, without the points themselves."""
         return exact.neighbors(
             self.points[rows], self.points, k, metric=self.plan.metric, self_ids=rows, threads=self.plan.threads
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-        """Those rows of an answer."""
+        """Return some rows of an answer."""
         return Neighbors(found.distances[rows], found.indices[rows])

@@ -1,4 +1,4 @@
-"""Rows in the order of their clusters, in pieces; and a search in which blocks of rows meet the clusters near them."""
+"""Rows sorted by cluster and cut into pieces, and a search that compares blocks of rows with the clusters near them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.workers import Workers
 
-_TASK = 8  # blocks of one task
+_TASK = 8  # blocks per task
 
 Pack = Callable[[npt.NDArray[np.int32]], _native.PackedPoints]
 
 
 class Pieces(NamedTuple):
-    """Rows in the order of their clusters, in pieces.
+    """Rows sorted by cluster, cut into pieces.
 
     Attributes
     ----------
     order : int32 of shape (n,)
-        Rows.
+        The row numbers, sorted by cluster.
     begins : int64 of shape (pieces + 1,)
-        Where the pieces begin in it. None is empty, and none lies in two clusters or on both sides of the boundary.
+        Bounds of the pieces in `order`. No piece is empty, spans two clusters or crosses the boundary.
     clusters, sides : int64 of shape (pieces,)
+        The cluster of each piece, and its side of the boundary.
     firsts : int64 of shape (clusters + 1,)
         The first piece of each cluster.
     """
@@ -37,11 +38,11 @@ class Pieces(NamedTuple):
     firsts: npt.NDArray[np.int64]
 
     def of_clusters(self, clusters: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """The rows of some clusters."""
+        """Return the rows of some clusters."""
         return np.concatenate([self.order[slice(*self.begins[self.firsts[at : at + 2]])] for at in clusters])
 
     def pack(self, pack: Pack, workers: Workers) -> list[_native.PackedPoints]:
-        """Every piece, packed."""
+        """Pack every piece."""
 
         def work(at: int) -> _native.PackedPoints:
             workers.check()
@@ -50,22 +51,25 @@ class Pieces(NamedTuple):
         return workers.map(work, range(len(self.clusters)))
 
     def places(self) -> npt.NDArray[np.int32]:
-        """Of each row in the order."""
+        """Return the position of each row in `order`."""
         places = np.empty(len(self.order), np.int32)
         places[self.order] = np.arange(len(self.order), dtype=np.int32)
         return places
 
 
 def pieces_of(near: npt.NDArray[np.int32], clusters: int, most: int, boundary: int | None = None) -> Pieces:
-    """Rows by (cluster, side, second cluster, number), in even pieces of at most `most`.
+    """Sort rows by (cluster, side, second cluster, number), and cut each cluster into even pieces.
 
     Parameters
     ----------
     near : int32 of shape (n, at least 1)
-        The cluster of each row, and clusters that are next to it.
-    clusters, most : int
+        The cluster of each row, then the next nearest ones.
+    clusters : int
+        Number of clusters.
+    most : int
+        Maximum rows per piece.
     boundary : int, optional
-        Rows below it are on side 0, others on side 1. Default: all on side 0.
+        Rows below it are on side 0, the others on side 1. Default: all on side 0.
     """
     n, homes = len(near), near[:, 0]
     sides = np.zeros(n, np.int64) if boundary is None else (np.arange(n) >= boundary).astype(np.int64)
@@ -103,31 +107,34 @@ def search_clusters(
     boundary: int | None = None,
     mark: int = 0,
 ) -> None:
-    """Fill the entries of rows with the nearest members of clusters near them, by scores.
+    """Fill the entries of rows with the nearest members of the clusters near them, by scores.
 
     Parameters
     ----------
     kernel, form
-        Of :class:`tonari.nn_descent.cpu.scores.Scores`.
+        From :class:`tonari.nn_descent.cpu.scores.Scores`.
     rows : array of shape (n, d)
-        The seekers.
+        The query rows.
     near : int32 of shape (n, any)
-        Clusters near to each row, the nearest first.
+        Clusters near each row, the nearest first.
     seekers, members : Pieces
-        A piece of seekers is a block that meets the same members.
+        Pieces of the queries, each a block that is compared with the same members, and pieces of the members.
     packed : list
-        Pieces of the members.
+        The packed pieces of the members.
     entries : int32 of shape (n, size)
-        What is not filled, since there are fewer members, stays.
+        Output. Columns for which there are not enough members keep their values.
     workers : Workers
-    probes, most : int
-        Clusters that a block meets, and members, but for a last piece.
+    probes : int
+        Clusters that a block is compared with.
+    most : int
+        Members that a block is compared with; the last piece may exceed it.
     places : int32 of shape (n,), optional
-        Where the rows are the members: the place of each, which it is not to find. Only without a boundary.
+        If the queries are the members: the position of each in the members' order, so that it does not find itself.
+        Only without a boundary.
     boundary : int, optional
-        Only rows on different sides of this number meet.
+        Compare only rows on different sides of this number.
     mark : int
-        Bits that are put on every entry.
+        Bits to set in every entry.
     """
     search = _native.ClusterSearch(
         kernel,

@@ -1,12 +1,13 @@
-"""Clusters of the points, by k-means on a sample: where the neighbours of a point are looked for first.
+"""Clusters of the points, by k-means on a sample: where the neighbours of a point are searched first.
 
-All is compared by squared L2 distances, or scores that round them (scores.py), of float32 rows in place of the metric:
+Instead of the metric, clusters use squared L2 distances, or low-precision scores of them (scores.py), between float32
+rows derived from the points:
 
-    euclidean, sqeuclidean, terms      the rows; float64 ones less their mean, scaled
-    cosine, correlation                the rows, less their own mean for correlation, of length 1
-    terms with `cluster_rows`          what it makes of the rows
-    inner_product                      points lengthened by sqrt(M^2 - |x|^2), M the largest norm, and queries by 0:
-                                       the nearest point then has the largest product (Bachrach et al. 2014)
+    euclidean, sqeuclidean, terms      the rows; float64 rows are centred and scaled first
+    cosine, correlation                the rows scaled to length 1; for correlation, after subtracting the row's mean
+    terms with `cluster_rows`          the rows transformed by that function
+    inner_product                      points with an extra column sqrt(M^2 - |x|^2), M the largest norm, and queries
+                                       with an extra 0: the nearest point has the largest product (Bachrach et al. 2014)
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from tonari.nn_descent.plan import DescentPlan
 
 Rows = npt.NDArray[Any]
 
-_BLOCK_VALUES = 1 << 20  # of rows that change their form at once
-_LOOK_ROWS = 8_192  # for a mean and a scale
-_LOOK_CENTRES, _LOOK_NEAR = 256, 4  # that tell whether coarse scores are enough, by so many near ones of each
-_PART = 512  # centres that are packed at once
+_BLOCK_VALUES = 1 << 20  # values of the rows transformed at once
+_LOOK_ROWS = 8_192  # sample for the mean and the scale
+_LOOK_CENTRES, _LOOK_NEAR = 256, 4  # sample of centres, and near centres of each, that decide if coarse scores suffice
+_PART = 512  # centres packed at once
 
 
 class Form:
-    """Rows as clusters see them.
+    """The transformation of rows for clustering; see the module docstring.
 
     Parameters
     ----------
@@ -57,11 +58,11 @@ class Form:
 
     @property
     def queries_are_points(self) -> bool:
-        """Whether a row is the same in both places."""
+        """Whether points and queries are transformed in the same way."""
         return not self.metric.products
 
     def of_points(self, rows: Rows) -> Rows:
-        """Rows of points in this form, float32 or as they are."""
+        """Transform rows of points: to float32, or unchanged if no transformation is needed."""
         if self._as_they_are:
             return rows
         wide = self._wide(rows)
@@ -71,7 +72,7 @@ class Form:
         return wide.astype(np.float32)
 
     def of_queries(self, rows: Rows) -> Rows:
-        """The same points when their neighbours are looked for."""
+        """Transform the same rows for the role of queries."""
         if self.queries_are_points:
             return self.of_points(rows)
         return np.hstack([_of_length_one(self._wide(rows)), np.zeros((len(rows), 1))]).astype(np.float32)
@@ -88,20 +89,20 @@ class Form:
 
 
 def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) -> npt.NDArray[np.float32]:
-    """Centres of clusters of the points.
+    """Find the centres of clusters of the points.
 
     Parameters
     ----------
     points : array of shape (n, d), checked
     form : Form
     plan : DescentPlan
-        Of it clusters, training, sweeps, seed, isa and threads are read.
+        Uses its n_clusters, train_per_cluster, kmeans_iters, seed, isa and threads.
     workers : Workers
 
     Returns
     -------
     float32 of shape (clusters, d), or (clusters, d + 1) for inner_product
-        In the form. The same for any number of threads. Some may be equal, or have no point near them.
+        Transformed by `form`; the same for any number of threads. Centres may coincide, or have no point near them.
     """
     n = len(points)
     rng = np.random.default_rng(plan.seed)
@@ -115,7 +116,7 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
 
 
 class Nearest:
-    """The centres nearest to rows, by scores.
+    """Search for the centres nearest to rows, by scores.
 
     Parameters
     ----------
@@ -134,11 +135,11 @@ class Nearest:
         self._packed = workers.map(lambda part: self._scores.pack(self._kernel, part), parts)
 
     def __call__(self, rows: Rows, count: int) -> npt.NDArray[np.int32]:
-        """Numbers of the `count` nearest of each row in the clusters' form, int32 (rows, count), the nearest first."""
+        """Return the `count` nearest centres of each transformed row, int32 (rows, count), the nearest first."""
         return self._scores.best(self._kernel, rows, self._packed, count, self._workers)
 
     def of_all(self, points: Rows, count: int, form: Form, *, as_queries: bool) -> npt.NDArray[np.int32]:
-        """The same for all points: int32 (n, count)."""
+        """Return the `count` nearest centres of all points, int32 (n, count), transforming them in blocks."""
         near = np.empty((len(points), count), np.int32)
         begin = 0
         for part in _blocks(points):
@@ -154,7 +155,7 @@ def _means(
     centres: npt.NDArray[np.float32],
     workers: Workers,
 ) -> npt.NDArray[np.float32]:
-    """Means of the rows nearest to each centre, summed in order of row; a centre that has none stays."""
+    """Return the mean of the rows nearest to each centre, summed in row order; a centre without rows is kept."""
     order = np.argsort(nearest, kind="stable")
     begins = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
     moved = centres.copy()

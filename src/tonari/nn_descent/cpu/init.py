@@ -1,4 +1,4 @@
-"""The first lists: points that lie in one cluster are compared by scores with the members of all clusters near them."""
+"""The initial lists: blocks of points of one cluster are scored against the members of the clusters near it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tonari.nn_descent.cpu.scores import Scores
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.nn_descent.plan import DescentPlan
 
-_NAMED = 8  # clusters that each point names
-_BLOCK = 32  # points that meet others together
+_NAMED = 8  # near clusters found for each point
+_BLOCK = 32  # points compared together
 _LARGEST = 4  # clusters larger than this many average ones are cut
-_CANDIDATES = 2  # points that a block meets, at most, in units of those of `probes` average clusters
-_LOOKS, _LOOK_QUERIES, _LOOK_POINTS = 4, 64, 2048  # clusters that tell whether coarse scores are enough
+_CANDIDATES = 2  # maximum members that a block is compared with, in units of `n_probe` average clusters
+_LOOKS, _LOOK_QUERIES, _LOOK_POINTS = 4, 64, 2048  # sample of clusters that decides whether coarse scores suffice
 
 
 def best_of_clusters(
     points: npt.NDArray[Any], plan: DescentPlan, size: int, workers: Workers, *, boundary: int | None = None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """For each point, its nearest among the members of clusters near it.
+    """Find, for each point, the nearest members of the clusters near it.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ def best_of_clusters(
         Neighbours wanted.
     workers : Workers
     boundary : int, optional
-        Only points on different sides of this number meet.
+        Compare only points on different sides of this number.
 
     Returns
     -------
     int32 of shape (n, size)
-        New entries, the nearest first, none missing but where a side has fewer than `size` points. Nearest by scores,
-        which round: see ``scores.py``.
+        New entries, the nearest first by scores, which are approximate (``scores.py``). Entries are missing only if a
+        side has fewer than `size` points.
     int32 of shape (n,)
-        The points, those that met the same clusters together.
+        The point numbers, with points that were compared with the same clusters next to each other.
     """
     n = len(points)
     form = Form(points, plan.metric)
@@ -82,7 +82,7 @@ def _kernel(
     members: Pieces,
     scores: Scores,
 ) -> str:
-    """The fastest kernel whose scores tell near points apart, where they lie densest: within clusters."""
+    """Choose the fastest kernel whose scores still separate near points, tested within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // _LOOKS)]:
         around = members.of_clusters(near[point])[:_LOOK_POINTS]
         if not scores.coarse_is_enough(points[around[:_LOOK_QUERIES]], points[around], plan.k, size, workers):

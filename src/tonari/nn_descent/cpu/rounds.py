@@ -1,4 +1,4 @@
-"""A round on the CPU: who has whom as a hub, then every row on its own, block by block on all threads."""
+"""A round on the CPU: first the reverse lists, then every row independently, block by block on all threads."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tonari.core.workers import Workers
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.plan import DescentPlan
 
-_TERM_ROWS = 1 << 14  # of one task
+_TERM_ROWS = 1 << 14  # per task
 
 
 def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
-    """What rounds need to know of the points, float32 (n, 2), to compare them in float32; None for some metrics."""
+    """Compute the per-point terms, float32 (n, 2), for comparisons in float32; None for metrics that have none."""
     if not _native.has_point_terms(metric, points):
         return None
     n = len(points)
@@ -32,21 +32,21 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
 
 def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers: Workers) -> npt.NDArray[np.int32]:
-    """For each point the rows that have it among their first entries.
+    """Find, for each point, the rows that have it among their first entries.
 
     Parameters
     ----------
     entries : int32 of shape (n, list_size)
     hubs : int
-        Columns that are looked at.
+        Number of leading columns to look at.
     most : int
-        Rows that are kept of a point: the first by (column, row).
+        Rows kept per point: the first by (column, row).
     workers : Workers
 
     Returns
     -------
     int32 of shape (n, most)
-        Rows, new where the entry is new; missing ones at the end.
+        Rows, marked as new where the entry is new; missing ones at the end.
     """
     n = len(entries)
     counts, behind = np.zeros(n, np.int32), np.empty((n, most), np.int32)
@@ -73,7 +73,7 @@ def run_round(
     order: npt.NDArray[np.int32] | None,
     boundary: int | None,
 ) -> Round:
-    """One round as :mod:`tonari.nn_descent.reference` defines it, bit for bit.
+    """Run one round; the result is that of :mod:`tonari.nn_descent.reference`, bit for bit.
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ def run_round(
     entries : int32 of shape (n, list_size)
     plan : DescentPlan
     workers : Workers
-    terms : float32 of shape (n, 2)
-        Of :func:`point_terms`.
+    terms : float32 of shape (n, 2) or None
+        From :func:`point_terms`.
     order : int32 of shape (n,), optional
-        The rows in the order of their work: those that come together should meet the same points, which are then still
-        in the cache. Nothing else depends on it.
+        The order in which rows are processed. Adjacent rows should meet the same points, which are then still in the
+        cache. It affects speed only.
     boundary : int, optional
-        Only points on different sides of this number meet.
+        Compare only points on different sides of this number.
     """
     n, size = entries.shape
     hubs = min(plan.n_hubs, size)

@@ -1,6 +1,7 @@
-"""Nearest by the screen's scores alone: nothing certified, nothing refined, at a fraction of what exact search costs.
+"""Approximate neighbours by the screen's scores alone, without refinement or certificate, at a fraction of the cost.
 
-Good for lists that are improved anyway. The answer of a row depends on it and on the points alone, not on threads.
+They are good enough for lists that later rounds improve. The result for a row depends only on the row and the points,
+not on the number of threads.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from tonari.nn_descent.plan import DescentPlan
 
 Rows = npt.NDArray[Any]
 
-_QUERIES = 256  # of one task
-_ENOUGH = 0.95  # of what fine scores find first, coarse ones must find too
+_QUERIES = 256  # per task
+_ENOUGH = 0.95  # share of the best by fine scores that coarse scores must find
 
 
 class Scores:
-    """How rows are compared: their form, and the kernels that can score it.
+    """Scores of rows against points: the packed form, and the kernels that can score it.
 
     Parameters
     ----------
     points : array of shape (n, d), checked
     metric : str
     plan : DescentPlan
-        Of it isa and threads are read.
+        Uses its isa and threads.
 
     Attributes
     ----------
     form : Form
     coarse, fine : str
-        Kernels: the fastest there is, and the one that rounds least.
+        Names of the fastest kernel and of the most precise one.
     """
 
     def __init__(self, points: Rows, metric: str, plan: DescentPlan) -> None:
@@ -48,13 +49,13 @@ class Scores:
         self.coarse, self.fine = exact.kernel(exact.precisions[0]), exact.kernel(exact.precisions[-1])
 
     def pack(self, kernel: str, points: Rows) -> _native.PackedPoints:
-        """Points made ready for a kernel."""
+        """Pack points for a kernel."""
         return _native.PackedPoints(kernel, self.form, points, 0, len(points), errors=False)
 
     def best(
         self, kernel: str, queries: Rows, packed: list[_native.PackedPoints], count: int, workers: Workers
     ) -> npt.NDArray[np.int32]:
-        """Places of the `count` <= n points of least score for each query, int32 (m, count), the best first."""
+        """Return the positions of the `count` <= n points with the lowest scores, int32 (m, count), the best first."""
         places = np.empty((len(queries), count), np.int32)
 
         def work(begin: int) -> None:
@@ -66,7 +67,7 @@ class Scores:
         return places
 
     def coarse_is_enough(self, queries: Rows, points: Rows, first: int, count: int, workers: Workers) -> bool:
-        """Whether the coarse kernel's best `count` hold nearly all of the fine kernel's best `first`."""
+        """Return whether the coarse kernel's best `count` contain nearly all of the fine kernel's best `first`."""
         if self.coarse == self.fine:
             return True
         first, count = min(first, len(points)), min(count, len(points))

@@ -1,4 +1,4 @@
-"""NN-Descent's steps on one CUDA device, as ``nn_descent/backend.py`` states them."""
+"""The steps of NN-Descent on one CUDA device; ``nn_descent/backend.py`` specifies them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 class CudaBackend:
-    """Backend for points on a device.
+    """:class:`tonari.nn_descent.backend.Backend` for points on a device.
 
     Parameters
     ----------
-    points : tensor of shape (n, d), checked, its values not looked at
+    points : tensor of shape (n, d), checked except for its values
     plan : DescentPlan
 
     Raises
     ------
     ValueError
-        A point has a NaN or an infinite value, or one that the metric does not take.
+        A point has a NaN or an infinite value, or one that the metric does not accept.
     """
 
     def __init__(self, points: Any, plan: DescentPlan) -> None:
@@ -85,7 +85,7 @@ class CudaBackend:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            plan = self.plan  # the form of whose points is not held at the same time
+            plan = self.plan  # its packed form of the points is freed by now, so its memory is available
             room = min(truth_bytes(plan), plan.packed_bytes + plan.working_bytes - self._held)
             found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
         return without_own(found, at, k)
@@ -96,5 +96,5 @@ class CudaBackend:
 
 
 def _largest(dtype: Any) -> float:
-    """The largest finite value of a dtype."""
+    """Return the largest finite value of a dtype."""
     return float(torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max + 1)

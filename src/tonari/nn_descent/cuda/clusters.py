@@ -1,4 +1,4 @@
-"""k-means on a sample of the rows: where a point's neighbours are likely to be, for a fraction of all comparisons."""
+"""k-means on a sample of the rows: finds where a point's neighbours are likely to be, without comparing all pairs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 class Clusters(NamedTuple):
-    """Points by the cluster that they belong to.
+    """Points sorted by cluster.
 
     Attributes
     ----------
     near : int16 or int32 tensor of shape (n, probes)
         Clusters near each point, the nearest first.
     order : int64 tensor of shape (n,)
-        Points by the cluster that they belong to, then by number.
+        Point numbers, sorted by cluster, then by number.
     bounds : int64 tensor of shape (clusters + 1,)
-        Where in that order each cluster begins and the last ends.
+        Bounds of the clusters in `order`.
     """
 
     near: Any
@@ -32,19 +32,19 @@ class Clusters(NamedTuple):
 
 
 def find_clusters(form: Form, plan: DescentPlan) -> Clusters:
-    """Cluster formed rows.
+    """Cluster the points; some clusters may be empty.
 
     Parameters
     ----------
     form : Form of n points
     plan : DescentPlan
-        Of it clusters, probes, training, sweeps, seed and metric are read; some clusters may come out empty.
+        Uses its n_clusters, n_probe, train_per_cluster, kmeans_iters, seed and metric.
     """
     centres = _centres(form, plan)
     products = get_metric(plan.metric).products
     near = near_centres(form, Form(centres, *terms_of(centres, products=products)), plan.n_probe)
     homes = near[:, 0]
-    if products:  # there a point's cluster is not where its neighbours are
+    if products:  # the cluster with the largest product need not be the one that contains the point
         by_distance = Form(form.rows, *terms_of(form.rows, products=False))
         homes = near_centres(by_distance, Form(centres, *terms_of(centres, products=False)), 1)[:, 0]
     order = torch.sort(homes, stable=True)
@@ -52,7 +52,7 @@ def find_clusters(form: Form, plan: DescentPlan) -> Clusters:
 
 
 def _centres(form: Form, plan: DescentPlan) -> Any:
-    """Means of a sample's rows, float16 (clusters, d)."""
+    """Run k-means on a sample of the rows; return the centres, float16 (clusters, d)."""
     n, count = len(form.rows), plan.n_clusters
     rows = form.rows
     products = get_metric(plan.metric).products
@@ -69,11 +69,11 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
             here = slice(begin, begin + MEANS_COLUMNS)
             sample = rows[:, here].index_select(0, members).float()
             means = torch.segment_reduce(sample, "mean", lengths=lengths, axis=0)
-            # An empty cluster stays where it was.
+            # An empty cluster keeps its centre.
             centres[:, here] = torch.where(lengths[:, None] > 0, means, centres[:, here].float()).half()
     return centres
 
 
 def _bounds(ordered: Any, count: int) -> Any:
-    """Where each of the numbers 0 ... count - 1 begins among ordered ones, and the last ends."""
+    """Return the bounds of the runs of 0, 1, ..., count - 1 in sorted numbers."""
     return torch.searchsorted(ordered, torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device))

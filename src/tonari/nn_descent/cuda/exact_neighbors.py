@@ -1,4 +1,4 @@
-"""The exact engine on tensors of one device."""
+"""Exact search for a sample of queries, on tensors of one device."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tonari.exact.cuda.refine import refine_all
 from tonari.metrics import is_own
 from tonari.metrics.problem import make_problem
 
-_LEAST_SLAB = 1 << 15  # points: of fewer at a time their number is what takes the time
+_LEAST_SLAB = 1 << 15  # points; with smaller slabs the overhead per slab dominates
 
 
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
-    """The k nearest points of every query, found within so many bytes: tensors of shape (m, k), in order."""
+    """Find the k nearest points of every query within `memory` bytes: tensors of shape (m, k), in order."""
     n, d = points.shape
-    if is_own(metric):  # nothing is known of it that a screen could go by
+    if is_own(metric):  # no screen is possible: nothing is known about a user-defined metric
         double = torch.float64 in (queries.dtype, points.dtype)
         return Neighbors(*refine_all(queries, points, k, metric=metric, double=double, scratch_bytes=memory))
     problem = make_problem(
@@ -42,16 +42,16 @@ def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neig
 
 
 def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan:
-    """The plan for some thousands of queries within a budget, all rows on the device.
+    """Plan an exact search of a few thousand queries within a budget, with all rows on the device.
 
-    What takes the room is a minimum for each query and group of points. Slabs of the points, each packed in its turn,
-    leave room for more queries at a time, and the fewest visits of a batch of queries to a slab take the least time.
+    Most of the memory goes to one minimum per query and group of points. Slabs of the points, packed one after another,
+    leave room for larger batches of queries. The plan with the fewest (batch, slab) pairs is the fastest.
 
     Parameters
     ----------
     problem : Problem
     free_bytes : int, optional
-        As for :func:`tonari.exact.cuda.plan.plan_on_cuda`.
+        See :func:`tonari.exact.cuda.plan.plan_on_cuda`.
     """
     n, m = problem.n, problem.m
 

@@ -1,11 +1,13 @@
-"""Rows in float16, in which squared L2 orders pairs as the metric does, or nearly so: what the start compares.
+"""The form of the points for the start: float16 rows whose squared L2 distances order pairs much as the metric does.
 
-    euclidean, sqeuclidean, elementwise        centred; of elementwise metrics a stand-in, whose order is not theirs
-    cosine, correlation                        each row divided by its norm, for correlation less its mean
-    inner_product                              as they are
+    euclidean, sqeuclidean                     centred
+    elementwise metrics                        centred; a stand-in, whose order only resembles that of the metric
+    cosine, correlation                        each row divided by its norm; for correlation, after subtracting its mean
+    inner_product                              not centred
 
-A pair's score is query term + member term - 2 <q, x>, made to be at least about 0: terms are squared norms, for
-inner_product 2 |q| max |x| and 0.
+Except for cosine and correlation, rows are also scaled to a fixed largest magnitude. The score of a pair is
+query term + member term - 2 <q, x>, which is nonnegative up to rounding: the terms are squared norms, or 2 |q| max |x|
+and 0 for inner_product.
 """
 
 from __future__ import annotations
@@ -16,18 +18,18 @@ import torch
 
 from tonari.metrics import get_metric
 
-STEP = 32  # columns that a row is filled up to with zeros
-_BLOCK = 1 << 22  # values at once
-SHORT = 128  # columns of a row that kernels take whole
-_LARGEST = 256.0  # magnitude that the rows are scaled to
+STEP = 32  # rows are padded with zeros to a multiple of this many columns
+_BLOCK = 1 << 22  # values transformed at once
+SHORT = 128  # rows of up to this many columns are loaded whole by the kernels
+_LARGEST = 256.0  # largest magnitude after scaling
 
 
 class Form(NamedTuple):
-    """Rows that stand for the points.
+    """Points transformed for the start; see the module docstring.
 
     Attributes
     ----------
-    rows : float16 tensor of shape (n, d rounded up to whole steps)
+    rows : float16 tensor of shape (n, d rounded up to a multiple of STEP)
     query_terms, member_terms : float32 tensors of shape (n,)
     """
 
@@ -37,14 +39,14 @@ class Form(NamedTuple):
 
 
 def step_of(width: int) -> int:
-    """Columns of formed rows that a kernel takes at once: all of a short row, which then stays in registers."""
+    """Return the columns that a kernel loads at once: all of a short row, which then stays in registers."""
     if width <= SHORT:
         return 1 << (width - 1).bit_length()
     return 64 if width % 64 == 0 else STEP
 
 
 def form_of(points: Any, metric: str) -> Form:
-    """The form of points, a tensor of shape (n, d) with finite values."""
+    """Compute the form of points, a tensor of shape (n, d) with finite values."""
     n, d = points.shape
     rows = torch.zeros((n, -(-d // STEP) * STEP), dtype=torch.float16, device=points.device)
     step = max(1, _BLOCK // d)
@@ -65,7 +67,7 @@ def form_of(points: Any, metric: str) -> Form:
 
 
 def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
-    """Query and member terms of formed rows: of inner products, or of squared L2 distances."""
+    """Compute the query and member terms of transformed rows, for inner products or for squared L2 distances."""
     squares = torch.empty(len(rows), dtype=torch.float32, device=rows.device)
     step = max(1, _BLOCK // rows.shape[1])
     for begin in range(0, len(rows), step):
@@ -78,7 +80,7 @@ def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
 
 
 def _range_of(points: Any, blocks: list[slice], *, moved: bool) -> tuple[Any, Any]:
-    """The mean if rows are moved there, else 0, and the scale that gives the largest entry its magnitude."""
+    """Return the mean (0 unless `moved`), and the scale that maps the largest magnitude to _LARGEST."""
     centre = torch.zeros(points.shape[1], dtype=torch.float64, device=points.device)
     low, high = centre + torch.inf, centre - torch.inf
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Which centres are near a row."""
+"""Find the centres nearest to a row."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from tonari.nn_descent.cuda.form import SHORT, Form, step_of
 from tonari.nn_descent.memory import cluster_bytes
 from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 
-QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # of a tile: two centres of each column stay
-_STEP = 64  # columns at a time of longer rows, whatever their number
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile shape; the kernel keeps the two best centres of each column
+_STEP = 64  # columns loaded at once of rows longer than SHORT
 _WARPS = 4
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
-    """The nearest centres of each row, nearly exactly.
+    """Find the nearest centres of each row; kernels/near.py says in which cases one may be missed.
 
     Parameters
     ----------
     form : Form of n points
     centres : Form
-        By the same metric; its member terms count.
+        For the same metric; only its rows and member terms are used.
     count : int
-        At most MOST_NEAR_ON_CUDA, and no more than there are centres.
+        At most MOST_NEAR_ON_CUDA and the number of centres.
     order : int64 tensor, optional
-        Numbers of the rows that are asked for; default: all.
+        Numbers of the rows to search for. Default: all.
 
     Returns
     -------
     int16 or int32 tensor of shape (rows, count)
-        Numbers of centres, none twice in a row, the nearest first.
+        Centre numbers, distinct within a row, the nearest first.
     """
     from tonari.nn_descent.cuda.kernels.near import near_kernel
 

@@ -1,4 +1,4 @@
-"""Reverse neighbours: for each point some of those that list it, those that rank it best first."""
+"""Reverse lists: for each point, some of the points that list it, those that rank it highest first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK = 1024
 
 
 def reverse_of(entries: Any, hubs: int, room: int) -> Any:
-    """Up to `room` points that have each point among their first `hubs` entries.
+    """Find up to `room` points that have each point among their first `hubs` entries.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
     Returns
     -------
     int32 tensor of shape (n, room)
-        Entries, NEW where theirs are, by (column, row) in which they list the point; missing behind the last.
+        The points that list it, ordered by the (column, row) in which they do, each NEW if that entry is NEW; padded
+        with MISSING.
     """
     from tonari.nn_descent.cuda.kernels.reverse import reverse_kernel
 

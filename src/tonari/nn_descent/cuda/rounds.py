@@ -1,4 +1,4 @@
-"""One round: every point meets the neighbours of its neighbours, and keeps the best in its own row."""
+"""One round: every point is compared with the neighbours of its neighbours, and keeps the best in its own row."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary: int | None = None) -> Round:
-    """One round over all points, in an order in which near points follow each other, so that caches serve them.
+    """Run one round over all points.
 
     Parameters
     ----------
     points : tensor of shape (n, d)
     entries : int32 tensor of shape (n, list_size)
     order : int64 tensor of shape (n,)
-        A permutation. It changes no result.
+        The order in which points are processed, a permutation. Near points should be adjacent, so that they share the
+        cache; the result does not depend on it.
     plan : DescentPlan
     boundary : int, optional
+        Compare only points on different sides of this number.
     """
     n, size = entries.shape
     double = points.dtype == torch.float64
@@ -49,7 +51,7 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
 def _candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
-    """Ids whose values some points need, int32 (rows, list_size + width), -1 behind the last of each."""
+    """Return the ids to evaluate for a block of points, int32 (rows, list_size + width), each row padded with -1."""
     from tonari.nn_descent.cuda.kernels.candidates import candidates_kernel
 
     size, slots = entries.shape[1], candidate_slots(plan)
@@ -97,7 +99,7 @@ def _mark(
     sums: Any,
     hubs: int,
 ) -> None:
-    """Write what some points keep of their best."""
+    """Write the new lists of a block of points, and what changed in them."""
     from tonari.nn_descent.cuda.kernels.mark import mark_kernel
 
     size = entries.shape[1]
@@ -132,5 +134,5 @@ def _mark(
 
 
 def _rows_of_a_program(device: Any) -> int:
-    """One on a card, whose registers it fills; more where Triton's interpreter takes its time for each program."""
+    """Return 1 on a GPU, where one row fills the registers; more in Triton's interpreter, which is slow per program."""
     return 1 if device.type == "cuda" else 64

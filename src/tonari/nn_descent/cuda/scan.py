@@ -1,4 +1,4 @@
-"""The start: each point against the members of the clusters near it."""
+"""The start: compare each point with the members of the clusters near it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tonari.nn_descent.entries import MISSING, NEW
 from tonari.nn_descent.memory import SCORES_OF_A_PAIR
 from tonari.select.cuda.dispatch import k_smallest
 
-QUERIES, MEMBERS = 64, 64  # of a tile
-MOST_COMPARED = 1 << 11  # members of a cluster: kernels/scan.py has bits for so many
-_WARPS = 4  # which share no row: its least is found without a wait
-LARGE = 4  # times the mean: of larger clusters only so many members are compared
+QUERIES, MEMBERS = 64, 64  # tile shape
+MOST_COMPARED = 1 << 11  # members per cluster: what the member number in the keys of kernels/scan.py can hold
+_WARPS = 4  # no row is split between warps, so its minimum needs no synchronization
+LARGE = 4  # at most this many times the mean cluster size is compared of a large cluster
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
-    """New entries for every point, the nearest first, of members of its clusters.
+    """Make new entries for every point from the members of the clusters near it.
 
     Parameters
     ----------
@@ -31,11 +31,12 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     block : int
         Points at once.
     boundary : int, optional
-        Only across it: ids below it are one side.
+        Compare only points on different sides of this number.
 
     Returns
     -------
     int32 tensor of shape (n, size)
+        The nearest first, padded with MISSING.
     """
     n, probes = clusters.near.shape
     count = len(clusters.bounds) - 1
@@ -58,7 +59,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 def _scan_block(
     form: Form, clusters: Clusters, begin: int, rows: int, best: int, limit: int, boundary: int | None
 ) -> tuple[Any, Any]:
-    """Scores and ids, (rows, probes * best), of points from place `begin` on in the order of clusters."""
+    """Return scores and ids, (rows, probes * best), for the points from position `begin` in the order of clusters."""
     from tonari.nn_descent.cuda.kernels.scan import scan_kernel
 
     near, order, bounds = clusters

@@ -1,1 +1,1 @@
-"""Triton kernels of NN-Descent on CUDA, one in a file."""
+"""Triton kernels of NN-Descent on CUDA, one per file."""

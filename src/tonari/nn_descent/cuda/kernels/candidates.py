@@ -1,14 +1,14 @@
-"""Whom a point meets in a round: its reverse neighbours, and the neighbours of its neighbours of both kinds.
+"""The candidates of a point in a round: its reverse neighbours, and the neighbours of its neighbours of both kinds.
 
-    program    ROWS points; SLOTS candidates of each: ROOM reverse neighbours, then BREADTH entries of the list of
+    program    ROWS points, with SLOTS candidates each: ROOM reverse neighbours, then BREADTH entries of the list of
                each of HUBS + ROOM neighbours
-    kept       where the neighbour or the entry is NEW (what is old on both sides has met before), not the point itself,
-               not in its own list
-    order      by a hash of the id, a bijection of 32 bits: equal ids come to stand side by side, and of more than
-               there is room for a pseudo-random part stays, always the same
+    kept       candidates for which the neighbour or the entry is NEW (two old ones have been compared before), other
+               than the point itself and the ids in its own list
+    order      by a hash of the id, a bijection on 32 bits. Equal ids become adjacent, and if there are more than WIDTH
+               distinct ids, a pseudo-random but deterministic subset is kept
 
-wang2021 (section 4.1) samples lists, joins what is in them and inserts what is found into others' lists, behind locks.
-Here a point reads the lists of others and writes its own row alone.
+wang2021 (section 4.1) samples lists, joins their members and inserts what it finds into the lists of others, under
+locks. Here a point reads the lists of others and writes only its own row.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import triton
 import triton.language as tl
 from triton.language.standard import _log2
 
-_NONE = tl.constexpr(0x7FFFFFFF)  # the hash of no id below 2**30
+_NONE = tl.constexpr(0x7FFFFFFF)  # not the hash of any id below 2**30
 _HASH = tl.constexpr(0x9E3779B1)
-_BACK = tl.constexpr(0xE8B2F51)  # its inverse modulo 2**32: times each other 1
-_TOP = tl.constexpr(-0x80000000)  # turns the order of unsigned numbers into that of signed ones
+_BACK = tl.constexpr(0xE8B2F51)  # the inverse of _HASH modulo 2**32
+_TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to signed order
 
 
 @triton.jit
 def sort_rows(keys, ROWS: tl.constexpr, SLOTS: tl.constexpr):
-    """Each row of int32 keys, ascending, by a bitonic network (Batcher 1968) over a cube of side 2.
+    """Sort each row of int32 keys, ascending, by a bitonic network (Batcher 1968) on a hypercube of side 2.
 
-    Positions a distance 2**bit apart are compared along one axis; the partner of x is (x + partner) - x.
+    Positions 2**bit apart are compared along one axis; the partner of x is (x + partner) - x.
     """
     BITS: tl.constexpr = _log2(SLOTS)
     cube = tl.reshape(keys, [ROWS] + [2] * BITS)
@@ -67,14 +67,14 @@ def candidates_kernel(
     NEW: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """A row's own ids, then those of the others."""
+    """Write the ids of a point's own list, then those of its candidates."""
     tl.static_assert(ROOM + (HUBS + ROOM) * BREADTH <= SLOTS)
     tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)  # [ROWS, 1]
     slot = tl.arange(0, SLOTS)[None, :]
-    # Neighbour of each slot: reverse ones first, as their own candidates and as hubs.
+    # The neighbour of each slot. Reverse neighbours come first as candidates, and are hubs as well.
     hub_slot = slot - ROOM
     hub = hub_slot // BREADTH
     listed = (hub_slot >= 0) & (hub < HUBS) & present

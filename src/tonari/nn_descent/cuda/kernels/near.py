@@ -1,12 +1,13 @@
-"""The centres nearest to each row, nearly exactly, on matrix units: all centres are met, the BEST of them stay.
+"""The BEST centres nearest to each row, almost exactly, on tensor cores.
 
-    program    QUERIES rows, neighbours in memory or gathered by number, against all centres, CENTRES at a time
-    score      query term + centre term - 2 <q, c>, at least 0, as a float32 whose bits ascend as integers do; the
-               lowest of them give way to the number of the tile of centres
-    state      the two least of each column over all tiles; then BEST times the least of each row
+    program    QUERIES rows, contiguous in memory or gathered by number, against all centres, CENTRES at a time
+    score      query term + centre term - 2 <q, c>, at least 0, as a float32, whose bits have the order of integers; the
+               lowest bits are replaced by the number of the tile of centres
+    state      the two smallest keys of each column over all tiles; in the end, BEST times the smallest of each row
 
-Of centres a multiple of CENTRES apart the two nearest stay; scores that differ by less than the bits given away may
-change places. Clusters are a guess at where neighbours are: more would be lost time.
+Of the centres in one column, whose numbers differ by multiples of CENTRES, only the two nearest are kept, and scores
+that differ only in the replaced bits may be swapped. Clusters are only a guess at where neighbours are, so more
+precision would not pay off.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def near_kernel(
     CENTRES: tl.constexpr,
     BEST: tl.constexpr,
 ):
-    """Numbers of each row's nearest centres, the nearest first; ORDERED: of the rows that `order` names."""
+    """Write the numbers of each row's nearest centres, the nearest first; if ORDERED, for the rows in `order`."""
     slot = tl.program_id(0).to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
     present = slot < rows
     query = slot
@@ -52,7 +53,7 @@ def near_kernel(
     tiles = (1 << tile_bits) - 1
     least = tl.full([QUERIES, CENTRES], _LAST, tl.int32)
     second = least
-    if STEP >= D:  # the rows stay where they are
+    if STEP >= D:  # the rows stay in registers
         inside = (step < D)[None, :]
         q = tl.load(query_ptrs, mask=present[:, None] & inside, other=0.0)  # [QUERIES, STEP]
     for tile in tl.range(0, tl.cdiv(centres, CENTRES)):

@@ -1,8 +1,8 @@
-"""Who lists whom: sorted pairs (listed, listing) go to the places of the listed, as far as there is room.
+"""Reverse lists: sorted pairs (listed, listing) are written to the rows of the listed points, as far as there is room.
 
-A program takes BLOCK pairs; a pair's place is how many stand before it with the same listed point, and how many an
-earlier call has put there. No two pairs have one place, so nothing has to be locked (wang2021, section 4.1, appends
-atomically, in whatever order threads come).
+A program takes BLOCK pairs. The position of a pair is the number of pairs before it with the same listed point, plus
+those written by earlier calls. All positions are distinct, so no locks are needed (wang2021, section 4.1, appends
+atomically, in the order in which threads arrive).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def reverse_kernel(
     BLOCK: tl.constexpr,
     NEW: tl.constexpr,
 ):
-    """Write the listing point, with the bit of its entry; `numbers` say which (column, row) a pair was."""
+    """Write the listing points, with the NEW bit of their entries; `numbers` encodes the (column, row) of each pair."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     listed = tl.load(listed_ptr + at, mask=at < pairs, other=n)  # [BLOCK]
     present = listed < n

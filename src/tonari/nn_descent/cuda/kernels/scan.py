@@ -1,13 +1,12 @@
-"""Points against the members of clusters near them, on matrix units; of each pair (point, cluster) the best BEST stay.
+"""Compare points with the members of the clusters near them, on tensor cores; keep BEST members per (point, cluster).
 
-    program    QUERIES points that have one cluster among their near ones, against tiles of MEMBERS of its members, all
-               gathered by number
-    score      query term + member term - 2 <q, x>, at least 0, as a float32 whose bits ascend as integers do; the
-               lowest 11 of them give way to the number of the member among those compared
-    state      the two least of each column over all tiles; then BEST times the least of each row
+    program    QUERIES points that share a near cluster, against its members in tiles of MEMBERS, all gathered by number
+    score      query term + member term - 2 <q, x>, at least 0, as a float32, whose bits have the order of integers; the
+               lowest 11 bits are replaced by the number of the member among those compared
+    state      the two smallest keys of each column over all tiles; in the end, BEST times the smallest of each row
 
-Members whose scores differ by less than 2**-12 of themselves may change places; of those that share a column the two
-best stay. Lists are put in exact order later, and longer than what is asked for.
+Members whose scores differ by less than a relative 2**-12 may be swapped, and of the members in one column only the two
+best are kept. That is enough: lists are longer than k, and rounds order them exactly.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _LAST = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def member_range(bounds_ptr, cluster, at, limit):
-    """Places [begin, end) in the order of clusters that are compared: all members, or `limit` of them around `at`."""
+    """Return the positions [begin, end) of the members to compare: all, or `limit` of them around `at`."""
     begin = tl.load(bounds_ptr + cluster)
     end = tl.load(bounds_ptr + cluster + 1)
     begin = tl.maximum(begin, tl.minimum(at - limit // 2, end - limit))
@@ -58,7 +57,7 @@ def scan_kernel(
     BEST: tl.constexpr,
     ACROSS: tl.constexpr,
 ):
-    """The best members of each pair; `pairs` are numbered by query, then by probe."""
+    """Write the best members of each pair; `pairs` are numbered by query, then by probe."""
     tl.static_assert(STEP >= D or D % STEP == 0, "steps of columns are loaded without a mask")
     program = tl.program_id(0)
     cluster = tl.load(tile_clusters_ptr + program)
@@ -73,9 +72,9 @@ def scan_kernel(
         query_terms = tl.load(query_terms_ptr + query)
         step = tl.arange(0, STEP)
         query_ptrs = rows_ptr + query[:, None] * D + step[None, :]
-        if STEP >= D:  # the points stay where they are, and members come while others are compared
+        if STEP >= D:  # the points stay in registers, and loads of members overlap with products
             q = tl.load(query_ptrs, mask=(step < D)[None, :], other=0.0)  # [QUERIES, STEP]
-        # A window of a very large cluster lies around these points, if they are members.
+        # The window of a very large cluster is centred on these points, if they are members.
         low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(present, place, 1 << 30)), limit)
         least = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
         second = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
@@ -111,7 +110,7 @@ def scan_kernel(
             taken = least == key[:, None]
             least = tl.where(taken, second, least)
             second = tl.where(taken, _LAST, second)
-        # All together, so that their loads and stores wait once.
+        # All ranks in one load and store, so that their latency is paid once.
         found = (best != _LAST) & present[:, None]
         member = tl.load(order_ptr + low + (best & _NUMBERS), mask=found, other=-1)
         out_at = pair.to(tl.int64)[:, None] * BEST + ranks[None, :]
