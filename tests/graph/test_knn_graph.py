@@ -58,9 +58,9 @@ def test_describes_itself() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda i, d: (i[:-1], d), ValueError, r"alike and not empty, got \(29, 5\) and \(30, 5\)"),
-        (lambda i, d: (i[:, 0], d[:, 0]), ValueError, "alike"),
-        (lambda i, d: (i[:, :0], d[:, :0]), ValueError, "not empty"),
+        (lambda i, d: (i[:-1], d), ValueError, r"same non-empty shape \(n, k\), got \(29, 5\) and \(30, 5\)"),
+        (lambda i, d: (i[:, 0], d[:, 0]), ValueError, "same non-empty shape"),
+        (lambda i, d: (i[:, :0], d[:, :0]), ValueError, "same non-empty shape"),
         (lambda i, d: (i.astype(np.uint32), d), TypeError, "got uint32 and float32"),
         (lambda i, d: (i, d.astype(np.float16)), TypeError, "got int32 and float16"),
         (lambda i, d: (np.where(i == i[4, 1], N, i), d), ValueError, "has an index outside -1 to 29"),
@@ -469,7 +469,7 @@ def _resave(path: Path, metric: str = "euclidean", **changes: Any) -> None:
         ({"about": np.array('{"format": "tonari.KNNGraph", "version": 2}')}, "version is 2, this release reads 1"),
         ({"indices": np.full((N, K), N, np.int32)}, "outside -1 to 29"),
         ({"indices": np.zeros((N, K), np.uint8)}, "got uint8"),
-        ({"distances": np.zeros((N, 2), np.float32)}, "alike"),
+        ({"distances": np.zeros((N, 2), np.float32)}, "same non-empty shape"),
         ({"distances": np.array([None])}, "not a whole KNNGraph file"),
     ],
 )

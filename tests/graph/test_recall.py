@@ -109,7 +109,7 @@ def test_self_is_dropped_on_both_sides() -> None:
     )
     assert graph_recall(with_self, points) == Recall(1.0, 1.0, 1.0, 1.0, N, K)
     only_self = KNNGraph(own, np.zeros((N, 1), np.float32), "euclidean", "brute", include_self=True)
-    with pytest.raises(ValueError, match="no neighbour but self"):
+    with pytest.raises(ValueError, match="no neighbour other than self"):
         graph_recall(only_self, points)
 
 

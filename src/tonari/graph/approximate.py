@@ -1,4 +1,4 @@
-"""What `knn_graph` does where a graph may miss neighbours: arguments, the choice of a method, where it begins."""
+"""The approximate case of `knn_graph`: its arguments, the choice of a method, and the initial lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonari.nn_descent.plan import check_recall, check_seed
 
 
 def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool:
-    """Decide whether the graph may be approximate; refuse arguments that do not apply."""
+    """Return whether the graph may be approximate; raise ValueError for arguments that do not apply."""
     if plan is not None:
         for name, value in (("recall", recall), ("seed", seed)):
             if value is not None:
@@ -37,7 +37,7 @@ def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool
 
 
 def kind_of_start(start: Any) -> str:
-    """Return the name that a plan has for a start."""
+    """Return the kind of start as a plan names it."""
     if isinstance(start, Lists):
         return "graph"
     if start is None:
@@ -56,7 +56,7 @@ def choose_or_plan(
     start: str,
     progress: ProgressLike,
 ) -> Decision:
-    """A method that may miss neighbours, or for "auto" what is sooner."""
+    """Plan the given approximate method; for "auto" with a recall, choose the method expected to be faster."""
     if method == "auto" and recall is not None:
         return choose_graph(problem, rows, recall=recall, seed=seed, start=start, progress=progress)
     made = method_for(method, problem.device)
@@ -64,7 +64,7 @@ def choose_or_plan(
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:
-    """The neighbours in a graph to start with, if there is one, as the methods of the place hold lists."""
+    """Return the neighbours in the graph given as `start`, on the device of the search; None if there is none."""
     if not isinstance(start, Lists):
         return None
     if start.n != n:

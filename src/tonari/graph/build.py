@@ -1,4 +1,4 @@
-"""The lists of a k-NN graph: exact, or by NN-Descent up to a recall."""
+"""Build the lists of a k-NN graph: exactly, or by NN-Descent up to a recall."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def build_lists(
 
 
 def _refuse_what_a_search_would(place: Place, rows: Any, metric: str, method: str) -> None:
-    """Refuse a method that could not build the graph, where there is nothing to be built."""
+    """Raise Unsupported for a method that does not support the problem, in the case where no search would be run."""
     problem = dataclasses.replace(problem_of(place, rows, rows, 1, metric), self_join=True)
     why_not = method_for(method, place.device).refuses(problem)
     if why_not is not None:
@@ -84,11 +84,11 @@ def _refuse_what_a_search_would(place: Place, rows: Any, metric: str, method: st
 
 
 def _build(rows: Any, decision: Decision, start: Any, progress: ProgressLike) -> tuple[GraphLists, str]:
-    """What was decided, and the method; where its recall is out of reach, what comes instead."""
+    """Build the lists as decided, or by the fallback if the recall is not reached; also return the method's name."""
     given: dict[str, Any] = {"prepared": decision.prepared, "start": start, "patience": decision.patience}
     lists: GraphLists = decision.method.build_graph(rows, decision.plan, progress=progress, **given)
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name
     logger.info("auto gives %s up: %s", decision.method.name, lists.report)
-    del lists  # which would be held beside the next
+    del lists  # free them before the fallback builds its own
     return _build(rows, decision.instead, None, progress)

@@ -1,4 +1,4 @@
-"""A graph as a sparse matrix of SciPy."""
+"""Export a graph as a SciPy sparse matrix."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def to_csr(
     value = None if dtype is None else _value_dtype(dtype)
     distances, indices = _with_self(lists, with_self)
     present = indices >= 0
-    # There can be more than 2**31 entries of fewer points; SciPy narrows indices that fit in 32 bits.
+    # Fewer than 2**31 points can still have more entries than that; SciPy narrows index arrays that fit in 32 bits.
     ends = np.cumsum(present.sum(axis=1, dtype=np.int64))
     entries = distances[present].astype(value or distances.dtype, copy=False), indices[present]
     matrix = csr_matrix((*entries, np.concatenate([[0], ends])), shape=(lists.n, lists.n))
@@ -46,7 +46,7 @@ def to_csr(
 
 
 def _with_self(lists: Lists, wanted: bool) -> Neighbors:
-    """The lists in host memory, with or without the point itself."""
+    """Return the lists in host memory, with or without the point itself."""
     distances, indices = lists.in_numpy()
     if wanted == lists.include_self:
         return Neighbors(distances, indices)
@@ -54,8 +54,8 @@ def _with_self(lists: Lists, wanted: bool) -> Neighbors:
         return Neighbors(distances[:, 1:], indices[:, 1:])
     if get_metric(lists.metric).descending:
         raise ValueError(
-            f"include_self=True: a graph by {lists.metric} does not have the similarity of a point to itself; "
-            "build it with include_self=True"
+            f"include_self=True: a {lists.metric} graph without self does not store the similarity of a point to "
+            "itself; build it with include_self=True"
         )
     own = np.arange(lists.n, dtype=indices.dtype)[:, None]
     zero = np.zeros((lists.n, 1), distances.dtype)
@@ -63,7 +63,7 @@ def _with_self(lists: Lists, wanted: bool) -> Neighbors:
 
 
 def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Check a dtype that must be float32 or float64."""
+    """Return the dtype; raise TypeError unless it is float32 or float64."""
     try:
         value = np.dtype(dtype)
     except TypeError as error:
@@ -98,5 +98,5 @@ def _nearest_first(matrix: scipy.sparse.csr_matrix, *, descending: bool) -> scip
     keys = np.empty(len(rows), np.complex128)  # NumPy orders them by real, then by imaginary part
     keys.real = 2 * rows + (matrix.indices != rows)
     keys.imag = -matrix.data if descending else matrix.data
-    order = np.argsort(keys, kind="stable")  # ten times as fast as lexsort, since rows are in order already
+    order = np.argsort(keys, kind="stable")  # ten times as fast as lexsort, since rows are already in order
     return type(matrix)((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)

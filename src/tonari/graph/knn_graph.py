@@ -39,21 +39,21 @@ class KNNGraph:
     """The k nearest neighbours of each of n points among the others.
 
     The arrays are of the same kind as the points given to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
-    host memory, or torch tensors, CuPy or JAX arrays on CUDA. On CUDA only shapes and dtypes are checked, since
-    checking values would have to wait for the device; :meth:`to_numpy` checks the rest.
+    host memory, or torch tensors, CuPy or JAX arrays on CUDA. On CUDA only shapes and dtypes are checked, because
+    checking values would block until the device has finished; :meth:`to_numpy` checks the rest.
 
     Attributes
     ----------
     indices : int32 or int64 of shape (n, k)
-        Row i lists the neighbours of point i by (distance, index); -1 where missing, at the end.
+        Row i lists the neighbours of point i, sorted by (distance, index). Missing neighbours are -1, at the end.
     distances : float32 or float64 of shape (n, k)
         Distances of those neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) where
         missing.
     metric : str
         A name in ``tonari.metrics.METRICS``.
     method : str
-        How it was built by :func:`tonari.knn_graph` or :func:`tonari.merge`: "exact" or "kdtree", which are equally
-        exact, or "nn-descent".
+        The method by which :func:`tonari.knn_graph` or :func:`tonari.merge` built it: "exact" or "kdtree", which are
+        equally exact, or "nn-descent".
     include_self : bool
         Whether column 0 is the point itself. If not, no row lists its own point.
     seed : int, optional
@@ -64,12 +64,12 @@ class KNNGraph:
     Raises
     ------
     TypeError
-        The arrays have other dtypes or are of two kinds, or another argument has another type.
+        The arrays have other dtypes or belong to different libraries, or another argument has a wrong type.
     ValueError
-        Shapes differ, an array has masked values, the metric is unknown, or a row is not a list of neighbours: an index
-        is out of range or listed twice, self is listed where it must not be or is absent where it must be, a distance
-        is NaN or nearer than the one before it, or a missing neighbour is not at the end or has a distance. The message
-        names the row.
+        The shapes differ, an array has masked values, the metric is unknown, or a row is not a valid list of
+        neighbours: an index is out of range or listed twice, self is listed although include_self is False or absent
+        although it is True, a distance is NaN or nearer than the one before it, or a missing neighbour is not at the
+        end or has a distance. The message names the row.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class KNNGraph:
         shapes = tuple(indices.shape), tuple(distances.shape)
         if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
             raise ValueError(
-                f"indices and distances must be (n, k) alike and not empty, got {shapes[0]} and {shapes[1]}"
+                f"indices and distances must have the same non-empty shape (n, k), got {shapes[0]} and {shapes[1]}"
             )
         places = inputs.place_of(indices, "indices"), inputs.place_of(distances, "distances")
         if places[0] != places[1]:
@@ -129,7 +129,7 @@ class KNNGraph:
 
     @classmethod
     def of_lists(cls, lists: Lists) -> KNNGraph:
-        """The graph of lists that this package made: what the constructor would look for is not in them."""
+        """Make a graph from lists that this package built, without the constructor's checks."""
         made = object.__new__(cls)
         distances, indices = lists.found
         given = {name: getattr(lists, name) for name in ("metric", "method", "include_self", "seed", "report")}
@@ -139,7 +139,7 @@ class KNNGraph:
 
     @property
     def lists(self) -> Lists:
-        """The same as a plain record, whose arrays are the graph's."""
+        """The contents as a plain record that shares the graph's arrays."""
         facts = self.metric, self.method, self.include_self, self.seed, self.report
         return Lists(Neighbors(self.distances, self.indices), *facts)
 
@@ -191,23 +191,23 @@ class KNNGraph:
         memory: int | str | None = None,
         progress: ProgressLike = None,
     ) -> KNNGraph:
-        """Return the graph of more points: its own points, followed by new ones.
+        """Return the graph of this graph's points followed by new points.
 
-        Few new points are searched exactly; for many, a graph of their own is built and merged with this one.
+        A few new points are searched exactly; for many, a graph of the new points is built and merged with this one.
 
         Parameters
         ----------
         points : array of shape (n, d)
             The points of this graph.
         new_points : array of shape (m, d)
-            Of the same dtype.
+            The points to add, of the same dtype.
         recall, seed, device, threads, memory, progress
             As for :func:`tonari.merge`.
 
         Returns
         -------
         KNNGraph of n + m points
-            The new points have the numbers from n on.
+            The new points are numbered from n.
 
         Examples
         --------
@@ -235,16 +235,17 @@ class KNNGraph:
         Parameters
         ----------
         order : "distance" or "index"
-            Order within each row, also of symmetric matrices: nearest first, with the point itself in front and ties
-            by column number (scikit-learn, scanpy, UMAP), or by column number (readers that need canonical CSR).
+            Order within each row, also in symmetric matrices. "distance": nearest first, the point itself in front,
+            ties by column number (for scikit-learn, scanpy, UMAP). "index": by column number (for readers that need
+            canonical CSR).
         include_self : bool, optional
             True: every row has its own point, in front if the order is by distance; if it has to be added, its distance
             is 0, and the row has k + 1 entries. False: no row has its own point. None: as in the graph.
         symmetric : "union" or "mutual", optional
             "union": (i, j) and (j, i) are stored if i or j has the other among its neighbours (the symmetric k-NN
-            graph), so that rows have k entries or more. "mutual": if both have (the mutual k-NN graph), so that rows
-            have at most k entries, perhaps none. If both directions have a distance and the two differ, as in a graph
-            of another program, the nearer one is stored for both. None: row i has the neighbours of i alone.
+            graph); rows have k entries or more. "mutual": they are stored if both have (the mutual k-NN graph); rows
+            have at most k entries, possibly none. If both directions have a distance and the two differ, as in a graph
+            from another program, the nearer one is stored for both. None: row i has only the neighbours of i.
         dtype : float32 or float64, optional
             Dtype of the distances in the matrix. Default: that of the graph.
 
@@ -259,15 +260,15 @@ class KNNGraph:
         TypeError
             include_self is neither True nor False nor None, or dtype is neither float32 nor float64.
         ValueError
-            Another order or kind of symmetry; or self is to be added to a graph of similarities, which does not have
-            the similarity of a point to itself.
+            The order or the kind of symmetry is unknown; or self would have to be added to a graph of similarities,
+            which does not store the similarity of a point to itself.
 
         Notes
         -----
-        From SciPy 1.17 on ``.astype`` returns a matrix whose rows are sorted by column number; ``.sqrt()``,
-        ``.power(2)``, ``abs`` and negation sort the rows of the matrix itself as well; ``.copy()`` and ``* 1.0`` keep
-        the order. A reader that takes the first entries of a row for the nearest ones, as scanpy does, is then silently
-        wrong. So ask for the `dtype` here, and change values in place: ``np.sqrt(matrix.data, out=matrix.data)``.
+        Since SciPy 1.17 ``.astype`` returns a matrix whose rows are sorted by column number; ``.sqrt()``,
+        ``.power(2)``, ``abs`` and negation even sort the rows of the matrix itself; ``.copy()`` and ``* 1.0`` keep the
+        order. A reader that assumes that the first entries of a row are the nearest, as scanpy does, is then silently
+        wrong. Request the `dtype` here instead, and change values in place: ``np.sqrt(matrix.data, out=matrix.data)``.
 
         Examples
         --------
@@ -284,10 +285,10 @@ class KNNGraph:
         return csr.to_csr(self.lists, **asked)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph to an uncompressed .npz file, whole or not at all; equal graphs give equal bytes.
+        """Write the graph atomically to an uncompressed .npz file; equal graphs give equal bytes.
 
-        NumPy alone can read it, too: the arrays are ``indices``, ``distances`` and ``about``, which has everything else
-        as JSON. A graph on CUDA is copied to host memory, and is loaded from the file as NumPy arrays.
+        NumPy alone can read the file: its arrays are ``indices``, ``distances`` and ``about``, which holds everything
+        else as JSON. A graph on CUDA is copied to host memory, and is loaded from the file as NumPy arrays.
         """
         graph = self.to_numpy()
         about: dict[str, Any] = {
@@ -311,7 +312,7 @@ class KNNGraph:
         ----------
         path : path
         max_expansion : float, optional
-            How many times the bytes of the file an array may take in memory, as for :func:`tonari.io.read`.
+            Maximum size of an array in memory, as a multiple of the size of the file; see :func:`tonari.io.read`.
 
         Raises
         ------
@@ -321,7 +322,7 @@ class KNNGraph:
             The file is damaged, is not a graph, has a later version of the format, or holds more than `max_expansion`
             allows. A ValueError, with path, bytes found and bytes expected.
         MemoryError
-            A sound file does not fit into memory.
+            The file is valid, but does not fit into memory.
         """
         path, most = Path(path), expansion(max_expansion)
         not_whole = f"{path}: not a whole KNNGraph file: "
@@ -356,7 +357,7 @@ class KNNGraph:
 
 
 def _plain(part: Any, name: str) -> Any:
-    """Check that a graph can hold an array: a NumPy array, a tensor, or any array on CUDA."""
+    """Return the array; raise TypeError unless it is a NumPy array, a tensor, or any array on CUDA."""
     if not hasattr(part, "shape") or not hasattr(part, "dtype"):
         raise TypeError(f"{name}: expected an array of shape (n, k), got {type(part).__name__}")
     if isinstance(part, np.ndarray):

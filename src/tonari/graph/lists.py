@@ -1,4 +1,4 @@
-"""The lists of a graph, as the verbs hand them on, and what makes them lists of neighbours."""
+"""The lists of a graph as they are passed within the package, and the checks of their contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """What a :class:`tonari.KNNGraph` is made of.
+    """The contents of a :class:`tonari.KNNGraph`, unchecked.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Lists:
 
     @property
     def k(self) -> int:
-        """Columns, self included where it is there."""
+        """Number of columns, including self if column 0 is self."""
         return int(self.found.indices.shape[1])
 
     @property
@@ -55,7 +55,7 @@ class Lists:
         return self.method in NAMES and is_exact(self.method)
 
     def in_numpy(self) -> Neighbors:
-        """The lists as NumPy arrays; checked, unless they are NumPy's already."""
+        """Return the lists as NumPy arrays, checked unless they already were NumPy arrays."""
         if isinstance(self.found.indices, np.ndarray):
             return self.found
         found = Neighbors(*(in_numpy(inputs.to_host(part)) for part in self.found))
@@ -73,7 +73,7 @@ def check_lists(
     include_self: bool,
     descending: bool,
 ) -> None:
-    """Refuse rows of a graph that are not lists of neighbours; the message names the first such row.
+    """Check that rows of a graph are valid lists of neighbours.
 
     Parameters
     ----------
@@ -83,15 +83,15 @@ def check_lists(
     n : int
         Number of points.
     include_self : bool
-        Whether column 0 is the point itself. Its distance need not be in order with the others: a point may be less
-        similar to itself than to another.
+        Whether column 0 is the point itself. Its distance is exempt from the order: a point may be less similar to
+        itself than to another.
     descending : bool
         Whether larger is nearer.
 
     Raises
     ------
     ValueError
-        As :class:`tonari.KNNGraph` says.
+        A row is invalid; :class:`tonari.KNNGraph` lists the cases. The message names the first such row.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def check_lists(
 
 
 def _refuse_rows(points: npt.NDArray[Any], bad: npt.NDArray[np.bool_], what: str) -> None:
-    """Refuse the first bad row, if there is one."""
+    """Raise ValueError for the first bad row, if there is one."""
     rows = bad.any(axis=1) if bad.ndim == 2 else bad
     if rows.any():
         raise ValueError(f"row {points[rows.argmax()]} {what}")

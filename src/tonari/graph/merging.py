@@ -26,7 +26,7 @@ from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
 from tonari.nn_descent.report import DescentReport
 from tonari.select.merge import merge_neighbors
 
-_SHARE = 0.5  # expected time of a merge as a share of that of a whole build
+_SHARE = 0.5  # expected time of a merge by rounds, as a share of that of building the joined graph from scratch
 
 
 def merge_lists(
@@ -113,7 +113,7 @@ class _Crossing:
     Attributes
     ----------
     seconds : float
-        Expected, roughly.
+        Rough estimate of the time.
     """
 
     def __init__(self, sides: Sides, threads: int | None, memory: int | str | None) -> None:
@@ -147,7 +147,7 @@ class _Crossing:
 
 
 def _descended(sides: Sides, own: tuple[Neighbors, Neighbors], plan: DescentPlan, progress: ProgressLike) -> _Made:
-    """Return the joined lists, by rounds that compare points of different sides."""
+    """Return the joined lists, computed by rounds that compare points of different sides."""
     boundary = len(sides.a)
     ids = one_after_the_other(own[0].indices, own[1].indices + (own[1].indices >= 0) * boundary)
     backend = sides.descent.backend(sides.both, plan)

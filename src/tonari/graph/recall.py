@@ -1,4 +1,4 @@
-"""Recall of a graph: a random sample of its rows is compared with the exact answer."""
+"""Measure the recall of a graph by comparing a random sample of its rows with the exact answer."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def graph_recall(
     Parameters
     ----------
     lists : Lists
-        Of a graph. Its distances are not trusted: those of the listed points are recomputed. If column 0 is the point
-        itself, it is left out and k is one less. Missing neighbours (-1) count as not found.
+        The lists of the graph. Its distances are not used: those of the listed points are recomputed. If column 0 is
+        the point itself, it is left out and k is one less. Missing neighbours (-1) count as not found.
     points : array of shape (n, d)
-        The points of the graph. The CPU does the measurement: a graph or points on CUDA are copied to host memory.
+        The points of the graph. The recall is measured on the CPU; a graph or points on CUDA are copied to host memory.
     sample : int
-        Number of rows to draw, without replacement; all rows if there are no more.
+        Number of rows to draw, without replacement; all rows if the graph has no more.
     seed : int
         Seed of the draw: the same seed measures the same rows.
     threads : int, optional
-        Default: as many as the work is worth, at most the processors that this process may use.
+        Default: chosen by the amount of work, at most the processors that this process may use.
     progress : bool or callable(done, total), optional
         As for ``knn_graph``.
 
@@ -50,8 +50,8 @@ def graph_recall(
     TypeError
         sample or seed is not a whole number.
     ValueError
-        points does not have the graph's number of rows, sample is less than 1, the graph has no column but self, or
-        a sampled row lists a point twice.
+        points and graph differ in their number of rows, sample is less than 1, the graph has no column other than self,
+        or a sampled row lists a point twice.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def graph_recall(
     first = int(lists.include_self)
     k = lists.k - first
     if k == 0:
-        raise ValueError("the graph lists no neighbour but self, expected at least one: there is nothing to measure")
+        raise ValueError("the graph lists no neighbour other than self, expected at least one: nothing to measure")
 
     rows = np.sort(np.random.default_rng(seed).choice(lists.n, min(sample, lists.n), replace=False))
     queries = x[rows]

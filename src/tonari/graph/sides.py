@@ -22,23 +22,24 @@ from tonari.nn_descent.method import NnDescent
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.report import DescentReport
 
-# What messages call the graph and the points of each side.
+# The names of the graph and the points of each side, for messages.
 OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
 OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
 _CHECKED_ROWS = 64  # of each graph: recomputing their distances takes a millisecond or two
 
 
 class Sides:
-    """The two sets of points, checked, and the engine that does the work.
+    """Two sets of points, checked, and the place where they are merged.
 
     Parameters
     ----------
     lists : Lists
-        The graph of one of them; the joined graph has its metric, k and include_self.
+        The graph of one of the sets; the joined graph has its metric, k and include_self.
     points_a, points_b : arrays
-    device : as for :func:`merge`
+    device : str or sequence of str
+        As for :func:`tonari.merge`.
     names : tuple
-        What messages call the graph and the points of each side.
+        The names of the graph and the points of each side, for messages.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Sides:
         return one_after_the_other(self.a, self.b)
 
     def check(self, lists: Lists, side: int) -> None:
-        """Refuse a graph that was not built from the points of a side, judging by the distances of some rows."""
+        """Raise ValueError if a graph was not built from the points of a side, judging by some of its rows."""
         rows, (ours, theirs) = (self.a, self.b)[side], self._names[side]
         if lists.n != len(rows):
             raise ValueError(f"{ours} has {lists.n} rows, {theirs} {len(rows)}: they must be the same points")
@@ -89,7 +90,7 @@ class Sides:
             _check_distances(lists, rows, ours, theirs)
 
     def own(self, lists: Lists, side: int) -> Neighbors:
-        """Return the lists of a graph without self, where the points of a side are."""
+        """Return the lists of a graph, without self, on the device of the points."""
         self.check(lists, side)
         first = int(lists.include_self)
         if isinstance(self.a, np.ndarray):
@@ -102,7 +103,7 @@ class Sides:
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(self, recall: float, seed: int, threads: int | None, memory: int | str | None) -> DescentPlan:
-        """The plan of NN-Descent for both."""
+        """Plan NN-Descent for the points of both sides."""
         given: dict[str, Any] = {"self_join": True, "threads": threads, "memory": memory}
         problem = problem_of(self.place, self.both, self.both, self.k, self.metric, **given)
         return self.descent.plan(problem, recall=recall, seed=seed, start="graph")
@@ -110,7 +111,7 @@ class Sides:
     def joined(
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None
     ) -> Lists:
-        """Return the joined lists, of the same library and on the same device as the points of a."""
+        """Return the joined lists, as arrays of the library and on the device of the points of a."""
         if self.include_self:
             found = self.place.with_self(found, self.both, self.metric)
         found = Neighbors(*(inputs.hand_back(part, self._side) for part in found))
@@ -120,7 +121,7 @@ class Sides:
 
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
-    """Refuse a graph whose distances in some rows are not those of the points; the names are for messages."""
+    """Raise ValueError if the distances in some rows are not those of the points; the names are for the message."""
     drawn = np.random.default_rng(0).choice(lists.n, min(lists.n, _CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), get_metric(lists.metric)
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
@@ -137,7 +138,7 @@ def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     found = returned(values, distances.dtype)
     wrong = np.argwhere((found != distances) & (indices >= 0))
     if len(wrong):
-        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # nor have these values
+        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # also unchecked so far
         place = tuple(wrong[0])
         row, other = numbers[place[0]], indices[place]
         raise ValueError(
