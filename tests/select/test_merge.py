@@ -50,7 +50,7 @@ def test_row_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     checks.assert_same_neighbors(merge_neighbors(parts, [0, 20]), brute(points, points, 5))
     repeated = Neighbors(parts[1].distances, parts[1].indices.copy())
     repeated.indices[32, 1] = repeated.indices[32, 0]
-    with pytest.raises(ValueError, match="row 32: one point comes from two places"):
+    with pytest.raises(ValueError, match="row 32 lists a point twice after the offsets"):
         merge_neighbors([parts[0], repeated], [0, 20])
 
 
@@ -116,11 +116,11 @@ ONE = _lists([[1.0, 2.0]], [[0, 1]])
         ([ONE], [0], {"k": 3}, ValueError, "k=3: the parts have 2 columns together"),
         ([ONE], [0], {"k": 0}, ValueError, "k=0: expected a whole number of at least 1"),
         ([ONE], [0], {"metric": "l3"}, ValueError, "unknown metric"),
-        ([ONE, ONE], [0, 1], {}, ValueError, "row 0: one point comes from two places"),
+        ([ONE, ONE], [0, 1], {}, ValueError, "row 0 lists a point twice after the offsets"),
         ([ONE, _lists([[1], [1]], [[0], [0]])], [0, 2], {}, ValueError, "part 1 has 2 rows"),
         ([ONE, _lists([[1]], [[0]], np.float64)], [0, 2], {}, ValueError, "float64"),
         ([_lists([[np.nan]], [[0]])], [0], {}, ValueError, "part 0: row 0 has a NaN distance"),
-        ([_lists([[1.0]], [[0, 1]])], [0], {}, ValueError, "must be .m, k. alike"),
+        ([_lists([[1.0]], [[0, 1]])], [0], {}, ValueError, "must have the same shape .m, k."),
         ([_lists([[1]], [[0]], np.float16)], [0], {}, TypeError, "got float16 and int32"),
         ([Neighbors(ONE.distances, ONE.indices.astype(np.uint32))], [0], {}, TypeError, "uint32"),
     ],

@@ -1,25 +1,25 @@
-"""k-selection: the k smallest or largest values of every row, by the papers' algorithms or the fastest of them.
+"""k-selection: the k smallest or largest values of every row, by the algorithms of several papers.
 
     values (rows, n)         NumPy, torch on the CPU or on CUDA
-        │  select_k          selection.py     checked once, at the border (tonari.inputs)
+        │  select_k          selection.py     arguments are checked once, here (tonari.inputs)
         ▼
-    method and options       registry.py      by name; method="auto" asks auto.py and its table
+    method and options       registry.py      by name; method="auto" looks up the fastest (auto.py and its table)
         │
-        ├── CPU              cpu.py           chunks of rows over threads; native/select/<method>.hpp
-        └── CUDA             cuda/dispatch.py   cuda/<method>.py for what auto takes, papers/<method>.py for the others
+        ├── CPU              cpu.py           chunks of rows on several threads; native/select/<method>.hpp
+        └── CUDA             cuda/dispatch.py   cuda/<method>.py for methods that auto uses, else papers/<method>.py
         ▼
-    Selection                request.py       values and indices; Counters of what was done
+    Selection                request.py       values and indices; Counters of the operations
 
-    insertion, heap          queues, tang2015 III-B    one row per lane: 16 of a vector register, 32 of a warp
-    merge_queue              tang2015 III-C            levels that are merged when their heads are out of order
+    insertion, heap          queues, tang2015 III-B    one row per lane: 16 in a vector register, 32 in a warp
+    merge_queue              tang2015 III-C            sorted levels, merged when their heads are out of order
     hierarchical             tang2015 III-E            minima of groups, from the top down; alone or before a queue
-    quick                    komarov2014               partition by pivots, in one read each
+    quick                    komarov2014               partition by pivots, one read each
     bitonic                  Sismanis 2012             truncated bitonic sort
-    threshold                matsumoto2015             samples, a bound, compaction, a small heap
-    radix                                              a digit at a time
+    threshold                matsumoto2015             a bound from samples, compaction, a small heap
+    radix                                              one digit at a time
 
-Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits;
-reference.py says which: a stable sort, and slow models (models.py) that count what the queues do.
+Buffered Search (tang2015 III-D) and Hierarchical Partition are options of every queue. All methods give the same bits,
+which reference.py defines by a stable sort; models.py has slow models that count the operations of the queues.
 """
 
 from tonari.select.request import Counters, Selection

@@ -1,11 +1,11 @@
-"""method="auto": the method, with its options, that was fastest on the nearest shape that was timed.
+"""method="auto": the method and options that were fastest on the nearest shape that was timed.
 
     distance² = (log2 rows - log2 rows')² + (log2 n - log2 n')² + (log2 k - log2 k')²
 
 among the timings of that device whose values have the nearest number of bytes. The entries of ``auto_table.json`` are
-the winners of the timings; ``benchmarks/select.py`` learns it. Every method gives the same answer, so a poor choice
-costs only time. On a GPU no timing has a k beyond LARGEST_TIMED: beyond it "radix" is chosen for inputs so small that
-launches take most of its time, and for every k that is too large for a sorting network.
+the winners of the timings; ``benchmarks/select.py`` writes it. Every method gives the same answer, so a poor choice
+costs only time. On a GPU no k above LARGEST_TIMED was timed. Beyond it "radix" is chosen for inputs so small that
+kernel launches dominate, and for every k that is too large for a sorting network.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 from tonari.select.cuda.survivors import LARGEST_NETWORK
 
 _TABLE = Path(__file__).with_name("auto_table.json")
-# On a GPU: the largest k that was timed; inputs of so few values are read several times in the time of a launch.
+# On a GPU: the largest k that was timed; and the size of an input that can be read several times in one launch time.
 LARGEST_TIMED = 2048
 FEW_VALUES = 1 << 21
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "uint8": 1}
 
-# For a device without timings: it reads every row little more than once, and is fast for any order of the values.
+# For a device without timings: reads every row little more than once, and is fast for any order of the values.
 DEFAULT: tuple[str, Mapping[str, Any]] = ("threshold", MappingProxyType({}))
 
 
@@ -43,7 +43,10 @@ def choose(device: str, rows: int, n: int, k: int, dtype: str) -> tuple[str, Map
 
     Returns
     -------
-    name of a method, and its options
+    str
+        The name of a method.
+    mapping
+        Its options.
     """
     if device == "cuda" and k > (LARGEST_TIMED if rows * n <= FEW_VALUES else LARGEST_NETWORK):
         return "radix", MappingProxyType({})

@@ -1,11 +1,12 @@
-"""k-selection on the CPU: rows in chunks over threads, each chunk one call of a kernel that releases the GIL.
+"""k-selection on the CPU: chunks of rows on several threads, each chunk one call of a kernel that releases the GIL.
 
-Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. Threads draw chunks
-that should take a slice of time (so that Ctrl-C answers), and smaller ones towards the end (so that all end together);
-a few groups of rows are divided evenly instead, unless operations are counted.
+Up to 16 rows are processed together in the lanes of a vector, so chunks are multiples of 16 rows. Threads take chunks
+that should run for a fixed slice of time (so that Ctrl-C is noticed), and smaller ones towards the end (so that all
+threads finish together). If there are only a few groups of rows, they are divided evenly instead, unless operations are
+counted.
 
-If there are fewer groups than threads, columns are cut into parts as well, and the k best of each part are selected
-from again. The parts are in the order of their columns and each is ordered by (value, column), so that a tie between
+If there are fewer groups than threads, columns are cut into parts as well, and a second selection picks the answer from
+the k best of each part. The parts are in column order and each is sorted by (value, column), so a tie between
 candidates goes to the first one, which has the smaller column.
 """
 
@@ -27,14 +28,14 @@ from tonari.core.workers import Workers, default_threads
 from tonari.select.request import Counters, Request, Selection
 
 _GROUP = 16  # rows in the lanes of a vector
-# Seconds of one thread, on AVX-512, for a row, for each of its values and for each that is selected; and the factor by
-# which queues are slower.
+# Seconds on one thread with AVX-512 per row, per value and per selected value; and the factor by which queues are
+# slower.
 _ROW, _VALUE, _SELECTED, _QUEUES = 1e-6, 5e-10, 7e-9, 4.0
 _SLICE_SECONDS = 0.02
-_FIRST_VALUES = 1 << 17  # in a thread's first chunk: tens of microseconds at best, milliseconds at worst
-_MOST_VALUES = 1 << 28  # in one call: a quarter of a second at the bandwidth of memory
-_LEAST_PART = 1 << 16  # columns: the second selection does not pay for shorter parts
-_PART_OVER_K = 8  # a part has at least so many times k columns, so that few candidates remain for the second selection
+_FIRST_VALUES = 1 << 17  # values in a thread's first chunk: tens of microseconds at best, milliseconds at worst
+_MOST_VALUES = 1 << 28  # values in one call: a quarter of a second at memory bandwidth
+_LEAST_PART = 1 << 16  # columns: with shorter parts the second selection does not pay off
+_PART_OVER_K = 8  # minimum columns of a part, as a multiple of k, so that few candidates reach the second selection
 
 _QUEUE = {"updates", "flushes", "examined", "lanes"}
 _COUNTED: dict[str, set[str]] = {
@@ -56,8 +57,10 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
 
     Returns
     -------
-    Selection of NumPy arrays (bfloat16 as its bits), and the first row with NaN, if there is one and the request asks
-    for it
+    Selection
+        NumPy arrays; bfloat16 as its bits.
+    int or None
+        The first row with NaN, if there is one and the request asks for it.
     """
     rows, n = request.values.shape
     workers = Workers(threads or default_threads(_seconds(method, rows, n, request.k)))
@@ -69,10 +72,10 @@ def select_on_cpu(method: str, request: Request, threads: int | None) -> tuple[S
 
 
 def native_options(options: Any, n: int) -> dict[str, Any]:
-    """Convert an options record to the form that the kernels read, for rows of n values.
+    """Convert an options record to the arguments of the kernels, for rows of n values.
 
-    Options that are left to the kernels or that only matter on a GPU are omitted. Groups, buffers and samples beyond
-    n + 1 become n + 1: more would take memory and change nothing.
+    Options that are left to the kernels, or that only apply on a GPU, are omitted. Groups, buffers and samples are
+    limited to n + 1: larger ones would take memory and change nothing.
 
     >>> from dataclasses import make_dataclass
     >>> native_options(make_dataclass("Options", ["samples", "batch", "finish"])(None, 32, "halving"), 100)
@@ -87,7 +90,7 @@ def native_options(options: Any, n: int) -> dict[str, Any]:
 
 
 def _seconds(method: str, rows: int, n: int, k: int) -> float:
-    """Return the expected time of one thread."""
+    """Return the expected time on one thread."""
     slower = _QUEUES if method in ("insertion", "heap", "merge_queue") else 1.0
     return slower * rows * (_ROW + _VALUE * n + _SELECTED * k)
 
@@ -118,7 +121,7 @@ class _Job:
         """Select from whole rows."""
         request = self.request
         rows, n = request.values.shape
-        # The rows of a batch have buffers of one size (threshold), so a batch is not cut, either.
+        # The rows of a batch share one buffer size (threshold), so a batch must not be cut.
         quantum = math.lcm(_GROUP, getattr(request.options, "batch", None) or 1)
         if request.counters is None:
             quantum = _even(rows, quantum, workers.threads)
@@ -144,7 +147,7 @@ class _Job:
         return found, queue.nan_row
 
     def by_parts(self, parts: int, workers: Workers) -> tuple[Selection, int | None]:
-        """Select from parts of rows, and then from the best of the parts."""
+        """Select from parts of rows, then from the best of the parts."""
         request = self.request
         rows, n = request.values.shape
         edges = [n * part // parts for part in range(parts + 1)]
@@ -170,7 +173,7 @@ class _Job:
         candidates = np.concatenate([part.values for part in found], axis=1)
         columns = np.concatenate([part.indices for part in found], axis=1)
         counts = None
-        if request.lengths is not None:  # missing entries of a part go after all others
+        if request.lengths is not None:  # move missing entries of the parts to the end
             order = np.argsort(columns < 0, axis=1, kind="stable")
             candidates, columns = (np.take_along_axis(array, order, axis=1) for array in (candidates, columns))
             counts = np.count_nonzero(columns >= 0, axis=1)
@@ -221,7 +224,7 @@ class _RowQueue:
         self._lock = threading.Lock()
 
     def draw(self, size: int) -> tuple[int, int] | None:
-        """Return the next rows, about `size` of them; None if there are none left."""
+        """Return the next rows, about `size` of them, or None if none are left."""
         with self._lock:
             begin, left = self._next, self._end - self._next
             if left <= 0:
@@ -232,7 +235,7 @@ class _RowQueue:
             return begin, self._next
 
     def stop_at(self, nan_row: int) -> None:
-        """Record a row with NaN (-1: none). All rows before it are drawn already; rows after it need no answer."""
+        """Record a row with NaN (-1: none). All rows before it have been drawn, and rows after it need no answer."""
         if nan_row >= 0:
             with self._lock:
                 self.nan_row = nan_row if self.nan_row is None else min(self.nan_row, nan_row)
@@ -245,7 +248,7 @@ def _bits(values: _Array) -> _Array:
 
 
 def _fill(counters: Counters, method: str, counted: list[_native.SelectCounters]) -> None:
-    """Add up the counts of the threads, and leave None for counts that the method does not have."""
+    """Add up the counts of the threads; counts that the method does not have stay None."""
     has = _COUNTED[method]
     if "updates" in has:
         counters.updates = np.sum([part.updates for part in counted if part.updates], axis=0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Merging neighbour lists that were found over parts of the points."""
+"""Merge neighbour lists that were found in parts of the points."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ _MERGE_BLOCK = 1 << 20
 def merge_neighbors(
     parts: Sequence[Neighbors], offsets: Sequence[int], *, k: int | None = None, metric: str = "euclidean"
 ) -> Neighbors:
-    """Join neighbour lists that were found over separate parts of the points.
+    """Merge neighbour lists that were found in separate parts of the points.
 
-    Entries are ordered by (distance, index after the offset), so the result does not depend on the order of the
-    parts and lists may be merged in stages. A part must list its own k nearest points, or all its points if there
-    are fewer.
-    Lists on one CUDA device are merged there.
+    Entries are ordered by (distance, index after the offset), so the result does not depend on the order of the parts,
+    and lists can be merged in stages. A part must list its own k nearest points, or all its points if there are fewer.
+    Lists on a CUDA device are merged there.
 
     Parameters
     ----------
-    parts : sequence of Neighbors, each of shape (m, k_i), all of one distance dtype
+    parts : sequence of Neighbors, each of shape (m, k_i), all with the same distance dtype
         Entries with index -1 are missing; they come last, whatever their distance. On CUDA each row must be in order,
         as searches return it, with missing entries at its end.
     offsets : sequence of int
@@ -37,20 +36,20 @@ def merge_neighbors(
     k : int, optional
         Columns of the result, at most those of all parts together. Default: those of the widest part.
     metric : str
-        Orders the rows: descending for ``inner_product``, ascending for every other metric.
+        Determines the order of the rows: descending for ``inner_product``, ascending for every other metric.
 
     Returns
     -------
     Neighbors of shape (m, k)
-        Missing entries have index -1 and distance inf (-inf for ``inner_product``). Indices are int64 if a part has
-        int64 or if there are 2**31 points or more after the offsets, else int32.
+        Missing entries have index -1 and distance inf (-inf for ``inner_product``). Indices are int64 if those of any
+        part are, or if there are 2**31 points or more after the offsets; else int32.
 
     Raises
     ------
     TypeError
-        An offset or k is not a whole number, or a part has other dtypes than Neighbors has.
+        An offset or k is not an integer, or a part has dtypes that Neighbors does not support.
     ValueError
-        Shapes, dtypes or devices of the parts differ, k is out of range, a distance is NaN, or a row lists a point
+        The shapes, dtypes or devices of the parts differ, k is out of range, a distance is NaN, or a row lists a point
         twice. (The last two are not checked on CUDA.)
 
     Examples
@@ -101,11 +100,11 @@ def merge_neighbors(
         )
         repeated = first_repeated_row(ids)
         if repeated >= 0:
-            raise ValueError(f"row {start + repeated}: one point comes from two places; do the offsets overlap?")
+            raise ValueError(f"row {start + repeated} lists a point twice after the offsets; do the offsets overlap?")
         missing = ids < 0
         values = np.concatenate([part.distances[here] for part in parts], axis=1)
         values[missing] = -np.inf if descending else np.inf
-        # The distance of a real entry may be inf (float32 overflows), so "missing" is a separate key.
+        # A real entry can have the distance inf (float32 overflow), so "missing" is a separate key.
         order = np.lexsort((ids, -values if descending else values, missing))[:, :columns]
         distances[here] = np.take_along_axis(values, order, axis=1)
         indices[here] = np.take_along_axis(ids, order, axis=1)
@@ -128,7 +127,9 @@ def _check_parts(parts: Sequence[Neighbors], shifts: Sequence[int]) -> None:
             )
         shapes = tuple(distances.shape), tuple(indices.shape)
         if len(shapes[0]) != 2 or shapes[0] != shapes[1]:
-            raise ValueError(f"part {i}: distances and indices must be (m, k) alike, got {shapes[0]} and {shapes[1]}")
+            raise ValueError(
+                f"part {i}: distances and indices must have the same shape (m, k), got {shapes[0]} and {shapes[1]}"
+            )
         for part in (distances, indices):
             place = inputs.place_of(part, f"part {i}")
             if place != home:

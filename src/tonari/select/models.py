@@ -1,7 +1,7 @@
 """Slow models of the queues and of Hierarchical Partition, which count the same operations as the kernels.
 
-An entry is (rank of its value among all values, index); a pad is larger than every entry. Rows [W i, W i + W) are a
-group: a step holds the entries that the lanes of one group compare at the same time, and aligned queues of one group
+An entry is (rank of its value among all values, index); a pad is larger than every entry. The rows [W i, W i + W) form
+a group: a step holds the entries that the lanes of a group compare at the same time, and aligned queues of a group
 merge together. tang2015, sections III-B to III-E.
 """
 
@@ -33,7 +33,7 @@ def run_model(
     indices: npt.NDArray[np.int32],
     counters: Counters,
 ) -> None:
-    """Select by a model, smallest first.
+    """Select the smallest values by running a model.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def run_model(
     lanes : int
         Rows per group.
     indices : int32 array of shape (rows, k)
-        Filled from the left; other entries are not changed.
+        Output, filled from the left; the remaining entries keep their values.
     counters : Counters
-        Filled with all counts of the method.
+        Output: all counts of the method.
     """
     k, n = indices.shape[1], values.shape[1]
     ranks = np.unique(values, return_inverse=True)[1]
@@ -68,7 +68,7 @@ def run_model(
 
 
 def _size(method: str, k: int, options: Any) -> int:
-    """Return the number of places of a queue; a merge queue has a whole number of levels."""
+    """Return the capacity of a queue; a merge queue has a whole number of levels."""
     size = options.m if method == "merge_queue" else k
     while size < k:
         size *= 2
@@ -93,12 +93,12 @@ class _InsertionQueues:
         return taken
 
     def offer(self, step: Step, together: Iterable[int]) -> None:
-        """Insert entries smaller than the head of their queue; `together` are the lanes that wait for each other."""
+        """Insert entries smaller than the heads of their queues; `together` are the lanes that run in lockstep."""
         for lane in [lane for lane in step if step[lane] < self.head(lane)]:
             self._insert(lane, step[lane])
 
     def _insert(self, lane: int, entry: Entry, size: int | None = None) -> None:
-        """Drop the head of the first `size` places, and move each larger entry forward by one place."""
+        """Insert into the first `size` positions: drop their head, and move each larger entry one position forward."""
         at = 0
         while at + 1 < (size or self.size) and self.entries[lane][at + 1] > entry:
             self._write(lane, at, self.entries[lane][at + 1])
@@ -148,7 +148,7 @@ class _MergeQueues(_InsertionQueues):
             at, below = below, 2 * below
 
     def _merge(self, lane: int, half: int) -> None:
-        """Merge the first `half` places and the next `half` by Reverse Bitonic Merge (Figure 2b)."""
+        """Merge the first `half` positions with the next `half` by Reverse Bitonic Merge (Figure 2b)."""
         assert self.counters.merges is not None
         self.counters.merges += 1
         for at in range(half):
@@ -168,14 +168,14 @@ class _MergeQueues(_InsertionQueues):
 
 
 class _Buffers:
-    """Buffered Search (III-D) in front of the queues of one group."""
+    """Buffered Search (III-D) in front of the queues of a group."""
 
     def __init__(self, queues: _InsertionQueues, options: Any, counters: Counters) -> None:
         self.queues, self.kind, self.size, self.counters = queues, options.buffer, options.buffer_size, counters
         self.held: list[List] = [[] for _ in queues.lanes]
 
     def look(self, step: Step) -> None:
-        """Compare the entries of one column with the heads of their queues; smaller ones are candidates."""
+        """Compare the entries of one step with the heads of their queues, and buffer or insert the smaller ones."""
         assert self.counters.examined is not None
         self.counters.examined += len(step)
         if self.kind == "none":
@@ -192,7 +192,7 @@ class _Buffers:
                 self._empty([lane])
 
     def end(self) -> None:
-        """Empty the buffers that still have entries."""
+        """Empty the buffers that still hold entries."""
         left = [lane for lane in self.queues.lanes if self.held[lane]]
         if self.kind == "own":
             for lane in left:
@@ -239,7 +239,7 @@ def _queue_group(method: str, rows: list[List], n: int, k: int, options: Any, co
 
 
 def _lists(row: List, n: int, k: int, group: int | None, levels: int | None) -> list[List]:
-    """Build bottom-up (Algorithm 4): the values, the minima of their groups, the minima of groups of these, ..."""
+    """Build the lists bottom-up (Algorithm 4): the values, the minima of their groups, the minima of those, ..."""
     lists, size = [row], n
     while group is not None and size > k and (levels is None or len(lists) <= levels):
         below, size = lists[-1], -(-size // group)

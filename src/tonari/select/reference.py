@@ -1,9 +1,9 @@
-"""The definition of a selection: NumPy's stable sort of every row; and, by name, slow models that count operations.
+"""The definition of a selection, NumPy's stable sort of every row, and the slow models that count operations.
 
     ascending    order of values, NaN last, -0.0 equal to 0.0, ties by column: numpy.argsort(row, kind="stable")
-    largest      the same of -values, or of ~values for whole numbers
+    largest      the same order of -values, or of ~values for integers
 
-Nothing here is fast.
+Not fast.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def select_k_reference(
     Parameters
     ----------
     values : array of shape (rows, n)
-        In NumPy, or in torch on the CPU.
+        A NumPy array, or a torch tensor on the CPU.
     method : str
-        "auto" sorts. insertion, heap, merge_queue and hierarchical run their models, which fill ``counters``.
+        "auto" sorts; insertion, heap, merge_queue and hierarchical run their models, which fill ``counters``.
     sorted, threads
-        Have no effect here.
+        No effect here.
     lanes : int, optional
-        Rows that a model processes together. Default, as on the CPU: 8 for float64, else 16. On a GPU it is 32.
+        Rows that a model processes together. Default: as on the CPU, 8 for float64, else 16. On a GPU it would be 32.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def select_k_reference(
     """
     matrix, dtype = inputs.as_values(values, "values")
     if not isinstance(matrix, np.ndarray):
-        raise ValueError(f"values: are on {matrix.device}; use .cpu()")
+        raise ValueError(f"values are on {matrix.device}, expected host memory; use .cpu()")
     rows, n = matrix.shape
     k = inputs.check_k(k, n, without_self=False, noun="column")
     given = inputs.as_lengths(lengths, (rows, n), "lengths")
@@ -97,7 +97,7 @@ def select_k_reference(
 
 
 def _missing(dtype: str, held: np.dtype[Any], largest: bool) -> Any:
-    """Return the value that stands for a missing one."""
+    """Return the value that represents a missing entry."""
     if dtype == "bfloat16":
         return np.array(0xFF80 if largest else 0x7F80, np.uint16).view(np.int16)
     if held.kind == "f":

@@ -1,11 +1,9 @@
-"""The methods and the options of each.
+"""The methods and their options.
 
-    name  ->  module tonari.select.cuda.<name>, or tonari.select.papers.<name> for what auto never takes on CUDA
+    name  ->  module tonari.select.cuda.<name>, or tonari.select.papers.<name> for methods that auto never uses on CUDA
           ->  Options, select_on_gpu
 
-A module is imported when it is first asked for.
-
-Options is a frozen dataclass that refuses invalid values.
+A module is imported on first use. Options is a frozen dataclass that checks its values.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ from typing import Any
 METHODS = ("insertion", "heap", "merge_queue", "hierarchical", "quick", "bitonic", "threshold", "radix")
 _PAPERS = ("insertion", "heap", "merge_queue", "quick")
 
-# Options that have no meaning on a device.
+# Options that do not apply on a device.
 _HIDDEN = {"cpu": {"quick": {"unit"}}, "cuda": {"threshold": {"batch", "finish"}}}
 
 
 def check_method(name: Any) -> str:
-    """Refuse an unknown method; "auto" is known.
+    """Return the name; raise ValueError unless it is "auto" or the name of a method.
 
     >>> check_method("heep")
     Traceback (most recent call last):
@@ -43,12 +41,12 @@ bitonic, threshold, radix. Did you mean 'heap'?
 
 @functools.cache
 def method_module(name: str) -> ModuleType:
-    """Import the module of a method; this imports neither torch nor Triton."""
+    """Import the module of a method, which does not import torch or Triton."""
     return importlib.import_module(f"tonari.select.{'papers' if name in _PAPERS else 'cuda'}.{name}")
 
 
 def option_names(name: str, device: str) -> tuple[str, ...]:
-    """Return the names of the options that a method has on a device, "cpu" or "cuda".
+    """Return the names of the options of a method on a device, "cpu" or "cuda".
 
     >>> option_names("radix", "cpu")
     ('bits',)
@@ -63,9 +61,9 @@ def make_options(name: str, given: Mapping[str, Any], device: str) -> Any:
     Raises
     ------
     TypeError
-        For an option that the method does not have on the device; the message names its options.
+        The method does not have an option on the device; the message lists its options.
     ValueError
-        For an invalid value.
+        A value is invalid.
 
     Examples
     --------

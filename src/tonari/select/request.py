@@ -32,13 +32,13 @@ class Counters:
     updates : int64 array
         Writes at each position of the queue, summed over the rows; position 0 is the head, the largest entry.
     merges : int
-        Merges of queue levels, one for each row that takes part (merge_queue).
+        Merges of queue levels, counted once per row that takes part (merge_queue).
     flushes : int
-        Times that buffers were emptied, counted once for all rows that do it together.
+        Times that buffers were emptied, counted once for all rows that do so together.
     examined : int
         Values compared with a queue's head or a threshold, or partitioned.
     lanes : int
-        Rows that are processed together: the lanes of a vector register or of a warp.
+        Rows processed together: the lanes of a vector register or of a warp.
     compression_ratio : float
         matsumoto2015, equation 4: n over the largest number of values left in a row of the batch; mean over batches.
     threshold_ratio : float
@@ -56,12 +56,12 @@ class Counters:
 
 @dataclass(frozen=True)
 class Request:
-    """A selection whose arguments have been checked; nothing that takes a Request checks them again.
+    """A selection whose arguments have been checked; code that takes a Request does not check them again.
 
     Attributes
     ----------
     values : NumPy array or torch tensor of shape (rows, n)
-        Last axis contiguous, any stride between rows. In NumPy, bfloat16 is held as its bits, int16.
+        Contiguous along the last axis, with any stride between rows. In NumPy, bfloat16 is held as its bits, int16.
     dtype : str
         "float32", "float16", "bfloat16", "float64", "int32" or "uint8".
     k : int
@@ -70,7 +70,7 @@ class Request:
     options : the options record of the method
     counters : Counters or None
     check_nan : bool
-        Whether the method has to report NaNs; they are ordered last either way.
+        Whether the method must report NaN; NaNs are ordered last either way.
     """
 
     values: Any
@@ -92,7 +92,7 @@ class Answer:
     ----------
     values, indices : tensors of shape (rows, k)
     nan_row : int32 tensor of one element, or None
-        The first row with NaN, or 2**31 - 1 if there is none; None if the request does not ask for it.
+        The first row with NaN, or 2**31 - 1 if there is none; None if the request did not ask for it.
     """
 
     values: Any

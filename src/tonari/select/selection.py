@@ -1,4 +1,4 @@
-"""select_k, the public function of k-selection. Arguments are checked here, before any work."""
+"""select_k, the public function of k-selection. It checks all arguments before any work is done."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def select_k(
     Parameters
     ----------
     values : array of shape (rows, n)
-        float32, float16, bfloat16, float64, int32 or uint8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, torch
+        float32, float16, bfloat16, float64, int32 or uint8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, or torch
         tensors on the CPU or on CUDA. There may be zero rows. Rows may have any stride and be read-only; if columns
         are not adjacent in memory, the values are copied.
     k : int
         1 to n.
     method : str
-        "auto": the fastest method on the nearest shape that was timed. By name, all with the same answer:
+        "auto" uses the method that was fastest on the nearest shape that was timed. All methods give the same answer:
 
         =============  ==================================================================================
         insertion      sorted queue per row (tang2015 III-B)
@@ -57,54 +57,54 @@ def select_k(
     largest : bool
         Whether to find the k largest values instead.
     sorted : bool
-        False allows any order within a row: the same set, perhaps faster.
-    lengths : whole numbers of shape (rows,), optional
-        Row i has only its first ``lengths[i]`` values, 0 to n; those after them are ignored.
+        False allows any order within a row: the same set of values, possibly faster.
+    lengths : integers of shape (rows,), optional
+        Only the first ``lengths[i]`` values of row i are considered, 0 to n.
     nan : "refuse" or "last"
         Whether NaN is an error or is ordered after every number (also with ``largest``).
     counters : Counters, optional
-        Filled with counts of what the method did. Counting takes time only if it is given.
+        Filled with counts of the operations. Counting takes time only if it is given.
     threads : int, optional
-        Threads on the CPU. Default: TONARI_NUM_THREADS, else the processors that this process may use, but no more than
-        the work is worth: a selection of a millisecond or two uses one.
+        Threads on the CPU. Default: TONARI_NUM_THREADS, else the processors that this process may use, limited by the
+        amount of work: a selection of a millisecond or two uses one.
     **options
-        Options of a method given by name:
+        Options of the method, if it is given by name:
 
         ==============================  ==========================================================================
         insertion, heap, merge_queue    buffer: "none", "own", "full" or "sorted" (Buffered Search, tang2015 III-D);
                                         buffer_size; group, levels (Hierarchical Partition in front of the queue)
         merge_queue                     m: size of the first two levels; aligned: all rows that are processed
                                         together merge when one must
-        hierarchical                    group: values per group; levels: lists above the values
+        hierarchical                    group: values per group; levels: lists of minima above the values
         quick                           unit: "warp" or "block" per row (GPU)
-        threshold                       samples: values that are sampled; batch: rows with buffers of one size;
-                                        finish: "heap" or "halving"
-        radix                           bits: of a digit
+        threshold                       samples: size of the sample; batch: rows that share a buffer size;
+                                        finish: "heap" or "halving" (both CPU)
+        radix                           bits: width of a digit
         ==============================  ==========================================================================
 
     Returns
     -------
     Selection(values, indices)
-        Both of shape (rows, k), on the input's side (torch in, torch out; CUDA in, CUDA out). values: the input's
-        dtype and bits. indices: int32. Rows ascend by (value, index), with ``largest`` they descend by value: ties go
-        to the smaller index, also at the k-th place, and -0.0 equals 0.0. Infinities are values like others. If a row
-        has fewer than k values, the other entries have index -1 and value inf (``largest``: -inf; for integers the
-        largest or the smallest of their dtype).
+        Both of shape (rows, k), of the library and on the device of the input. The values have the dtype and the bits
+        of the input; the indices are int32. Rows ascend by (value, index); with ``largest`` they descend by value. Ties
+        go to the smaller index, also at the k-th place, and -0.0 equals 0.0. Infinities are ordinary values. If a row
+        has fewer than k values, the remaining entries have index -1 and value inf (``largest``: -inf; for integers the
+        largest or smallest value of the dtype).
 
     Raises
     ------
     TypeError
-        For another dtype, or an option that the method does not have.
+        The dtype is not supported, or the method does not have the option.
     ValueError
-        For another rank or device, NaN (naming the first row that has one), k or a length out of range, an unknown
-        method, or an option that cannot work.
+        The rank or the device is not supported, there is a NaN (the message names the first row that has one), k or a
+        length is out of range, the method is unknown, or an option has an invalid value.
     ImportError
-        For values on CUDA without Triton.
+        The values are on CUDA and Triton is not installed.
 
     Notes
     -----
     The answer does not depend on method, threads, instruction set or device. TONARI_ISA=generic, avx2 or avx512 forces
-    an instruction set. On the CPU a vector register takes the place of the warp of the papers: 16 rows are processed
+    an instruction set. On the CPU a vector register plays the role of the warp of the papers: 16 rows are processed
     together (8 of float64). With ``counters`` a row is never split among threads, so that the counts are those of the
     algorithm.
 
@@ -125,7 +125,7 @@ def select_k(
     """
     check_method(method)
     if method == "auto" and options:
-        raise TypeError(f'got {", ".join(options)} with method="auto", expected options only with a method by name')
+        raise TypeError(f'got {", ".join(options)} with method="auto", expected options only with a named method')
     matrix, dtype = inputs.as_values(values, "values")
     rows, n = (int(size) for size in matrix.shape)
     k = inputs.check_k(k, n, without_self=False, noun="column")
@@ -138,7 +138,7 @@ def select_k(
     on_cpu = isinstance(matrix, np.ndarray)
     if not on_cpu and threads is not None:
         raise ValueError(
-            f"threads={threads}: values are on {matrix.device}, where the selection runs; leave threads out"
+            f"threads={threads}: values are on {matrix.device}, and threads applies only on the CPU; leave it out"
         )
     device = "cpu" if on_cpu else "cuda"
     method, chosen = choose(device, rows, n, k, dtype) if method == "auto" else (method, options)
@@ -160,7 +160,7 @@ def select_k(
     found, nan_row = select_on_cpu(method, request, threads) if on_cpu else select_on_gpu(method, request)
     if nan_row is not None:
         column = int(np.isnan(_row(values, nan_row)).argmax())
-        raise ValueError(f'values: row {nan_row} has NaN in column {column}; fill it first, or pass nan="last"')
+        raise ValueError(f'values: row {nan_row} has NaN in column {column}; replace it first, or pass nan="last"')
     return _like_input(found, values, dtype) if on_cpu else found
 
 

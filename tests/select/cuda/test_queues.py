@@ -207,12 +207,12 @@ def test_rows_in_several_launches(device: str, monkeypatch: pytest.MonkeyPatch) 
     ("method", "options", "message"),
     [
         ("heap", {"buffer": "half"}, "buffer='half': expected one of none, own, full, sorted"),
-        ("heap", {"buffer": "own", "buffer_size": 0}, "buffer_size=0: a buffer holds at least 1 value"),
-        ("insertion", {"group": 1}, "group=1: a group has at least 2 values"),
-        ("insertion", {"group": 4, "levels": 0}, "levels=0: there is at least 1 list above the values"),
-        ("insertion", {"levels": 2}, "levels=2: only with a group"),
-        ("merge_queue", {"m": 0}, "m=0: a level's size is a power of two"),
-        ("merge_queue", {"m": 12}, "m=12: a level's size is a power of two"),
+        ("heap", {"buffer": "own", "buffer_size": 0}, "buffer_size=0: expected at least 1"),
+        ("insertion", {"group": 1}, "group=1: expected at least 2 values per group"),
+        ("insertion", {"group": 4, "levels": 0}, "levels=0: expected at least 1 list above the values"),
+        ("insertion", {"levels": 2}, "levels=2: applies only together with group"),
+        ("merge_queue", {"m": 0}, "m=0: expected a power of two"),
+        ("merge_queue", {"m": 12}, "m=12: expected a power of two"),
         ("merge_queue", {"buffer": "Full"}, "buffer='Full'"),
     ],
 )

@@ -310,8 +310,8 @@ def test_long_rows(dtype: str, method: str, options: dict[str, Any]) -> None:
     ("method", "options", "message"),
     [
         ("quick", {"unit": "grid"}, "unit='grid': expected one of warp, block"),
-        ("hierarchical", {"group": 1}, "group=1: a group has at least 2 values"),
-        ("hierarchical", {"levels": 0}, "levels=0: there is at least 1 list above the values"),
+        ("hierarchical", {"group": 1}, "group=1: expected at least 2 values per group"),
+        ("hierarchical", {"levels": 0}, "levels=0: expected at least 1 list above the values"),
     ],
 )
 def test_options_that_cannot_work(method: str, options: dict[str, Any], message: str) -> None:

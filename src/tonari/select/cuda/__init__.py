@@ -1,8 +1,8 @@
-"""k-selection on CUDA: what auto takes, and lists of neighbours put in order and merged.
+"""k-selection on CUDA: the methods that auto uses, and ordering and merging of neighbour lists.
 
-dispatch.py     a request goes to its method
+dispatch.py     runs the method of a request
 threshold.py, hierarchical.py, bitonic.py, radix.py   the methods
-keys.py, survivors.py   what they share
+keys.py, compaction.py, survivors.py   shared by the methods
 order.py        lists ordered by (value, index)
-merge.py        lists over parts of the points become one
+merge.py        merges lists found in parts of the points
 """

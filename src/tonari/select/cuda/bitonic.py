@@ -1,11 +1,11 @@
-"""Truncated bitonic sort: the baseline of the papers' k-selections.
+"""Truncated bitonic sort: the baseline of the papers on k-selection.
 
 Sismanis, Pitsianis and Sun 2012, "Parallel Search of k-Nearest Neighbors with Synchronous Operations" (HPEC). A row is
-sorted in runs of K >= k values that are merged in pairs; of every pair of runs only the smaller half goes on. Work is
-n log²(K) / 2 exchanges whatever the values are.
+sorted in runs of K >= k values that are merged in pairs; only the smaller half of every pair of runs is kept. The work
+is n log²(K) / 2 exchanges, whatever the values are.
 
-On a GPU, K is a power of two from 32 to 4096. A larger k sorts the whole row with torch's segmented sort: a network
-that spans a row has log²(n) / 2 steps, where a radix sort has four.
+On a GPU, K is a power of two from 32 to 4096. For a larger k the whole row is sorted by torch's segmented sort: a
+network that spans a row has log²(n) / 2 steps, a radix sort four.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tonari.select.cuda.survivors import (
 )
 from tonari.select.request import Answer, Request
 
-# Pairs that are sorted at a time: some 16 per thread of a warp.
+# Pairs sorted at a time: about 16 per thread of a warp.
 TILE = 512
-# Programs that keep a GPU busy: fewer rows are cut into parts of at least PART_TILES tiles.
+# Programs that keep a GPU busy; if there are fewer rows, they are cut into parts of at least PART_TILES tiles.
 PROGRAMS = 2048
 PART_TILES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """None."""
+    """No options."""
 
 
 def select_on_gpu(request: Request) -> Answer:

@@ -1,4 +1,4 @@
-"""Compaction on a GPU: what is at or below a row's threshold, by as many programs as keep the card reading."""
+"""Compaction on a GPU: gather the values at or below each row's threshold, with enough programs to saturate memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tonari.cuda.launch import launch
 from tonari.select.cuda.keys import FORMATS
 from tonari.select.request import Request
 
-STREAM_WARPS = 1  # warps that need not wait for each other, with little in hand: measured
-THREAD_BYTES = 32  # that a thread streams at a time
-PROGRAMS = 8192  # that compact, at least, where the rows allow it
+STREAM_WARPS = 1  # fastest in measurements: single warps need no synchronization and few registers
+THREAD_BYTES = 32  # bytes that a thread loads at a time
+PROGRAMS = 8192  # minimum number of programs, if the rows are long enough
 
 
 def compact(
@@ -28,19 +28,22 @@ def compact(
     *,
     exact: bool,
 ) -> None:
-    """Append to each row's survivors what is at or below its threshold.
+    """Append the values at or below each row's threshold to its survivors.
 
     Parameters
     ----------
     bits, lengths : tensors of shapes (rows, n) and (rows,)
-        Rows of the request from `first_row` on.
-    key, last : tensors of one pair per row
+        Rows of the request, beginning at `first_row`.
+    key, last : tensors of shape (rows,)
+        The threshold of each row.
     left_bits, left_ids : tensors of shape (rows, capacity)
-    counts : int32 tensor, 0 for every row
-        Beyond the capacity survivors are only counted.
-    nan_row : int32 tensor of one element, for the first row of the request that holds NaN
+        Output: the survivors.
+    counts : int32 tensor of shape (rows,), all 0
+        Output. Survivors beyond the capacity are counted, but not stored.
+    nan_row : int32 tensor of one element
+        Output: the first row of the request that has NaN.
     exact : bool
-        Otherwise a NaN of negative sign passes as well, and -0.0 where 0.0 does.
+        If False, comparisons are cheaper, but a NaN with the sign bit set also passes, and -0.0 wherever 0.0 does.
     """
     from tonari.select.cuda.kernels.compact import compact_kernel
 

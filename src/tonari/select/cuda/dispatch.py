@@ -1,4 +1,4 @@
-"""k-selection on CUDA: the method's own launcher, on the values' device, and whether a NaN came by."""
+"""k-selection on CUDA: run the method's launcher on the device of the values, and report NaN."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonari.select.auto import choose
 from tonari.select.registry import make_options, method_module
 from tonari.select.request import Request, Selection
 
-_NO_ROW = 2**31 - 1  # what kernels leave where no row has NaN
+_NO_ROW = 2**31 - 1  # the kernels' value of nan_row if no row has NaN
 
 
 def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]:
@@ -16,8 +16,10 @@ def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]
 
     Returns
     -------
-    Selection of tensors on the values' device, and the first row with NaN if the request asks for it and there is one
-        On the CPU the tensors are those that Triton's interpreter works on.
+    Selection
+        Tensors on the device of the values; CPU tensors in Triton's interpreter.
+    int or None
+        The first row with NaN, if there is one and the request asks for it.
     """
     import torch
 
@@ -30,20 +32,20 @@ def select_on_gpu(method: str, request: Request) -> tuple[Selection, int | None]
         empty = (0, request.k)
         return Selection(values.new_empty(empty), values.new_empty(empty, dtype=torch.int32)), None
     launch = method_module(method).select_on_gpu
-    if values.is_cuda and values.device.index != torch.cuda.current_device():  # Triton launches on the current one
+    if values.is_cuda and values.device.index != torch.cuda.current_device():  # Triton launches on the current device
         with torch.cuda.device(values.device):
             answer = launch(request)
     else:
         answer = launch(request)
-    # Reading the row waits for the kernels, so only where it was asked for.
+    # Reading the row waits for the kernels, so it is read only on request.
     row = None if answer.nan_row is None else int(answer.nan_row.item())
     return Selection(answer.values, answer.indices), None if row == _NO_ROW else row
 
 
 def k_smallest(values: Any, k: int) -> Selection:
-    """The k smallest of every row of a tensor on a GPU, ascending, without the border: no NaN, 1 <= k <= columns.
+    """Select the k smallest of every row of a tensor on a GPU, ascending, without checks: no NaN, 1 <= k <= columns.
 
-    Ties go to the smaller column. Nothing waits for the device.
+    Ties go to the smaller column. Does not wait for the device.
     """
     rows, n = values.shape
     dtype = str(values.dtype).removeprefix("torch.")

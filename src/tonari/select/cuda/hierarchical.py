@@ -1,11 +1,12 @@
 """Hierarchical Partition without a queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-E and algorithm 4.
 
-Minima of groups of G values, minima of groups of G minima, and so on until at most k are left; then, from the top
-down, the k best entries of a list name the groups that the next k are looked for in. Values are read once to build the
-lists, and at most k G of every list once more. In front of a queue it is the queues' option ``group``.
+Take the minima of groups of G values, the minima of groups of G minima, and so on until at most k are left. Then, from
+the top down, the k best entries of a list are the groups in which to search for the k best of the next. Values are read
+once to build the lists, and at most k G of every list once more. The queues' option ``group`` uses the same partition
+in front of a queue.
 
-Groups of 32 instead of the paper's 4: lists of n / 31 entries in all instead of n / 3, and a group is what a warp
-reads at once.
+Groups have 32 values by default instead of the paper's 4: the lists then have n / 31 entries in total instead of n / 3,
+and a group is what a warp reads at once.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from tonari.select.cuda.survivors import (
 )
 from tonari.select.request import Answer, Request
 
-# Entries that a program takes the minima of, and members of one group that it reads at a time.
+# Entries whose minima a program computes, and members of one group that it reads at a time.
 BUILD_TILE = 4096
 BUILD_WIDTH = 1024
-# Least number of pairs that a row has slots for.
+# Minimum number of slots for pairs per row.
 LEAST_SLOTS = 512
 
 
@@ -42,7 +43,7 @@ class Options:
     group : int
         G: entries of a list that share an entry of the next.
     levels : int, optional
-        Lists above the values. Default: as many as leave at most k entries; more are never built.
+        Lists of minima above the values. Default: until a list has at most k entries; more are never built.
     """
 
     group: int = 32
@@ -50,13 +51,13 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.group < 2:
-            raise ValueError(f"group={self.group}: a group has at least 2 values")
+            raise ValueError(f"group={self.group}: expected at least 2 values per group")
         if self.levels is not None and self.levels < 1:
-            raise ValueError(f"levels={self.levels}: there is at least 1 list above the values")
+            raise ValueError(f"levels={self.levels}: expected at least 1 list above the values")
 
 
 def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
-    """Entries of every list, the values first.
+    """Return the number of entries of every list, the values first.
 
     >>> list_sizes(100, 4, 5, None)
     [100, 20, 4]
@@ -68,7 +69,7 @@ def list_sizes(n: int, k: int, group: int, levels: int | None) -> list[int]:
 
 
 def select_on_gpu(request: Request) -> Answer:
-    """Answer a request on the device of its values; k beyond a sorting network sorts the rows."""
+    """Answer a request on the device of its values; if k is too large for a sorting network, sort whole rows."""
     if request.k > LARGEST_NETWORK:
         return answer_by_sort(request)
     import torch
@@ -80,7 +81,7 @@ def select_on_gpu(request: Request) -> Answer:
     n = bits.shape[1]
     group = min(request.options.group, n + 1)
     sizes = list_sizes(n, request.k, group, request.options.levels)
-    # Of a top list of at most k all groups are taken, so it is counted but never built.
+    # All groups of a top list of at most k entries are searched, so it is counted but never built.
     whole_top = len(sizes) > 1 and sizes[-1] <= request.k
     if whole_top:
         sizes.pop()
@@ -145,7 +146,7 @@ def select_on_gpu(request: Request) -> Answer:
 
 
 def build_lists(request: Request, rows: slice, group: int, sizes: list[int], entries: Any, nan_row: Any) -> None:
-    """Fill `entries`, which holds the lists above the values one after the other, two at a time where that is possible.
+    """Fill `entries` with the lists above the values, one after another; one launch builds two lists if possible.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Values as integers of the same order: the host's side of ``kernels/keys.py``."""
+"""Values as integers with the same order: the host side of ``kernels/keys.py``."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class KeyFormat:
-    """How a dtype becomes a key.
+    """How values of a dtype are converted to keys.
 
     Attributes
     ----------
     bits : str
-        torch dtype that the values are viewed as.
+        torch dtype as which the values are viewed.
     infinite : int
-        Bits of +inf; 0 for whole numbers.
+        Bits of +inf; 0 for integers.
     wide : bool
         Whether keys have 64 bits instead of 32.
     lowest, highest : int
-        Keys, smallest first, of the values that stand for a missing entry: -inf and +inf, or the type's range.
+        Keys of the values that represent a missing entry: -inf and +inf, or the range of an integer type.
     """
 
     bits: str
@@ -29,7 +29,7 @@ class KeyFormat:
     highest: int
 
     def missing(self, largest: bool) -> int:
-        """Key of a missing entry's value, which comes last."""
+        """Return the key of a missing entry's value, which comes last."""
         return ~self.lowest if largest else self.highest
 
 
@@ -48,14 +48,14 @@ FORMATS = {
 
 
 def as_bits(values: Any, dtype: str) -> Any:
-    """A tensor's bits as the whole numbers that kernels read; shares memory."""
+    """View a tensor as the integers that the kernels read."""
     import torch
 
     return values.view(getattr(torch, FORMATS[dtype].bits))
 
 
 def keys_of(bits: Any, dtype: str, largest: bool) -> Any:
-    """Keys of a tensor of bits: what ``kernels.keys.to_keys`` computes."""
+    """Compute the keys of a tensor of bits, as ``kernels.keys.to_keys`` does."""
     import torch
 
     form = FORMATS[dtype]

@@ -1,4 +1,4 @@
-"""Neighbour lists found over parts of the points become one, on the device that holds them."""
+"""Merge neighbour lists found in parts of the points, on the device that holds them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from tonari.cuda.devices import on
 from tonari.metrics import get_metric
 from tonari.select.cuda.order import MERGE_BYTES, merge_lists
 
-ENTRY_BYTES = 100  # of scratch for an entry of a list while it is merged, at most: float64 values and int64 indices
+ENTRY_BYTES = 100  # maximum scratch per list entry during a merge: float64 values and int64 indices
 
 
 def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, metric: str) -> Neighbors:
-    """:func:`tonari.merge_neighbors` for checked lists of one device.
+    """Merge checked lists on one device; see :func:`tonari.merge_neighbors`.
 
-    One number is waited for, the largest index, since it decides how wide indices are.
+    Waits for the device once, to read the largest index, which determines the index dtype.
 
     Returns
     -------
-    Neighbors of shape (m, k), arrays of the library that the first part's distances are of
+    Neighbors of shape (m, k)
+        Arrays of the library of the first part's distances.
     """
     side = inputs.side_of(parts[0].distances, "part 0")
     lists = [tuple(inputs.as_tensor(array) for array in part) for part in parts]
@@ -42,7 +43,7 @@ def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, m
 
 
 def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: Any) -> Neighbors:
-    """Lists of k missing entries, to merge those of parts of n points into: tensors of shape (rows, k)."""
+    """Return lists of k missing entries, tensors of shape (rows, k), into which lists over n points are merged."""
     least = -float("inf") if get_metric(metric).descending else float("inf")
     ids = torch.int64 if index_dtype(n).itemsize == 8 else torch.int32
     return Neighbors(
@@ -52,10 +53,10 @@ def no_lists(rows: int, k: int, n: int, metric: str, *, double: bool, device: An
 
 
 def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device: Any) -> None:
-    """Merge lists over a part of the points, the first of which has number `first`, into the best so far.
+    """Merge lists over a part of the points, which begins at point `first`, into the best lists so far.
 
-    Both are tensors and may lie anywhere; they are merged on `device`, as many rows at a time as MERGE_BYTES allow.
-    Nothing waits for the device unless lists lie in host memory.
+    Both are tensors on any device. They are merged on `device`, as many rows at a time as MERGE_BYTES allows. Waits for
+    the device only if lists are in host memory.
     """
     k = best.indices.shape[1]
     block = max(1, MERGE_BYTES // (ENTRY_BYTES * (k + part.indices.shape[1])))
@@ -68,7 +69,7 @@ def merge_into(best: Neighbors, part: Neighbors, first: int, metric: str, device
 
 
 def _index_dtype(indices: Sequence[Any], shifts: Sequence[int]) -> Any:
-    """int64 where a part has it or a shifted index needs it."""
+    """Return int64 if a part has it or a shifted index needs it, else int32."""
     wide = any(ids.dtype == torch.int64 for ids in indices)
     if not wide:
         ends = [ids.max().long() + 1 + shift for ids, shift in zip(indices, shifts, strict=True) if ids.numel()]

@@ -1,8 +1,8 @@
-"""The order of answers on a GPU: (returned value, id) pairs, and how two lists of them become one.
+"""Order and merge lists of (returned value, id) pairs on a GPU.
 
-float32 values and int32 ids make one float64 key per pair (``kernels/order.py``), so that any k-selection orders them.
-Wider pairs are put in order of id first: a selection prefers the smaller column among equal values. Values of
-``inner_product`` are negated on the way. Nothing here waits for the device.
+A float32 value and an int32 id form one float64 key (``kernels/order.py``), so that any k-selection orders them. Wider
+pairs are sorted by id first, because a selection prefers the smaller column among equal values. Values of
+``inner_product`` are negated for this. Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ BLOCK = 1024
 WARPS = 4
 
 
-MERGE_BYTES = 64 << 20  # of scratch while lists are merged, some rows at a time
+MERGE_BYTES = 64 << 20  # of scratch for merging lists, a block of rows at a time
 
 
 def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
-    """Write the keys of float32 distances and int32 indices (-1 where there is none), all of one shape (rows, k)."""
+    """Write the keys of float32 distances and int32 indices (-1 where missing), all of the same shape (rows, k)."""
     from tonari.select.cuda.kernels.order import encode_kernel
 
     entries = distances.numel()
@@ -44,7 +44,7 @@ def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
 
 
 def decode(keys: Any, metric: str) -> tuple[Any, Any]:
-    """Distances in float32 and indices in int32 of contiguous keys."""
+    """Return the float32 distances and int32 indices of contiguous keys."""
     import torch
 
     from tonari.select.cuda.kernels.order import decode_kernel
@@ -63,31 +63,31 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
 
 
 def by_value(values: Any, ids: Any, k: int, metric: str) -> tuple[Any, Any]:
-    """The k best of float64 or float32 `values`, which ascend with what is farther, of columns in order of id.
+    """Select the k best of `values`, float64 or float32, smaller is nearer, whose columns are sorted by id.
 
-    A negative id is a missing entry; its value must be inf. Returns distances of the values' dtype, and ids.
+    A negative id is a missing entry, whose value must be inf. Returns distances, of the dtype of the values, and ids.
     """
     best, columns = k_smallest(values, k)
     return -best + 0.0 if get_metric(metric).descending else best, ids.gather(1, columns.long())
 
 
 def merge_lists(a: tuple[Any, Any], b: tuple[Any, Any], k: int, *, metric: str) -> tuple[Any, Any]:
-    """Join two lists of neighbours of the same queries.
+    """Merge two lists of neighbours of the same queries.
 
     Parameters
     ----------
     a, b : (distances, indices), tensors of shapes (rows, k_a) and (rows, k_b)
-        Distances float32 or float64, the same in both; indices int32 or int64, no number twice in a row of both
-        together, -1 where there is none. Columns are contiguous, rows at any distance.
+        Distances float32 or float64, the same in both; indices int32 or int64, -1 where missing, no index twice in the
+        same row of both together. Columns are contiguous, rows may have any stride.
     k : int
-        Columns of the result; may be more than there are entries.
+        Columns of the result; may exceed the number of entries.
     metric : str
 
     Returns
     -------
     (distances, indices) of shape (rows, k)
-        The k best by (distance, index), the distance descending for ``inner_product``; -1 and inf (-inf) behind the
-        last. Indices are int64 if either list's are.
+        The k best by (distance, index), distances descending for ``inner_product``; padded with inf (-inf) and -1.
+        Indices are int64 if those of either list are.
     """
     import torch
 

@@ -1,9 +1,9 @@
-"""Radix selection: the k-th smallest key digit by digit, most significant first.
+"""Radix selection: find the k-th smallest key digit by digit, most significant first.
 
 Alabi, Blanchard, Gordon and Steinbach 2012, "Fast k-selection algorithms for graphics processing units"; the early stop
-is that of AIR Top-k (Zhang et al., SC 2023). A row is read once per digit and once to collect, whatever k is: it is
-the method that has no cliff, and the one that answers rows on which a sampled threshold fails. Where there are too few
-rows to keep a GPU busy with a program each, many programs share a row.
+is that of AIR Top-k (Zhang et al., SC 2023). A row is read once per digit and once more to collect, whatever k is, so
+the time has no cliffs; this method also answers the rows on which a sampled threshold fails. If one program per row
+would not keep the GPU busy, several programs share a row.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from tonari.select.request import Answer, Request
 
 TILE = 2048
 WARPS = 4
-# Programs that keep a GPU busy: fewer rows are shared by as many, PART_TILES tiles each at least. A row of less than
-# SHARED_TILES tiles takes a program no longer than the launches take that sharing it needs.
+# PROGRAMS programs keep a GPU busy; if there are fewer rows, programs share rows, at least PART_TILES tiles each. A row
+# of less than SHARED_TILES tiles is not shared: one program is as fast as the extra launches that sharing needs.
 PROGRAMS = 16384
 PART_TILES = 2
 SHARED_TILES = 8
@@ -49,11 +49,11 @@ class Options:
 
     def __post_init__(self) -> None:
         if not 1 <= self.bits <= 11:
-            raise ValueError(f"bits={self.bits}: a digit has from 1 to 11 bits")
+            raise ValueError(f"bits={self.bits}: expected from 1 to 11 bits per digit")
 
 
 def with_defaults(request: Request) -> Request:
-    """The same request for this method."""
+    """Return the request with the default options of this method."""
     return replace(request, options=Options())
 
 
@@ -70,13 +70,13 @@ def select_on_gpu(request: Request) -> Answer:
 
     if not request.sorted:
         return answer_in_place(request, narrow)
-    if k > LARGEST_NETWORK and 4 * k > 3 * n:  # there is little to leave out
+    if k > LARGEST_NETWORK and 4 * k > 3 * n:  # most values are selected, so sorting them all is faster
         return answer_by_sort(request)
     return answer_from_survivors(request, power_of_two(k) if k <= LARGEST_TILE else k, narrow)
 
 
 def _constants(request: Request) -> dict[str, Any]:
-    """What every kernel is compiled for."""
+    """Return the constants that all kernels share."""
     form = FORMATS[request.dtype]
     return {
         "HAS_LENGTHS": request.lengths is not None,
@@ -89,7 +89,7 @@ def _constants(request: Request) -> dict[str, Any]:
 
 
 def _narrow_alone(request: Request, survivors: Survivors) -> None:
-    """A program a row."""
+    """Narrow the rows with one program per row."""
     from tonari.select.cuda.kernels.radix import radix_kernel
 
     rows = survivors.rows
@@ -117,10 +117,10 @@ def _narrow_alone(request: Request, survivors: Survivors) -> None:
 
 
 def _narrow_together(request: Request, survivors: Survivors, parts: int) -> None:
-    """`parts` programs a row, or nearly: a launch for each digit, and each draws its conclusions from the one before.
+    """Narrow the rows with about `parts` programs per row and one launch per digit.
 
-    For digits d, rows r and parts p there are histograms [d][r][2**bits], states [d][r] and counts of values equal to
-    the k-th [r][p].
+    Each launch derives its state from the histograms of the launch before. For digits d, rows r and parts p there are
+    histograms [d][r][2**bits], states [d][r], and counts [r][p] of the values equal to the k-th.
     """
     import torch
 

@@ -1,7 +1,7 @@
-"""The pairs that are left of each row on a GPU, and how they become the answer.
+"""The survivors of each row on a GPU, and the last step, which turns them into the answer.
 
-A method narrows every row down to at most `capacity` pairs, at least the k smallest among them; here they are ordered
-and written: by a sorting network in registers while they fit, else in runs that are merged.
+A method narrows every row down to at most `capacity` pairs that include the k smallest. Here they are sorted and
+written: by a sorting network in registers if they fit, else as sorted runs that are merged.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ from tonari.cuda.launch import launch
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.request import Answer, Request
 
-# Pairs that one program sorts, and that it holds in registers; beyond, runs are sorted and merged.
+# Largest number of pairs that one program sorts, and that it holds in registers; more are sorted in runs and merged.
 LARGEST_NETWORK = 4096
 LARGEST_TILE = 16384
-# Pairs of a run that is sorted by itself, and places that a program fills of two merged ones.
+# Pairs per sorted run, and positions that a program fills when two runs are merged.
 RUN = 2048
 MERGE_TILE = 512
-# Scratch of one pass over some of the rows.
+# Scratch for one block of rows.
 SCRATCH_BYTES = 1 << 30
 
 
 class Survivors(NamedTuple):
-    """What is left of some rows.
+    """The survivors of a block of rows.
 
     Attributes
     ----------
-    rows : slice of the request's rows
+    rows : slice
+        The rows of the request.
     bits, ids : tensors of shape (rows, capacity)
-        Values' bits and columns; the first counts[i] of row i are real.
+        Bits of the values, and their columns; only the first counts[i] of row i are valid.
     counts : int32 tensor of shape (rows,)
-    nan_row : int32 tensor of one element, for the first row of the request that holds NaN
+    nan_row : int32 tensor of one element
+        The first row of the request that has NaN.
     """
 
     rows: slice
@@ -43,24 +45,24 @@ class Survivors(NamedTuple):
 
 
 def power_of_two(number: int) -> int:
-    """The least power of two that is not below `number`."""
+    """Return the smallest power of two that is at least `number`."""
     return 1 << max(0, number - 1).bit_length()
 
 
 def network_size(k: int) -> int:
-    """Entries of the sorting network that orders k pairs; some more for few, so that finding them ends sooner."""
+    """Return the size of the sorting network for k pairs; some slack for small k shortens the search for them."""
     size = max(32, power_of_two(k))
     return 2 * size if 32 <= size <= 128 and 4 * k > 3 * size else size
 
 
 def warps_for(tile: int, wide: bool) -> int:
-    """Warps for a tile of pairs in registers: 16 to 32 of them per thread, half as many with 64-bit keys; measured."""
+    """Return the warps for a tile of pairs in registers, by measurement 16 to 32 per thread, half with 64-bit keys."""
     tile *= 2 if wide else 1
     return min(16, max(1, min(tile // 512, 4), tile // 1024))
 
 
 def tile_of(size: int, warps: int) -> dict[str, int]:
-    """The shape [T, A, V] of a tile of at least `size` elements, powers of two all."""
+    """Return the shape [T, A, V], all powers of two, of a tile of at least `size` elements."""
     threads = 32 * warps
     size = max(threads, power_of_two(size))
     run = min(4, size // threads)
@@ -68,19 +70,19 @@ def tile_of(size: int, warps: int) -> dict[str, int]:
 
 
 def part_of(tensor: Any, rows: slice) -> Any:
-    """Some rows of a tensor; the tensor itself where they are all, as a view takes longer than some kernels."""
+    """Return some rows of a tensor, or the tensor itself if they are all: a view takes longer than some kernels."""
     return tensor if tensor is None or tensor.shape[0] == rows.stop - rows.start else tensor[rows]
 
 
 def row_blocks(request: Request, capacity: int) -> list[slice]:
-    """Rows that are answered together, so that scratch stays bounded."""
+    """Cut the rows into blocks that are answered one at a time, so that scratch stays bounded."""
     rows = request.values.shape[0]
     block = max(32, SCRATCH_BYTES // (capacity * 16) // 32 * 32)  # whole warps of rows
     return [slice(begin, min(begin + block, rows)) for begin in range(0, rows, block)]
 
 
 def empty_answer(request: Request) -> Answer:
-    """An answer not yet written; nan_row only where somebody asks."""
+    """Allocate an answer, with nan_row only if the request asks for it."""
     import torch
 
     device = request.values.device
@@ -93,7 +95,7 @@ def empty_answer(request: Request) -> Answer:
 
 
 def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Survivors], None]) -> Answer:
-    """Answer a request some rows at a time: `narrow` fills the survivors' bits, ids and counts."""
+    """Answer a request in blocks of rows; `narrow` fills the bits, ids and counts of the survivors."""
     import torch
 
     answer = empty_answer(request)
@@ -109,7 +111,7 @@ def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Sur
             answer.nan_row,
         )
         narrow(survivors)
-        # A network of several runs takes longer than they and their merges, unless most pairs are left out first.
+        # Above the size of a run, a network is slower than sorted runs and merges, unless most pairs are dropped first.
         if request.k > LARGEST_NETWORK or capacity > LARGEST_TILE or RUN < capacity < 2 * request.k:
             _finish_by_merging(request, survivors, answer)
         else:
@@ -118,7 +120,7 @@ def answer_from_survivors(request: Request, capacity: int, narrow: Callable[[Sur
 
 
 def answer_in_place(request: Request, narrow: Callable[[Survivors], None]) -> Answer:
-    """Answer a request whose rows may be in any order: `narrow` leaves the k smallest and no more in the answer."""
+    """Answer a request whose rows may be in any order; `narrow` writes exactly the k smallest into the answer."""
     import torch
 
     answer = empty_answer(request)
@@ -168,7 +170,7 @@ def _finish_by_network(request: Request, survivors: Survivors, answer: Answer) -
 
 
 def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -> None:
-    """Runs in order, then merged two by two until one is left of each row."""
+    """Sort runs, then merge them in pairs until each row has one."""
     import torch
 
     from tonari.select.cuda.kernels.runs import merge_kernel, sort_runs_kernel
@@ -227,7 +229,7 @@ def _finish_by_merging(request: Request, survivors: Survivors, answer: Answer) -
 
 
 def _missing_value(request: Request) -> float:
-    """What stands for a value that a row does not have."""
+    """Return the value that represents a missing entry."""
     import torch
 
     dtype = request.values.dtype

@@ -1,19 +1,19 @@
 """Sampled thresholds: Matsumoto and Yiu 2015, "Accelerating Exact Similarity Search on CPU-GPU Systems" (TH-heap).
 
-A sample of n_S values of a row gives a threshold that at least k of the row do not exceed; the row is streamed once and
-only what is at or below the threshold is kept (section V-A, compression about n_S / k); the k smallest of that come
-from a partial sort (V-C: a min-max heap of fixed size). The paper samples on the GPU and sorts on the CPU; here each
-device does both.
+A sample of n_S values of a row gives a threshold that at least k values of the row do not exceed. The row is streamed
+once, and only the values at or below the threshold are kept (section V-A; compression by about n_S / k). A partial sort
+then finds the k smallest of them (V-C: a min-max heap of fixed size). The paper samples on the GPU and sorts on the
+CPU; here each device does both.
 
-On a GPU the paper's threshold, the k-th smallest of 8k samples, would let n / 8 values through: traffic and sorting
-that a modern card notices. Its rank is chosen instead such that k and `capacity` lie DEVIATIONS standard deviations
+On a GPU the paper's threshold, the k-th smallest of 8k samples, would keep n / 8 values, a significant cost in traffic
+and sorting on a modern GPU. Its rank is chosen instead so that k and `capacity` are DEVIATIONS standard deviations
 below and above the expected number of survivors:
 
     rank - z sqrt(rank) >= k n_S / n,      capacity = (most + z sqrt(most)) n / n_S        z = DEVIATIONS
 
-(any threshold that `rank` to `most` of the samples do not exceed will do, which saves steps of the search for it). A
-row outside that range, about one in 10^5, is answered by radix selection within the same kernels: the result is exact
-for every input, and nothing waits for the host.
+Any threshold that `rank` to `most` of the samples do not exceed is accepted, which shortens the search for it. A row
+outside that range, about one in 10^5, is answered by radix selection within the same kernels, so the result is exact
+for every input and nothing waits for the host.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ from tonari.select.cuda.survivors import (
 from tonari.select.request import Answer, Request
 
 DEVIATIONS = 4.5
-RUN = 8  # neighbouring values of a sample: one 32-byte sector of float32
-LARGEST_SAMPLE = 4096  # of one program
+RUN = 8  # adjacent values per sample: one 32-byte sector of float32
+LARGEST_SAMPLE = 4096  # per program
 SAMPLE_WARPS = 2
 LARGEST_RESIDENT = 4096
-# Rows so few that a GPU would wait for one program if it had to answer one of them by radix selection: samples are
-# single values then and comparisons exact, so that neither runs of like values nor zeros of both signs mislead.
+# With this few rows, the whole GPU would wait for one program that has to fall back to radix selection. To make that
+# rarer, samples are then single values and comparisons exact, so that runs of equal values and zeros of both signs do
+# not mislead.
 FEW_ROWS = 64
 LONG_ROW = 1 << 20
-REGISTERS = 80  # per thread of the answer: what it waits for is hidden by other warps only
+REGISTERS = 80  # per thread of the answer kernel: only other warps hide its latency, so several must fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +60,12 @@ class Options:
     Attributes
     ----------
     samples : int, optional
-        n_S. Default on the CPU: 8k, as the paper has it, with finish="heap"; with "halving" at least 512 and at most a
-        16th of the row. On a GPU: by the rule above.
+        n_S. Default on the CPU: 8k with finish="heap", as in the paper; with "halving" at least 512 and at most a 16th
+        of the row. Default on a GPU: by the rule in the module docstring.
     batch : int, optional
-        CPU: rows that are compacted into buffers of one size (size_qbatch). Default 16.
+        CPU: rows that are compacted into buffers of the same size (size_qbatch). Default 16.
     finish : "heap" or "halving", optional
-        CPU: how the k smallest of the survivors are found. Default "halving".
+        CPU: how to find the k smallest survivors. Default "halving".
     """
 
     samples: int | None = None
@@ -73,26 +74,26 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.samples is not None and self.samples < 1:
-            raise ValueError(f"samples={self.samples}: at least 1 is needed")
+            raise ValueError(f"samples={self.samples}: expected at least 1")
         if self.batch is not None and self.batch < 1:
-            raise ValueError(f"batch={self.batch}: at least 1 row is needed")
+            raise ValueError(f"batch={self.batch}: expected at least 1 row")
         if self.finish not in (None, "heap", "halving"):
             raise ValueError(f'finish={self.finish!r}: expected "heap" or "halving"')
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How rows are sampled, and how much may be left of them."""
+    """The sampling of a row, and the capacity of its survivors."""
 
-    samples: int  # of one program
-    parts: int  # programs that sample one row
+    samples: int  # per program
+    parts: int  # programs per row
     rank: int
     most: int
     capacity: int  # a power of two
 
 
 def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
-    """The rule above for a sample of a given size, a power of two; None when it would leave half of a row."""
+    """Apply the rule above to a sample size, a power of two; None if half of a row or more could survive."""
     expected = k * samples / n
     root = (DEVIATIONS + math.sqrt(DEVIATIONS**2 + 4 * expected)) / 2
     rank = math.ceil(root * root)
@@ -106,10 +107,10 @@ def shape_for_sample(n: int, k: int, samples: int) -> Shape | None:
 
 @functools.lru_cache(maxsize=1024)
 def shape_for(rows: int, n: int, k: int) -> Shape | None:
-    """Choose the sample; None when none leaves less than half of a row.
+    """Choose the sample; None if half of a row or more could survive with every sample size.
 
-    Costs are bytes of traffic, or the time of as many, from timings: 20 per sample (its own, and the search for the
-    rank), 16 per survivor (written and read), 12 per slot of the buffer, which the last step passes over in registers.
+    Costs are in bytes of traffic, or time equivalent to it, fitted to timings: 20 per sample (its load, and the search
+    for the rank), 16 per survivor (written and read), 12 per slot of the buffer (the last step scans it in registers).
     """
     best: tuple[float, Shape] | None = None
     for bits in range(9, 21):
@@ -117,7 +118,7 @@ def shape_for(rows: int, n: int, k: int) -> Shape | None:
         shape = shape_for_sample(n, k, samples)
         if shape is None or 8 * samples > n:
             continue
-        if bits > 17 and best is not None:  # samples of this size are for rows that no smaller one serves
+        if bits > 17 and best is not None:  # samples this large are used only if no smaller one works
             break
         busy = min(shape.parts, max(1, 128 // rows))
         cost = 20 * samples / busy + 16 * shape.most * n / samples + 12 * shape.capacity
@@ -130,21 +131,23 @@ def select_on_gpu(request: Request) -> Answer:
     """Answer a request on the device of its values."""
     for name in ("batch", "finish"):
         if getattr(request.options, name) is not None:
-            raise ValueError(f"{name}={getattr(request.options, name)!r}: an option of the CPU; leave it out on a GPU")
+            raise ValueError(
+                f"{name}={getattr(request.options, name)!r}: applies only on the CPU, got values on a GPU; leave it out"
+            )
     rows, n = request.values.shape
     samples = request.options.samples
     if n <= LARGEST_RESIDENT and samples is None:
         return _select_resident(request)
     shape = shape_for(rows, n, request.k) if samples is None else shape_for_sample(n, request.k, power_of_two(samples))
-    # A threshold's rank is right for whole rows; one that is too low for a shorter row costs most where rows are few.
+    # The rank is chosen for whole rows. For a shorter row it can be too low, which costs most if rows are few.
     ragged = request.lengths is not None and rows <= FEW_ROWS and n >= LONG_ROW
-    if shape is None or ragged or request.k > LARGEST_NETWORK:  # digits find a threshold of any rank
+    if shape is None or ragged or request.k > LARGEST_NETWORK:  # radix selection finds a threshold of any rank
         return radix.select_on_gpu(radix.with_defaults(request))
     return _select_streamed(request, shape)
 
 
 def _constants(request: Request) -> dict[str, Any]:
-    """What every kernel is compiled for."""
+    """Return the constants that all kernels share."""
     form = FORMATS[request.dtype]
     return {
         "HAS_LENGTHS": request.lengths is not None,
@@ -159,7 +162,7 @@ def _check_nan(request: Request) -> bool:
 
 
 def _select_streamed(request: Request, shape: Shape) -> Answer:
-    """Sample, compact, answer: each a kernel of its own, so that streaming keeps its registers to itself."""
+    """Sample, compact, answer: separate kernels, so that the streaming one needs few registers."""
     import torch
 
     from tonari.select.cuda.kernels.threshold import answer_kernel
@@ -213,7 +216,7 @@ def _select_streamed(request: Request, shape: Shape) -> Answer:
 
 
 def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts: Any) -> tuple[Any, Any]:
-    """One (key, index) pair per row; the counts of survivors are set to 0."""
+    """Return the threshold of each row, a (key, index) pair, and set the counts of survivors to 0."""
     import torch
 
     from tonari.select.cuda.kernels.threshold import merge_samples_kernel, sample_kernel
@@ -280,7 +283,7 @@ def _thresholds(request: Request, shape: Shape, bits: Any, lengths: Any, counts:
 
 
 def _select_resident(request: Request) -> Answer:
-    """Rows that fit in registers: the sample is the row."""
+    """Answer rows that fit in registers, where the sample is the whole row."""
     import torch
 
     from tonari.select.cuda.kernels.threshold import resident_kernel
@@ -327,7 +330,7 @@ def _select_resident(request: Request) -> Answer:
 
 
 class _Tally:
-    """Equations 3 and 4 of the paper; nothing when nobody counts."""
+    """Equations 3 and 4 of the paper; does nothing if the request has no counters."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -335,7 +338,7 @@ class _Tally:
         self.thresholds: list[Any] = []
 
     def add(self, counts: Any, last: Any) -> None:
-        """Remember how many values were left of some rows, and the columns of their thresholds."""
+        """Record the number of survivors of some rows, and the columns of their thresholds."""
         if self.request.counters is not None:
             self.ratios.append(self.request.values.shape[1] / int(counts.max()))
             self.thresholds.append(last.reshape(-1))

@@ -1,9 +1,9 @@
 """Insertion queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-B (after Garcia, Nielsen and Barlaud 2010).
 
-The k smallest so far in descending order. A value below the head pushes it out and every larger entry one place on:
-O(k) writes for each of about k ln(n / k) insertions of random data. The walk is the same for all rows of a warp; good
-for small k, and the queue that gains most from a buffer. Figure 5 of the paper has its writes: the place of the j-th
-smallest is written with probability min(1, j / i) at the i-th value.
+The k smallest so far, in descending order. A value below the head drops the head and moves every larger entry forward
+by one position: O(k) writes for each of about k ln(n / k) insertions on random data. The walk is the same for all rows
+of a warp. Good for small k, and the queue that gains most from a buffer. Figure 5 of the paper shows its writes: the
+position of the j-th smallest is written with probability min(1, j / i) at the i-th value.
 """
 
 from __future__ import annotations

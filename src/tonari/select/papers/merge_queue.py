@@ -1,10 +1,10 @@
 """Merge queue: Tang, Huang, Eyers, Mills and Guo 2015, section III-C and algorithm 2.
 
 Descending levels of m, m, 2m, 4m, ... entries whose heads descend as well, so that the first entry is the largest. A
-value is inserted into the first level, and levels are merged only when a head has become smaller than the next one
-(lazy update): O(log² k) writes per insertion on average, all at places that do not depend on the row. Aligned, all rows
-of a warp merge when one must, so that merges of different rows fall together and later ones are saved; good for large k
-on a GPU.
+value is inserted into the first level, and levels are merged only when a head becomes smaller than the next one (lazy
+update): O(log² k) writes per insertion on average, at positions that do not depend on the row. If aligned, all rows of
+a warp merge when one must, so that merges of different rows coincide and later ones are saved. Good for large k on a
+GPU.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tonari.select.request import Answer, Request
 
 @dataclass(frozen=True, kw_only=True)
 class Options(QueueOptions):
-    """Options of ``method="merge_queue"``: those of every queue, and two.
+    """Options of ``method="merge_queue"``: those of every queue, and two more.
 
     Attributes
     ----------
     m : int
-        Size of the first two levels, a power of two. The queue has the fewest levels that hold k.
+        Size of the first two levels, a power of two. The queue has as many levels as k entries need.
     aligned : bool
-        Whether all rows that go together merge when one must.
+        Whether all rows that are processed together merge when one must.
     """
 
     m: int = 8
@@ -33,7 +33,7 @@ class Options(QueueOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.m < 1 or self.m & (self.m - 1):
-            raise ValueError(f"m={self.m}: a level's size is a power of two")
+            raise ValueError(f"m={self.m}: expected a power of two")
 
 
 def select_on_gpu(request: Request) -> Answer:

@@ -1,10 +1,10 @@
-"""What the queues of tang2015 share on a GPU: their options, and the launch of one row per lane.
+"""The common part of the queues of tang2015 on a GPU: their options, and the launch with one row per lane.
 
 Tang, Huang, Eyers, Mills and Guo 2015, "Efficient Selection Algorithm for Fast k-NN Search on GPUs" (IPDPS). A queue
-holds the k smallest values seen so far; its head is the largest of them, and only a value below it is inserted. One
-thread has one row, as in the paper: 32 rows per warp and program, queues in global memory. What it costs is the
-divergence: a warp takes an insertion when any of its rows does. Buffered Search (III-D) gathers insertions, and
-Hierarchical Partition (III-E) leaves most values out.
+holds the k smallest values seen so far; its head is the largest of them, and only values below the head are inserted.
+As in the paper, one thread handles one row: 32 rows per warp and program, with the queues in global memory. The cost is
+divergence: a warp spends the time of an insertion whenever any of its rows inserts. Buffered Search (III-D) batches
+insertions, and Hierarchical Partition (III-E) skips most values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BUFFERS = ("none", "own", "full", "sorted")
 QUEUES = ("insertion", "heap", "merge_queue")
 
 LANES = 32
-# Lists, queues, buffers and counters of one launch: more rows than fit are searched in several.
+# Lists, queues, buffers and counters of one launch; if not all rows fit, there are several launches.
 SCRATCH_BYTES = 4 << 30
 
 
@@ -34,15 +34,15 @@ class QueueOptions:
     Attributes
     ----------
     buffer : "none", "own", "full" or "sorted"
-        Buffered Search: a value below the head is inserted at once ("none"); when the row's buffer is full ("own");
-        when the buffer of any of the rows that go together is full, from all buffers in step ("full"), each of them
-        sorted first ("sorted").
+        Buffered Search. "none": a value below the head is inserted at once. "own": values are inserted when the row's
+        own buffer is full. "full": all rows that are processed together empty their buffers in step when any of them is
+        full. "sorted": as "full", but each buffer is sorted first.
     buffer_size : int
         Values that a row's buffer holds.
     group : int, optional
         Hierarchical Partition in front of the queue: values per group. Default: no partition.
     levels : int, optional
-        Lists of minima above the values. Default: as many as leave at most k groups; more are never built.
+        Lists of minima above the values. Default: until a list has at most k entries; more are never built.
     """
 
     buffer: str = "none"
@@ -54,22 +54,26 @@ class QueueOptions:
         if self.buffer not in BUFFERS:
             raise ValueError(f"buffer={self.buffer!r}: expected one of {', '.join(BUFFERS)}")
         if self.buffer_size < 1:
-            raise ValueError(f"buffer_size={self.buffer_size}: a buffer holds at least 1 value")
+            raise ValueError(f"buffer_size={self.buffer_size}: expected at least 1")
         if self.group is not None and self.group < 2:
-            raise ValueError(f"group={self.group}: a group has at least 2 values")
+            raise ValueError(f"group={self.group}: expected at least 2 values per group")
         if self.levels is not None and self.group is None:
-            raise ValueError(f"levels={self.levels}: only with a group")
+            raise ValueError(f"levels={self.levels}: applies only together with group; pass group as well")
         if self.levels is not None and self.levels < 1:
-            raise ValueError(f"levels={self.levels}: there is at least 1 list above the values")
+            raise ValueError(f"levels={self.levels}: expected at least 1 list above the values")
 
 
 def select_with_queue(request: Request, queue: str, size: int, m: int = 1, aligned: bool = False) -> Answer:
-    """Answer a request with a queue of `size` >= k places on the device of its values.
+    """Answer a request with a queue of `size` >= k positions on the device of its values.
 
     Parameters
     ----------
+    request : Request
+    queue : str
+        One of QUEUES.
+    size : int
     m, aligned
-        Of a merge queue.
+        Options of a merge queue.
     """
     import torch
 
@@ -160,7 +164,7 @@ def select_with_queue(request: Request, queue: str, size: int, m: int = 1, align
 
 
 def _fill(counters: Counters, counted: Any, queue: str) -> None:
-    """Tell what the slots of the kernel's counters hold."""
+    """Copy the slots of the kernel's counters to the fields of `counters`."""
     from tonari.select.papers.kernels.lanes import EXAMINED, FLUSHES, MERGES, UPDATES
 
     counters.updates = counted[UPDATES.value :]

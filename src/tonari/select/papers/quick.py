@@ -1,11 +1,11 @@
 """Quick multi-select: Komarov, Dashti and D'Souza 2014, "Fast k-NNG Construction with GPU-Based Quick Multi-Select".
 
-Quick select on all rows at once ("Methods and Materials", algorithm 1): a range is partitioned by a pivot in one read;
-if more than is wanted lies below the pivot, that part is the next range, else it is kept where it lies, by a reference
-on a stack, and the other part is the next range. The result is in no order until the end.
+Quick select on all rows at once ("Methods and Materials", algorithm 1). A range is partitioned by a pivot in one read.
+If more values than wanted are below the pivot, these are the next range. Otherwise they are all kept in place, by a
+reference on a stack, and the other part is the next range. The result is unordered until the end.
 
-Equal values end as others do, since pivots are (value, index) pairs; and a bad pivot is followed by one from the
-middle of the values that may still occur, so that no row takes more than some hundred rounds.
+Equal values need no special treatment, since pivots are (value, index) pairs. A bad pivot is followed by one from the
+middle of the range of values still possible, so that no row takes more than some hundred rounds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tonari.select.cuda.survivors import Survivors, answer_from_survivors, netwo
 from tonari.select.request import Answer, Request
 
 UNITS = ("warp", "block")
-# Values of a tile and warps of a program, by unit.
+# Values per tile and warps per program, by unit.
 TILES = {"warp": (512, 1), "block": (4096, 8)}
-# Two arrays per row and a stack; more rows than fit are answered in several launches.
+# Two arrays per row and a stack; if not all rows fit, there are several launches.
 SCRATCH_BYTES = 2 << 30
 
 
@@ -31,7 +31,7 @@ class Options:
     Attributes
     ----------
     unit : "warp" or "block"
-        GPU: what works on a row. A block per row is the paper's answer to few rows, or long ones.
+        GPU: whether a warp or a block works on each row. The paper uses a block per row if rows are few or long.
     """
 
     unit: str = "block"

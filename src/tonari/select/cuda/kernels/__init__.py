@@ -1,1 +1,1 @@
-"""Triton kernels of k-selection on CUDA, one in a file."""
+"""Triton kernels of k-selection on CUDA."""

@@ -1,10 +1,11 @@
 """Truncated bitonic sort (Sismanis, Pitsianis and Sun 2012) on the GPU.
 
-    tile of TILE pairs    runs of K are sorted, merged in pairs, the larger halves dropped: one descending run is left
-    best K so far         ascending; place-by-place minimum with the tile's run, then a bitonic merge
-    parts                 a row that is cut up leaves one run of K per part; runs are merged in the same way
+    tile of TILE pairs    runs of K are sorted and merged in pairs, dropping the larger halves, until one is left,
+                          which is descending
+    best K so far         ascending; elementwise minimum with the tile's run, then a bitonic merge
+    parts                 each part of a row that is cut gives a run of K; these are merged in the same way
 
-What is done does not depend on the values.
+The sequence of operations does not depend on the values.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def write_best(
     INFINITE: tl.constexpr,
     LARGEST: tl.constexpr,
 ):
-    """Write the first k of K sorted pairs; a place without one has the largest index there is."""
+    """Write the first k of K sorted pairs; missing pairs have the largest possible index."""
     present = ids < 0x7FFFFFFF
     keys = tl.where(present, keys, tl.full((), MISSING, keys.dtype))
     store_values(out_values_ptr + places, row_ptr, keys, ids, places < k, present, INFINITE, LARGEST)
@@ -65,7 +66,7 @@ def bitonic_kernel(
     TILE: tl.constexpr,
     K: tl.constexpr,
 ):
-    """Chunk values of a row; SPLIT when a row has several chunks."""
+    """Select from `chunk` values of a row; SPLIT if a row has several chunks."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     begin = (program % parts) * chunk
@@ -117,7 +118,7 @@ def merge_runs_kernel(
     MISSING: tl.constexpr,
     K: tl.constexpr,
 ):
-    """The answer of a row from the runs of its parts."""
+    """Answer a row from the runs of its parts."""
     row = tl.program_id(0).to(tl.int64)
     places = tl.arange(0, K)
     run_keys_ptr += row * parts * K

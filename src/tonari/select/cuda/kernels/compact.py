@@ -1,8 +1,8 @@
-"""Compaction: what is at or below a row's threshold is appended to its survivors, in one read of the row.
+"""Compaction: append the values at or below a row's threshold to its survivors, in one read of the row.
 
-A tile [T, A, V] at a time: one sum per tile, one atomic addition per tile that has any. The threshold is a
-(key, index) pair. A comparison costs an xor per value (comparable_bits) and lets some through that only seem to come
-before the pair; an EXACT one makes keys.
+A tile [T, A, V] at a time: one sum per tile, and one atomic addition per tile that has survivors. The threshold is a
+(key, index) pair. The cheap comparison costs one xor per value (comparable_bits) and can keep a few values that are
+above the threshold; the EXACT one computes keys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tonari.select.cuda.kernels.tiles import per_thread, places, row_length, til
 def passes(
     bits, ids, key, last, EXACT: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Which values are at or below the threshold (key, last)."""
+    """Return which values are at or below the threshold (key, last)."""
     if EXACT:
         return at_or_below(to_keys(bits, INFINITE, LARGEST, WIDE), ids, key, last)
     flip, limit = comparable_bits(key, INFINITE, LARGEST, WIDE, bits.dtype.primitive_bitwidth)
@@ -28,7 +28,7 @@ def passes(
 
 @triton.jit
 def magnitudes(bits, WIDE: tl.constexpr):
-    """The greatest magnitude that each thread sees, which tells of NaN; int32 or int64 [T]."""
+    """Return the largest magnitude bits that each thread sees, for NaN detection; int32 or int64 [T]."""
     MAGNITUDE: tl.constexpr = (1 << (bits.dtype.primitive_bitwidth - 1)) - 1
     return tl.max(tl.max(bits & MAGNITUDE, 2), 1).to(tl.int64 if WIDE else tl.int32)
 
@@ -63,7 +63,7 @@ def compact_kernel(
     A: tl.constexpr,
     V: tl.constexpr,
 ):
-    """Append what is at or below the threshold in `chunk` values of a row; beyond the capacity it is only counted."""
+    """Append the values at or below the threshold among `chunk` values of a row; beyond the capacity only count."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     row_ptr = values_ptr + row * stride

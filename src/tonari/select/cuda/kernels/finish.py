@@ -1,7 +1,7 @@
-"""From the pairs that are left of each row to its answer: the k smallest of at most CAPACITY, in order.
+"""The last step: from the survivors of each row to its answer, the k smallest of at most CAPACITY pairs, in order.
 
-    kth_pair by halving   k to SIZE pairs, packed to the front, when more are left
-    sorting network       over SIZE >= k pairs, a power of two
+    kth_pair              bisection to k to SIZE pairs, packed to the front, if there are more
+    sorting network       of SIZE >= k pairs, a power of two
     values                from the keys; the row itself is read only for zeros and NaN
 
 One program per row: CAPACITY pairs in registers as [T, A, V], then SIZE.
@@ -22,9 +22,9 @@ from tonari.select.cuda.kernels.tiles import places, tile_offsets, total
 def keep_smallest(
     bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Write the k to `most` smallest of the pairs that are `present` to memory, in no order.
+    """Write the k to `most` smallest of the pairs that are `present` to memory, in any order.
 
-    How many, and a pair that they do not exceed.
+    Returns how many there are, and a pair that they do not exceed.
     """
     keys = to_keys(bits, INFINITE, LARGEST, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)
@@ -51,7 +51,7 @@ def write_row(
     LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):
-    """Answer one row from `count` <= SIZE pairs in memory, at most k if they are not SORTED."""
+    """Answer one row from `count` <= SIZE pairs in memory (`count` <= k unless SORTED)."""
     at = tl.arange(0, SIZE)
     present = at < count
     keys = to_keys(tl.load(bits_ptr + at, mask=present, other=0), INFINITE, LARGEST, WIDE)
@@ -93,7 +93,7 @@ def finish_row(
         bits = tl.load(bits_ptr + slots, mask=present, other=0)  # [T, A, V]
         ids = tl.load(ids_ptr + slots, mask=present, other=0)
         count, _, _ = keep_smallest(bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE)
-        tl.debug_barrier()  # what the other threads stored is loaded next
+        tl.debug_barrier()  # the stores of other threads are loaded next
     write_row(
         out_values_ptr, out_ids_ptr, row_ptr, bits_ptr, ids_ptr, count, k,
         SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,

@@ -1,8 +1,8 @@
-"""The k-th smallest (key, index) pair of a tile in registers, by halving.
+"""The k-th smallest (key, index) pair of a tile in registers, by bisection.
 
-The range of keys is halved until the number of keys at or below its middle is in [k, most], or one key is left; equal
-keys are then told apart by halving the range of indices. Every step is one comparison per element and one sum over the
-program. All data end within 32 (64) + 32 steps; random ones after about log2(size).
+The range of keys is bisected until the number of keys at or below its middle is in [k, most], or one key is left; equal
+keys are then separated by bisecting the range of indices. A step takes one comparison per element and one sum over the
+program. There are at most 32 (64) + 32 steps for any data, and about log2(size) for random data.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from tonari.select.cuda.kernels.tiles import greatest, total
 
 @triton.jit
 def smallest_at_least(numbers, mask, k, most):
-    """A whole number that from k to `most` of `numbers` under `mask` do not exceed, and how many do not.
+    """Return an integer that k to `most` of the `numbers` under `mask` do not exceed, and how many do not exceed it.
 
-    The least number that at least k do not exceed, where there is no such one.
+    If there is no such integer, return the smallest that at least k numbers do not exceed.
     """
     LARGE: tl.constexpr = 0x7FFFFFFFFFFFFFFF if numbers.dtype == tl.int64 else 0x7FFFFFFF
     least = tl.min(tl.min(tl.where(mask, numbers, LARGE), 2), 1)  # of each thread
     low = tl.min(least, 0)
     high = greatest(tl.where(mask, numbers, -LARGE - 1))
-    if k <= numbers.shape[0]:  # as many as there are threads do not exceed the greatest of these
+    if k <= numbers.shape[0]:  # one number per thread does not exceed the largest of the threads' minima
         high = tl.minimum(high, tl.max(least, 0))
     below = total(mask & (numbers <= high))
     while (low < high) & (below > most):
@@ -38,9 +38,9 @@ def smallest_at_least(numbers, mask, k, most):
 
 @triton.jit
 def kth_pair(keys, ids, mask, k, most):
-    """A pair that from k to `most` pairs under `mask`, of which there are at least k >= 1, do not exceed.
+    """Return a pair that k to `most` of the pairs under `mask` do not exceed; there must be at least k >= 1.
 
-    Its index may be larger than that of the pair itself.
+    It need not be one of the pairs itself.
     """
     key, below = smallest_at_least(keys, mask, k, most)
     last = tl.full((), 0x7FFFFFFF, tl.int32)
@@ -53,5 +53,5 @@ def kth_pair(keys, ids, mask, k, most):
 
 @triton.jit
 def at_or_below(keys, ids, key, last):
-    """Which pairs do not exceed (key, last)."""
+    """Return which pairs do not exceed (key, last)."""
     return (keys < key) | ((keys == key) & (ids <= last))

@@ -1,14 +1,14 @@
-"""Hierarchical Partition (tang2015 III-E, algorithm 4) on the GPU, alone.
+"""Hierarchical Partition (tang2015 III-E, algorithm 4) on the GPU, without a queue.
 
-    list 0        the values' keys
+    list 0        the keys of the values
     list i + 1    minima of every G consecutive entries of list i; an entry's index is the number of its group
-    bottom up     one streaming pass; a second list comes with the first where G is a power of two
-    top down      one program per row: the k best entries of a list name the groups whose members are offered next
+    bottom up     one streaming pass, which builds two lists at once if G is a power of two
+    top down      one program per row: the k best entries of a list are the groups whose members are searched next
 
-The worst of the k groups bounds the k-th of its members from above: k groups have a minimum at or below (key, group),
-so k entries are at or below (key, last member of the group). Little more than k of the k G members pass on random
-data. What passes is appended to SLOTS pairs; when they are full the k smallest stay, found by halving, and the bound
-falls. A tile takes groups from all over the list, so that the bound falls soon on sorted data as well.
+The worst of the k groups gives an upper bound for the k-th member: k groups have a minimum at or below (key, group), so
+k entries are at or below (key, last member of the group). On random data little more than k of the k G members pass.
+Members that pass are appended to SLOTS pairs; when these are full, the k smallest are kept, found by bisection, and the
+bound is lowered. A tile takes groups from all over the list, so that the bound falls quickly on sorted data as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def load_entries(
     ptrs, present, WHOLE: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Keys of a list, of the values themselves if VALUES; `present` does not matter if WHOLE."""
+    """Load keys of a list, of the values themselves if VALUES; `present` is ignored if WHOLE."""
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
     if WHOLE:
         return to_keys(tl.load(ptrs), FORMAT, LARGEST and VALUES, WIDE)
@@ -35,7 +35,7 @@ def load_entries(
 
 @triton.jit
 def list_size(length, power):
-    """Entries of the list whose entries stand for `power` values each; nothing overflows."""
+    """Return the size of the list whose entries cover `power` values each, without overflow."""
     return tl.where(length > 0, (length - 1) // power + 1, 0)
 
 
@@ -67,7 +67,7 @@ def minima_kernel(
     WIDTH: tl.constexpr,
     TWO: tl.constexpr,
 ):
-    """Minima of GROUPS groups, read WIDTH members at a time, and if TWO of every G of these."""
+    """Compute the minima of GROUPS groups, read WIDTH members at a time; if TWO, also those of every G of these."""
     tl.static_assert(not TWO or (G == WIDTH and GROUPS % G == 0), "a group of minima is one program's")
     program = tl.program_id(0)
     row = (program // tiles).to(tl.int64)
@@ -120,16 +120,16 @@ def keep_best(
     T: tl.constexpr,
     V: tl.constexpr,
 ):
-    """Leave from k to `most` of the pairs held, the smallest, with their indices at `out_ids_ptr`.
+    """Keep the k to `most` smallest of the pairs held, and write their indices to `out_ids_ptr`.
 
-    Returns how many there are and the bound that they are at or below. At least k >= 0 pairs are held.
+    Returns how many are kept and the bound that they do not exceed. At least k >= 0 pairs must be held.
     """
-    tl.debug_barrier()  # what the other threads stored is loaded next
+    tl.debug_barrier()  # the stores of other threads are loaded next
     slots = tile_offsets(A, T, V)
     present = slots < held
     bits = tl.load(slot_bits_ptr + slots, mask=present, other=0)  # [T, A, V]
     ids = tl.load(slot_ids_ptr + slots, mask=present, other=0)
-    tl.debug_barrier()  # all have loaded before the first is overwritten
+    tl.debug_barrier()  # all threads have loaded before any slot is overwritten
     keys = to_keys(bits, INFINITE if VALUES else 0, LARGEST and VALUES, WIDE)
     key, last = kth_pair(keys, ids, present, k, most)
     kept = present & at_or_below(keys, ids, key, last)
@@ -163,16 +163,16 @@ def offer_members(
     T: tl.constexpr,
     V: tl.constexpr,
 ):
-    """Put the members of some groups of a list (or of `all_groups`) into the slots, unless they are above (key, last).
+    """Append the members of some groups of a list (or of `all_groups`) that do not exceed (key, last) to the slots.
 
-    Returns how many pairs the slots hold, the k smallest among them; how many members there are (if COUNT); and how
-    many were NaN (if CHECK_NAN).
+    Returns how many pairs the slots hold, which include the k smallest; how many members there are (if COUNT); and how
+    many are NaN (if CHECK_NAN).
     """
     TILE: tl.constexpr = A * T * V
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
-    PART: tl.constexpr = min((G + V - 1) // V * V, TILE)  # places of a tile for a group: whole runs
-    SHARE: tl.constexpr = TILE // PART  # groups that a tile takes from
-    SPAN: tl.constexpr = (G + PART - 1) // PART  # tiles that a group takes
+    PART: tl.constexpr = min((G + V - 1) // V * V, TILE)  # positions of a tile per group, in whole runs
+    SHARE: tl.constexpr = TILE // PART  # groups per tile
+    SPAN: tl.constexpr = (G + PART - 1) // PART  # tiles per group
     tiles = (groups + SHARE - 1) // SHARE
     runs = tile_offsets(A, T, 1) * V
     within = runs // PART
@@ -250,11 +250,11 @@ def top_down_kernel(
     T: tl.constexpr,
     V: tl.constexpr,
 ):
-    """From list number `lists`, which starts at entry `top` and whose entries stand for `power` values, to the values.
+    """Search from list number `lists`, which starts at entry `top` and has `power` values per entry, to the values.
 
-    All groups of the first list are taken: its own minima, if they are counted, would be no more than k. There are
-    2 A T V slots; they are left with the k smallest pairs of the row and perhaps some more. CHECK_NAN only
-    where there is no list: what lists are made of is checked then.
+    All groups of the first list are searched: the list above it, if it is counted, would have at most k entries. There
+    are 2 A T V slots; in the end they hold the k smallest pairs of the row and possibly more. CHECK_NAN is set only if
+    there are no lists, since otherwise NaN is detected while the lists are built.
     """
     SLOTS: tl.constexpr = 2 * A * T * V
     row = tl.program_id(0).to(tl.int64)
@@ -270,7 +270,7 @@ def top_down_kernel(
     level = tl.zeros((), tl.int32) + lists
     groups = list_size(list_size(length, span), G)
     top_entries = groups * counted_top
-    while (level > 0) & (list_size(length, span) <= k):  # a short row has fewer lists than n values have
+    while (level > 0) & (list_size(length, span) <= k):  # a short row has fewer lists than a row of n values
         groups = list_size(length, span)
         top_entries = groups
         span = span // G

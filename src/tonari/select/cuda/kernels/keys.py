@@ -1,11 +1,11 @@
-"""Values as integers of the same order, on the GPU: every kernel compares integers only.
+"""Values as integers with the same order, on the GPU: every kernel compares integers only.
 
-    float bits  s mmmmmmm...   key = s ? -m : m        -0.0 and 0.0 are both 0; NaN is the largest key there is
+    float bits  s mmmmmmm...   key = s ? -m : m        -0.0 and 0.0 are both 0; NaN has the largest key
     largest first              key = ~key              (NaN stays last)
 
-Kernels get the values' bits as a signed integer tensor (``values.view(torch.int32)``; uint8 as it is) and INFINITE,
-the bits of +inf, which is 0 for whole numbers. float64 has int64 keys, every other type int32 keys. An entry that does
-not exist (beyond a row's length) has the key LAST and an index beyond all others.
+Kernels take the bits of the values as a signed integer tensor (``values.view(torch.int32)``; uint8 unchanged) and
+INFINITE, the bits of +inf, or 0 for integer types. float64 has int64 keys, every other type int32 keys. A missing entry
+(beyond a row's length) has the key LAST and an index larger than all others.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import triton.language as tl
 
 @triton.jit
 def last_key(WIDE: tl.constexpr):
-    """The largest key of all, int64 if WIDE, else int32."""
+    """Return LAST, the largest key: int64 if WIDE, else int32."""
     return tl.full((), 0x7FFFFFFFFFFFFFFF, tl.int64) if WIDE else tl.full((), 0x7FFFFFFF, tl.int32)
 
 
 @triton.jit
 def to_keys(bits, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
-    """Keys of loaded bits."""
+    """Convert loaded bits to keys."""
     KEY: tl.constexpr = tl.int64 if WIDE else tl.int32
     SHIFT: tl.constexpr = 63 if WIDE else 31
     if INFINITE == 0:
@@ -42,14 +42,14 @@ def to_keys(bits, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.conste
 
 @triton.jit
 def load_keys(ptrs, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr):
-    """Keys at `ptrs`; LAST where none is `present`."""
+    """Load keys from `ptrs`; LAST where not `present`."""
     keys = to_keys(tl.load(ptrs, mask=present, other=0), INFINITE, LARGEST, WIDE)
     return tl.where(present, keys, last_key(WIDE))
 
 
 @triton.jit
 def to_bits(keys, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDTH: tl.constexpr):
-    """Bits of a value of WIDTH bits with each key, sign-extended; zeros and NaNs have other bits too."""
+    """Return the bits, sign-extended, of a value of WIDTH bits that has each key; zeros and NaN have several."""
     LOWEST: tl.constexpr = -(1 << (WIDTH - 1))
     bits = ~keys if LARGEST else keys
     if INFINITE > 0:
@@ -59,11 +59,11 @@ def to_bits(keys, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDTH: tl.const
 
 @triton.jit
 def comparable_bits(key, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, WIDTH: tl.constexpr):
-    """(flip, limit) such that loaded bits, widened and xored with `flip`, are <= `limit` where the key is <= `key`.
+    """Return (flip, limit) such that bits, widened and xored with `flip`, are <= `limit` if their key is <= `key`.
 
-    Bits of floats order like whole numbers on either side of zero, forwards above it and backwards below; against one
-    fixed key no more is needed. What only seems to come before it (NaN of one sign, -0.0 against 0.0) passes as well:
-    too many at worst, never too few.
+    The bits of floats have the order of integers above zero and the reverse order below it, which is enough for
+    comparisons with one fixed key. A few values with larger keys pass as well (NaN of one sign, -0.0 against 0.0), but
+    none with a smaller key is lost.
     """
     TOP: tl.constexpr = -0x8000000000000000 if WIDE else -0x80000000
     flip = key * 0
@@ -78,7 +78,7 @@ def comparable_bits(key, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl
 
 @triton.jit
 def store_values(out_ptrs, row_ptr, keys, ids, mask, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr):
-    """Store the values of keys where `mask`; zeros and NaN, which a key does not tell apart, are read from the row."""
+    """Store the values of keys where `mask`; zeros and NaN, whose bits the key does not give, are read from the row."""
     bits = to_bits(keys, INFINITE, LARGEST, out_ptrs.dtype.element_ty.primitive_bitwidth)
     if INFINITE > 0:
         zero = -1 if LARGEST else 0

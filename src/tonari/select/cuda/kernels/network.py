@@ -1,10 +1,10 @@
-"""Bitonic networks over (key, index) pairs, on the GPU; smaller index wins a tie, so no two entries are equal.
+"""Bitonic networks of (key, index) pairs on the GPU; the smaller index wins a tie, so no two entries are equal.
 
-Tensors are one row of N = 2^b entries: keys int32 or int64, ids int32. The row is seen as a hypercube of side 2; the
-step that compares positions a distance 2^j apart works along axis b - 1 - j, and the partner of x is (x + partner) - x.
+A tensor is one row of N = 2^b entries: keys int32 or int64, ids int32. The row is reshaped to a hypercube of side 2.
+The step that compares positions 2^j apart works along axis b - 1 - j, and the partner of x is (x + partner) - x.
 
-    key 32 bits | id 32 bits      one int64 word: one comparison and one exchange serve for both
-    64-bit keys                   keys and ids are exchanged side by side
+    key 32 bits | id 32 bits      one int64 word: a single comparison and exchange for both
+    64-bit keys                   keys and ids are exchanged separately
 
 Batcher 1968; keeping the smaller half of two runs is the truncated bitonic sort of Sismanis et al. 2012.
 """
@@ -18,7 +18,7 @@ from triton.language.standard import _log2
 
 @triton.jit
 def pack_words(keys, ids):
-    """int64 words that order as (key, id) does, of 32-bit keys and ids >= 0."""
+    """Pack 32-bit keys and ids >= 0 into int64 words with the order of (key, id)."""
     return (keys.to(tl.int64) << 32) | ids.to(tl.int64)
 
 
@@ -29,13 +29,13 @@ def unpack_words(words):
 
 @triton.jit
 def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
-    """0 in the lower half along the axis of BIT, 1 in the upper one; broadcasts over the hypercube."""
+    """Return 0 in the lower half along the axis of BIT and 1 in the upper half; broadcasts over the hypercube."""
     return tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - BIT) + [2] + [1] * BIT)
 
 
 @triton.jit
 def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
-    """Sorts every block of 2^BLOCK entries, bitonic each: the smaller first, or last where `down` is 1."""
+    """Sort every block of 2^BLOCK entries, each a bitonic sequence: ascending, or descending where `down` is 1."""
     BITS: tl.constexpr = _log2(keys.numel)
     for bit in tl.static_range(BLOCK - 1, -1, -1):  # pairs a distance 2^bit apart
         upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - bit) + [2] + [1] * bit)
@@ -55,7 +55,7 @@ def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
 
 @triton.jit
 def _halve(keys, ids, BIT: tl.constexpr, PACKED: tl.constexpr):
-    """The smaller of all pairs a distance 2^BIT apart: half as many entries."""
+    """Keep the smaller of every two entries 2^BIT apart: half as many entries remain."""
     BITS: tl.constexpr = _log2(keys.numel)
     AXIS: tl.constexpr = BITS - 1 - BIT
     if PACKED:
@@ -65,7 +65,7 @@ def _halve(keys, ids, BIT: tl.constexpr, PACKED: tl.constexpr):
         other_keys = tl.sum(keys, axis=AXIS, keep_dims=True) - keys
         other_ids = tl.sum(ids, axis=AXIS, keep_dims=True) - ids
         smaller = (keys < other_keys) | ((keys == other_keys) & (ids < other_ids))
-        # Of a pair that is twice the same (two pads) neither is smaller: the lower one stands for both.
+        # Of two identical entries (two pads) neither is smaller: keep the lower one.
         smaller = smaller | ((keys == other_keys) & (ids == other_ids) & (_upper(BIT, BITS) == 0))
         keys = tl.sum(tl.where(smaller, keys, 0), axis=AXIS)
         ids = tl.sum(tl.where(smaller, ids, 0), axis=AXIS)
@@ -96,7 +96,7 @@ def _to_row(keys, ids, N: tl.constexpr, PACKED: tl.constexpr):
 
 @triton.jit
 def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.constexpr = 0):
-    """The K smallest of N entries, sorted: runs of K are sorted and merged in pairs, the larger halves dropped."""
+    """Return the K smallest of N entries, sorted: runs of K are sorted and merged in pairs, dropping larger halves."""
     BITS: tl.constexpr = _log2(N)
     BLOCK: tl.constexpr = _log2(K)
     PACKED: tl.constexpr = keys.dtype == tl.int32
@@ -118,13 +118,13 @@ def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.c
 
 @triton.jit
 def sort_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
-    """All N entries, sorted."""
+    """Sort all N entries."""
     return smallest_pairs(keys, ids, N, N, DESCENDING)
 
 
 @triton.jit
 def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
-    """A bitonic sequence of N entries, sorted."""
+    """Sort a bitonic sequence of N entries."""
     PACKED: tl.constexpr = keys.dtype == tl.int32
     keys, ids = _to_cube(keys, ids, PACKED)
     keys, ids = _merge(keys, ids, _log2(N), DESCENDING, PACKED)
@@ -133,9 +133,10 @@ def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
 
 @triton.jit
 def keep_smaller(keys_a, ids_a, keys_b, ids_b, N: tl.constexpr):
-    """The N smallest of an ascending run `a` and a descending run `b`, ascending.
+    """Return the N smallest entries of an ascending run `a` and a descending run `b`, ascending.
 
-    The place-by-place minimum of the two is bitonic and holds the N smallest; `b` descends so that nothing is reversed.
+    The elementwise minimum of the two is bitonic and contains the N smallest; `b` descends so that no reversal is
+    needed.
     """
     first = (keys_a < keys_b) | ((keys_a == keys_b) & (ids_a < ids_b))
     return merge_pairs(tl.where(first, keys_a, keys_b), tl.where(first, ids_a, ids_b), N)

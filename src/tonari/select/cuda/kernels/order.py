@@ -1,11 +1,11 @@
-"""(value, id) pairs as single float64 keys of the same order, in kernels.
+"""Encode (value, id) pairs as single float64 keys with the same order.
 
-    value >= 0    key = 0 vvvvvvv...  iiii...        the float32's bits above, the id below
-    value <  0    key = 1 vvvvvvv... ~iiii...        magnitudes descend where values ascend, and so must ids
-    nothing       key = +inf
+    value >= 0    key = 0 vvvvvvv...  iiii...        the bits of the float32 in the upper half, the id in the lower
+    value <  0    key = 1 vvvvvvv... ~iiii...        larger magnitudes are smaller values, so ids are inverted too
+    missing       key = +inf
 
-Read as float64 that is the order of (value, id): the upper half has at most the exponent of a float32's infinity, so
-every pair is a finite number, and no pair but the first of all, (0.0, 0), is a zero. Similarities are negated before.
+Read as float64, keys have the order of (value, id). The upper half has at most the exponent of a float32 infinity, so
+every key of a pair is finite, and only the smallest pair of all, (0.0, 0), is a zero. Similarities are negated first.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import triton.language as tl
 
 @triton.jit
 def ascending(values, DESCENDING: tl.constexpr):
-    """Values that ascend with what is farther; no -0.0."""
+    """Return values that ascend with distance, without -0.0."""
     return 0.0 - values if DESCENDING else values + 0.0
 
 
 @triton.jit
 def make_keys(values, ids, present):
-    """Keys of values that are rounded to float32 here; NaN, of input that is refused, counts as nothing."""
+    """Return the keys of values, rounded to float32; NaN, which only rejected input has, counts as missing."""
     rounded = values.to(tl.float32)
     bits = tl.where(rounded == 0, 0.0, rounded).to(tl.int32, bitcast=True).to(tl.int64)
     flip = (bits >> 31) & 0xFFFFFFFF
@@ -33,7 +33,7 @@ def make_keys(values, ids, present):
 
 @triton.jit
 def open_keys(keys):
-    """Values in float32 and ids of keys; inf and -1 for nothing."""
+    """Return the float32 values and the ids of keys; inf and -1 if missing."""
     bits = keys.to(tl.int64, bitcast=True)
     present = bits != 0x7FF0000000000000
     values = (bits >> 32).to(tl.int32).to(tl.float32, bitcast=True)
@@ -58,7 +58,7 @@ def encode_kernel(
     DESCENDING: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Keys of lists: float32 distances and int32 ids, -1 where there is none."""
+    """Write the keys of lists: float32 distances and int32 ids, -1 where missing."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     present = at < entries
     row = at // columns
@@ -82,7 +82,7 @@ def decode_kernel(
     DESCENDING: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Distances and ids of keys."""
+    """Write the distances and ids of keys."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     present = at < entries
     values, ids = open_keys(tl.load(keys_ptr + at, mask=present, other=0))

@@ -1,18 +1,19 @@
 """Radix selection: the k-th smallest key digit by digit, most significant first, then one pass that collects.
 
-Alabi et al. 2012 (radix select), with the early stop of AIR Top-k (Zhang et al., SC 2023): once all that share the
-prefix are wanted, the lower digits do not matter.
+Alabi et al. 2012 (radix select), with the early stop of AIR Top-k (Zhang et al., SC 2023): once all values that share
+the prefix are wanted, the lower digits do not matter.
 
-    pass p:   histogram[d] = values with the prefix found so far whose next digit is d        one read of the row
-              digit = the d at which the running sum reaches what is still wanted
-    equal keys are told apart by their index: the place of the last one that is wanted
+    pass p:   histogram[d] = values with the current prefix whose next digit is d             one read of the row
+              digit = the d at which the running sum reaches the number still wanted
+    ties:     equal keys are ordered by index, so the index of the last wanted one is found
     collect:  pairs at or below the k-th                                                      one more read
 
-With many rows a program does all of this for a row of its own (radix_kernel), and collects in order of index. With few
-rows `parts` programs share a row, `chunk` values each, and a pass is a launch of its own (digit_kernel): what the
-programs have counted is added up in memory, and every program of the next pass draws the same conclusion from it.
+If there are many rows, one program does all of this for a row (radix_kernel), and collects in order of index. If there
+are few, `parts` programs share a row, `chunk` values each, and every pass is a launch (digit_kernel): the programs add
+their counts in memory, and every program of the next pass derives the same state from them.
 
-    (prefix, wanted, share)   the digits so far; how many of those that share them are wanted; how many there are
+    (prefix, wanted, share)   the digits so far; of the values that have this prefix, how many are wanted; how many
+                              there are
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tonari.select.cuda.kernels.tiles import row_length
 
 @triton.jit
 def flip_sign(keys, WIDE: tl.constexpr):
-    """Keys as numbers whose digits order them, and back."""
+    """Convert keys to numbers whose digits have the order of the keys, and back."""
     return keys ^ (-last_key(WIDE) - 1)
 
 
@@ -45,9 +46,9 @@ def digit_histogram(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """How many of the values in [begin, end) have which digit in bits [shift, above).
+    """Compute the histogram of the digit in bits [shift, above) over the values in [begin, end).
 
-    Only those whose bits from `above` on are the prefix; an `above` of all bits stands for no prefix.
+    Only values whose bits from `above` up equal the prefix are counted; if `above` is the number of bits, all values.
     """
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     width = above - shift
@@ -68,7 +69,7 @@ def digit_histogram(
 
 @triton.jit
 def narrow(prefix, wanted, share, histogram, above, shift, WIDE: tl.constexpr, BITS: tl.constexpr):
-    """(prefix, wanted, share) with the digit in bits [shift, above); the greatest digit if all were wanted already."""
+    """Return (prefix, wanted, share) after the digit in bits [shift, above): the largest if all are already wanted."""
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     width = above - shift
     bins = tl.arange(0, 1 << BITS)
@@ -77,7 +78,7 @@ def narrow(prefix, wanted, share, histogram, above, shift, WIDE: tl.constexpr, B
     count = tl.sum(tl.where(bins == digit, histogram, 0), 0)
     every = share == wanted
     digit = tl.where(every, (1 << width) - 1, digit)
-    first = tl.where((digit >> (width - 1)) == 1, -1, 0)  # shifts are arithmetic: so is the prefix
+    first = tl.where((digit >> (width - 1)) == 1, -1, 0)  # shifts are arithmetic, so the prefix is sign-extended too
     prefix = (tl.where(above == NUMBER_BITS, first, prefix) << width) | digit
     return prefix, tl.where(every, wanted, wanted - below), tl.where(every, share, count)
 
@@ -94,7 +95,7 @@ def place_of_equal(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """The index of the nth value in [begin, end) that has the key; there are as many."""
+    """Return the index of the nth value in [begin, end) that has the key; there must be at least n."""
     start = begin + tl.zeros((), tl.int32)
     ids = start + tl.arange(0, TILE)
     equal = (load_keys(row_ptr + ids, ids < end, INFINITE, LARGEST, WIDE) == key) & (ids < end)
@@ -119,7 +120,7 @@ def kth_pair_streamed(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """A pair that exactly k of the row's do not exceed; 1 <= k <= length."""
+    """Return a pair that exactly k pairs of the row do not exceed; 1 <= k <= length."""
     above = tl.full((), 64 if WIDE else 32, tl.int32)
     prefix = last_key(WIDE) * 0
     wanted = k + tl.zeros((), tl.int32)
@@ -132,7 +133,7 @@ def kth_pair_streamed(
     rest = ((prefix * 0 + 1) << above) - 1
     key = flip_sign((prefix << above) | rest, WIDE)
     last = tl.full((), 0x7FFFFFFF, tl.int32)
-    if share > wanted:  # equal keys remain: their indices decide
+    if share > wanted:  # more equal keys than wanted: their indices decide
         last = place_of_equal(row_ptr, 0, length, key, wanted, INFINITE, LARGEST, WIDE, TILE)
     return key, last
 
@@ -150,7 +151,7 @@ def collect(
     WIDE: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Write the pairs at or below (key, last) in order of index; how many keys were LAST, as those of NaN are."""
+    """Write the pairs at or below (key, last) in order of index; return the number of NaNs, whose key is LAST."""
     base = tl.zeros((), tl.int32)
     strange = tl.zeros((), tl.int32)
     for start in range(0, length, TILE):
@@ -192,7 +193,7 @@ def radix_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """A row by one program."""
+    """Narrow a row with one program."""
     row = tl.program_id(0).to(tl.int64)
     row_ptr = values_ptr + row * stride
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -224,10 +225,10 @@ def state_before(
     WIDE: tl.constexpr,
     BITS: tl.constexpr,
 ):
-    """(prefix, wanted, share) of a row before digit number `digit`, from what the launch of the digit before left.
+    """Return (prefix, wanted, share) of a row before digit number `digit`, from the results of the previous launch.
 
-    States are [digit][row], two counts each; histograms [digit][row][bin]. Where all values are wanted from the start
-    the prefix is all ones, at or below which everything is.
+    States are [digit][row], with two counts each; histograms are [digit][row][bin]. If all values are wanted from the
+    start, the prefix becomes all ones, which no key exceeds.
     """
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     prefix = last_key(WIDE) * 0
@@ -326,7 +327,7 @@ def equals_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Where some of the values equal to the k-th are wanted and others are not: how many of them a chunk has."""
+    """Count the values of a chunk that equal the k-th, for rows in which only some of these are wanted."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -379,7 +380,7 @@ def settle_kernel(
     TILE: tl.constexpr,
     PARTS: tl.constexpr,
 ):
-    """A pair that just the k smallest of a row do not exceed; PARTS is a power of two, at least `parts`."""
+    """Write a pair that exactly the k smallest of a row do not exceed; PARTS is a power of two, at least `parts`."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     prefix, wanted, share = state_before(

@@ -1,11 +1,11 @@
-"""Pairs of a row in order, when they are too many for one network: sorted runs, then merges of two runs each.
+"""Sort the pairs of a row when they are too many for one network: sorted runs, which are then merged in pairs.
 
-    sort_runs   RUN pairs at a time, by a network in registers
-    merge       two runs of SPAN pairs become one, TILE places of it by each program
+    sort_runs   sort RUN pairs at a time, by a network in registers
+    merge       merge two runs of SPAN pairs, TILE positions of the result per program
 
-Which pairs come to a program's places is told by the merge path (Odeh, Green, Mwassi, Shmueli and Birk 2012): of the
-first `place` pairs of both runs together `first` come from the one and the rest from the other, found by halving. Of
-the TILE next pairs of either run the TILE smaller ones are merged by a network. No two pairs are equal.
+A program finds its input by the merge path (Odeh, Green, Mwassi, Shmueli and Birk 2012): a binary search gives how many
+of the first `place` pairs of both runs together come from the first run (`first`); the rest come from the second. Of
+the next TILE pairs of both runs, a network merges the TILE smallest. No two pairs are equal.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def sort_runs_kernel(
 
 @triton.jit
 def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, place):
-    """How many of the first `place` pairs of two ascending runs together come from run a."""
+    """Return how many of the first `place` pairs of two merged ascending runs come from run a."""
     low = tl.maximum(0, place - size_b)
     high = tl.minimum(place, size_a)
     while low < high:
@@ -69,7 +69,7 @@ def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, pla
 
 @triton.jit
 def load_run(keys_ptr, ids_ptr, at, size, WIDE: tl.constexpr):
-    """Pairs of a run; those beyond its end come after all others."""
+    """Load pairs of a run; beyond its end, pairs that sort last."""
     present = at < size
     keys = tl.load(keys_ptr + at, mask=present, other=0)
     return tl.where(present, keys, last_key(WIDE)), tl.load(ids_ptr + at, mask=present, other=0x7FFFFFFF)

@@ -1,13 +1,13 @@
 """Sampled thresholds and compaction (matsumoto2015, sections III and V-A), on the GPU.
 
-    sample    runs of RUN neighbouring values, one at a random place in every stratum of the row; a (key, index) pair
-              that `rank` or a few more of them do not exceed is the row's threshold. Being a pair, it cuts through
-              equal values as well, and a sample spread over the row serves sorted rows as well as random ones
+    sample    runs of RUN adjacent values, one at a random position in every stratum of the row. The threshold is a
+              (key, index) pair that `rank`, or a few more, of the samples do not exceed. A pair can split equal values,
+              and a sample spread over the row works for sorted rows as well as for random ones
     compact   the row is streamed once; pairs at or below the threshold are the row's survivors (kernels/compact.py)
-    answer    the k smallest survivors, in order (kernels/finish.py); a row that has fewer than k, or more than there is
-              room for, is first narrowed down by radix selection
+    answer    the k smallest survivors, in order (kernels/finish.py); a row with fewer than k survivors, or more than
+              the capacity, is first narrowed by radix selection
 
-Rows that fit in registers need no sample: they are read once, and their k-th pair is found by halving.
+Rows that fit in registers need no sample: they are read once, and their k-th pair is found by bisection.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def resident_kernel(
     V: tl.constexpr,
     SIZE: tl.constexpr,
 ):
-    """A row of at most A * T * V values, held in registers."""
+    """Answer a row of at most A * T * V values, held in registers."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     row_ptr = values_ptr + row * stride
@@ -74,7 +74,7 @@ def resident_kernel(
     else:
         tl.store(bits_ptr + ids, bits, mask=present)
         tl.store(ids_ptr + ids, ids, mask=present)
-    tl.debug_barrier()  # what the other threads stored is loaded next
+    tl.debug_barrier()  # the stores of other threads are loaded next
     write_row(
         out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
         SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,
@@ -95,10 +95,13 @@ def sample_pairs(
     LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):
-    """A * T runs, each at a random place within its stratum: keys and ids [T, A, RUN], and which exist."""
+    """Load A * T runs, each at a random position in its stratum; return keys, ids and the mask of valid ones.
+
+    All have shape [T, A, RUN].
+    """
     strata = part * (A * T) + tile_offsets(A, T, 1)
     width = length // (parts * (A * T))
-    # A multiplicative hash is random enough: no input was made with knowledge of it.
+    # A multiplicative hash is random enough, as inputs are not adversarial to it.
     mixed = strata.to(tl.uint32) * 0x9E3779B1 + row.to(tl.uint32) * 0x85EBCA6B
     mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6D
     mixed = mixed ^ (mixed >> 13)
@@ -114,7 +117,7 @@ def sample_pairs(
 
 @triton.jit
 def pair_of(keys, ids, kept):
-    """The greatest pair under `kept`."""
+    """Return the largest pair under the mask `kept`."""
     LOWEST: tl.constexpr = -0x8000000000000000 if keys.dtype == tl.int64 else -0x80000000
     key = greatest(tl.where(kept, keys, LOWEST))
     last = greatest(tl.where(kept & (keys == key), ids, -1))
@@ -123,7 +126,7 @@ def pair_of(keys, ids, kept):
 
 @triton.jit
 def store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, everything, WIDE: tl.constexpr):
-    """Set a row's threshold, and its survivors' count to 0; `everything` passes if it fits."""
+    """Store a row's threshold, one that no pair exceeds if `everything` fits, and set its count of survivors to 0."""
     tl.store(keys_ptr + row, tl.where(everything, last_key(WIDE), key))
     tl.store(ids_ptr + row, tl.where(everything, 0x7FFFFFFF, last))
     tl.store(counts_ptr + row, 0)
@@ -155,14 +158,14 @@ def sample_kernel(
     A: tl.constexpr,
     RUN: tl.constexpr,
 ):
-    """The `rank` smallest pairs of one part of a row's sample."""
+    """Find the `rank` smallest pairs of one part of a row's sample."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     keys, ids, present = sample_pairs(
         values_ptr + row * stride, row, length, program % parts, parts, A, T, RUN, INFINITE, LARGEST, WIDE
     )
-    # Samples that do not exist, of rows too short to need a threshold, come last.
+    # Samples beyond the end, in rows too short to need a threshold, come last.
     keys = tl.where(present, keys, last_key(WIDE))
     ids = tl.where(present, ids, 0x7FFFFFFF)
     key, last = kth_pair(keys, ids, ids >= 0, rank, most)
@@ -199,7 +202,7 @@ def merge_samples_kernel(
     A: tl.constexpr,
     V: tl.constexpr,
 ):
-    """The rank-th smallest pair of all parts of a row's sample is its threshold."""
+    """Store the rank-th smallest pair of all parts of a row's sample as its threshold."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     slots = tile_offsets(A, T, V)
@@ -252,7 +255,7 @@ def answer_kernel(
         key, last = kth_pair_streamed(row_ptr, length, wanted, INFINITE, LARGEST, WIDE, 8, 512)
         collect(row_ptr, length, key, last, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE, 512)
         count = wanted
-        tl.debug_barrier()  # what the other threads stored is loaded next
+        tl.debug_barrier()  # the stores of other threads are loaded next
     finish_row(
         out_values_ptr + row * k, out_ids_ptr + row * k, row_ptr, bits_ptr, ids_ptr, count, k,
         T, A, V, SIZE, SORTED, MISSING, INFINITE, LARGEST, WIDE,

@@ -1,15 +1,15 @@
-"""Tiles of a row in registers, laid out so that counting what a mask takes needs few exchanges between threads.
+"""Tiles of a row in registers, laid out so that counting the elements of a mask needs few exchanges between threads.
 
-A tile of A * T * V values has shape [T, A, V]: T threads, each with A runs of V neighbouring values, one load of 16
-bytes each.
+A tile of A * T * V values has shape [T, A, V]: T threads, each with A runs of V adjacent values, one 16-byte load each.
 
     offset = (a * T + t) * V + v
 
-Triton gives out the last axis to a thread's registers as far as memory is contiguous, then the first to the threads:
-in this order of axes a thread owns its A * V values whether they are loaded, counted or stored.
+Triton assigns the last axis to a thread's registers as far as memory is contiguous, then the first axis to threads.
+With this order of axes a thread owns the same A * V values whether they are loaded, counted or stored.
 
-A thread counts what it takes without asking others; one running sum over the T threads then tells everybody where to
-write. This is the ballot of komarov2014 (one read, no second pass) with 32 * A * V values at a time instead of 32.
+A thread counts its own elements without communication; one prefix sum over the T threads then gives every thread its
+write position. This is the ballot of komarov2014 (one read, no second pass), with 32 * A * V values at a time instead
+of 32.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import triton.language as tl
 
 @triton.jit
 def tile_offsets(A: tl.constexpr, T: tl.constexpr, V: tl.constexpr):
-    """int32 [T, A, V]: where each element of a tile lies."""
+    """Return the offset of each element of a tile, int32 [T, A, V]."""
     t = tl.arange(0, T)[:, None, None]
     a = tl.arange(0, A)[None, :, None]
     v = tl.arange(0, V)[None, None, :]
@@ -29,25 +29,25 @@ def tile_offsets(A: tl.constexpr, T: tl.constexpr, V: tl.constexpr):
 
 @triton.jit
 def greatest(tile):
-    """The maximum of a tile."""
+    """Return the maximum of a tile."""
     return tl.max(tl.max(tl.max(tile, 2), 1), 0)
 
 
 @triton.jit
 def per_thread(tile):
-    """Sums of an int32 tile, int32 [T]."""
+    """Return the sum of an int32 tile over each thread, int32 [T]."""
     return tl.sum(tl.sum(tile, 2), 1)
 
 
 @triton.jit
 def total(mask):
-    """How many elements of a tile a mask takes."""
+    """Return the number of elements in a mask of a tile."""
     return tl.sum(per_thread(mask.to(tl.int32)), 0)
 
 
 @triton.jit
 def places(mask):
-    """Place of each element among those that the mask takes: any order, no gaps."""
+    """Return the position of each element among those in the mask: without gaps, in no particular order."""
     ones = mask.to(tl.int32)
     runs = tl.sum(ones, 2)
     threads = tl.sum(runs, 1)
@@ -58,7 +58,7 @@ def places(mask):
 
 @triton.jit
 def row_length(lengths_ptr, row, n, HAS_LENGTHS: tl.constexpr):
-    """Values that a row has."""
+    """Return the number of values in a row."""
     length = n
     if HAS_LENGTHS:
         length = tl.load(lengths_ptr + row).to(tl.int32)

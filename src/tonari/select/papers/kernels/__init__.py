@@ -1,1 +1,1 @@
-"""Triton kernels of the papers' queues and quick multi-select on CUDA, one in a file."""
+"""Triton kernels of the papers' queues and of quick multi-select on CUDA."""

@@ -1,12 +1,12 @@
-"""Buffered Search (tang2015 III-D) around any queue of 32 lanes: entries below the head wait in a buffer per lane.
+"""Buffered Search (tang2015 III-D) before the queues of 32 lanes: entries below the head wait in a buffer per lane.
 
-    none      an entry goes in at once, and lanes without one wait
+    none      an entry is inserted at once, and lanes without one wait
     own       a lane whose buffer is full empties it; the others wait
-    full      the first full buffer makes all lanes empty theirs: entry 0 of all lanes, entry 1, ...
-    sorted    the same after sorting each buffer, so that the smallest go in first and rule out others
+    full      the first full buffer makes all lanes empty theirs: entry 0 of all lanes, then entry 1, ...
+    sorted    as full, after sorting each buffer, so that the smallest entries are inserted first and rule out others
 
-Every entry is compared with the head again when its turn comes. Lanes with full buffers at the same column empty them
-in the same steps, each as if it were alone: their queues never merge together.
+Every entry is compared with the head again before it is inserted. With "own", lanes whose buffers fill at the same
+column empty them in the same steps, but independently: their queues never merge together.
 
     queue    (key_ptrs, index_ptrs, size, present: the lanes that have a row, count_ptrs)
     buffer   (key_ptrs, index_ptrs, size)
@@ -55,7 +55,7 @@ def insert_smaller(
     ALIGNED: tl.constexpr,
     COUNT: tl.constexpr,
 ):
-    """Insert the entries of `lanes` that are below their heads; the heads afterwards."""
+    """Insert the entries of `lanes` that are below their heads; return the new heads."""
     key_ptrs, index_ptrs, size, present, count_ptrs = queue
     smaller = lanes & before(key, index, head_key, head_index)
     if any_lane(smaller):
@@ -72,7 +72,7 @@ def insert_smaller(
 
 @triton.jit
 def sort_buffers(key_ptrs, index_ptrs, held, lanes):
-    """Sort the first held[lane] entries of each lane, smallest first: odd-even transposition, in `held` rounds."""
+    """Sort the first held[lane] entries of each lane, smallest first, by odd-even transposition in `held` rounds."""
     rounds = tl.max(held, axis=0)
     for step in range(rounds):
         for position in range(step % 2, rounds - 1, 2):
@@ -93,7 +93,7 @@ def empty_buffers(
     ALIGNED: tl.constexpr,
     COUNT: tl.constexpr,
 ):
-    """Insert what the buffers of `lanes` hold, in order; the heads afterwards."""
+    """Insert the contents of the buffers of `lanes`, in order; return the new heads."""
     key_ptrs, index_ptrs, _ = buffer
     count_ptrs = queue[4]
     ALONE: tl.constexpr = BUFFER == OWN
@@ -126,7 +126,7 @@ def offer(
     ALIGNED: tl.constexpr,
     COUNT: tl.constexpr,
 ):
-    """Show an entry to the queue of each lane in `present`; how many entries each buffer holds then, and the heads."""
+    """Offer an entry to the queue of each lane in `present`; return the new numbers of buffered entries and heads."""
     if COUNT:
         count(queue[4], EXAMINED, present)
     if BUFFER == NONE:
@@ -161,7 +161,7 @@ def drain(
     ALIGNED: tl.constexpr,
     COUNT: tl.constexpr,
 ):
-    """Empty what is left in the buffers."""
+    """Empty the buffers that still hold entries."""
     if BUFFER != NONE:
         if any_lane(held > 0):
             emptied = held > 0 if BUFFER == OWN else queue[3]

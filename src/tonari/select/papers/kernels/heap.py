@@ -1,7 +1,7 @@
-"""Heap queue (tang2015 III-B) of 32 lanes: a max-heap, children of position p at 2p + 1 and 2p + 2.
+"""Heap queues (tang2015 III-B) of 32 lanes: max-heaps, with the children of position p at 2p + 1 and 2p + 2.
 
-The root, which is the largest, drops out; its hole sinks along the larger children as long as they are above the new
-entry. Lanes take paths of their own, so that their loads are scattered.
+The root, which is the largest, is dropped; its hole sinks along the larger children while they are above the new entry.
+Lanes take different paths, so that their loads are scattered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before,
 
 @triton.jit
 def insert_into_heap(key_ptrs, index_ptrs, size, key, index, lanes, count_ptrs, COUNT: tl.constexpr):
-    """Insert entries below their roots."""
+    """Insert entries, which must be below the roots."""
     hole = tl.zeros([LANES], tl.int32)
     moving = lanes
     while any_lane(moving):

@@ -1,9 +1,9 @@
-"""Insertion queue (tang2015 III-B) of 32 lanes: descending, the head, which is the largest, at position 0.
+"""Insertion queues (tang2015 III-B) of 32 lanes: in descending order, with the head, the largest, at position 0.
 
     before          7 6 5 4 2 1
-    3 inserted      6 5 4 3 2 1    every entry above 3 moves one place toward the head, which drops out
+    3 inserted      6 5 4 3 2 1    every entry above 3 moves one position towards the head, which is dropped
 
-All lanes walk the positions together from the head on; a lane that has placed its entry waits for the others.
+All lanes walk through the positions together, from the head on; a lane that has placed its entry waits for the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tonari.select.papers.kernels.lanes import LANES, UPDATES, any_lane, before,
 
 @triton.jit
 def insert_sorted(key_ptrs, index_ptrs, size, key, index, lanes, count_ptrs, COUNT: tl.constexpr):
-    """Insert entries below their heads into the first `size` positions."""
+    """Insert entries, which must be below the heads, into the first `size` positions."""
     position = tl.full((), 0, tl.int32)
     sizes = tl.zeros([LANES], tl.int32) + size
     moving = lanes

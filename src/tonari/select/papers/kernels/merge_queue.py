@@ -1,8 +1,8 @@
-"""Merge queue (tang2015 III-C, algorithm 2) of 32 lanes: levels [0, m) [m, 2m) [2m, 4m) ..., each in descending order.
+"""Merge queues (tang2015 III-C, algorithm 2) of 32 lanes: levels [0, m) [m, 2m) [2m, 4m) ..., each in descending order.
 
-The heads of the levels descend too, so that position 0 is the largest. An entry is inserted into the first level; only
-when the level's head gets smaller than the next level's are both merged, and so on downward (lazy update). Line 5 of
-our copy of algorithm 2 tests the opposite; the text around it says what is done here.
+The heads of the levels descend too, so that position 0 is the largest. An entry is inserted into the first level. Only
+when a level's head becomes smaller than the next level's are the two merged, and so on downwards (lazy update). Line 5
+of algorithm 2 as printed tests the opposite condition; this code follows the text around it.
 
     Reverse Bitonic Merge (Figure 2b) of two descending halves of s entries each, in place:
     position i with 2s - 1 - i, then distances s/2, s/4, ..., 1; the larger entry goes to the smaller position
@@ -19,20 +19,20 @@ from tonari.select.papers.kernels.lanes import LANES, MERGES, any_lane, before, 
 
 @triton.jit
 def merge_halves(key_ptrs, index_ptrs, half, lanes, count_ptrs, COUNT: tl.constexpr):
-    """Merge the first `half` positions, a power of two, with as many behind them."""
+    """Merge the first `half` positions, a power of two, with the next `half`."""
     for i in range(half):
         descend(key_ptrs, index_ptrs, i, 2 * half - 1 - i, lanes, count_ptrs, COUNT)
     distance = half // 2
     while distance > 0:
         for i in range(half):
-            upper = i + (i & -distance)  # the i-th position that does not have the bit `distance`
+            upper = i + (i & -distance)  # the i-th position without the bit `distance`
             descend(key_ptrs, index_ptrs, upper, upper + distance, lanes, count_ptrs, COUNT)
         distance = distance // 2
 
 
 @triton.jit
 def must_merge(key_ptrs, index_ptrs, level, below, size, lanes, ALIGNED: tl.constexpr):
-    """Those of `lanes` that merge level `below` with what is above it: all that are there if ALIGNED and any must."""
+    """Return which of `lanes` merge level `below` with the levels above it; if ALIGNED and any lane must, all do."""
     inside = lanes & (below < tl.zeros([LANES], tl.int32) + size)
     key, index = load_entry(key_ptrs, index_ptrs, level, inside)
     below_key, below_index = load_entry(key_ptrs, index_ptrs, below, inside)
@@ -56,7 +56,7 @@ def insert_and_merge(
     ALIGNED: tl.constexpr,
     COUNT: tl.constexpr,
 ):
-    """Insert entries below their heads in `lanes`; the lanes `present`, which have a row, merge together if ALIGNED."""
+    """Insert entries, which must be below the heads, in `lanes`; if ALIGNED, all lanes `present` merge together."""
     tl.static_assert((M & (M - 1)) == 0, "levels are merged in halves, of M places at first")
     insert_sorted(key_ptrs, index_ptrs, M, key, index, lanes, count_ptrs, COUNT)
     level = tl.full((), 0, tl.int32)

@@ -1,14 +1,14 @@
-"""Hierarchical Partition (tang2015 III-E) in front of a queue of 32 lanes, or the plain search of algorithm 1.
+"""Hierarchical Partition (tang2015 III-E) in front of the queues of 32 lanes, or the plain search of algorithm 1.
 
     for list in top, ..., 1, 0:                    list 0 is the row; LISTS is 0 without a partition
-        numbers = queue's entries, empty it        groups whose minima were the smallest; of the top list, all of it
+        numbers = entries of the queue; empty it   the groups with the smallest minima; for the top list, all groups
         for number in numbers:
             for entry in group number of list:
                 offer(entry)                       32 lanes, each with its own number and its own entry
-    row's survivors = queue's entries
+    survivors of the row = entries of the queue
 
-A group outside the k smallest has k groups before it, each with a member before all of its own; ties agree, for a
-group with a smaller number has members with smaller indices.
+A group outside the k smallest has k groups before it, each with a member that precedes all of its own. This also holds
+for ties, because a group with a smaller number has members with smaller indices.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonari.select.papers.kernels.lanes import LANES, PAD_INDEX, UPDATES, any_la
 
 @triton.jit
 def list_size(length, group, list_number):
-    """Entries of a list of rows with `length` values."""
+    """Return the size of a list for rows of `length` values."""
     for _ in range(list_number):
         length = length // group + (length % group > 0).to(tl.int32)
     return length
@@ -33,7 +33,7 @@ def list_size(length, group, list_number):
 def load_list(
     value_ptrs, list_ptrs, entries, mask, list_number, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Keys of entries of a list; list 0 is the row itself."""
+    """Load keys of entries of a list; list 0 is the row itself."""
     if list_number == 0:
         keys = load_keys(value_ptrs + entries, mask, INFINITE, LARGEST, WIDE)
     else:
@@ -43,7 +43,7 @@ def load_list(
 
 @triton.jit
 def write_survivors(index_ptrs, size, value_ptrs, out_bit_ptrs, out_index_ptrs, lanes):
-    """Write each lane's entries one after the other, without pads; how many there are."""
+    """Write each lane's entries contiguously, without pads; return how many there are."""
     found = tl.zeros([LANES], tl.int32)
     for position in range(size):
         index = tl.load(index_ptrs + tl.cast(position, tl.int64) * LANES, mask=lanes, other=PAD_INDEX)
@@ -97,7 +97,7 @@ def queue_kernel(
     LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):
-    """Search 32 rows, one per lane; `first_row` is the number of the first of `rows` in the request."""
+    """Search 32 rows, one per lane; `first_row` is the request's number of row 0."""
     program = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, LANES)
     row = program * LANES + lane

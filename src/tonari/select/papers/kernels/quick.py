@@ -1,18 +1,19 @@
 """Quick multi-select (komarov2014) on the GPU: one program, a warp or a block, per row.
 
-    pivot       a (key, index) pair of low rank in a sample of the range, such that little more than is wanted lies at
-                or below it; of a range that fits in a tile, exactly the pair that is wanted
-    partition   the range is read once, a tile at a time; running sums over the threads (the paper's ballot and popc)
-                tell every pair its place: those at or below the pivot from the left end of the other array, the
-                others from its right end
-    left part   too many: it is the next range. Else it stays where it is, its end and array go on the stack, and the
-                right part is the next range
-    end         what the stack refers to is exactly what is wanted
+    pivot       a (key, index) pair of low rank in a sample of the range, chosen so that little more than the wanted
+                number is at or below it; if the range fits in a tile, exactly the wanted pair
+    partition   the range is read once, a tile at a time. Prefix sums over the threads (the paper's ballot and popc)
+                give every pair its position: those at or below the pivot are written from the left end of the other
+                array, the others from its right end
+    left part   if it has too many pairs, it is the next range. Otherwise it stays in place, its end and its array are
+                pushed on the stack, and the right part is the next range
+    end         the ranges on the stack are exactly the wanted pairs
 
-    round 0     values    -> array 0        round r    array (r - 1) % 2 -> array r % 2        the same places in both
+    round 0     values    -> array 0        round r    array (r - 1) % 2 -> array r % 2        same positions in both
 
-A round that leaves more than three quarters of its range is followed by one that halves the keys that may still occur
-(equal keys: the indices), so that no data take more than 2 (32 + 32) such rounds; with 64-bit keys 2 (64 + 32).
+A round that leaves more than three quarters of its range is followed by one that bisects the keys still possible (or
+the indices, if keys are equal). No data therefore take more than 2 (32 + 32) such rounds, or 2 (64 + 32) with 64-bit
+keys.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
 from tonari.select.cuda.kernels.keys import last_key, to_keys
 from tonari.select.cuda.kernels.tiles import row_length, tile_offsets, total
 
-# Entries of a row's stack: one per round at most.
+# Capacity of a row's stack, which has at most one entry per round.
 DEPTH: tl.constexpr = tl.constexpr(256)
 
 
 @triton.jit
 def load_range(bits_ptr, ids_ptr, at, present, VALUES: tl.constexpr):
-    """Bits and indices of a range; of the values themselves if VALUES."""
+    """Load bits and indices of a range, of the values themselves if VALUES."""
     bits = tl.load(bits_ptr + at, mask=present, other=0)
     ids = at
     if not VALUES:
@@ -53,13 +54,13 @@ def sampled_pivot(
     T: tl.constexpr,
     V: tl.constexpr,
 ):
-    """A pivot for [begin, end), of which 1 <= wanted < end - begin are wanted."""
+    """Choose a pivot for [begin, end), of which the `wanted` smallest are needed, 1 <= wanted < end - begin."""
     TILE: tl.constexpr = A * T * V
     size = end - begin
     offsets = tile_offsets(A, T, V)
     rank = wanted
     slack = wanted * 0
-    if size > TILE:  # runs of V neighbours from all over the range
+    if size > TILE:  # sample runs of V adjacent pairs from all over the range
         offsets = offsets // V * (size // (A * T)) + offsets % V
         share = wanted.to(tl.float32) / size.to(tl.float32)
         deviation = tl.sqrt(share * (1 - share) * TILE)
@@ -72,7 +73,7 @@ def sampled_pivot(
 
 @triton.jit
 def split_places(low, high):
-    """Places among those of a tile that `low` takes and that `high` takes, and how many each takes (below 2^15)."""
+    """Return the positions of a tile's elements within `low` and within `high`, and the counts of both (below 2^15)."""
     ones = low.to(tl.int32) + (high.to(tl.int32) << 16)
     runs = tl.sum(ones, 2)
     threads = tl.sum(runs, 1)
@@ -88,7 +89,10 @@ def scatter_tile(
     bits, ids, present, key, last, left, right, out_bits_ptr, out_ids_ptr,
     INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Write a tile's pairs to both ends of what is free of the other array, [left, right); what is free then."""
+    """Write a tile's pairs to both ends of the free range [left, right) of the other array.
+
+    Returns the remaining free range, and the number of NaNs.
+    """
     keys = to_keys(bits, INFINITE, LARGEST, WIDE)
     low = present & at_or_below(keys, ids, key, last)
     from_left, from_right, lows, highs = split_places(low, present & ~low)
@@ -100,7 +104,7 @@ def scatter_tile(
 
 @triton.jit
 def middle_pivot(low_key, low_id, high_key, high_id):
-    """Halves the pairs from (low_key, low_id) to (high_key, high_id)."""
+    """Return the pivot that bisects the pairs from (low_key, low_id) to (high_key, high_id)."""
     split = low_key < high_key
     key = (low_key & high_key) + ((low_key ^ high_key) >> 1)  # the mean, rounded down, without overflow
     last = (low_id & high_id) + ((low_id ^ high_id) >> 1)
@@ -161,7 +165,7 @@ def quick_kernel(
     high_key = last_key(WIDE)
     high_id = tl.full((), 0x7FFFFFFF, tl.int32)
 
-    # Round 0: from the values, and their NaN. All of them are wanted, or there is a pivot.
+    # Round 0 reads the values and counts NaN; it needs no pivot if all values are wanted.
     key = high_key
     last = high_id
     if (wanted > 0) & (wanted < end):
@@ -183,13 +187,13 @@ def quick_kernel(
             bits, whole + lanes, present, key, last, left, right, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE
         )
         strange += nans
-    array = tl.zeros((), tl.int32)  # that the last round wrote
-    middle = tl.zeros((), tl.int32)  # whether the last pivot was one
+    array = tl.zeros((), tl.int32)  # the array written by the last round
+    middle = tl.zeros((), tl.int32)  # whether the last pivot was from middle_pivot
 
     while wanted > 0:
-        tl.debug_barrier()  # what the other threads stored is loaded next
+        tl.debug_barrier()  # the stores of other threads are loaded next
         size = end - begin
-        if left - begin <= wanted:  # the left part stays
+        if left - begin <= wanted:  # keep the left part in place
             wanted -= left - begin
             begin = left
             tl.store(stack_ptr + 2 * depth, left)
@@ -223,7 +227,7 @@ def quick_kernel(
             examined += end - begin
             array = 1 - array
 
-    # What the stack refers to lies at the places [0, kept), now in one array, now in the other.
+    # The ranges on the stack cover the positions [0, kept), each in one of the two arrays.
     tl.debug_barrier()
     begin = tl.zeros((), tl.int32)
     for entry in range(depth):
