@@ -56,7 +56,7 @@ def limit_of(value, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
         reach = value * value
     else:
         reach = value
-    # (D + 16) half ulps cover the sum, its terms, the rounding of `value` and the arithmetic here; 1e-36, underflow.
+    # (D + 16) 2**-23 covers the sum, its terms, the rounding of `value` and the arithmetic here; 1e-36, underflow.
     reach = (reach * (1.0 + (D + 16) * 1.1920929e-07) + 1e-36).to(tl.float32)
     reach = tl.minimum(reach * 1.000001, 3.0e38)
     return reach.to(tl.int32, bitcast=True) | (WIDTH - 1)
