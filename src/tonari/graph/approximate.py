@@ -68,5 +68,5 @@ def entries_of_start(place: Place, start: Any, n: int) -> Any:
     if not isinstance(start, Lists):
         return None
     if start.n != n:
-        raise ValueError(f"start is a graph of {start.n} points, but there are {n}: they must be the same")
+        raise ValueError(f"start is a graph of {start.n} points, but there are {n}: pass a graph of the same points")
     return place.there(start.found.indices[:, int(start.include_self) :])

@@ -25,7 +25,7 @@ from tonari.nn_descent.report import DescentReport
 # The names of the graph and the points of each side, for messages.
 OF_MERGE = ("graph_a", "points_a"), ("graph_b", "points_b")
 OF_ADD = ("the graph", "points"), ("the graph of new_points", "new_points")
-_CHECKED_ROWS = 64  # of each graph: recomputing their distances takes a millisecond or two
+_CHECKED_ROWS = 64  # per graph: recomputing their distances takes a millisecond or two
 
 
 class Sides:
@@ -56,7 +56,7 @@ class Sides:
         self.place: Place = place_for(device, **{a: points_a, b: points_b})
         self.metric, self.include_self = lists.metric, lists.include_self
         if is_own(self.metric):
-            raise ValueError(f"graphs by {self.metric!r} are not merged: only knn_graph supports a Triton function")
+            raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
         self.k = lists.k - lists.include_self
         self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
         self._side = inputs.side_of(points_a, a)

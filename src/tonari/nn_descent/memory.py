@@ -12,7 +12,7 @@ SORTED_ON_CUDA = 1 << 22  # numbers sorted at once on CUDA, or one per point if 
 MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
-_TASK_ROW_BYTES = 24  # of temporary memory per id that a row meets
+_TASK_ROW_BYTES = 24  # temporary memory per id that a row meets
 _LEAST_TRUTH = 256 * MIB  # the search would be very slow with less
 _SORT_BYTES = 40  # a number and its position, before and after sorting, and the scratch of the sort
 _FORMING_BYTES = 3 * 64 * MIB  # float64 values of a block of rows while their form is computed

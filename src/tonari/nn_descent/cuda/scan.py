@@ -16,7 +16,7 @@ from tonari.select.cuda.dispatch import k_smallest
 QUERIES, MEMBERS = 64, 64  # tile shape
 MOST_COMPARED = 1 << 11  # members per cluster: what the member number in the keys of kernels/scan.py can hold
 _WARPS = 4  # no row is split between warps, so its minimum needs no synchronization
-LARGE = 4  # at most this many times the mean cluster size is compared of a large cluster
+LARGE = 4  # members compared in a large cluster, at most, as a multiple of the mean cluster size
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:

@@ -131,9 +131,9 @@ def answer_by_sort(request: Request) -> Answer:
         survivors.counts.copy_(torch.tensor(n) if request.lengths is None else request.lengths[rows])
         if survivors.nan_row is not None:
             real = columns < survivors.counts[:, None]
-            strange = (real & (request.values[rows] != request.values[rows])).any(dim=1)
+            has_nan = (real & (request.values[rows] != request.values[rows])).any(dim=1)
             numbers = torch.arange(rows.start, rows.stop, dtype=torch.int32, device=bits.device)
-            first = torch.where(strange, numbers, 2**31 - 1).min()
+            first = torch.where(has_nan, numbers, 2**31 - 1).min()
             torch.minimum(survivors.nan_row, first, out=survivors.nan_row)
 
     return answer_from_survivors(request, n, narrow)

@@ -17,7 +17,7 @@ BLOCK = 1024
 WARPS = 4
 
 
-MERGE_BYTES = 64 << 20  # of scratch for merging lists, a block of rows at a time
+MERGE_BYTES = 64 << 20  # scratch for merging lists, a block of rows at a time
 
 
 def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:

@@ -75,13 +75,13 @@ def bitonic_kernel(
     row_ptr = values_ptr + row * stride
     best_keys = tl.zeros([K], tl.int64 if WIDE else tl.int32) + last_key(WIDE)
     best_ids = tl.full([K], 0x7FFFFFFF, tl.int32)
-    strange = tl.zeros((), tl.int32)
+    nans = tl.zeros((), tl.int32)
     for start in range(begin, end, TILE):
         ids = start + tl.arange(0, TILE)
         present = ids < end
         keys = load_keys(row_ptr + ids, present, INFINITE, LARGEST, WIDE)  # [TILE]
         if CHECK_NAN:
-            strange += tl.sum((present & (keys == last_key(WIDE))).to(tl.int32))
+            nans += tl.sum((present & (keys == last_key(WIDE))).to(tl.int32))
         keys, ids = smallest_pairs(keys, tl.where(present, ids, 0x7FFFFFFF), TILE, K, DESCENDING=1)
         best_keys, best_ids = keep_smaller(best_keys, best_ids, keys, ids, K)
     places = tl.arange(0, K)
@@ -95,7 +95,7 @@ def bitonic_kernel(
             MISSING, INFINITE, LARGEST,
         )  # fmt: skip
     if CHECK_NAN:
-        if strange > 0:
+        if nans > 0:
             tl.atomic_min(nan_row_ptr, row.to(tl.int32))
 
 

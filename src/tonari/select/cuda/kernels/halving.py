@@ -20,7 +20,7 @@ def smallest_at_least(numbers, mask, k, most):
     If there is no such integer, return the smallest that at least k numbers do not exceed.
     """
     LARGE: tl.constexpr = 0x7FFFFFFFFFFFFFFF if numbers.dtype == tl.int64 else 0x7FFFFFFF
-    least = tl.min(tl.min(tl.where(mask, numbers, LARGE), 2), 1)  # of each thread
+    least = tl.min(tl.min(tl.where(mask, numbers, LARGE), 2), 1)  # minimum of each thread
     low = tl.min(least, 0)
     high = greatest(tl.where(mask, numbers, -LARGE - 1))
     if k <= numbers.shape[0]:  # one number per thread does not exceed the largest of the threads' minima

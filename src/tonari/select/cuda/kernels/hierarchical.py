@@ -78,11 +78,11 @@ def minima_kernel(
     members = tl.arange(0, WIDTH)[None, :]
     row_ptr = list_ptr + row * stride + tile.to(tl.int64) * (GROUPS * G)
     local = tl.arange(0, GROUPS)[:, None] * G + members
-    strange = tl.zeros((), tl.int32)
+    nans = tl.zeros((), tl.int32)
     if (G == WIDTH) & ((tile + 1) * GROUPS <= size // G):
         keys = load_entries(row_ptr + local, True, True, VALUES, INFINITE, LARGEST, WIDE)  # [GROUPS, WIDTH]
         if CHECK_NAN:
-            strange = tl.max((keys == last_key(WIDE)).to(tl.int32))
+            nans = tl.max((keys == last_key(WIDE)).to(tl.int32))
         minima = tl.min(keys, axis=1)
     else:
         left = tl.where(groups < count, size - groups * G, 0)[:, None]
@@ -91,7 +91,7 @@ def minima_kernel(
             present = (first + members < G) & (first + members < left)
             keys = load_entries(row_ptr + first + local, present, False, VALUES, INFINITE, LARGEST, WIDE)
             if CHECK_NAN:
-                strange = tl.maximum(strange, tl.max((present & (keys == last_key(WIDE))).to(tl.int32)))
+                nans = tl.maximum(nans, tl.max((present & (keys == last_key(WIDE))).to(tl.int32)))
             least = tl.minimum(least, keys)
         minima = tl.min(least, axis=1)
     tl.store(next_ptr + row * out_stride + groups, minima, mask=groups < count)
@@ -100,7 +100,7 @@ def minima_kernel(
         minima = tl.min(tl.reshape(minima, [GROUPS // G, G]), axis=1)
         tl.store(after_ptr + row * out_stride + pairs, minima, mask=pairs < list_size(count, G))
     if CHECK_NAN:
-        if strange > 0:
+        if nans > 0:
             tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
 
 
@@ -179,7 +179,7 @@ def offer_members(
     v = tl.arange(0, V)[None, None, :]
     held = tl.zeros((), tl.int32)
     offered = tl.zeros((), tl.int64)
-    strange = tl.zeros((), tl.int32)
+    nans = tl.zeros((), tl.int32)
     for step in range(tiles * SPAN):
         tile = step // SPAN
         place = within * tiles + tile
@@ -198,7 +198,7 @@ def offer_members(
         if COUNT:
             offered += total(present)
         if CHECK_NAN:
-            strange += total(present & (keys == last_key(WIDE)))
+            nans += total(present & (keys == last_key(WIDE)))
         if found > 0:
             at = held + places(taken)
             tl.store(slot_bits_ptr + at, bits, mask=taken)
@@ -209,7 +209,7 @@ def offer_members(
                     slot_bits_ptr, slot_ids_ptr, held, k, k + k // 4, slot_ids_ptr,
                     VALUES, INFINITE, LARGEST, WIDE, 2 * A, T, V,
                 )  # fmt: skip
-    return held, offered, strange
+    return held, offered, nans
 
 
 @triton.jit(do_not_specialize=["first_row", "n", "k", "lists", "top", "power", "counted_top"])
@@ -295,7 +295,7 @@ def top_down_kernel(
         all_groups = tl.zeros((), tl.int32)
         span = span // G
         start -= list_size(n, span)
-    held, offered, strange = offer_members(
+    held, offered, nans = offer_members(
         values_ptr + row * stride, list_size(length, span), groups_ptr, groups, all_groups, key, last,
         slot_bits_ptr + row * SLOTS, slot_ids_ptr + row * SLOTS, k,
         COUNT, CHECK_NAN, True, INFINITE, LARGEST, WIDE, G, A, T, V,
@@ -304,5 +304,5 @@ def top_down_kernel(
     if COUNT:
         tl.atomic_add(examined_ptr, examined + offered)
     if CHECK_NAN:
-        if strange > 0:
+        if nans > 0:
             tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))

@@ -153,7 +153,7 @@ def collect(
 ):
     """Write the pairs at or below (key, last) in order of index; return the number of NaNs, whose key is LAST."""
     base = tl.zeros((), tl.int32)
-    strange = tl.zeros((), tl.int32)
+    nans = tl.zeros((), tl.int32)
     for start in range(0, length, TILE):
         ids = start + tl.arange(0, TILE)
         present = ids < length
@@ -164,8 +164,8 @@ def collect(
         tl.store(out_bits_ptr + at, bits, mask=taken)
         tl.store(out_ids_ptr + at, ids, mask=taken)
         base += tl.sum(taken.to(tl.int32))
-        strange += tl.sum((present & (keys == last_key(WIDE))).to(tl.int32))
-    return strange
+        nans += tl.sum((present & (keys == last_key(WIDE))).to(tl.int32))
+    return nans
 
 
 @triton.jit(do_not_specialize=["first_row", "n", "k"])
@@ -203,12 +203,12 @@ def radix_kernel(
     if wanted < length:
         if wanted > 0:
             key, last = kth_pair_streamed(row_ptr, length, wanted, INFINITE, LARGEST, WIDE, BITS, TILE)
-    strange = collect(
+    nans = collect(
         row_ptr, length, key, last, bits_ptr + row * capacity, ids_ptr + row * capacity, INFINITE, LARGEST, WIDE, TILE
     )
     tl.store(counts_ptr + row, wanted)
     if CHECK_NAN:
-        if strange > 0:
+        if nans > 0:
             tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
 
 

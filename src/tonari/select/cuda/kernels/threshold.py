@@ -62,8 +62,8 @@ def resident_kernel(
     present = ids < length
     bits = tl.load(row_ptr + ids, mask=present, other=0)  # [T, A, V]
     if CHECK_NAN:
-        strange = to_keys(bits, INFINITE, LARGEST, WIDE) == last_key(WIDE)
-        if tl.sum(per_thread((present & strange).to(tl.int32)), 0) > 0:
+        is_nan = to_keys(bits, INFINITE, LARGEST, WIDE) == last_key(WIDE)
+        if tl.sum(per_thread((present & is_nan).to(tl.int32)), 0) > 0:
             tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
     count = length
     most = k

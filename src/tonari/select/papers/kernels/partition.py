@@ -114,7 +114,7 @@ def queue_kernel(
     buffer = (buffer_keys_ptr + first, buffer_indices_ptr + first, buffer_size)
 
     start = tl.full((), 0, tl.int32) + top_start
-    strange = lane < 0  # lanes that have seen NaN
+    nan_lanes = lane < 0  # lanes that have seen NaN
     for depth in range(LISTS + 1):
         list_number = LISTS - depth
         list_length = list_size(length, group, list_number)
@@ -141,7 +141,7 @@ def queue_kernel(
                 index = number * members + member
                 key = load_list(value_ptrs, list_ptrs + start, index, inside, list_number, INFINITE, LARGEST, WIDE)
                 if CHECK_NAN:
-                    strange = strange | (inside & (key == last_key(WIDE)))
+                    nan_lanes = nan_lanes | (inside & (key == last_key(WIDE)))
                 held, head_key, head_index = offer(
                     queue, buffer, held, key, index, inside, head_key, head_index, QUEUE, BUFFER, M, ALIGNED, COUNT
                 )
@@ -152,5 +152,5 @@ def queue_kernel(
     )
     tl.store(out_counts_ptr + row, found, mask=present)
     if CHECK_NAN:
-        if any_lane(strange):
-            tl.atomic_min(nan_row_ptr + lane * 0, (first_row + row).to(tl.int32), mask=strange)
+        if any_lane(nan_lanes):
+            tl.atomic_min(nan_row_ptr + lane * 0, (first_row + row).to(tl.int32), mask=nan_lanes)

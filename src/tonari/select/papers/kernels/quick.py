@@ -172,21 +172,21 @@ def quick_kernel(
         key, last = sampled_pivot(row_ptr, row_ptr, begin, end, wanted, True, INFINITE, LARGEST, WIDE, A, T, V)
     left = begin
     right = end
-    strange = tl.zeros((), tl.int32)
+    nan_count = tl.zeros((), tl.int32)
     whole = length // TILE * TILE
     for start in range(0, whole, TILE):
         bits = tl.load(row_ptr + start + lanes)  # [T, A, V]
         left, right, nans = scatter_tile(
             bits, start + lanes, lanes >= 0, key, last, left, right, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE
         )
-        strange += nans
+        nan_count += nans
     if whole < length:
         present = whole + lanes < length
         bits = tl.load(row_ptr + whole + lanes, mask=present, other=0)
         left, right, nans = scatter_tile(
             bits, whole + lanes, present, key, last, left, right, bits_ptr, ids_ptr, INFINITE, LARGEST, WIDE
         )
-        strange += nans
+        nan_count += nans
     array = tl.zeros((), tl.int32)  # the array written by the last round
     middle = tl.zeros((), tl.int32)  # whether the last pivot was from middle_pivot
 
@@ -243,5 +243,5 @@ def quick_kernel(
     if COUNT:
         tl.atomic_add(examined_ptr, examined)
     if CHECK_NAN:
-        if strange > 0:
+        if nan_count > 0:
             tl.atomic_min(nan_row_ptr, first_row + row.to(tl.int32))
