@@ -300,6 +300,9 @@ try:
         pass
 except KeyboardInterrupt:
     print("stopped", time.time(), flush=True)
+until = time.monotonic() + 10  # the thread that reads is not waited for, as its source may be stuck
+while threading.active_count() > 1 and time.monotonic() < until:
+    time.sleep(0.01)
 print("threads", threading.active_count(), flush=True)
 print("right", index.search(points[:1], 1).indices[0, 0] == 0, flush=True)
 """

@@ -298,6 +298,9 @@ try:
     tonari.search_to_file(source(), index, 5, "t.ibin", rows=len(queries))
 except KeyboardInterrupt:
     print("stopped", time.time(), flush=True)
+until = time.monotonic() + 10  # the thread that reads is not waited for, as its source may be stuck
+while threading.active_count() > 1 and time.monotonic() < until:
+    time.sleep(0.01)
 print("threads", threading.active_count(), flush=True)
 """
 

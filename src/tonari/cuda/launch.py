@@ -84,7 +84,8 @@ def launch(
     key = (function, device, chosen, warps, registers, stages, fused, *special)
     compiled = _compiled.get(key)
     if compiled is None:
-        options = {"maxnreg": registers, "num_stages": stages, "enable_fp_fusion": None if fused else False}
+        # Fusion is always passed: its default differs between versions of Triton.
+        options = {"maxnreg": registers, "num_stages": stages, "enable_fp_fusion": fused}
         asked = {name: option for name, option in options.items() if option is not None}
         with _compiling:
             _compiled[key] = kernel[(programs,)](**arguments, **constants, num_warps=warps, **asked)

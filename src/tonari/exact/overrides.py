@@ -9,12 +9,12 @@ ON_CPU = {
     "precisions": Override("precisions of the screen, first to last: int8, bfloat16, float32", "words"),
     "query_block": Override("queries that share one pass over the points"),
     "point_chunk": Override("points per slice of work, a multiple of 96"),
-    "capacity": Override("survivors that a row may hold"),
-    "sample_stride": Override("screen every so many groups of points first, for a threshold; 0: none", least=0),
-    "sample_rank": Override("rank in that sample that becomes the threshold", least=0),
+    "capacity": Override("survivors that a row can hold"),
+    "sample_stride": Override("interval of the groups of points that are screened first, for a threshold; 0: none", least=0),
+    "sample_rank": Override("rank in that sample that gives the threshold", least=0),
     "active_rows": Override("rows of a graph that share products; 0: none", least=0),
-    "point_splits": Override("parts of the points searched side by side"),
-    "adaptive": Override("whether the first blocks may move the rest to another precision", "flag"),
+    "point_splits": Override("parts of the points that are searched in parallel"),
+    "adaptive": Override("whether the first blocks may change the precision of the rest", "flag"),
     "resident": Override("whether packed points stay in memory", "flag"),
 }
 ON_CUDA = {
@@ -23,7 +23,7 @@ ON_CUDA = {
     "precisions": Override("precisions of the screen: float16, split, values; elementwise float32, values", "words"),
     "group": Override("points that share a lower bound: 8, 16 or 32"),
     "width": Override("groups of a row that are refined first"),
-    "query_batch": Override("queries whose bounds are held at once"),
-    "query_slab": Override("queries on a device at once"),
-    "point_slab": Override("points on a device at once"),
+    "query_batch": Override("queries whose bounds are held at a time"),
+    "query_slab": Override("queries on a device at a time"),
+    "point_slab": Override("points on a device at a time"),
 }

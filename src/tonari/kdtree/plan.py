@@ -36,14 +36,14 @@ _LEAF = 64
 _LEAF_ON_CUDA = 64
 
 OVERRIDES = {
-    "height": Override("there are 2**height leaves", least=0),
-    "leaf": Override("points wanted in a leaf, in place of height"),
+    "height": Override("the tree has 2**height leaves", least=0),
+    "leaf": Override("target number of points per leaf, instead of height"),
     "sort": Override("whether queries are searched in the order of their leaves", "flag"),
-    "query_block": Override("queries of one task"),
+    "query_block": Override("queries per task"),
     "isa": Override("instruction set: generic, avx2 or avx512", "word"),
 }
 OVERRIDES_ON_CUDA = {name: known for name, known in OVERRIDES.items() if name != "isa"} | {
-    "point_slab": Override("points of one tree")
+    "point_slab": Override("points per tree")
 }
 
 MOST_K_ON_CUDA, MOST_DIMENSIONS_ON_CUDA = 64, 32

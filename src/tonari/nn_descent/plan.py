@@ -11,20 +11,20 @@ import numpy as np
 from tonari.core.plan import Override, Plan
 
 OVERRIDES_ON_CUDA = {
-    "list_size": Override("neighbours that a point holds while lists grow"),
+    "list_size": Override("neighbours kept per point while lists grow"),
     "start": Override("clusters, random or graph", "word"),
     "n_clusters": Override("clusters of the start"),
-    "n_probe": Override("near clusters whose members a point is compared with"),
-    "train_per_cluster": Override("points per cluster that k-means looks at"),
+    "n_probe": Override("nearest clusters whose members a point is compared with"),
+    "train_per_cluster": Override("points per cluster that k-means is trained on"),
     "kmeans_iters": Override("iterations of k-means", least=0),
-    "n_hubs": Override("neighbours that a point asks for theirs"),
-    "reverse": Override("reverse neighbours that it asks", least=0),
-    "neighbors_per_hub": Override("neighbours that each of them gives"),
-    "width": Override("new points that a point meets in a round"),
-    "light_rounds": Override("first rounds with half of these numbers", least=0),
-    "rounds": Override("rounds, at most"),
-    "sample": Override("rows whose recall is measured"),
-    "block": Override("rows of one task"),
+    "n_hubs": Override("neighbours whose lists a point reads in a round"),
+    "reverse": Override("reverse neighbours whose lists it reads", least=0),
+    "neighbors_per_hub": Override("entries that it reads from each list"),
+    "width": Override("new points that a point is compared with in a round"),
+    "light_rounds": Override("initial rounds that use half of these numbers", least=0),
+    "rounds": Override("maximum number of rounds"),
+    "sample": Override("rows for which recall is measured"),
+    "block": Override("rows per task"),
 }
 OVERRIDES = OVERRIDES_ON_CUDA | {"isa": Override("instruction set: generic, avx2, avx512 or amx", "word")}
 
