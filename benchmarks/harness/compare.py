@@ -58,9 +58,11 @@ def built(commit: str) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     git("worktree", "prune")
     git("worktree", "add", "--detach", "--force", str(source), commit)
+    # What ccache knows of another commit counts here too: paths below this folder are alike.
+    variables = os.environ | {"CCACHE_BASEDIR": str(home)}
     try:
         for step in steps(source, home / "build", site):
-            done = subprocess.run(step, capture_output=True, text=True, check=False)
+            done = subprocess.run(step, capture_output=True, text=True, check=False, env=variables)
             if done.returncode:
                 raise SystemExit(f"{' '.join(step)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
         shutil.copytree(source / "src" / "tonari", site / "tonari", dirs_exist_ok=True)

@@ -284,7 +284,7 @@ def line(row: Mapping[str, Any]) -> str:
 
 
 def _extra(name: str, value: Any) -> str:
-    if isinstance(value, Mapping | list | tuple):
+    if isinstance(value, Mapping | list | tuple) or name.endswith(("_low", "_high")):
         return ""
     return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
 

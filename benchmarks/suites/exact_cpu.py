@@ -159,7 +159,7 @@ def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list
 
     "The faster of two" cannot be told when one of them is missing.
     """
-    if not all(name in measured for name in case.against):
+    if not case.against or not all(name in measured for name in case.against):
         return [{}]
     carrier = min(case.against, key=measured.__getitem__)
     bars = [bar for bar in case.bars if bar.isa == isa]

@@ -179,7 +179,7 @@ def principal_components() -> Array:
     mean = sample.mean(axis=0)
     _, directions = np.linalg.eigh(np.cov((sample - mean).T))
     strongest = directions[:, ::-1][:, :COMPONENTS].astype(np.float32)
-    parts = np.arraysplit(rows, max(1, len(rows) >> 17))
+    parts = np.array_split(rows, max(1, len(rows) >> 17))
     return np.concatenate([(part.astype(np.float32) - mean.astype(np.float32)) @ strongest for part in parts])
 
 

@@ -1,7 +1,7 @@
 """Small searches through every GPU kernel, each checked against float64, to run under compute-sanitizer.
 
-    compute-sanitizer --tool memcheck  python -m benchmarks.sanitize
-    compute-sanitizer --tool racecheck python -m benchmarks.sanitize
+    compute-sanitizer --tool memcheck  python .ci/sanitize_cuda.py
+    compute-sanitizer --tool racecheck python .ci/sanitize_cuda.py
 
 The first shapes are large enough for a sampled threshold and lists: at width 128 (Hopper's own kernel), of one piece,
 of two, and streamed; the others take all minima.

@@ -1,12 +1,11 @@
-"""The promises of the benchmarks of the exact engine on GPUs, as far as they need no GPU.
+"""Exact search on CUDA, as far as it needs no GPU.
 
-Verdicts follow their bars, rows fit the results file, nothing wrong is timed, and every way of running a case works on
-small data in host memory. Seconds are made up wherever a number decides. The proofs have tests of their own.
+Nothing wrong is timed, and every way of running a case works on small data in host memory. Seconds are made up wherever
+a number decides.
 """
 
 from __future__ import annotations
 
-import csv
 import importlib
 import sys
 import time
@@ -15,55 +14,32 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import bench_checks
 import numpy as np
 import pytest
+from bench_checks import Still
 from select_checks import interpreted
 
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")
 
 import tonari  # noqa: E402
+from benchmarks import __main__ as main  # noqa: E402
+from benchmarks.harness import command, rows  # noqa: E402
+from benchmarks.harness.case import Bar  # noqa: E402
+from benchmarks.harness.datasets import hard as data  # noqa: E402
+from benchmarks.harness.peers import cuda as peers  # noqa: E402
+from benchmarks.harness.proof import WrongAnswer  # noqa: E402
+from benchmarks.harness.run import run_cases  # noqa: E402
+from benchmarks.suites.exact_cuda import SUITE, bounds, cases, host, warm  # noqa: E402
+from benchmarks.suites.exact_cuda import screen as screens  # noqa: E402
+from benchmarks.suites.exact_cuda import search as searches  # noqa: E402
+from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
 from tonari.metrics import METRICS  # noqa: E402
-from tonari.metrics.reference import brute  # noqa: E402
 
-# The benchmarks are no part of the installed package: they are found from the repository's root.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-main, cases, data, host, peers, rows, runs, screens, searches, warming = (
-    importlib.import_module(f"benchmarks.exact_gpu{name}")
-    for name in (
-        "",
-        "_cases",
-        "_data",
-        "_host",
-        "_peers",
-        "_rows",
-        "_run",
-        "_screen",
-        "_search",
-        "_warm",
-    )
-)
-matsumoto = importlib.import_module("benchmarks.exact_matsumoto2015")
-device = importlib.import_module("benchmarks.select_device")
+H100 = {"kind": "cuda", "title": "NVIDIA H100, made up"}
 
 
-class Still(device.Cpu):  # type: ignore[name-defined, misc]
-    """A machine that stands still: every call takes as long as `seconds` says."""
-
-    def __init__(self, seconds: Callable[[], float] = lambda: 0.001, title: str = "NVIDIA H100, made up") -> None:
-        self.threads, self._seconds, self._title = 2, seconds, title
-
-    def title(self) -> str:
-        return self._title
-
-    def once(self, call: Callable[[], object]) -> float:
-        call()
-        return self._seconds()
-
-    def settle(self) -> None:
-        pass
-
-
-class Ceilings(warming.NoCeilings):  # type: ignore[name-defined, misc]
+class Ceilings(warm.NoCeilings):
     """Made-up ceilings: products of 1 TFLOP/s, copies of 1 GB/s, a link of 1 MB/s."""
 
     def gemm(self) -> float:
@@ -75,20 +51,21 @@ class Ceilings(warming.NoCeilings):  # type: ignore[name-defined, misc]
     def pcie(self) -> float:
         return 1e6
 
-    def describe(self) -> str:
-        return "made-up ceilings"
+
+def on_h100(seconds: Callable[[], float] = lambda: 0.001) -> Still:
+    return Still(seconds, **H100)
 
 
 def a_run(library: Any = tonari, **changes: Any) -> Any:
-    """A run on a still machine, with everything in host memory."""
-    still = changes.pop("device", Still())
-    return runs.Run(library, still, "cpu", Ceilings(), **changes)
+    """A run on a still card, with everything in host memory."""
+    defaults: dict[str, Any] = {"device": on_h100(), "ceilings": Ceilings(), "repeats": 7, "gpus": 1}
+    return bench_checks.a_run(library, **defaults | changes)
 
 
 def a_case(**changes: Any) -> Any:
     """A small search, or with ``changes``."""
-    options = {"name": "tiny", "n": 400, "m": 30, "d": 8, "k": 5, "peers": (), "bars": (cases.seconds(0.002),)}
-    return cases.Case(**options | changes)
+    options: dict[str, Any] = {"n": 400, "m": 30, "d": 8, "k": 5, "bars": (cases.seconds(0.002),)}
+    return bench_checks.a_case(**options | {"device": "cuda", "work": searches.search} | changes)
 
 
 # --- the peers ---------------------------------------------------------------------------------------------------
@@ -108,41 +85,16 @@ def test_torch_finds_the_neighbours_tile_by_tile(name: str, monkeypatch: pytest.
     assert torch.get_float32_matmul_precision() == before
 
 
-def test_self_leaves_a_peers_graph_once() -> None:
-    found = torch.tensor([[0, 5, 6], [4, 1, 7], [8, 9, 3], [3, 3, 1]])
-    expected = [[5, 6], [4, 7], [8, 9], [3, 1]]
-    assert peers.without_self(found).tolist() == expected
-
-
 def test_a_peer_that_is_not_installed_says_so() -> None:
     assert peers.Peer("x", "torch", "float32", lambda points: None).missing() is None
     assert "module 'no_such_module'" in peers.Peer("x", "no_such_module", "float32", lambda points: None).missing()
 
 
-# --- rows and verdicts -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("bar", "value", "title", "scale", "passed"),
-    [
-        (rows.Bar("seconds", 2.0, most=True), 2.0, "NVIDIA H100", 1, True),
-        (rows.Bar("seconds", 2.0, most=True), 2.1, "NVIDIA H100", 1, False),
-        (rows.Bar("of copy", 0.7), 0.7, "NVIDIA H100", 1, True),
-        (rows.Bar("of copy", 0.7), 0.69, "NVIDIA H100", 1, False),
-        (rows.Bar("of copy", 0.7), 0.8, "NVIDIA H200", 1, None),
-        (rows.Bar("of copy", 0.7), 0.8, "NVIDIA H100", 0.5, None),
-        (rows.Bar("speed-up", 1.85, home=""), 1.9, "NVIDIA H200", 1, True),
-    ],
-)
-def test_verdicts(bar: Any, value: float, title: str, scale: float, passed: bool | None) -> None:
-    verdict = bar.verdict(value, title, scale)
-    assert verdict == {"bar_on": bar.on, "bar": bar.bound, "value": value, "passed": passed}
+# --- bars --------------------------------------------------------------------------------------------------------
 
 
 def test_every_case_and_its_bars() -> None:
-    held_to = {
-        (name, bar.on): (bar.bound, bar.most, bar.home) for name, case in cases.CASES.items() for bar in case.bars
-    }
+    held_to = {(case.name, bar.on): (bar.bound, bar.most, bar.home) for case in SUITE.cases for bar in case.bars}
     assert held_to == {
         ("small", "seconds"): (0.15e-3, True, "H100"),
         ("small", "torch"): (1.0, False, "H100"),
@@ -163,28 +115,11 @@ def test_every_case_and_its_bars() -> None:
         ("streamed", "device bytes"): (6 * 10**9, True, ""),
         ("two-gpus", "speed-up"): (1.85, False, ""),
     }
-    costs = [case.cost for case in cases.CASES.values()]
+    costs = [case.cost for case in SUITE.cases]
     assert costs == sorted(costs)
-
-
-def test_every_case_can_be_made_small() -> None:
-    for case in cases.CASES.values():
-        small = case.scaled(0.001)
-        assert max(small.k, small.truth_k) < small.n <= case.n
-        assert 1 <= small.m <= case.m
-        assert small.graph == (small.m == small.n)
-        assert small.single == case.single
+    for case in SUITE.cases:
         assert case.data in data.KINDS
         assert set(case.peers) <= set(peers.PEERS)
-        assert set(case.columns()) <= set(rows.COLUMNS)
-
-
-def test_cases_are_chosen_by_pattern() -> None:
-    names = [case.name for case in cases.chosen(["graph-*", "small"])]
-    assert names == ["small", "graph-gauss", "graph-sift", "graph-960", "graph-10m"]
-    assert len(cases.chosen(None)) == len(cases.CASES)
-    with pytest.raises(SystemExit, match="no case matches 'no-such'"):
-        cases.chosen(["no-such"])
 
 
 # --- a case from end to end --------------------------------------------------------------------------------------
@@ -192,44 +127,45 @@ def test_cases_are_chosen_by_pattern() -> None:
 
 def test_a_search_is_proved_timed_judged_and_written(tmp_path: Path) -> None:
     ticks = iter([0.5, 0.001, 0.003, 0.002] + [9.0] * 4 + [7.0] * 4)
-    run = a_run(path=tmp_path / "out.csv", repeats=3, device=Still(lambda: next(ticks)))
-    case = a_case(peers=("torch float32", "torch tf32", "cuvs"), bars=(cases.seconds(0.002), rows.Bar("torch", 100.0)))
+    run = a_run(path=tmp_path / "out.csv", repeats=3, device=on_h100(lambda: next(ticks)))
+    case = a_case(peers=("torch float32", "torch tf32", "cuvs"), bars=(cases.seconds(0.002), Bar("torch", 100.0)))
     searches.search(run, case)
     ours, torchs, _, cuvs, verdict = run.rows
     assert ours["who"] == "tonari"
     assert (ours["seconds_median"], ours["seconds_min"], ours["seconds_max"]) == (0.002, 0.001, 0.003)
-    assert ours["spread"] == pytest.approx(1.0)
+    assert rows.spread(ours) == pytest.approx(1.0)
     assert ours["passed"] is True
     assert ours["proved"] == 30
-    assert sum(int(part.split("=")[1]) for part in ours["rungs"].split()) == 30
-    assert ours["pairs_per_s"] == pytest.approx(30 * 400 / 0.002)
-    assert ours["tflops"] == pytest.approx(2 * 8 * 30 * 400 / 0.002 / 1e12)
-    assert ours["fraction_gemm"] == pytest.approx(ours["tflops"])
+    assert sum(int(part.split("=")[1]) for part in ours["extras"]["levels"].split()) == 30
+    assert ours["extras"]["pairs_per_s"] == pytest.approx(30 * 400 / 0.002)
+    assert ours["extras"]["tflops"] == pytest.approx(2 * 8 * 30 * 400 / 0.002 / 1e12)
+    assert ours["extras"]["fraction_gemm"] == pytest.approx(ours["extras"]["tflops"])
     assert torchs["recall"] == pytest.approx(1.0)
     assert torchs["ratio"] == pytest.approx(9.0 / 0.002)
     assert cuvs["note"] == "skipped: module 'cuvs' is not installed"
     assert "seconds_median" not in cuvs
     assert (verdict["bar_on"], verdict["value"], verdict["passed"]) == ("torch", pytest.approx(3500), True)
-    with (tmp_path / "out.csv").open(newline="") as file:
-        written = list(csv.DictReader(file))
+    written = rows.read(tmp_path / "out.csv")
     assert [row["who"] for row in written] == ["tonari", "torch float32", "torch tf32", "cuvs", "tonari"]
-    assert written[0]["passed"] == "True"
+    assert written[0]["passed"] is True
     assert written[0]["commit"]
     for row in run.rows:
-        assert row["case"] in rows.line_of(row)
+        assert row["case"] in rows.line(row)
 
 
 def test_the_slower_side_of_a_bar_misses_it() -> None:
-    run = a_run(device=Still(lambda: 0.0021))
+    run = a_run(device=on_h100(lambda: 0.0021))
     searches.search(run, a_case())
     assert run.rows[0]["passed"] is False
-    assert "MISS" in rows.line_of(run.rows[0])
+    assert "MISSED" in rows.line(run.rows[0])
 
 
-@pytest.mark.parametrize("changes", [{"graph": True, "m": 400}, {"prepared": True}, {"prepared": True, "m": 1}])
+@pytest.mark.parametrize(
+    "changes", [{"graph": True, "m": 400}, {"prepared": True}, {"prepared": True, "m": 1, "asked": 256}]
+)
 def test_graphs_indexes_and_single_queries(changes: dict[str, Any]) -> None:
     run = a_run()
-    case = a_case(peers=("torch float32", "torch float16"), bars=(rows.Bar("of copy", 1e-9),), **changes)
+    case = a_case(peers=("torch float32", "torch float16"), bars=(Bar("of copy", 1e-9),), **changes)
     searches.search(run, case)
     named = {row["who"]: row for row in run.rows}
     assert named["tonari"]["proved"] == (30 if case.m == 30 else 256)
@@ -238,7 +174,7 @@ def test_graphs_indexes_and_single_queries(changes: dict[str, Any]) -> None:
     assert named["torch float16"]["dtype"] == "float16"
     assert named["torch float16"]["recall"] > 0.9
     if case.single:
-        assert named["tonari"]["gbps"] == pytest.approx(2 * 400 * 8 / 0.001 / 1e9)
+        assert named["tonari"]["extras"]["gbps"] == pytest.approx(2 * 400 * 8 / 0.001 / 1e9)
         assert named["tonari"]["passed"] is True
     else:
         assert "bar_on" not in named["tonari"]
@@ -258,7 +194,7 @@ def test_peers_get_a_slice_of_a_long_search(monkeypatch: pytest.MonkeyPatch) -> 
         return counted
 
     monkeypatch.setitem(peers.PEERS, "slow", peers.Peer("slow", "torch", "float32", prepare))
-    run = a_run(device=Still(lambda: 0.25), peer_seconds=0.6, repeats=2)
+    run = a_run(device=on_h100(lambda: 0.25), peer_seconds=0.6, repeats=2)
     searches.search(run, a_case(n=650, m=650, graph=True, peers=("slow",)))
     row = run.rows[-1]
     assert asked[:2] == [100, 100]
@@ -266,23 +202,7 @@ def test_peers_get_a_slice_of_a_long_search(monkeypatch: pytest.MonkeyPatch) -> 
     assert row["rows_timed"] == 200
     assert row["seconds_median"] == pytest.approx(0.25 * 650 / 200)
     assert row["recall"] == pytest.approx(1.0)
-    assert "ms* " in rows.line_of(row)
-
-
-def test_calls_back_to_back_share_the_time() -> None:
-    calls = []
-    run = a_run(device=Still(lambda: 0.5), repeats=3)
-    assert run.time(lambda: calls.append(1), loops=100) == (0.005, 0.005, 0.005, 3)
-    assert len(calls) == 400
-
-
-def test_long_calls_are_timed_less_often() -> None:
-    for seconds, timed, ran in ((0.5, 7, 8), (2.0, 3, 4), (30.0, 1, 1)):
-        calls: list[int] = []
-        timing = a_run(device=Still(lambda seconds=seconds: seconds)).time(lambda calls=calls: calls.append(1))
-        assert timing.repeats == timed
-        assert len(calls) == ran
-        assert timing.median == seconds
+    assert "* ±" in rows.line(row)
 
 
 def one_ulp(answer: Any) -> None:
@@ -305,8 +225,8 @@ class Wrong:
 
 def test_a_wrong_answer_is_not_timed() -> None:
     calls: list[int] = []
-    run = a_run(Wrong(one_ulp), device=Still(lambda: calls.append(1) or 0.1))
-    main.run_cases(run, [a_case()], gpus=1)
+    run = a_run(Wrong(one_ulp), device=on_h100(lambda: calls.append(1) or 0.1))
+    run_cases(run, [a_case()])
     assert [row["note"][:26] for row in run.rows] == ["WRONG: distance 4 of row 3"]
     assert "seconds_median" not in run.rows[0]
     assert run.wrong == 1
@@ -315,50 +235,8 @@ def test_a_wrong_answer_is_not_timed() -> None:
 
 def test_an_answer_that_changes_while_it_is_timed_is_wrong() -> None:
     run = a_run(Wrong(one_ulp, after=3))
-    main.run_cases(run, [a_case()], gpus=1)
+    run_cases(run, [a_case()])
     assert [row["note"] for row in run.rows] == ["WRONG: the timed answer is another than the proved one"]
-
-
-def test_faults_are_rows_and_only_ours_are_told() -> None:
-    def fail(error: Exception) -> Callable[[], None]:
-        def work() -> None:
-            raise error
-
-        return work
-
-    run = a_run()
-    case = a_case()
-    run.guarded(case, "cuvs", fail(RuntimeError("no\nsuch thing")))
-    assert run.wrong == 0
-    run.guarded(case, "tonari", fail(MemoryError()))
-    run.guarded(case, "tonari screen", fail(ValueError("x")))
-    assert run.wrong == 2
-    notes = [row["note"] for row in run.rows]
-    assert notes == ["FAILED: RuntimeError: no such thing", "out of memory", "FAILED: ValueError: x"]
-    with pytest.raises(runs.Poisoned):
-        run.guarded(case, "cuvs", fail(RuntimeError("CUDA error: an illegal memory access was encountered")))
-
-
-def test_what_was_not_run_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
-    def poison(run: Any, case: Any) -> None:
-        raise RuntimeError("CUDA error: an illegal memory access was encountered")
-
-    run = a_run(deadline=time.perf_counter() + 60)
-    plan = [
-        a_case(),
-        a_case(name="long", cost=100.0),
-        a_case(name="pair", gpus=2),
-        a_case(name="bad", work=poison),
-        a_case(name="later"),
-    ]
-    main.run_cases(run, plan, gpus=1)
-    notes = {row["case"]: row.get("note", "") for row in run.rows}
-    assert notes["tiny"] == ""
-    assert notes["long"] == "not reached"
-    assert notes["pair"] == "needs 2 GPUs, there are 1"
-    assert notes["bad"].startswith("FAILED: RuntimeError: CUDA error")
-    assert notes["later"].startswith("not reached: the device")
-    assert "1 of 1 bars met; 1 wrong or failed" in capsys.readouterr().out
 
 
 def test_cases_share_data_and_their_proof(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,9 +245,9 @@ def test_cases_share_data_and_their_proof(monkeypatch: pytest.MonkeyPatch) -> No
     run = a_run()
     few, many = (a_case(k=k, truth_k=9) for k in (3, 9))
     searches.search(run, few)
-    proof = run.proof(few, run.kept["gaussian", 400, 30, 8])
+    proof = searches.proof_of(run, few, None)
     searches.search(run, many)
-    assert run.proof(many, None) is proof
+    assert searches.proof_of(run, many, None) is proof
     assert len(made) == 1
     searches.search(run, a_case(d=9))
     assert len(made) == 2
@@ -387,7 +265,7 @@ def test_the_screen_is_proved_and_timed(sampled: bool, monkeypatch: pytest.Monke
     monkeypatch.setattr(sampling, "sample_for", lambda n, k, group: sample)
     library = SimpleNamespace(plan=lambda *shape, device: SimpleNamespace(group=16, width=17))
     run = a_run(library, repeats=1)
-    case = a_case(n=300, m=5, bars=(rows.Bar("pairs/s in the screen", 1e6),), grid=((5, 8),) if sampled else ())
+    case = a_case(n=300, m=5, bars=(Bar("pairs/s in the screen", 1e6),), grid=((5, 8),) if sampled else ())
     screens.screen_rows(run, case, data.make("gaussian", 300, 5, 8, "cpu"))
     ways = ["tonari screen, minima of 16", *(["tonari screen, below a threshold"] if sampled else [])]
     assert [row["who"] for row in run.rows] == ways
@@ -418,8 +296,10 @@ def test_a_sweep_goes_on_after_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_streaming_is_held_to_what_binds(n: int, feed: float, passed: bool) -> None:
     # All on the device takes half a second, from host memory a second; the link takes one for 10^6 bytes.
     ticks = iter([0.5] * 3 + [1.0] * 3)
-    run = a_run(device=Still(lambda: next(ticks)), repeats=2)
-    host.streamed(run, a_case(n=n, m=20, d=2, k=2, bars=cases.CASES["streamed"].bars))
+    run = a_run(device=on_h100(lambda: next(ticks)), repeats=2)
+    host.streamed(
+        run, a_case(n=n, m=20, d=2, k=2, bars=next(case.bars for case in SUITE.cases if case.name == "streamed"))
+    )
     resident, streamed, memory = run.rows
     assert (resident["who"], resident["seconds_median"]) == ("tonari", 0.5)
     assert (streamed["bar_on"], streamed["passed"]) == ("of resident or PCIe", passed)
@@ -435,8 +315,8 @@ def test_several_gpus_are_held_to_one() -> None:
         return tonari.knn_graph(points, k)
 
     ticks = iter([0.19] * 3 + [0.1] * 3)
-    run = a_run(SimpleNamespace(knn_graph=knn_graph), device=Still(lambda: next(ticks)), repeats=2)
-    case = a_case(n=300, m=300, graph=True, gpus=2, bars=(rows.Bar("speed-up", 1.85, home=""),))
+    run = a_run(SimpleNamespace(knn_graph=knn_graph), device=on_h100(lambda: next(ticks)), repeats=2)
+    case = a_case(n=300, m=300, graph=True, gpus=2, bars=(Bar("speed-up", 1.85, home=""),))
     host.several(run, case)
     one, two = run.rows
     assert (one["gpus"], two["gpus"]) == (1, 2)
@@ -467,39 +347,127 @@ def test_all_metrics_and_types_are_compared_with_the_cpu() -> None:
     assert run.rows[0]["note"].startswith("WRONG: distances of row 3 are not the CPU's; 1 rows differ")
 
 
-# --- TH-heap -----------------------------------------------------------------------------------------------------
+# --- the screen --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 5, 40])
-@pytest.mark.parametrize("samples", [3, 64, 10**6])
-@pytest.mark.parametrize("kind", ["gaussian", "copies 16"])
-def test_th_heap_is_a_stable_sort_of_its_distances(kind: str, k: int, samples: int) -> None:
-    points, queries = data.make(kind, 500, 33, 6, "cpu")
-    pipeline = matsumoto.Pipeline(tonari.select_k, points, k, samples, batch=8)
-    distances, indices = pipeline.search(queries)
-    parts = [pipeline.distances(queries[start : start + 8]) for start in range(0, 33, 8)]
-    expected = torch.cat(parts).sort(dim=1, stable=True)
-    np.testing.assert_array_equal(distances, expected.values[:, :k].numpy())
-    np.testing.assert_array_equal(indices, expected.indices[:, :k].numpy())
-    if samples >= k:
-        assert 33 * k <= pipeline.survivors <= pipeline.sent <= 33 * 500
-    if samples == 10**6:
-        assert kind == "copies 16" or pipeline.survivors == 33 * k
-    if samples == 64 and k == 5:
-        assert pipeline.survivors < 33 * 500 / 4
-    truth = brute(queries.numpy(), points.numpy(), k)
-    np.testing.assert_allclose(distances, truth.distances, atol=2e-3)
+def a_screen(group: int = 16) -> tuple[Any, Any]:
+    """Minima of a screen of float16 rows, in float64, with errors as measured; and what their check asks for."""
+    points, queries = data.make("gaussian", 300, 9, 12, "cpu")
+    form = SimpleNamespace(centre=points.double().mean(dim=0), scale=torch.tensor([16.0], dtype=torch.float64))
+    x, q = ((rows.double() - form.centre) * form.scale for rows in (points, queries))
+    low_x, low_q = x.half().double(), q.half().double()
+    tiles = -(-300 // POINT_TILE)
+
+    def largest(values: Any) -> Any:
+        padded = torch.zeros(tiles * POINT_TILE, dtype=torch.float64)
+        padded[:300] = values
+        return padded.view(tiles, POINT_TILE).amax(dim=1)
+
+    packed_points = SimpleNamespace(e1=largest(2 * (x - low_x).norm(dim=1)), e2=largest(2 * low_x.norm(dim=1)))
+    packed_queries = SimpleNamespace(norm=q.norm(dim=1), rest=(q - low_q).norm(dim=1))
+    scores = torch.full((9, tiles * POINT_TILE), torch.inf, dtype=torch.float64)
+    scores[:, :300] = (x * x).sum(dim=1) - 2 * low_q @ low_x.T
+    bound = packed_queries.norm[:, None] * packed_points.e1 + packed_queries.rest[:, None] * packed_points.e2
+    columns = torch.from_numpy(members(np.arange(group_count(300, group)), group))
+    minima = scores[:, columns].amin(dim=2) - bound.repeat_interleave(POINT_TILE // group, dim=1)
+    rows = data.DeviceData(points, queries)
+    return minima.float(), bounds.Packed(rows, packed_queries, packed_points, form, group)
 
 
-def test_th_heap_is_set_beside_ours() -> None:
-    run = a_run()
-    matsumoto.compare(run, a_case(m=40, k=4))
-    ours, small, large = run.rows
-    assert ours["who"] == "tonari"
-    assert [small["who"], large["who"]] == ["TH-heap, n_S = 32", "TH-heap, n_S = 128"]
-    assert small["recall"] == pytest.approx(1.0)
-    assert small["ratio"] == pytest.approx(1.0)
-    assert float(small["note"].split()[0]) > float(large["note"].split()[0]) >= 4
+def check_minima(minima: Any, packed: Any) -> int:
+    rows = bounds.proved_rows(len(minima))
+    checked: int = bounds.check_bounds(minima, torch.ones_like(minima, dtype=torch.bool), rows, packed)
+    return checked
+
+
+@pytest.mark.parametrize("group", [8, 16, 32])
+def test_a_right_screen_passes_in_blocks_too(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_minima(*a_screen(group)) == 9
+    monkeypatch.setattr(bounds, "BLOCK", 12 * POINT_TILE)
+    assert check_minima(*a_screen(group)) == 9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda minimum: minimum + 12, "group 5 for query 4 is above a member's score"),
+        (lambda minimum: minimum - 40, "group 5 for query 4 is below what the bound allows"),
+        (lambda minimum: torch.nan, "group 5 for query 4 is above a member's score"),
+    ],
+)
+def test_a_wrong_minimum_does_not_pass(change: Callable[[Any], Any], message: str) -> None:
+    minima, packed = a_screen()
+    minima[4, 5] = change(minima[4, 5])
+    with pytest.raises(WrongAnswer, match=message):
+        check_minima(minima, packed)
+
+
+def some_lists() -> tuple[Any, Any, Any]:
+    """The six lowest groups of each row, in no order, with holes; thresholds that let just these pass; the rest."""
+    minima, packed = a_screen(LISTED)
+    parts, _ = a_screen(LEAST_GROUP)
+    lowest = minima.topk(6, dim=1, largest=False)
+    thresholds = lowest.values[:, -1].clone()
+    numbers = (lowest.indices // 4 * 16 + lowest.indices % 4)[:, :, None] + 4 * torch.arange(4)
+    below = torch.stack([parts[row][numbers[row]] <= thresholds[row] for row in range(len(minima))])
+    masks = (below.int() << torch.arange(4)).sum(dim=2)
+    places = torch.randperm(9, generator=torch.Generator().manual_seed(0))[:6]
+    values = torch.full((len(minima), 9), torch.inf)
+    entries = torch.full((len(minima), 9), -7, dtype=torch.int32)
+    values[:, places], entries[:, places] = lowest.values, (lowest.indices * 16 + masks).int()
+    return SimpleNamespace(values=values, entries=entries, counts=torch.full((9, 3), 3), room=3), thresholds, packed
+
+
+def test_right_lists_pass() -> None:
+    lists, thresholds, packed = some_lists()
+    rows = bounds.proved_rows(9)
+    assert len(rows) == 9
+    assert bounds.check_lists(lists, thresholds, rows, packed) == 9
+    lists.counts[2, 1] = 4  # overflowed: proves nothing
+    assert bounds.check_lists(lists, thresholds, rows, packed) == 8
+
+
+def drop(lists: Any, lowest: int) -> None:
+    lists.values[4, lowest] = torch.inf
+
+
+def unmark(lists: Any, lowest: int) -> None:
+    lists.entries[4, lowest] &= ~15
+
+
+def twice(lists: Any, lowest: int) -> None:
+    others = lists.values[4].isfinite().nonzero()[:, 0]
+    lists.entries[4, lowest] = lists.entries[4, others[others != lowest][0]]
+
+
+def raised(lists: Any, lowest: int) -> None:
+    lists.values[4, lowest] += 1e4
+
+
+def too_high(lists: Any, lowest: int) -> None:
+    lists.values[4, lowest] = lists.values[4][lists.values[4].isfinite()].max()
+
+
+def loose(lists: Any, lowest: int) -> None:
+    lists.values[4, lowest] -= 1e4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop, "for query 4 is above a member's score"),
+        (unmark, "for query 4 is above a member's score"),
+        (twice, "the list of query 4 names a group twice"),
+        (raised, "the list of query 4 holds a minimum above its threshold"),
+        (too_high, "for query 4 is above a member's score"),
+        (loose, "for query 4 is below what the bound allows"),
+    ],
+)
+def test_wrong_lists_do_not_pass(change: Callable[[Any, int], None], message: str) -> None:
+    lists, thresholds, packed = some_lists()
+    change(lists, int(lists.values[4].argmin()))
+    with pytest.raises(WrongAnswer, match=message):
+        bounds.check_lists(lists, thresholds, bounds.proved_rows(9), packed)
 
 
 # --- warming up --------------------------------------------------------------------------------------------------
@@ -513,9 +481,9 @@ def test_a_warm_up_calls_everything_and_writes_nothing(tmp_path: Path) -> None:
             asked.append("search")
             return tonari.search(*arguments, **options)
 
-    run = warming.WarmRun(Counted(), Still(), "cpu", warming.NoCeilings(), path=tmp_path / "out.csv")
+    run = warm.WarmRun("tests", Counted(), on_h100(), "cpu", ceilings=warm.NoCeilings(), path=tmp_path / "out.csv")
     case = a_case(peers=("torch float32", "flash float32"))
-    assert [peer.name for peer in run.peers_of(case)] == ["flash float32"]
+    assert [name for name in case.peers if run.wants(name)] == ["flash float32"]
     searches.search(run, case)
     assert asked == ["search", "search"]
     assert not (tmp_path / "out.csv").exists()
@@ -539,14 +507,14 @@ def test_a_warm_up_starts_what_there_is_room_for(
     changes: dict[str, Any], running: Sequence[dict[str, Any]], expected: bool
 ) -> None:
     others = [a_case(**other) for other in running]
-    assert warming.fits(a_case(**changes), others, jobs=2, gigabytes=10.0) is expected
+    assert warm.fits(a_case(**changes), others, jobs=2, gigabytes=10.0) is expected
 
 
 def test_a_warm_up_runs_all_and_names_what_failed(capsys: pytest.CaptureFixture[str]) -> None:
     codes = {"good": "print('done')", "bad": "raise SystemExit('broken')", "slow": "import time; time.sleep(60)"}
     plan = [a_case(name=name, gigabytes=1.0) for name in codes]
     began = time.perf_counter()
-    failed = warming.warm(
+    failed = warm.warm(
         plan,
         lambda case: [sys.executable, "-S", "-c", codes[case.name]],
         jobs=3,
@@ -564,48 +532,33 @@ def test_a_warm_up_runs_all_and_names_what_failed(capsys: pytest.CaptureFixture[
 # --- the command line --------------------------------------------------------------------------------------------
 
 
-def test_the_cases_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["--list"]) == 0
-    listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed[1:]] == list(cases.CASES)
-
-
-@pytest.mark.parametrize("arguments", [["--scale", "2"], ["--scale", "0"], ["--repeats", "0"], ["--budget", "-1"]])
-def test_numbers_out_of_range_are_refused(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit):
-        main.main(arguments)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_device_there_is_nothing_to_measure() -> None:
-    with pytest.raises(SystemExit, match="need a CUDA device"):
-        main.main(["--cases", "small"])
-
-
 @pytest.fixture
 def made_up_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """A CUDA device that is a still machine."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=80e9))
-    monkeypatch.setattr(device, "Cuda", Still)
-    monkeypatch.setattr(main, "WHERE", "cpu")
-    ceilings = importlib.import_module("benchmarks.exact_gpu_ceilings")
-    monkeypatch.setattr(ceilings, "Ceilings", lambda *_: Ceilings())
+    monkeypatch.setattr(warm, "WHERE", "cpu")
+    monkeypatch.setattr(warm, "open_device", lambda *_: on_h100())
+
+    def opened(suite: Any, options: Any) -> Any:
+        path = None if options.no_csv else options.csv
+        return a_run(suite=suite.name, path=path, scale=options.scale, repeats=options.repeats)
+
+    monkeypatch.setattr(command, "open_run", opened)
 
 
 @pytest.mark.usefixtures("made_up_device")
-def test_from_the_command_line_to_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_the_command_line_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
-    arguments = ["--cases", "small,hard-copies*,two-gpus", "--scale", "0.002", "--csv", str(path), "--repeats", "1"]
-    assert main.main(arguments) == 0
-    assert "made-up ceilings" in capsys.readouterr().out
-    with path.open(newline="") as file:
-        written = list(csv.DictReader(file))
-    assert tuple(written[0]) == rows.COLUMNS
+    arguments = ["--scale", "0.002", "--csv", str(path), "--repeats", "1"]
+    for pattern in ("small", "hard-copies*", "two-gpus"):
+        arguments += ["--case", pattern]
+    assert main.main(["run", "exact_cuda", *arguments]) == 0
+    written = rows.read(path)
     ours = {row["case"]: row for row in written if row["who"] == "tonari" and row["proof"]}
     assert list(ours) == ["small", "hard-copies-16", "hard-copies"]
-    assert all(row["passed"] == "" for row in written)  # cut to size: not judged
+    assert all(row["passed"] is None for row in written)  # cut to size: not judged
     assert [row["note"] for row in written if row["case"] == "two-gpus"] == ["needs 2 GPUs, there are 1"]
 
 
@@ -613,15 +566,16 @@ def test_from_the_command_line_to_the_file(tmp_path: Path, capsys: pytest.Captur
 def test_warming_from_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     started = []
 
-    def warm(plan: Sequence[Any], command_of: Callable[[Any], list[str]], **limits: float) -> list[str]:
+    def warmed(plan: Sequence[Any], command_of: Callable[[Any], list[str]], **limits: float) -> list[str]:
         started.extend(command_of(case) for case in plan)
         assert limits["gigabytes"] == pytest.approx(64.0)
         return ["small"]
 
-    monkeypatch.setattr(warming, "warm", warm)
-    assert main.main(["--warm-only", "--cases", "small,search-k10,two-gpus", "--scale", "0.5", "--no-csv"]) == 0
-    expected = [sys.executable, "-m", "benchmarks.exact_gpu", "--warm-case", "small", "--scale", "0.5"]
-    assert [command[4] for command in started] == ["small", "search-k10"]
+    monkeypatch.setattr(warm, "warm", warmed)
+    arguments = ["run", "exact_cuda", "--warm-only", "--scale", "0.5", "--no-csv"]
+    assert main.main([*arguments, "--case", "small", "--case", "search-k10", "--case", "two-gpus"]) == 0
+    expected = [sys.executable, "-m", "benchmarks", "warm-case", "exact_cuda", "small", "0.5"]
+    assert [given[5] for given in started] == ["small", "search-k10"]
     assert started[0] == expected
     assert "2 cases" in capsys.readouterr().err
     assert main.main([*expected[3:-1], "0.02"]) == 0
