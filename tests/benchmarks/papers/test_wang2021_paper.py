@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
-import checks
 import numpy as np
 import pytest
-from select_checks import HAS_CUDA, HAS_TORCH, needs_torch
 
+from tests.helpers import checks
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
 from tonari.metrics.reference import brute, returned, values_at
 from tonari.nn_descent.entries import ID, MISSING, NEW
 
@@ -21,7 +19,6 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda.form import form_of
 
 # The benchmarks are no part of the installed package: they are found from the repository's root.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 wang2021 = importlib.import_module("benchmarks.descent_wang2021")
 
 Array = np.ndarray[Any, Any]

@@ -18,7 +18,8 @@ import bench_checks
 import numpy as np
 import pytest
 from bench_checks import Still
-from select_checks import interpreted
+
+from tests.helpers.devices import interpreted
 
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")
 
