@@ -19,7 +19,7 @@
 
 Rooms import downwards only:
 
-    cli                             the command line
+    cli  debug                      the command line; what a bug report needs
     api                             the verbs: search, Index, knn_graph
     graph  streams                  graphs; queries that do not fit into memory
     methods                         which method answers, and where
