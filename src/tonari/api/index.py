@@ -173,7 +173,7 @@ class Index:
 
         Parameters
         ----------
-        queries : iterable of arrays of shape (*, d), array of shape (m, d), or path
+        queries : iterable of arrays of shape (any, d), array of shape (m, d), or path
             What :meth:`search` takes, piece by piece. An iterable is read on a thread; a chunk may have any number of
             rows, none included, and may be the same buffer filled anew. An array, a memory map or a file (as
             :func:`tonari.io.read` opens it) is cut into chunks.

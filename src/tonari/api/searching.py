@@ -149,7 +149,7 @@ def search_to_file(
 
     Parameters
     ----------
-    queries : array of shape (m, d), path, or iterable of arrays of shape (*, d)
+    queries : array of shape (m, d), path, or iterable of arrays of shape (any, d)
         A memory map and a file that :func:`tonari.io.read` maps are read chunk by chunk. An iterable is read on a
         thread of its own; its arrays may be of any kind that :func:`tonari.search` takes, of any number of rows, none
         included, and each may be the same buffer filled anew.
