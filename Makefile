@@ -10,9 +10,12 @@ SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -name '*.py'
 # Tests to run, and how: make test K=screen, make quick TESTS=tests/kdtree PYTEST='-x -n 0'
 TESTS ?= tests
 PYTEST ?= -n 2
+INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
+# What builds native/, which an import of an editable install has to find again.
+BUILD := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
-.PHONY: help demo quick test test-all mutants lint clang tidy sanitize bench develop clean
+.PHONY: help demo quick test test-all mutants lint clang tidy sanitize docs bench develop clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -56,31 +59,40 @@ sanitize: $(VENV)/.tests $(VENV)/.native ## native code's tests under GCC's addr
 	  $(CONFIGURE) $$preset && $(BIN)/cmake --build --preset $$preset && $(BIN)/ctest --preset $$preset || exit 1; \
 	done
 
+docs: $(VENV)/.docs ## the site with the reference, into build/site; warnings are errors; needs Python 3.11
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
+
 bench: $(VENV)/.bench ## the CPU's tables of docs/benchmarks.md, against the peers
 	$(BIN)/python -m benchmarks run exact_cpu
 	$(BIN)/python -m benchmarks.select --bars --device cpu
 	$(BIN)/python -m benchmarks.kdtree --cases 'sift-d3,sift-d5,sift-d10,sift-d15,magnitudes-d10,build-d10'
 	$(BIN)/python -m benchmarks.descent --cases sift-100k
 
-develop: $(VENV)/.native $(VENV)/.tests $(VENV)/.lint ## an editable install that rebuilds native/ when it is imported
-	$(PIP) 'scikit-build-core>=0.10'
-	$(PIP) --no-build-isolation --no-deps -C editable.rebuild=true -C build-dir=build/editable --editable .
+develop: $(BIN)/python ## an editable install that rebuilds native/ when it is imported, and what all other targets need
+	$(PIP) $(BUILD)
+	$(PIP) --no-build-isolation -C build-dir=build/editable -C editable.rebuild=true -C editable.verbose=false \
+	  --editable '.[test,lint,native,docs]'
+	touch $(VENV)/.editable $(INSTALLED)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
+# An editable install stays: what is edited is imported, and `make develop` repeats it.
+ifeq ($(wildcard $(VENV)/.editable),)
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	$(PIP) .
 	touch $@
+endif
 
 # What is installed tells its extras: nothing is compiled again for them.
-$(VENV)/.quick $(VENV)/.tests $(VENV)/.lint $(VENV)/.native $(VENV)/.bench: $(VENV)/.installed
+$(VENV)/.quick $(VENV)/.tests $(VENV)/.lint $(VENV)/.native $(VENV)/.docs $(VENV)/.bench: $(VENV)/.installed
 	$(PIP) 'tonari[$(EXTRA)]'
 	touch $@
 $(VENV)/.quick: EXTRA := test-core
 $(VENV)/.tests: EXTRA := test
 $(VENV)/.lint: EXTRA := lint
 $(VENV)/.native: EXTRA := native
+$(VENV)/.docs: EXTRA := docs
 $(VENV)/.bench: EXTRA := bench
 
 clean: ## remove what was built and installed here

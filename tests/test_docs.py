@@ -1,4 +1,4 @@
-"""The documents: every public name is in the reference, and links between files lead somewhere. `make docs` builds all."""
+"""The documents: every public name is in the reference, and relative links lead to files. `make docs` builds them."""
 
 from __future__ import annotations
 
