@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+export PATH := $(abspath $(BIN)):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.hpp')
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -name '*.py' -o -name '*.pyi')
@@ -44,7 +45,7 @@ lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
 # A build folder by one of CMakePresets.json, with the virtual environment's tools.
-CONFIGURE = PATH="$(abspath $(BIN)):$$PATH" cmake -DPython_EXECUTABLE="$(abspath $(BIN))/python" --preset
+CONFIGURE = cmake -DPython_EXECUTABLE="$(abspath $(BIN))/python" --preset
 
 clang: $(VENV)/.native ## native/ compiled by clang++, warnings as errors; not optimized, which is enough to warn
 	$(CONFIGURE) clang
