@@ -36,7 +36,7 @@ if HAS_TORCH:
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 400 if HAS_CUDA else 40  # points: the interpreter takes a second for each few dozen
+MANY = 400 if HAS_CUDA else 24  # points: the interpreter takes a second for each few dozen
 
 
 def plan_for(points: Array, k: int, metric: Any, **choices: Any) -> DescentPlan:

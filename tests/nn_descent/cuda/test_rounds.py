@@ -37,7 +37,7 @@ if HAS_TORCH:
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 400 if HAS_CUDA else 40  # points: the interpreter takes a second for each few dozen
+MANY = 400 if HAS_CUDA else 24  # points: the interpreter takes a second for each few dozen
 
 
 def plain_nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
@@ -103,7 +103,9 @@ def test_rounds_of_every_dtype(dtype: str) -> None:
         4,
         list_size=8,
         n_hubs=4,
+        reverse=3,
         neighbors_per_hub=8,
+        width=16,
     )
 
 
@@ -123,13 +125,13 @@ def test_rounds_of_other_shapes(choices: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("points", [
-    np.zeros((30, 3), np.float32),
-    np.repeat(checks.gaussian(4, 3), 10, axis=0),
-    np.concatenate([checks.gaussian(20, 2), checks.gaussian(20, 2, 1) * 1e-3 + 1e6]).astype(np.float32),
-    np.arange(40, dtype=np.float32)[:, None],
+    np.zeros((MANY, 3), np.float32),
+    np.repeat(checks.gaussian(4, 3), MANY // 4, axis=0),
+    np.concatenate([checks.gaussian(12, 2), checks.gaussian(12, 2, 1) * 1e-3 + 1e6]).astype(np.float32),
+    np.arange(MANY, dtype=np.float32)[:, None],
 ], ids=["all equal", "copies", "far apart", "a line"])  # fmt: skip
 def test_rounds_of_degenerate_points(points: Array) -> None:
-    check_rounds(points, 7, list_size=10)
+    check_rounds(points, 7, list_size=10, n_hubs=5, width=16)
 
 
 def test_a_light_round() -> None:
@@ -141,13 +143,14 @@ def test_a_light_round() -> None:
 
 
 def test_rounds_across_a_boundary() -> None:
-    points = checks.gaussian(50, 4)
-    check_rounds(points, 5, boundary=30, list_size=10)
+    cut = MANY * 5 // 8
+    points = checks.gaussian(MANY, 4)
+    check_rounds(points, 5, boundary=cut, list_size=10, n_hubs=5, width=16)
     on_card, _ = steps_for(points, 5, list_size=10)
-    nobody = torch.full((50, on_card.plan.list_size), MISSING, dtype=torch.int32, device=DEVICE)
-    made = on_card.round(on_card.beside(on_card.seeds(30, 6), nobody), 30)
+    nobody = torch.full((MANY, on_card.plan.list_size), MISSING, dtype=torch.int32, device=DEVICE)
+    made = on_card.round(on_card.beside(on_card.seeds(cut, 6), nobody), cut)
     ids = made.found.indices.cpu().numpy()
-    sides = (ids < 30) == (np.arange(50) < 30)[:, None]
+    sides = (ids < cut) == (np.arange(MANY) < cut)[:, None]
     assert (ids >= 0).any()
     assert not sides[ids >= 0].any()
 
