@@ -65,9 +65,9 @@ docs: $(VENV)/.docs ## the site with the reference, into build/site; warnings ar
 
 bench: $(VENV)/.bench ## the CPU's tables of docs/benchmarks.md, against the peers
 	$(BIN)/python -m benchmarks run exact_cpu
-	$(BIN)/python -m benchmarks.select --bars --device cpu
-	$(BIN)/python -m benchmarks.kdtree --cases 'sift-d3,sift-d5,sift-d10,sift-d15,magnitudes-d10,build-d10'
-	$(BIN)/python -m benchmarks.descent --cases sift-100k
+	$(BIN)/python -m benchmarks run select
+	$(BIN)/python -m benchmarks run kdtree --case 'sift-d[!2]*' --case magnitudes-d10 --case build-d10
+	$(BIN)/python -m benchmarks run nn_descent --case sift-100k
 
 develop: $(BIN)/python ## an editable install that rebuilds native/ when it is imported, and what all other targets need
 	$(PIP) $(BUILD)

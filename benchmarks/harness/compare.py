@@ -17,7 +17,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -251,7 +251,9 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
             note = "" if same else "answers differ"
             lines.append(line_of(case, verdict, options.repeats, "SLOWER " * slower + note))
             if not options.no_csv:
-                rows.append(options.csv or suite.path, rows_of(suite, case, sides, verdict, ready[0]["shared"], note))
+                shared = ready[0]["shared"] | {"date": machine.today()}
+                found = rows_of(case, verdict, {ONLY: machine.commit(), f"{ONLY} {commit}": commit}, note)
+                rows.append(options.csv or suite.path, [shared | row for row in found])
     print(rows.aligned(lines))
     print(f"{failed} of {len(cases)} cases slower by more than {options.tolerance:.0%}, beyond their spread")
     return 1 if failed else 0
@@ -264,16 +266,17 @@ def line_of(case: Case, verdict: Verdict, repeats: int, remark: str) -> tuple[st
     return (case.name, *medians, f"{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}", str(repeats), remark.strip())
 
 
-def rows_of(
-    suite: Suite, case: Case, sides: Sequence[Side], verdict: Verdict, shared: rows.Row, note: str
-) -> list[rows.Row]:
-    """Rows of results: the present tree and the base, whose ratio is over the present one."""
+def rows_of(case: Case, verdict: Verdict, commits: Mapping[str, str], note: str) -> list[rows.Row]:
+    """Rows of results by contestant and its commit: the present tree, and the base with its seconds over ours."""
     low, high = verdict.quartiles
-    found = []
-    for side, seconds in zip(sides, (verdict.ours, verdict.base), strict=True):
-        ours = side.who == ONLY
-        facts = {"who": side.who, "stage": "compare", "note": note} | seconds_of(timing_of(seconds))
-        facts["ratio"] = None if ours else 1 / verdict.ratio
-        facts["extras"] = {"ratio_to_base": verdict.ratio, "quartiles": [low, high]} if ours else {}
-        found.append(shared | {"date": machine.today(), "commit": machine.commit()} | case.columns() | facts)
-    return found
+    ours = {"extras": {"ratio_to_base": verdict.ratio, "quartiles": [low, high]}}
+    base = {"ratio": 1 / verdict.ratio}
+    return [
+        case.columns()
+        | {"who": who, "commit": commit, "stage": "compare", "note": note}
+        | seconds_of(timing_of(seconds))
+        | more
+        for (who, commit), seconds, more in zip(
+            commits.items(), (verdict.ours, verdict.base), (ours, base), strict=True
+        )
+    ]

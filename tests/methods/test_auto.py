@@ -178,8 +178,8 @@ def test_costs_grow_with_the_work(isa: str) -> None:
 
 @pytest.mark.parametrize(
     ("n", "d", "k", "measured"),
-    # graph-sift, graph-960 and graph-10m of benchmarks/results/exact_gpu.csv; sift-1m, gist-1m and clustered-10m of
-    # descent.csv: NVIDIA H100
+    # graph-sift, graph-960 and graph-10m of benchmarks/results/exact_cuda.csv; sift-1m, gist-1m and clustered-10m of
+    # nn_descent.csv: NVIDIA H100
     [(10**6, 128, 10, (0.54, 0.123)), (10**6, 960, 10, (3.22, 0.55)), (10**7, 96, 32, (45.3, 2.56))],
 )
 def test_costs_on_cuda_are_near_what_was_measured(n: int, d: int, k: int, measured: tuple[float, float]) -> None:

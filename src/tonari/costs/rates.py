@@ -4,15 +4,15 @@ Choices (of method, precision and group) depend only on their ratios. The times 
 factor of about two on other machines of the same kind.
 
     BRUTE, TREE on the CPU   CPU time of searches of SIFT reduced by PCA, on two cores of an AMD EPYC of family 26;
-                             python -m benchmarks.kdtree_auto measures how good the resulting choice is
+                             python -m benchmarks run kdtree --case 'auto-*' measures how good the resulting choice is
     BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
                              dimensions took twice as long as on the EPYC
-    PRODUCTS, packing        python -m benchmarks run
-    BRUTE, TREE on CUDA      an H200; python -m benchmarks.kdtree_auto --device cuda
-    CARD                     an H100; python -m benchmarks.exact_gpu
-    DESCENT                  10^6 points of 128 dimensions; python -m benchmarks.descent
+    PRODUCTS, packing        python -m benchmarks run exact_cpu
+    BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
+    CARD                     an H100; python -m benchmarks run exact_cuda
+    DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent
 """
 
 from __future__ import annotations
