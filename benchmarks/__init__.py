@@ -1,1 +1,9 @@
-"""Benchmarks of tonari: data sets, peers, machine ceilings, and one entry point, ``python -m benchmarks``."""
+"""Benchmarks of tonari, one command for all of them: ``python -m benchmarks``.
+
+============  ========================================================================================================
+``harness``   what all share: the record of a case, a run, proofs, rows of results, peers, data sets, ceilings
+``suites``    cases as data: exact search on CPU and CUDA, k-d tree, NN-Descent, k-selection
+``papers``    the experiments of papers on our machines
+``results``   one CSV file a suite, one schema (``harness/rows.py``)
+============  ========================================================================================================
+"""

@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """The options of `run` alone."""
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that the whole may take")
-    parser.add_argument("--who", action="append", metavar="PATTERN", help="contestants beside ours (default all)")
+    parser.add_argument("--who", action="append", metavar="PATTERN", help="peers and other contestants (default all)")
     parser.add_argument("--peer-seconds", type=float, help="longest call of a peer before it gets a slice")
     parser.add_argument("--warm", action="store_true", help="exact_cuda: compile in parallel processes first")
     parser.add_argument("--warm-only", action="store_true", help="exact_cuda: compile, measure nothing")

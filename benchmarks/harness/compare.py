@@ -223,7 +223,9 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
     if suite.workload is None:
         raise SystemExit(f"{suite.name} has no work that two versions could be compared by")
     commit = git("rev-parse", "--short", f"{options.base}^{{commit}}")
-    cases = suite.chosen(options.device, options.case)
+    cases = [case for case in suite.chosen(options.device, options.case) if case.n]
+    if not cases:
+        raise SystemExit(f"these cases of {suite.name} are sweeps over many shapes: name one of a single shape")
     if options.isa and len(options.isa) > 1:
         raise SystemExit("--isa is given once in a comparison: run it again for another")
     sites = {ONLY: present(), f"{ONLY} {commit}": built(commit)}
@@ -239,12 +241,17 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
         for whole in cases:
             case = whole.scaled(options.scale)
             say(f"{case.name}: making data, warming up")
-            ready = [side.ask(case=case.name) for side in sides]
+            try:
+                ready = [side.ask(case=case.name) for side in sides]
+                loops = max(1, round(LEAST_SECONDS / max(min(reply["seconds"] for reply in ready), 1e-9)))
+                verdict = take_turns(sides[0], sides[1], options.repeats, loops)
+            except RuntimeError as error:
+                failed += 1
+                lines.append((case.name, "", "", "", "", "", f"FAILED: {error}"))
+                continue
             for side, reply in zip(sides, ready, strict=True):
                 if Path(reply["origin"]) != sites[side.who].resolve():
                     raise SystemExit(f"{side.who} was imported from {reply['origin']}, expected {sites[side.who]}")
-            loops = max(1, round(LEAST_SECONDS / max(min(reply["seconds"] for reply in ready), 1e-9)))
-            verdict = take_turns(sides[0], sides[1], options.repeats, loops)
             same = ready[0]["digest"] == ready[1]["digest"]
             slower = verdict.slower(options.tolerance)
             failed += slower
@@ -255,7 +262,7 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
                 found = rows_of(case, verdict, {ONLY: machine.commit(), f"{ONLY} {commit}": commit}, note)
                 rows.append(options.csv or suite.path, [shared | row for row in found])
     print(rows.aligned(lines))
-    print(f"{failed} of {len(cases)} cases slower by more than {options.tolerance:.0%}, beyond their spread")
+    print(f"{failed} of {len(cases)} cases slower by more than {options.tolerance:.0%}, beyond their spread, or failed")
     return 1 if failed else 0
 
 

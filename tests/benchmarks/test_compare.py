@@ -131,6 +131,6 @@ def test_a_slower_tree_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     shown = capsys.readouterr().out
     assert "SLOWER" in shown
     assert "answers differ" not in shown
-    assert "1 of 1 cases slower by more than 5%, beyond their spread" in shown
+    assert "1 of 1 cases slower by more than 5%, beyond their spread, or failed" in shown
     assert [row["who"] for row in rows.read(path)] == ["tonari", "tonari abc1234"]
     assert rows.read(path)[0]["seconds_median"] > 0.01

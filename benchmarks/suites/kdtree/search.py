@@ -121,8 +121,8 @@ def proved(run: Run, case: Case, data: DeviceData) -> Found:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """A search of a prepared tree, or the graph, for comparing versions."""
-    data = data_of(run, case)
+    """A search of a prepared tree (of one chunk of a stream), or the graph, for comparing versions."""
+    data = data_of(run, case.resized(m=case.chunk) if case.chunk else case)
     if case.graph:
         points = run.device.values(data.points)
         return lambda: run.tonari.knn_graph(points, case.k, method="kdtree", **run.options())
