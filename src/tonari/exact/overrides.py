@@ -10,7 +10,9 @@ ON_CPU = {
     "query_block": Override("queries that share one pass over the points"),
     "point_chunk": Override("points per slice of work, a multiple of 96"),
     "capacity": Override("survivors that a row can hold"),
-    "sample_stride": Override("interval of the groups of points that are screened first, for a threshold; 0: none", least=0),
+    "sample_stride": Override(
+        "interval of the groups of points that are screened first, for a threshold; 0: none", least=0
+    ),
     "sample_rank": Override("rank in that sample that gives the threshold", least=0),
     "active_rows": Override("rows of a graph that share products; 0: none", least=0),
     "point_splits": Override("parts of the points that are searched in parallel"),

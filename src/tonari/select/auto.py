@@ -3,9 +3,9 @@
     distance² = (log2 rows - log2 rows')² + (log2 n - log2 n')² + (log2 k - log2 k')²
 
 among the timings of that device whose values have the nearest number of bytes. The entries of ``auto_table.json`` are
-the winners of the timings; ``python -m benchmarks learn`` writes it. Every method gives the same answer, so a poor choice
-costs only time. On a GPU no k above LARGEST_TIMED was timed. Beyond it "radix" is chosen for inputs so small that
-kernel launches dominate, and for every k that is too large for a sorting network.
+the winners of the timings; ``python -m benchmarks learn`` writes it. Every method gives the same answer, so a poor
+choice costs only time. On a GPU no k above LARGEST_TIMED was timed. Beyond it "radix" is chosen for inputs so small
+that kernel launches dominate, and for every k that is too large for a sorting network.
 """
 
 from __future__ import annotations
