@@ -237,7 +237,7 @@ void screen_f32(const Task& task) {
   screen_f32_sides<OP, false, POINTS, VECTORS>(task);
 }
 
-// An operation's name and the rest of a kernel's, such as "l1" and "/float32/avx2", as one string.
+// The name of an operation and the rest of a kernel's name ("/float32/avx2") as one string.
 template <const auto& NAME, const auto& REST>
 struct Joined {
   char text[sizeof NAME + sizeof REST - 1] = {};
