@@ -22,6 +22,14 @@ def test_every_pair_is_met(sizes: tuple[int, ...]) -> None:
     assert largest[0] * largest[1] <= len(chosen) <= 1.6 * largest[0] * largest[1] + 2
 
 
+def test_every_value_is_met() -> None:
+    cases = list(itertools.product(range(3), range(5), range(2)))
+    chosen = [cases[at] for at in covering(cases, strength=1)]
+    assert len(chosen) == 5
+    for place, size in enumerate((3, 5, 2)):
+        assert {case[place] for case in chosen} == set(range(size))
+
+
 def test_pairs_that_no_case_holds_are_not_asked_for() -> None:
     cases = [case for case in itertools.product(range(4), repeat=3) if case[0] != case[1]]
     chosen = [cases[at] for at in covering(cases)]
@@ -48,7 +56,8 @@ def test_metrics_with_the_kernels_of_others_are_left_out_of_the_interpreter() ->
     metrics = ["euclidean", "sqeuclidean", "l1", "correlation"]
     given = [{"metric": metric, "k": k} for metric in metrics for k in (1, 2)]
     assert beyond_pairs(given) == []
-    assert beyond_pairs(given, interpreted=True) == [2, 3]  # correlation stays: there is no cosine
+    # Of the others each metric and each k stays once; correlation does, since there is no cosine.
+    assert beyond_pairs(given, interpreted=True) == [1, 2, 3, 4, 7]
 
 
 def test_what_is_left_out_is_what_the_covering_array_lacks() -> None:

@@ -2,7 +2,9 @@
 
 Most faults show for one value of one parameter or for a pair of two (Kuhn, Wallace and Gallo 2004). So of a test with
 three parameters or more, a covering array stays in the thin suite: each value of each parameter meets each value of
-each other one, as far as the full product lets them meet. All other cases get the marker ``full``.
+each other one, as far as the full product lets them meet. Where Triton's interpreter runs the kernels, a case takes a
+thousand times as long as compiled code does: there each value of each parameter stays once. All other cases get the
+marker ``full``.
 """
 
 from __future__ import annotations
@@ -21,35 +23,32 @@ Case = tuple[int, ...]
 SAME_KERNELS = {"sqeuclidean": "euclidean", "correlation": "cosine"}
 
 
-def covering(cases: Sequence[Case]) -> list[int]:
-    """Positions of cases that hold every pair of values that any case holds, chosen greedily, the same in every run.
+def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
+    """Positions of cases that hold all values that any case holds together, chosen greedily, the same in every run.
 
-    Of one parameter or two all cases are chosen: every two values meet in them once.
+    Together are as many values of different parameters as `strength` says: 2 for every pair, 1 for every value.
 
     >>> covering([(a, b, c) for a in range(2) for b in range(2) for c in range(2)])
     [0, 3, 5, 6]
+    >>> covering([(a, b) for a in range(3) for b in range(2)], strength=1)
+    [0, 3, 4]
     """
-    if cases and len(cases[0]) < 3:
+    if cases and len(cases[0]) <= strength:
         return list(range(len(cases)))
-    missing = {pair for case in cases for pair in _pairs(case)}
+    held = [set(itertools.combinations(enumerate(case), strength)) for case in cases]
     holders = defaultdict(list)
-    for at, case in enumerate(cases):
-        for pair in _pairs(case):
-            holders[pair].append(at)
-    gain = [len(set(_pairs(case))) for case in cases]
-    chosen = []
+    for at, each in enumerate(held):
+        for values in each:
+            holders[values].append(at)
+    missing, gain, chosen = set(holders), [len(each) for each in held], []
     while missing:
         best = max(range(len(cases)), key=lambda at: (gain[at], -at))
         chosen.append(best)
-        for pair in set(_pairs(cases[best])) & missing:
-            missing.discard(pair)
-            for at in holders[pair]:
+        for values in held[best] & missing:
+            missing.discard(values)
+            for at in holders[values]:
                 gain[at] -= 1
     return sorted(chosen)
-
-
-def _pairs(case: Case) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    return list(itertools.combinations(enumerate(case), 2))
 
 
 def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
@@ -68,14 +67,15 @@ def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
 def beyond_pairs(parameters: Sequence[dict[str, Any]], *, interpreted: bool = False) -> list[int]:
     """Positions of the cases that the covering array leaves out.
 
-    Where Triton's interpreter runs the kernels, a case whose metric has the kernels of another's is left out first.
+    Where Triton's interpreter runs the kernels, cases whose metric has the kernels of another case's are left out too.
     """
     same: set[str] = set()
     if interpreted:
         metrics = {repr(each.get("metric")) for each in parameters}
         same = {repr(metric) for metric, other in SAME_KERNELS.items() if repr(other) in metrics}
     stay = [at for at, each in enumerate(parameters) if repr(each.get("metric")) not in same]
-    kept = {stay[at] for at in covering(_cases([parameters[at] for at in stay]))}
+    chosen = covering(_cases([parameters[at] for at in stay]), strength=1 if interpreted else 2)
+    kept = {stay[at] for at in chosen}
     return [at for at in range(len(parameters)) if at not in kept]
 
 
