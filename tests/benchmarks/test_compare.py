@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench_checks import a_case
 
 from benchmarks import __main__ as main
 from benchmarks.harness import compare, rows
 from benchmarks.harness.compare import Verdict
+from tests.helpers.bench_checks import a_case
 
 SLOW = """
 import time as _time

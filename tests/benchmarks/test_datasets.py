@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_checks import made_up_descriptors
 
 from benchmarks.harness.datasets import made_up, photographs, sky
+from tests.helpers.bench_checks import made_up_descriptors
 
 torch = pytest.importorskip("torch", reason="most data are made with torch")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_checks import a_case
 
 from benchmarks.harness import children, contest, machine
 from benchmarks.harness.datasets import made_up
 from benchmarks.harness.peers import cpu as peers
+from tests.helpers.bench_checks import a_case
 from tonari.metrics.reference import brute
 
 

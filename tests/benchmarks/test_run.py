@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench_checks import Still, a_case, a_run, notes
 
 from benchmarks import __main__ as main
 from benchmarks.harness import command, rows, run
 from benchmarks.harness.case import Bar, Suite
 from benchmarks.harness.device import take_turns
+from tests.helpers.bench_checks import Still, a_case, a_run, notes
 
 CUDA = {"kind": "cuda", "title": "NVIDIA H100, made up"}
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bench_checks
 import numpy as np
 import pytest
-from bench_checks import Still, a_run, done, notes
+
+from tests.helpers import bench_checks
+from tests.helpers.bench_checks import Still, a_run, done, notes
 
 torch = pytest.importorskip("torch", reason="these benchmarks prove with torch")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import bench_checks
 import numpy as np
 import pytest
-from bench_checks import Still
+
+from tests.helpers import bench_checks
+from tests.helpers.bench_checks import Still
 
 torch = pytest.importorskip("torch", reason="the pipeline is in torch")
 

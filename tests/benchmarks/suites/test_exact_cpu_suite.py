@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_checks import Still, a_case, a_run, done, notes
 
 from benchmarks.harness import contest, rows
 from benchmarks.harness.case import Bar
@@ -18,6 +17,7 @@ from benchmarks.harness.device import Timing
 from benchmarks.harness.peers import cpu as peers
 from benchmarks.harness.proof import WrongAnswer
 from benchmarks.suites import exact_cpu
+from tests.helpers.bench_checks import Still, a_case, a_run, done, notes
 
 CASES = exact_cpu.SUITE.cases
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import bench_checks
 import numpy as np
 import pytest
-from bench_checks import Still
 
+from tests.helpers import bench_checks
+from tests.helpers.bench_checks import Still
 from tests.helpers.devices import interpreted
 
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")

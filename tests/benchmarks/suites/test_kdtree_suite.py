@@ -10,9 +10,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import bench_checks
 import pytest
-from bench_checks import Still, a_run, done, notes
+
+from tests.helpers import bench_checks
+from tests.helpers.bench_checks import Still, a_run, done, notes
 
 torch = pytest.importorskip("torch", reason="these benchmarks prove with torch")
 

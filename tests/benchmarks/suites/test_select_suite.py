@@ -12,10 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import bench_checks
 import numpy as np
 import pytest
-from bench_checks import Still, done
+
+from tests.helpers import bench_checks
+from tests.helpers.bench_checks import Still, done
 
 torch = pytest.importorskip("torch", reason="the benchmarks of k-selection make their data with torch")
 
