@@ -324,6 +324,7 @@ def test_strided_rows_are_replayed(counts: Counts) -> None:
     assert counts.replayed == 2, counts
 
 
+@pytest.mark.full
 def test_answers_are_the_callers_own(counts: Counts) -> None:
     first, second = ([there(rows) for rows in data(seed)] for seed in (0, 1))
     for _ in range(2):
@@ -374,6 +375,7 @@ def test_bad_values_are_refused_as_ever(counts: Counts) -> None:
     assert (counts.refused, counts.replayed) == (2, 3), counts
 
 
+@pytest.mark.full
 def test_an_index_of_bad_points_is_refused_by_every_search() -> None:
     points = data(0)[1]
     points[7, 3] = np.nan
@@ -478,6 +480,7 @@ def test_a_batch_without_memory_is_tried_again_without_graphs(kept: Graphs) -> N
     assert sizes == [8, 8]
 
 
+@pytest.mark.full
 def test_budgets_and_plans_are_kept_to(counts: Counts) -> None:
     queries, points = map(there, data(0))
     plan = tonari.plan(N, M, D, K, device="cuda")

@@ -251,7 +251,7 @@ def test_queries_far_outside_and_among_the_points() -> None:
     check(queries, points, 5)
 
 
-@pytest.mark.parametrize("scale", [1e19, 1e30])
+@pytest.mark.parametrize("scale", [1e19, pytest.param(1e30, marks=pytest.mark.full)])
 def test_rows_beyond_reach_are_answered_by_brute_force(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     if not HAS_CUDA:
         monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
@@ -275,20 +275,28 @@ def test_every_height(height: int) -> None:
     check(checks.gaussian(5, 3, 1), checks.gaussian(400, 3), 6, height=height)
 
 
-@pytest.mark.parametrize("choices", [{"sort": False}, {"query_block": 2}, {"query_block": 3, "sort": False}], ids=str)
+@pytest.mark.parametrize(
+    "choices",
+    [{"sort": False}, pytest.param({"query_block": 2}, marks=pytest.mark.full), {"query_block": 3, "sort": False}],
+    ids=str,
+)
 def test_plans_give_one_answer(choices: dict[str, Any]) -> None:
     check(checks.gaussian(7, 3, 1), checks.gaussian(N, 3), 6, **choices)
     rows = checks.gaussian(66, 3)
     check(rows, rows, 6, self_join=True, **choices)
 
 
-@pytest.mark.parametrize(("n", "point_slab"), [(3, 1), (20, 19), (20, 20), (100, 64)])
+@pytest.mark.parametrize(
+    ("n", "point_slab"),
+    [(3, 1), (20, 20), *(pytest.param(*each, marks=pytest.mark.full) for each in ((20, 19), (100, 64)))],
+)
 def test_slabs_of_points_have_a_tree_in_turn(n: int, point_slab: int) -> None:
     rows = checks.duplicates(n, 3)
     check(rows[:3], rows, min(n, 4), "l1", point_slab=point_slab)
     check(rows[:20], rows[:20], min(n, 20) - 1, self_join=True, point_slab=point_slab)
 
 
+@pytest.mark.full
 def test_slabs_hold_rows_beyond_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     if not HAS_CUDA:
         monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
@@ -381,7 +389,14 @@ def visits_by_hand(tree: DeviceTree, query: Array, k: int) -> tuple[int, int]:
     return leaves, nodes
 
 
-@pytest.mark.parametrize(("n", "d", "k"), [(50, 2, 3), (3000, 2, 5), (3000, 6, 10), (6000, 3, 40)])
+@pytest.mark.parametrize(
+    ("n", "d", "k"),
+    [
+        (50, 2, 3),
+        (3000, 2, 5),
+        *(pytest.param(*each, marks=pytest.mark.full) for each in ((3000, 6, 10), (6000, 3, 40))),
+    ],
+)
 def test_visits_are_those_of_the_recursive_traversal(n: int, d: int, k: int) -> None:
     points, queries = checks.gaussian(n, d), checks.gaussian(12, d, 1)
     plan = plan_for(queries, points, k)

@@ -53,7 +53,7 @@ def values_of(points: Array) -> Array:
     return values
 
 
-@pytest.mark.parametrize(("d", "dtype"), [(1, "float32"), (21, "float64")])
+@pytest.mark.parametrize(("d", "dtype"), [(1, "float32"), pytest.param(21, "float64", marks=pytest.mark.full)])
 def test_rounds_and_exact_neighbours(d: int, dtype: str) -> None:
     points = checks.gaussian(MANY, d).astype(dtype)
     on_card = CudaBackend(torch.from_numpy(points).to(DEVICE), plan_for(points, 5, cubes, list_size=12))

@@ -109,7 +109,7 @@ def test_rounds_of_every_dtype(dtype: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("n", "k"), [(2, 1), (7, 6), (33, 10)])
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (7, 6), pytest.param(33, 10, marks=pytest.mark.full)])
 def test_rounds_of_few_points(n: int, k: int) -> None:
     check_rounds(checks.gaussian(n, 3), k)
 
@@ -118,17 +118,17 @@ def test_rounds_of_few_points(n: int, k: int) -> None:
     {"n_hubs": 3, "reverse": 2, "neighbors_per_hub": 5, "width": 7},
     {"n_hubs": 1, "reverse": 0, "neighbors_per_hub": 1, "width": 1},
     *([{"list_size": 20, "n_hubs": 20, "neighbors_per_hub": 20}] if HAS_CUDA else []),
-    {"list_size": 5, "n_hubs": 5, "reverse": 30},
+    pytest.param({"list_size": 5, "n_hubs": 5, "reverse": 30}, marks=pytest.mark.full),
 ])  # fmt: skip
 def test_rounds_of_other_shapes(choices: dict[str, int]) -> None:
     check_rounds(checks.gaussian(MANY, 4), 5, **choices)
 
 
 @pytest.mark.parametrize("points", [
-    np.zeros((MANY, 3), np.float32),
+    pytest.param(np.zeros((MANY, 3), np.float32), marks=pytest.mark.full),
     np.repeat(checks.gaussian(4, 3), MANY // 4, axis=0),
     np.concatenate([checks.gaussian(12, 2), checks.gaussian(12, 2, 1) * 1e-3 + 1e6]).astype(np.float32),
-    np.arange(MANY, dtype=np.float32)[:, None],
+    pytest.param(np.arange(MANY, dtype=np.float32)[:, None], marks=pytest.mark.full),
 ], ids=["all equal", "copies", "far apart", "a line"])  # fmt: skip
 def test_rounds_of_degenerate_points(points: Array) -> None:
     check_rounds(points, 7, list_size=10, n_hubs=5, width=16)

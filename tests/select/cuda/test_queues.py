@@ -247,6 +247,7 @@ for queue, buffer, lists, wide in [(0, 3, 2, True), (1, 1, 0, False), (2, 2, 1, 
 """
 
 
+@pytest.mark.full
 @pytest.mark.process
 @needs_torch
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:

@@ -355,6 +355,7 @@ for kernel, wide, constants in KERNELS:
 """
 
 
+@pytest.mark.full
 @pytest.mark.process
 @needs_torch
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
