@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
 import os
+import pkgutil
 import platform
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from click.testing import CliRunner
 
 import tonari
 from tests.helpers.command_line import ENVIRONMENT
-from tests.helpers.devices import on_gpu
+from tests.helpers.devices import HAS_TORCH, on_gpu
 from tonari import debug
 from tonari.core import _native
 from tonari.methods.registry import NAMES
@@ -68,6 +70,10 @@ def no_gpu_stack(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fake_torch(monkeypatch: pytest.MonkeyPatch, cuda: Any) -> None:
     """A torch with the given module of CUDA, and a Triton."""
+    if HAS_TORCH:  # what tonari imports from now on would keep the fake
+        for module in pkgutil.walk_packages(tonari.__path__, "tonari."):
+            if not {"kernels", "__main__"} & set(module.name.split(".")):
+                importlib.import_module(module.name)
     torch = types.ModuleType("torch")
     torch.version, torch.cuda = types.SimpleNamespace(cuda="12.8"), cuda  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", torch)
