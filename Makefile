@@ -12,8 +12,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -name '*.py'
 TESTS ?= tests
 PYTEST ?= -n 2
 INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
-# What builds native/, which an import of an editable install has to find again.
-BUILD := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
+# What builds native/, which an import of an editable install has to find again, by a pip that knows -C.
+BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
 .PHONY: help demo quick test test-all mutants lint clang tidy sanitize docs bench develop clean
