@@ -59,7 +59,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **versions: str | None) -> None:
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
-        if name.startswith(debug.VARIABLES) and name != "TRITON_INTERPRET":
+        if name.startswith("TONARI_"):
             monkeypatch.delenv(name)
 
 
