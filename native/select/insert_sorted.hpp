@@ -9,10 +9,11 @@
 namespace tonari {
 namespace {
 
-// Inserts x into positions [0, size) in lanes `who`, where it is before the head.
+// Inserts x into positions [0, size) in lanes `who`, where it is before the head. Inlined, so that x and `who` stay in
+// registers.
 template <bool COUNT, class Key>
-void insert_sorted(Key* keys, Key* indices, std::int64_t size, const Entries<Key>& x, const LaneMask<Key>& who,
-                   std::int64_t* updates) {
+[[gnu::always_inline]] inline void insert_sorted(Key* keys, Key* indices, std::int64_t size, const Entries<Key>& x,
+                                                 const LaneMask<Key>& who, std::int64_t* updates) {
   constexpr int W = kWidth<Key>;
   const Entries<Key> inserted = choose(who, x, no_entries<Key>());  // the largest entry moves nothing
   auto here = Entries<Key>::load(keys, indices);

@@ -21,7 +21,7 @@ class MergeQueue : public LaneQueue<Key> {
       : LaneQueue<Key>(size_for(task)), m_(task.options.m), aligned_(task.options.aligned) {}
 
   // x is before the head in lanes `who`. If aligned, all lanes of `together` merge when one of them must.
-  void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
+  [[gnu::always_inline]] void insert(const Entries<Key>& x, const LaneMask<Key>& who, const LaneMask<Key>& together) {
     Key* const keys = this->keys_;
     Key* const indices = this->indices_;
     std::int64_t* const updates = this->updates_;
