@@ -1,0 +1,202 @@
+"""What a cell of a table shows: functions that make kinds of cells, each of which asks the results.
+
+A kind is called with what its table, line and column ask for, and answers with text and the rows that it is made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..harness.rows import Row
+from .results import Results, Where, ratio, value
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text, and the rows that it tells of."""
+
+    text: str
+    rows: tuple[Row, ...] = ()
+
+
+Kind = Callable[[Results, Where], Cell]
+
+
+# --- numbers -----------------------------------------------------------------------------------------------------
+
+
+def digits(number: float, count: int = 3) -> str:
+    """A number to so many significant digits, without an exponent."""
+    text = f"{number:#.{count}g}"
+    if "e" in text:
+        return f"{float(text):,.0f}"
+    whole = text.rstrip(".")
+    return f"{float(whole):,.0f}" if "." not in whole else whole
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds to three digits, as µs, ms or s."""
+    for bound, factor, unit in ((1e-4, 1e6, "µs"), (0.0999, 1e3, "ms")):
+        if seconds < bound:
+            return f"{digits(seconds * factor)} {unit}"
+    return f"{digits(seconds)} s"
+
+
+def percent(share: float) -> str:
+    """A share in whole percent."""
+    return f"{100 * share:.0f} %"
+
+
+def times_text(ratios: Sequence[float]) -> str:
+    """Ratios as ``4.1×``, or from the smallest to the largest; small ones to two decimals."""
+    low, high = (f"{one:.2f}" if max(ratios) < 2 else digits(one, 2) for one in (min(ratios), max(ratios)))
+    return f"{low}×" if low == high else f"{low} to {high}×"
+
+
+def sliced(row: Row) -> str:
+    """A mark where seconds were scaled from a slice of the queries."""
+    return r"\*" if row["rows_timed"] else ""
+
+
+def shown(row: Row) -> str:
+    """A row's seconds, with the mark of a slice."""
+    return seconds_text(row["seconds_median"]) + sliced(row)
+
+
+def spread_text(rows: Sequence[Row]) -> str:
+    """Seconds of the last of some runs, and of all from the fastest to the slowest where they are several."""
+    low, high = (seconds_text(function(row["seconds_median"] for row in rows)) for function in (min, max))
+    if low == high:
+        return shown(rows[-1])
+    number, _, unit = low.partition(" ")
+    return f"{shown(rows[-1])} ({number if high.endswith(f' {unit}') else low} to {high})"
+
+
+# --- kinds of cells ----------------------------------------------------------------------------------------------
+
+
+def text(words: str) -> Kind:
+    """The same words whatever the rows are."""
+    return lambda results, where: Cell(words)
+
+
+def seconds(beside: Where | None = None, *, bold: bool = False) -> Kind:
+    """Seconds of the newest run; with `beside` of the newest that measured those rows too."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
+        return Cell(f"**{shown(row)}**" if bold else shown(row), (row,))
+
+    return cell
+
+
+def seconds_of_runs(*, bold: bool = False) -> Kind:
+    """Seconds of the newest run, and of all runs from the fastest to the slowest."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        rows = results.runs(where)
+        words = spread_text(rows)
+        return Cell(f"**{words}**" if bold else words, tuple(rows))
+
+    return cell
+
+
+def against(**theirs: Any) -> Kind:
+    """A peer's seconds in the newest run that has both, and in brackets ours into it, over all runs that have both."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        pairs = results.pairs(where, {**where, **theirs})
+        ratios = [ratio(ours, peer) for ours, peer in pairs]
+        words = f"{shown(pairs[-1][1])} ({times_text(ratios)})"
+        return Cell(words, tuple(row for pair in pairs for row in pair))
+
+    return cell
+
+
+def against_of_runs(**theirs: Any) -> Kind:
+    """A peer's seconds in the newest run and in all that have both."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        pairs = results.pairs(where, {**where, **theirs})
+        return Cell(spread_text([peer for _, peer in pairs]), tuple(row for pair in pairs for row in pair))
+
+    return cell
+
+
+def times(**theirs: Any) -> Kind:
+    """A peer's seconds over ours, over all runs that have both."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        pairs = results.pairs(where, {**where, **theirs})
+        words = times_text([ratio(ours, peer) for ours, peer in pairs])
+        return Cell(words, tuple(row for pair in pairs for row in pair))
+
+    return cell
+
+
+def share(**theirs: Any) -> Kind:
+    """Our seconds over those of another contestant, over all runs that have both."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        pairs = results.pairs(where, {**where, **theirs})
+        low, high = (f"{one:.2f}" for one in sorted(1 / ratio(*pair) for pair in pairs)[:: max(1, len(pairs) - 1)][:2])
+        words = low if low == high else f"{low} to {high}"
+        return Cell(words, tuple(row for pair in pairs for row in pair))
+
+    return cell
+
+
+def number(name: str, form: str | Callable[[Any], str], *, beside: Where | None = None) -> Kind:
+    """A column, or an entry of parameters or extras, of the newest run."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
+        found = value(row, name)
+        if found is None:
+            raise ValueError(f"the row of {row['who']!r} on {row['case']!r} at {row['commit']} has no {name}")
+        return Cell(form(found) if callable(form) else format(found, form), (row,))
+
+    return cell
+
+
+def recall(form: str = ".4f", *, at: str = "") -> Kind:
+    """The recall that was measured with its 95 % interval; ``at="_10"`` of the extras at 10."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        row = results.runs(where)[-1]
+        prefix = "extras." if at else ""
+        found = [value(row, f"{prefix}recall{at}{end}") for end in ("", "_low", "_high")]
+        if found[0] is None:
+            raise ValueError(f"the row of {row['who']!r} on {row['case']!r} at {row['commit']} has no recall{at}")
+        low, high = found[1:]
+        interval = "" if low is None or high is None else f" ({low:{form}} to {high:{form}})"
+        return Cell(f"{found[0]:{form}}{interval}", (row,))
+
+    return cell
+
+
+def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e6)} million") -> Kind:
+    """Queries a second of the newest run."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        row = results.runs(where)[-1]
+        return Cell(form(row["m"] / row["seconds_median"]), (row,))
+
+    return cell
+
+
+def joined(*kinds: Kind, by: str = " / ") -> Kind:
+    """Several cells as one."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        cells = [kind(results, where) for kind in kinds]
+        return Cell(by.join(one.text for one in cells), tuple(row for one in cells for row in one.rows))
+
+    return cell
+
+
+def asking(kind: Kind, **where: Any) -> Kind:
+    """A kind of cell that asks for something more, or for something else."""
+    return lambda results, asked: kind(results, {**asked, **where})

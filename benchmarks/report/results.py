@@ -1,0 +1,146 @@
+"""Rows by what is asked of them: the newest run, all runs, and ratios within a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..harness.rows import Row, read
+
+# Column, or "parameters.name" or "extras.name" -> what it has to be: a number, a pattern of shells for text, or a tuple
+# of which one has to be met.
+Where = Mapping[str, Any]
+
+PLACE = ("device", "machine", "isa", "threads")
+# Rows that agree in these were measured side by side: one process, one case, contestants taking turns.
+RUN = ("case", *PLACE, "commit", "date")
+
+
+class Missing(LookupError):
+    """No row answers a question."""
+
+
+class Ambiguous(LookupError):
+    """Several rows with different seconds answer a question that is about one."""
+
+
+def value(row: Row, name: str) -> Any:
+    """A column, or an entry of one that holds an object; None where there is none."""
+    column, _, entry = name.partition(".")
+    return row[column].get(entry) if entry else row[column]
+
+
+def meets(row: Row, where: Where) -> bool:
+    """Whether a row is as asked."""
+    return all(_is(value(row, name), wanted) for name, wanted in where.items())
+
+
+def _is(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, tuple):
+        return any(_is(found, one) for one in wanted)
+    if isinstance(wanted, str) and isinstance(found, str):
+        return fnmatchcase(found, wanted)
+    return bool(found == wanted)
+
+
+def run_of(row: Row) -> tuple[Any, ...]:
+    """What names the run that measured a row."""
+    return tuple(row[name] for name in RUN)
+
+
+def ratio(ours: Row, theirs: Row) -> float:
+    """Seconds of `theirs` over those of `ours`.
+
+    Raises
+    ------
+    ValueError
+        They are not of one run.
+    """
+    if run_of(ours) != run_of(theirs):
+        differing = [name for name in RUN if ours[name] != theirs[name]]
+        raise ValueError(
+            f"{theirs['who']!r} and {ours['who']!r} on {ours['case']!r} are not of one run: they differ in "
+            + ", ".join(f"{name} ({theirs[name]!r} and {ours[name]!r})" for name in differing)
+        )
+    return float(theirs["seconds_median"] / ours["seconds_median"])
+
+
+@dataclass(frozen=True)
+class Results:
+    """All rows of the full size that hold a measurement, in the order of their files."""
+
+    rows: Sequence[Row]
+
+    @classmethod
+    def read(cls, folder: Path) -> Results:
+        """Read the rows of all results files."""
+        return cls.of(row for path in sorted(folder.glob("*.csv")) for row in read(path))
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Results:
+        """Keep what tables are made from: no row that only says why there is no measurement, none of a smaller size."""
+        return cls([row for row in rows if row["scale"] == 1 and (row["seconds_median"] is not None or row["extras"])])
+
+    def find(self, where: Where) -> list[Row]:
+        """All rows that are as asked."""
+        suite = where.get("suite")
+        among = self._of_suite.get(suite, []) if suite in self._of_suite else self.rows
+        return [row for row in among if meets(row, where)]
+
+    @cached_property
+    def _of_suite(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row["suite"], []).append(row)
+        return found
+
+    def runs(self, where: Where) -> list[Row]:
+        """The row of every run that has one, oldest first.
+
+        Raises
+        ------
+        Missing
+            There is none.
+        Ambiguous
+            They are of several machines, or a run has several that differ in their seconds: more has to be asked.
+        """
+        runs: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.find(where):
+            runs.setdefault(run_of(row), []).append(row)
+        if not runs:
+            raise Missing(f"no row has {_text(where)}")
+        places = sorted({" ".join(str(row[name]) for name in PLACE if row[name]) for row, *_ in runs.values()})
+        if len(places) > 1:
+            raise Ambiguous(f"rows of several machines have {_text(where)}: {'; '.join(places)}")
+        ordered = sorted(runs.items(), key=lambda item: (item[0][RUN.index("date")], item[0]))
+        return [_only(rows, where) for _, rows in ordered]
+
+    def pairs(self, ours: Where, theirs: Where) -> list[tuple[Row, Row]]:
+        """The two rows of every run that has both, oldest first.
+
+        Raises
+        ------
+        Missing
+            No run has both.
+        """
+        of_run = {run_of(row): row for row in self.runs(theirs)}
+        found = [(row, of_run[run_of(row)]) for row in self.runs(ours) if run_of(row) in of_run]
+        if not found:
+            raise Missing(f"no run has both {_text(ours)} and {_text(theirs)}")
+        return found
+
+
+def _only(rows: Sequence[Row], where: Where) -> Row:
+    """The fullest of rows about one measurement: a contestant that is held to several bars has a row for each."""
+    if len({str(row["seconds_median"] or row["extras"]) for row in rows}) > 1:
+        told = sorted({" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows})
+        raise Ambiguous(f"{len(rows)} rows of one run have {_text(where)}: {'; '.join(told)}")
+    return max(rows, key=lambda row: (row["recall"] is not None, row["repeats"] or 0))
+
+
+def _text(where: Where) -> str:
+    return ", ".join(f"{name}={wanted!r}" for name, wanted in where.items())

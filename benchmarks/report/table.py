@@ -1,0 +1,171 @@
+"""A table as data, and as the lines of a document."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..harness.rows import Row
+from .cells import Cell, Kind
+from .history import CODE, SHARED, History
+from .results import PLACE, Missing, Results, Where
+
+WIDTH = 125
+HELD = "\0"  # a space at which no line ends
+STALE = "†"
+SLICED = "\\* Timed on a part of the queries, and scaled to all."
+# With more cases than these the command names the suite alone.
+CASES_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: what its cells show, and what they ask beside what the line asks."""
+
+    heading: str
+    kind: Kind
+    where: Where = field(default_factory=dict)
+    # Whether cells may stay empty where there is no row.
+    sparse: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: its first cell, what its cells ask, and under a column's heading cells of another kind."""
+
+    label: str
+    where: Where = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a block of a document shows.
+
+    Attributes
+    ----------
+    where : what all cells ask; columns go before lines, lines before the table
+    head : heading of the first column
+    """
+
+    columns: Sequence[Column]
+    lines: Sequence[Line]
+    where: Where = field(default_factory=dict)
+    head: str = ""
+
+
+def render(table: Table, results: Results, history: History) -> str:
+    """The table in Markdown, and below it where, when and how it was measured.
+
+    Raises
+    ------
+    Missing
+        A cell that may not stay empty has no row, or a line has none at all.
+    """
+    grid = [[_cell(table, line, column, results) for column in table.columns] for line in table.lines]
+    for line, cells in zip(table.lines, grid, strict=True):
+        if not any(cell.rows for cell in cells):
+            raise Missing(f"the line {line.label!r} has no rows: {dict(table.where) | dict(line.where)}")
+    used = list({id(row): row for cells in grid for cell in cells for row in cell.rows}.values())
+    old = {id(row) for row in used if history.stale(row["commit"], paths(row))}
+    everything = len(old) == len(used)
+    texts = [[_marked(cell, not everything and any(id(row) in old for row in cell.rows)) for cell in cells] for cells in grid]
+    lines = [
+        _line([table.head, *(column.heading for column in table.columns)]),
+        _line(["---"] * (1 + len(table.columns))),
+        *(_line([line.label, *cells]) for line, cells in zip(table.lines, texts, strict=True)),
+    ]
+    notes = [*measured(used), *_staleness([row for row in used if id(row) in old], everything)]
+    if any("\\*" in cell for cells in texts for cell in cells):
+        notes.append(SLICED)
+    return "\n".join([*lines, "", wrapped(" ".join(notes))])
+
+
+def wrapped(words: str) -> str:
+    """A paragraph in lines of a document, none of which ends within a command."""
+    held = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", HELD), words)
+    return textwrap.fill(held, WIDTH, break_long_words=False, break_on_hyphens=False).replace(HELD, " ")
+
+
+def _cell(table: Table, line: Line, column: Column, results: Results) -> Cell:
+    where = {**table.where, **line.where, **column.where}
+    try:
+        return line.kinds.get(column.heading, column.kind)(results, where)
+    except Missing as error:
+        if column.sparse:
+            return Cell("")
+        raise Missing(f"{line.label!r}, {column.heading!r}: {error}") from error
+
+
+def _marked(cell: Cell, old: bool) -> str:
+    return f"{cell.text} {STALE}" if old else cell.text
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+
+
+# --- what is said below ------------------------------------------------------------------------------------------
+
+
+def paths(row: Row) -> tuple[str, ...]:
+    """The code that a row measures."""
+    return (*CODE[row["suite"], row["device"]], *SHARED)
+
+
+def measured(rows: Sequence[Row]) -> list[str]:
+    """A sentence for each suite and machine: repeats, machine, dates, commits, and the command that repeats it."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(str(row[name]) for name in ("suite", *PLACE)), []).append(row)
+    return [_measured(group) for group in groups.values()]
+
+
+def _measured(rows: Sequence[Row]) -> str:
+    first = rows[0]
+    place = first["machine"]
+    if first["device"] == "cpu":
+        place += f", {first['threads']} threads, {first['isa']}"
+    days = sorted({row["date"][:10] for row in rows})
+    commits = list(dict.fromkeys(row["commit"] for row in sorted(rows, key=lambda row: row["date"])))
+    word = "commit" if len(commits) == 1 else "commits"
+    return f"{_repeats(rows)} on {place}, {listed(days)}, {word} {listed(commits)}: `{command(rows)}`."
+
+
+def _repeats(rows: Sequence[Row]) -> str:
+    counts = sorted({row["repeats"] for row in rows if row["repeats"]})
+    if not counts:
+        return "Repeats not recorded"
+    if counts == [1]:
+        return "One run each"
+    low, high = counts[0], counts[-1]
+    return f"Medians of {low} runs" if low == high else f"Medians of {low} to {high} runs"
+
+
+def command(rows: Sequence[Row]) -> str:
+    """The command that measures rows of one suite on one machine again."""
+    first = rows[0]
+    words = ["python -m benchmarks run", first["suite"]]
+    if first["device"] == "cuda":
+        words.append("--device cuda")
+    elif first["isa"]:
+        words.append(f"--isa {first['isa']}")
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    if len(cases) <= CASES_NAMED:
+        words += [f"--case {case}" for case in cases]
+    return " ".join(words)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list in English."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _staleness(rows: Sequence[Row], everything: bool) -> list[str]:
+    if not rows:
+        return []
+    rooms = listed([f"`{path}`" for path in sorted({paths(row)[0] for row in rows})])
+    said = f"measured before the latest changes to {rooms} or to code that it uses"
+    return [f"All of it was {said}."] if everything else [f"{STALE} {said[0].upper()}{said[1:]}."]

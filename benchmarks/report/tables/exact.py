@@ -1,0 +1,166 @@
+"""The exact engine, on processors and on GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..cells import against, against_of_runs, asking, number, percent, recall, seconds, seconds_of_runs, text, times
+from ..table import Column, Line, Table
+from .machines import EPYC, H100, H200, XEON
+
+PROCESSORS = {"xeon-amx": (XEON, "amx"), "xeon-avx512": (XEON, "avx512"), "epyc-avx512": (EPYC, "avx512"), "epyc-avx2": (EPYC, "avx2")}
+CPU_CASES = {
+    "graph, SIFT × 128, float32": "graph-sift-f32",
+    "the same, uint8": "graph-sift-u8",
+    "search, Gaussian × 128, k = 10": "search-gauss-k10",
+    "k = 100": "search-gauss-k100",
+    "k = 1000": "search-gauss-k1000",
+    "clustered × 784": "search-clustered-784",
+    "Gaussian × 16": "search-16d",
+    "cosine, × 128": "metric-cosine",
+    "one query, 1,000,000 × 128, prepared": "one-query-1m",
+}
+SKLEARN = {"tonari": seconds_of_runs(bold=True), "peer": against_of_runs(who="sklearn"), "speed-up": times(who="sklearn")}
+
+
+def _cpu(machine: Mapping[str, Any], isa: str) -> Table:
+    """One machine and instruction set beside faiss, over all runs."""
+    lines = [Line(label, {"case": case}) for label, case in CPU_CASES.items()]
+    if (machine, isa) == (XEON, "avx512"):  # these two were not measured there
+        lines = [line for line in lines if line.where["case"] != "metric-cosine"]
+    else:
+        lines.append(Line("l1, Gaussian × 128, beside scikit-learn", {"case": "l1"}, SKLEARN))
+    return Table(
+        where={"suite": "exact_cpu", "who": "tonari", **machine, "isa": isa},
+        columns=(
+            Column("tonari", seconds_of_runs(bold=True)),
+            Column("peer", against_of_runs(who="faiss")),
+            Column("speed-up", times(who="faiss")),
+        ),
+        lines=lines,
+    )
+
+
+CUVS, FLASH32, FLASH16 = ({"who": who} for who in ("cuvs", "flash float32", "flash float16"))
+CUDA_COLUMNS = (
+    Column("tonari", seconds(bold=True)),
+    Column("cuVS brute force", against(**CUVS), sparse=True),
+    Column("flash_knn, float32", against(**FLASH32), sparse=True),
+    Column("its recall", asking(recall(), **FLASH32), sparse=True),
+    Column("flash_knn, float16", against(**FLASH16), sparse=True),
+    Column("its recall", asking(recall(), **FLASH16), sparse=True),
+)
+WIDTHS = (16, 32, 64, 96, 128, 256, 512, 768, 1024)
+
+
+TABLES: dict[str, Table] = {
+    **{f"exact-{name}": _cpu(machine, isa) for name, (machine, isa) in PROCESSORS.items()},
+    "exact-h100": Table(
+        where={"suite": "exact_cuda", "who": "tonari", **H100},
+        columns=CUDA_COLUMNS,
+        lines=(
+            Line("graph, SIFT, 1,000,000 × 128", {"case": "graph-sift"}),
+            Line("graph, Gaussian, 1,000,000 × 128", {"case": "graph-gauss"}),
+            Line("10,000 queries × 1,000,000 × 128", {"case": "search-k10"}),
+            Line("k = 64", {"case": "search-k64"}),
+            Line("k = 256", {"case": "search-k256"}),
+            Line("k = 1024", {"case": "search-k1024"}),
+            Line("10,000 × 1,000,000 × 16", {"case": "search-d16"}),
+            Line("10,000 × 1,000,000 × 32", {"case": "search-d32"}),
+            Line("10,000 × 1,000,000 × 128, data at an offset of 1000", {"case": "hard-offset-1e3"}),
+            Line("16 copies of every point", {"case": "hard-copies-16"}),
+        ),
+    ),
+    "exact-h100-torch": Table(
+        where={"suite": "exact_cuda", "who": "tonari", **H100},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("torch.mm + topk, float32", against(who="torch float32")),
+            Column("float16", against(who="torch float16")),
+            Column("its recall", asking(recall(), who="torch float16")),
+        ),
+        lines=(
+            Line("1,000 queries × 10,000 × 64, points not prepared", {"case": "small"}),
+            Line("1 query × 10,000,000 × 128, prepared", {"case": "one-query"}),
+            Line("graph, mixture, 1,000,000 × 960", {"case": "graph-960"}),
+            Line("graph, mixture, 10,000,000 × 96, k = 32", {"case": "graph-10m"}),
+        ),
+    ),
+    "exact-h100-hard": Table(
+        where={"suite": "exact_cuda", **H100},
+        columns=(
+            Column("tonari", seconds(bold=True), {"who": "tonari"}),
+            Column("cuVS brute force", against(**CUVS), {"who": "tonari"}),
+            Column("its recall", asking(recall(), **CUVS)),
+            Column("flash_knn, float32", against(**FLASH32), {"who": "tonari"}),
+            Column("its recall", asking(recall(), **FLASH32)),
+        ),
+        lines=(
+            Line("data at an offset of 10³", {"case": "hard-offset-1e3"}),
+            Line("data at an offset of 10⁶", {"case": "hard-offset-1e6"}),
+            Line("tight clusters that are far apart", {"case": "hard-tight"}),
+            Line("16 copies of every point", {"case": "hard-copies-16"}),
+            Line("duplicates only", {"case": "hard-copies"}),
+        ),
+    ),
+    "exact-screen": Table(
+        where={"suite": "exact_cuda", "case": "screen", "m": 8192, **H100},
+        head="d",
+        columns=tuple(Column(str(d), number("extras.tflops", ".0f"), {"d": d}) for d in WIDTHS),
+        lines=(
+            Line("all minima, TFLOP/s", {"who": "tonari screen, minima of*"}),
+            Line("below a threshold, TFLOP/s", {"who": "tonari screen, below a threshold"}),
+            Line(
+                "all minima, of the ceiling",
+                {"who": "tonari screen, minima of*"},
+                {str(d): number("extras.fraction_gemm", percent) for d in WIDTHS},
+            ),
+            Line(
+                "below a threshold, of the ceiling",
+                {"who": "tonari screen, below a threshold"},
+                {str(d): number("extras.fraction_gemm", percent) for d in WIDTHS},
+            ),
+            Line(
+                "below a threshold, 10¹² pairs/s",
+                {"who": "tonari screen, below a threshold"},
+                {str(d): number("extras.pairs_per_s", lambda found: f"{found / 1e12:.1f}") for d in WIDTHS},
+            ),
+            Line(
+                "a float16 product with its output, TFLOP/s",
+                {"who": "tonari screen, below a threshold"},
+                {str(d): number("extras.gemm_d_tflops", ".0f") for d in WIDTHS},
+            ),
+            Line(
+                "the ceiling: a float16 product of 8192³, TFLOP/s",
+                {"who": "tonari screen, below a threshold"},
+                {str(d): number("extras.gemm_tflops", ".0f") for d in WIDTHS},
+            ),
+        ),
+    ),
+    "exact-matsumoto2015": Table(
+        where={"suite": "matsumoto2015", "case": "search", "who": "tonari", **H100},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("TH-heap, 2048 samples", against(who="TH-heap, n_S = 2048")),
+            Column("TH-heap, 512 samples", against(who="TH-heap, n_S = 512")),
+        ),
+        lines=(Line("8192 × 1,000,000 × 128, k = 64"),),
+    ),
+    "exact-routes": Table(
+        where={"suite": "exact_cuda"},
+        columns=(Column("seconds", seconds(bold=True)), Column("compared with", text(""))),
+        lines=(
+            Line(
+                '20,000,000 × 128 in host memory, 100,000 queries, `memory="6GB"`, beside everything on the device',
+                {"case": "streamed", "who": "tonari, 6GB of the device", **H100},
+                {"compared with": against(who="tonari")},
+            ),
+            Line(
+                "graph, 4,000,000 × 128, on two H200, beside one",
+                {"case": "two-gpus", "who": "tonari, 2 GPUs", **H200},
+                {"compared with": against(who="tonari, 1 GPU")},
+            ),
+        ),
+    ),
+}

@@ -1,0 +1,92 @@
+"""Approximate graphs by NN-Descent, beside exact ones and peers."""
+
+from __future__ import annotations
+
+from ..cells import against, number, recall, seconds, share
+from ..table import Column, Line, Table
+from .machines import EPYC_AVX512, H100
+
+OURS = {"suite": "nn_descent", "who": "tonari nn_descent"}
+EXACT = against(who="tonari exact", parameters={"method": "exact"})
+ROUNDS = number("extras.rounds", "d")
+MEMORY = number("peak_bytes", lambda found: f"{found / 1e9:.2f} GB")
+AT_10 = recall(at="_10")
+
+
+def _curve(case: str, who: str, **settings: object) -> dict[str, object]:
+    """What asks for one point of a curve."""
+    return {"case": case, "who": who, **{f"parameters.{name}": wanted for name, wanted in settings.items()}}
+
+
+def _ours(case: str, target: float) -> dict[str, object]:
+    return _curve(case, "tonari nn_descent", recall=target)
+
+
+CURVE_COLUMNS = (
+    Column("seconds", seconds(bold=True)),
+    Column("recall@10 (95 %)", AT_10),
+)
+
+TABLES: dict[str, Table] = {
+    "graphs-h100": Table(
+        where={**OURS, **H100},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("recall at k (95 %)", recall()),
+            Column("recall@10 (95 %)", AT_10),
+            Column("rounds", ROUNDS),
+            Column("memory", MEMORY),
+            Column("`auto`", against(who="tonari auto"), sparse=True),
+            Column("exact graph", EXACT, sparse=True),
+        ),
+        lines=(
+            Line("1,000,000 × 128 SIFT, k = 10, recall=0.99", {"case": "sift-1m"}),
+            Line("the same, k = 32", {"case": "sift-1m-k32"}),
+            Line("1,000,000 × 960 filter responses, k = 10, recall=0.95", {"case": "gist-1m"}),
+            Line("10,000,000 × 96 mixture, k = 32, recall=0.99", {"case": "clustered-10m"}),
+            Line("50,000,000 × 96 float16 mixture, k = 16, recall=0.95", {"case": "clustered-50m"}),
+        ),
+    ),
+    "graphs-merge": Table(
+        where={"suite": "nn_descent", "who": "tonari merge"},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("recall at k (95 %)", recall()),
+            Column("a whole build", against(who="tonari nn_descent")),
+            Column("of a whole build", share(who="tonari nn_descent")),
+        ),
+        lines=(
+            Line("one H100: two halves of 1,000,000 SIFT × 128 merged, k = 10", {**H100, "case": "merge-1m"}),
+            Line("1,000 points added to 1,000,000", {**H100, "case": "merge-1k"}),
+            Line("two cores: two halves of 100,000 merged, k = 15", {**EPYC_AVX512, "case": "merge-100k"}),
+        ),
+    ),
+    "graphs-epyc": Table(
+        where={**OURS, **EPYC_AVX512},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("recall@15", recall()),
+            Column("pynndescent", against(who="pynndescent", parameters={})),
+            Column("20 neighbours", against(who="pynndescent n_neighbors=20", parameters={"n_neighbors": 20}), sparse=True),
+            Column("24 neighbours", against(who="pynndescent n_neighbors=24", parameters={"n_neighbors": 24}), sparse=True),
+            Column("exact graph (tonari)", EXACT),
+        ),
+        lines=(
+            Line("100,000 × 128 SIFT, k = 15, recall=0.97", {"case": "sift-100k"}),
+            Line("1,000,000 × 128", {"case": "sift-1m"}),
+        ),
+    ),
+    "graphs-epyc-recall": Table(
+        where={"suite": "nn_descent", **EPYC_AVX512},
+        head="recall@15 (95 %) of pynndescent",
+        columns=(
+            Column("its defaults", recall(), {"who": "pynndescent"}),
+            Column("20 neighbours", recall(), {"who": "pynndescent n_neighbors=20"}, sparse=True),
+            Column("24 neighbours", recall(), {"who": "pynndescent n_neighbors=24"}, sparse=True),
+        ),
+        lines=(
+            Line("100,000 × 128 SIFT, k = 15", {"case": "sift-100k"}),
+            Line("1,000,000 × 128", {"case": "sift-1m"}),
+        ),
+    ),
+}

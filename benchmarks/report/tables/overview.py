@@ -1,0 +1,2 @@
+from ..table import Table
+TABLES: dict[str, Table] = {}
