@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..harness.rows import Row
-from .results import Results, Where, ratio, value
+from .results import Missing, Results, Where, asked, ratio, value
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ def sliced(row: Row) -> str:
 
 def shown(row: Row) -> str:
     """A row's seconds, with the mark of a slice."""
+    if row["seconds_median"] is None:
+        raise Missing(f"the row of {row['who']!r} on {row['case']!r} has no seconds: {row['note'] or 'no note'}")
     return seconds_text(row["seconds_median"]) + sliced(row)
 
 
@@ -136,14 +138,36 @@ def times(**theirs: Any) -> Kind:
     return cell
 
 
+def over(ours: Where) -> Kind:
+    """Seconds over those of another contestant, with its own parameters, in the newest run that has both."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        shared = {name: wanted for name, wanted in where.items() if not name.startswith("parameters")}
+        pair = results.pairs({**shared, **ours}, where)[-1]
+        return Cell(times_text([ratio(*pair)]), pair)
+
+    return cell
+
+
 def share(**theirs: Any) -> Kind:
     """Our seconds over those of another contestant, over all runs that have both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
-        low, high = (f"{one:.2f}" for one in sorted(1 / ratio(*pair) for pair in pairs)[:: max(1, len(pairs) - 1)][:2])
+        shares = [1 / ratio(ours, other) for ours, other in pairs]
+        low, high = f"{min(shares):.2f}", f"{max(shares):.2f}"
         words = low if low == high else f"{low} to {high}"
         return Cell(words, tuple(row for pair in pairs for row in pair))
+
+    return cell
+
+
+def share_of(name: str, whole: str) -> Kind:
+    """One entry of the newest run's extras over another, in percent."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        row = results.runs(where)[-1]
+        return Cell(percent(value(row, name) / value(row, whole)), (row,))
 
     return cell
 
@@ -177,6 +201,16 @@ def recall(form: str = ".4f", *, at: str = "") -> Kind:
     return cell
 
 
+def at_recall() -> Kind:
+    """Seconds, and the recall at 10 that they gave."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        row = results.runs(where)[-1]
+        return Cell(f"{shown(row)} at {row['extras']['recall_10']:.4f}", (row,))
+
+    return cell
+
+
 def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e6)} million") -> Kind:
     """Queries a second of the newest run."""
 
@@ -185,6 +219,33 @@ def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e
         return Cell(form(row["m"] / row["seconds_median"]), (row,))
 
     return cell
+
+
+def bars_kept() -> Kind:
+    """How many of all rows that are asked for keep their bar."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        rows = _judged(results, where)
+        return Cell(f"{sum(row['passed'] for row in rows)} of {len(rows)}", rows)
+
+    return cell
+
+
+def largest_value(form: str = ".2f") -> Kind:
+    """The largest of what the bars of all rows that are asked for are on."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        rows = _judged(results, where)
+        return Cell(format(max(row["value"] for row in rows), form), rows)
+
+    return cell
+
+
+def _judged(results: Results, where: Where) -> tuple[Row, ...]:
+    rows = tuple(row for row in results.find(where) if row["passed"] is not None)
+    if not rows:
+        raise Missing(f"no row with a bar has {asked(where)}")
+    return rows
 
 
 def joined(*kinds: Kind, by: str = " / ") -> Kind:

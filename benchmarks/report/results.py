@@ -112,10 +112,10 @@ class Results:
         for row in self.find(where):
             runs.setdefault(run_of(row), []).append(row)
         if not runs:
-            raise Missing(f"no row has {_text(where)}")
+            raise Missing(f"no row has {asked(where)}")
         places = sorted({" ".join(str(row[name]) for name in PLACE if row[name]) for row, *_ in runs.values()})
         if len(places) > 1:
-            raise Ambiguous(f"rows of several machines have {_text(where)}: {'; '.join(places)}")
+            raise Ambiguous(f"rows of several machines have {asked(where)}: {'; '.join(places)}")
         ordered = sorted(runs.items(), key=lambda item: (item[0][RUN.index("date")], item[0]))
         return [_only(rows, where) for _, rows in ordered]
 
@@ -130,7 +130,7 @@ class Results:
         of_run = {run_of(row): row for row in self.runs(theirs)}
         found = [(row, of_run[run_of(row)]) for row in self.runs(ours) if run_of(row) in of_run]
         if not found:
-            raise Missing(f"no run has both {_text(ours)} and {_text(theirs)}")
+            raise Missing(f"no run has both {asked(ours)} and {asked(theirs)}")
         return found
 
 
@@ -138,9 +138,10 @@ def _only(rows: Sequence[Row], where: Where) -> Row:
     """The fullest of rows about one measurement: a contestant that is held to several bars has a row for each."""
     if len({str(row["seconds_median"] or row["extras"]) for row in rows}) > 1:
         told = sorted({" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows})
-        raise Ambiguous(f"{len(rows)} rows of one run have {_text(where)}: {'; '.join(told)}")
+        raise Ambiguous(f"{len(rows)} rows of one run have {asked(where)}: {'; '.join(told)}")
     return max(rows, key=lambda row: (row["recall"] is not None, row["repeats"] or 0))
 
 
-def _text(where: Where) -> str:
+def asked(where: Where) -> str:
+    """What is asked, in words."""
     return ", ".join(f"{name}={wanted!r}" for name, wanted in where.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,8 @@ WIDTH = 125
 HELD = "\0"  # a space at which no line ends
 STALE = "†"
 SLICED = "\\* Timed on a part of the queries, and scaled to all."
-# With more cases than these the command names the suite alone.
-CASES_NAMED = 4
+# Where the names of cases take more than this a command has what they begin with, or no case.
+CASES_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ def paths(row: Row) -> tuple[str, ...]:
 
 
 def measured(rows: Sequence[Row]) -> list[str]:
-    """A sentence for each suite and machine: repeats, machine, dates, commits, and the command that repeats it."""
+    """A sentence for each machine: repeats, dates, commits, and the commands that measure again."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(str(row[name]) for name in ("suite", *PLACE)), []).append(row)
+        groups.setdefault(tuple(str(row[name]) for name in PLACE), []).append(row)
     return [_measured(group) for group in groups.values()]
 
 
@@ -131,13 +132,15 @@ def _measured(rows: Sequence[Row]) -> str:
     days = sorted({row["date"][:10] for row in rows})
     commits = list(dict.fromkeys(row["commit"] for row in sorted(rows, key=lambda row: row["date"])))
     word = "commit" if len(commits) == 1 else "commits"
-    return f"{_repeats(rows)} on {place}, {listed(days)}, {word} {listed(commits)}: `{command(rows)}`."
+    suites = dict.fromkeys(row["suite"] for row in rows)
+    commands = listed([f"`{command([row for row in rows if row['suite'] == suite])}`" for suite in suites])
+    return f"{_repeats(rows)} on {place}, {listed(days)}, {word} {listed(commits)}: {commands}."
 
 
 def _repeats(rows: Sequence[Row]) -> str:
     counts = sorted({row["repeats"] for row in rows if row["repeats"]})
     if not counts:
-        return "Repeats not recorded"
+        return "Counted"
     if counts == [1]:
         return "One run each"
     low, high = counts[0], counts[-1]
@@ -153,8 +156,12 @@ def command(rows: Sequence[Row]) -> str:
     elif first["isa"]:
         words.append(f"--isa {first['isa']}")
     cases = list(dict.fromkeys(row["case"] for row in rows))
-    if len(cases) <= CASES_NAMED:
-        words += [f"--case {case}" for case in cases]
+    named = [f"--case {case}" for case in cases]
+    start, cut, _ = os.path.commonprefix(cases).rpartition("-")
+    if len(" ".join(named)) > CASES_LENGTH and start:
+        named = [f"--case '{start}{cut}*'"]
+    if len(" ".join(named)) <= CASES_LENGTH:
+        words += named
     return " ".join(words)
 
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from ..cells import against, number, recall, seconds, share
+from ..cells import against, at_recall, number, over, recall, seconds, share
 from ..table import Column, Line, Table
 from .machines import EPYC_AVX512, H100
 
 OURS = {"suite": "nn_descent", "who": "tonari nn_descent"}
-EXACT = against(who="tonari exact", parameters={"method": "exact"})
+EXACT = against(who="tonari exact")
 ROUNDS = number("extras.rounds", "d")
 MEMORY = number("peak_bytes", lambda found: f"{found / 1e9:.2f} GB")
 AT_10 = recall(at="_10")
 
 
-def _curve(case: str, who: str, **settings: object) -> dict[str, object]:
-    """What asks for one point of a curve."""
-    return {"case": case, "who": who, **{f"parameters.{name}": wanted for name, wanted in settings.items()}}
-
-
-def _ours(case: str, target: float) -> dict[str, object]:
-    return _curve(case, "tonari nn_descent", recall=target)
-
-
-CURVE_COLUMNS = (
-    Column("seconds", seconds(bold=True)),
-    Column("recall@10 (95 %)", AT_10),
+CURVES = (
+    ("SIFT, 100,000 × 128", "curve-sift"),
+    ("mixture, 100,000 × 96", "curve-mixture"),
+    ("filter responses, 50,000 × 960", "curve-gist"),
+    ("isotropic Gaussian, 100,000 × 32", "curve-gaussian"),
 )
+BEST = {"suite": "nn_descent", "who": "tonari nn_descent", "parameters.recall": 0.99}
+CUVS = {"who": "cuvs nn_descent"}
 
 TABLES: dict[str, Table] = {
     "graphs-h100": Table(
@@ -36,7 +31,6 @@ TABLES: dict[str, Table] = {
             Column("recall@10 (95 %)", AT_10),
             Column("rounds", ROUNDS),
             Column("memory", MEMORY),
-            Column("`auto`", against(who="tonari auto"), sparse=True),
             Column("exact graph", EXACT, sparse=True),
         ),
         lines=(
@@ -87,6 +81,49 @@ TABLES: dict[str, Table] = {
         lines=(
             Line("100,000 × 128 SIFT, k = 15", {"case": "sift-100k"}),
             Line("1,000,000 × 128", {"case": "sift-1m"}),
+        ),
+    ),
+    "graphs-curves-epyc": Table(
+        where={"suite": "nn_descent", **EPYC_AVX512},
+        head="seconds at recall@10",
+        columns=(
+            Column("tonari, recall=0.97", at_recall(), {"who": "tonari nn_descent", "parameters.recall": 0.97}),
+            Column("recall=0.99", at_recall(), {"who": "tonari nn_descent", "parameters.recall": 0.99}),
+            Column("pynndescent, 16 neighbours", at_recall(), {"who": "pynndescent", "parameters": {"n_neighbors": 16}}),
+            Column("24", at_recall(), {"who": "pynndescent", "parameters": {"n_neighbors": 24}}),
+            Column("48", at_recall(), {"who": "pynndescent", "parameters": {"n_neighbors": 48}}),
+            Column("random start, 14 rounds", at_recall(), {"who": "tonari random start", "parameters.rounds": 14}),
+            Column("exact (tonari)", seconds(), {"who": "tonari exact"}),
+        ),
+        lines=tuple(Line(label, {"case": case}) for label, case in CURVES),
+    ),
+    "graphs-probes-epyc": Table(
+        where={"suite": "nn_descent", "case": "curve-sift", "who": "tonari nn_descent, probes", **EPYC_AVX512},
+        head="clusters that a block of points is compared with",
+        columns=tuple(Column(str(count), at_recall(), {"parameters.probes": count}) for count in (1, 2, 4, 8, 16)),
+        lines=(Line("seconds at recall@10, SIFT, 100,000 × 128"),),
+    ),
+    "graphs-curve-h100": Table(
+        where={"suite": ("nn_descent", "wang2021"), "case": "curve-sift", **H100},
+        columns=(
+            Column("seconds", seconds(bold=True)),
+            Column("recall@10 (95 %)", AT_10),
+            Column("over tonari's seconds", over(BEST)),
+        ),
+        lines=(
+            Line("tonari, recall=0.99", BEST),
+            Line("tonari, recall=0.995", {**BEST, "parameters.recall": 0.995}),
+            *(
+                Line(f"wang2021 with {how}, {rounds} rounds", {"who": f"wang2021 {how}", "parameters.rounds": rounds})
+                for how, counts in (("locks", (8, 14)), ("proposals", (6, 8)))
+                for rounds in counts
+            ),
+            Line("cuVS nn_descent, 10 iterations", {**CUVS, "parameters": {"max_iterations": 10}}),
+            Line("20 iterations", {**CUVS, "parameters": {"max_iterations": 20}}),
+            Line(
+                "10 iterations, graph degree 32",
+                {**CUVS, "parameters.graph_degree": 32, "parameters.max_iterations": 10},
+            ),
         ),
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..cells import against, digits, number, per_second, seconds
+from ..cells import against, bars_kept, digits, largest_value, number, per_second, seconds
 from ..table import Column, Line, Table
 from .machines import EPYC_AVX512, H100
 
@@ -118,6 +118,20 @@ TABLES: dict[str, Table] = {
         lines=tuple(
             Line(label, {"who": who})
             for label, who in (("tree", "tonari kdtree"), ("pykdtree", "pykdtree"), ("brute force", "tonari exact"))
+        ),
+    ),
+    "kdtree-auto": Table(
+        where={"suite": "kdtree", "who": "tonari auto", "case": "auto-*", "bar_on": "over the better one"},
+        columns=(
+            Column("at most 1.2 times the faster method", bars_kept()),
+            Column("most, times", largest_value()),
+        ),
+        lines=(
+            Line("one H100, sift d = 3 to 12", {**H100, "commit": "d1ca51e+split"}),
+            Line("one H100, sift d = 3 to 27, uniform d = 3 and 10, trees of samples", {**H100, "commit": "2da904b"}),
+            Line("two cores, sift d = 3 to 27, uniform d = 2", {**EPYC_AVX512, "commit": "d1ca51e"}),
+            Line("two cores, m to 200,000", {**EPYC_AVX512, "commit": "1de8b2e"}),
+            Line("two cores, sift d = 10 and 15", {**EPYC_AVX512, "commit": "cf811ec"}),
         ),
     ),
 }
