@@ -12,6 +12,8 @@
     python -m benchmarks run select --scale 0.02 --no-csv       a quick look; bars are judged at full size only
     python -m benchmarks compare --base main exact_cpu          two commits side by side; status 1 where one is slower
     python -m benchmarks plot                                   all figures in docs/images, from the results
+    python -m benchmarks report                                 the tables of README.md and docs, from the results
+    python -m benchmarks report --check                         status 1 where a document differs from its rows
     python -m benchmarks learn                                  the table of select_k's auto, from the results
     python -m benchmarks machine                                processor, versions, measured ceilings
 
@@ -65,6 +67,8 @@ def build_parser() -> argparse.ArgumentParser:
     plot.add_argument("suite", nargs="?", choices=NAMES, metavar="SUITE", help="suite or paper (default all)")
     plot.add_argument("--csv", type=Path, help="results file (default benchmarks/results/<suite>.csv)")
     plot.add_argument("--to", type=Path, help="folder (default docs/images)")
+    report = verbs.add_parser("report", help="write the tables of README.md and docs from the results")
+    report.add_argument("--check", action="store_true", help="write nothing; status 1 where a document differs")
     learn = verbs.add_parser("learn", help="write the table of select_k's auto from the results")
     learn.add_argument("--csv", type=Path, help="results file (default benchmarks/results/select.csv)")
     ceilings = verbs.add_parser("machine", help="measure what this machine can do at most")
@@ -145,6 +149,13 @@ def plot(options: argparse.Namespace) -> int:
     return 0
 
 
+def report(options: argparse.Namespace) -> int:
+    """Write the tables of documents; the exit status."""
+    from . import report
+
+    return report.report(check=options.check)
+
+
 def learn(options: argparse.Namespace) -> int:
     """Write auto's table from the results file."""
     from .harness.rows import read
@@ -194,6 +205,7 @@ def main(arguments: list[str]) -> int:
         "list": list_cases,
         "compare": compare,
         "plot": plot,
+        "report": report,
         "learn": learn,
         "machine": describe_machine,
         "warm-case": warm_case,

@@ -3,6 +3,8 @@
 A kind is called with what its table, line and column ask for, and answers with text and the rows that it is made from.
 """
 
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -134,6 +136,22 @@ def times(**theirs: Any) -> Kind:
         pairs = results.pairs(where, {**where, **theirs})
         words = times_text([ratio(ours, peer) for ours, peer in pairs])
         return Cell(words, tuple(row for pair in pairs for row in pair))
+
+    return cell
+
+
+def recall_alone(form: str = ".4f") -> Kind:
+    """The recall that was measured."""
+    return number("recall", form)
+
+
+def version(library: str) -> Kind:
+    """A library with the version that ran."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        row = results.runs(where)[-1]
+        versions = dict(pair.split("=") for pair in row["versions"].split())
+        return Cell(f"{library} {versions[library]}", (row,))
 
     return cell
 

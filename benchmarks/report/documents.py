@@ -35,7 +35,7 @@ def written(document: str, texts: Mapping[str, Callable[[], str]], *, where: str
                 hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(texts)}"
                 raise ValueError(f"{where}, line {number}: no table is named {name!r}{hint}")
             opened = (name, number)
-            found += [line, *texts[name]().splitlines()]
+            found += [line, "", *texts[name]().splitlines(), ""]
         elif end:
             opened = None
         if not opened:

@@ -137,7 +137,9 @@ class Results:
 def _only(rows: Sequence[Row], where: Where) -> Row:
     """The fullest of rows about one measurement: a contestant that is held to several bars has a row for each."""
     if len({str(row["seconds_median"] or row["extras"]) for row in rows}) > 1:
-        told = sorted({" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows})
+        told = sorted(
+            {" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows}
+        )
         raise Ambiguous(f"{len(rows)} rows of one run have {asked(where)}: {'; '.join(told)}")
     return max(rows, key=lambda row: (row["recall"] is not None, row["repeats"] or 0))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from ..harness.rows import Row
 from .cells import Cell, Kind
@@ -72,7 +72,9 @@ def render(table: Table, results: Results, history: History) -> str:
     used = list({id(row): row for cells in grid for cell in cells for row in cell.rows}.values())
     old = {id(row) for row in used if history.stale(row["commit"], paths(row))}
     everything = len(old) == len(used)
-    texts = [[_marked(cell, not everything and any(id(row) in old for row in cell.rows)) for cell in cells] for cells in grid]
+    texts = [
+        [_marked(cell, not everything and any(id(row) in old for row in cell.rows)) for cell in cells] for cells in grid
+    ]
     lines = [
         _line([table.head, *(column.heading for column in table.columns)]),
         _line(["---"] * (1 + len(table.columns))),
@@ -142,9 +144,9 @@ def _repeats(rows: Sequence[Row]) -> str:
     if not counts:
         return "Counted"
     if counts == [1]:
-        return "One run each"
+        return "One round each"
     low, high = counts[0], counts[-1]
-    return f"Medians of {low} runs" if low == high else f"Medians of {low} to {high} runs"
+    return f"Medians of {low} rounds" if low == high else f"Medians of {low} to {high} rounds"
 
 
 def command(rows: Sequence[Row]) -> str:
@@ -157,9 +159,10 @@ def command(rows: Sequence[Row]) -> str:
         words.append(f"--isa {first['isa']}")
     cases = list(dict.fromkeys(row["case"] for row in rows))
     named = [f"--case {case}" for case in cases]
-    start, cut, _ = os.path.commonprefix(cases).rpartition("-")
+    together = takewhile(lambda words: len(set(words)) == 1, zip(*(case.split("-") for case in cases), strict=False))
+    start = "-".join(words[0] for words in together)
     if len(" ".join(named)) > CASES_LENGTH and start:
-        named = [f"--case '{start}{cut}*'"]
+        named = [f"--case '{start}-*'"]
     if len(" ".join(named)) <= CASES_LENGTH:
         words += named
     return " ".join(words)

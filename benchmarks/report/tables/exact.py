@@ -1,5 +1,7 @@
 """The exact engine, on processors and on GPUs."""
 
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,7 +11,12 @@ from ..cells import against, against_of_runs, asking, number, percent, recall, s
 from ..table import Column, Line, Table
 from .machines import EPYC, H100, H200, XEON
 
-PROCESSORS = {"xeon-amx": (XEON, "amx"), "xeon-avx512": (XEON, "avx512"), "epyc-avx512": (EPYC, "avx512"), "epyc-avx2": (EPYC, "avx2")}
+PROCESSORS = {
+    "xeon-amx": (XEON, "amx"),
+    "xeon-avx512": (XEON, "avx512"),
+    "epyc-avx512": (EPYC, "avx512"),
+    "epyc-avx2": (EPYC, "avx2"),
+}
 CPU_CASES = {
     "graph, SIFT × 128, float32": "graph-sift-f32",
     "the same, uint8": "graph-sift-u8",
@@ -21,7 +28,11 @@ CPU_CASES = {
     "cosine, × 128": "metric-cosine",
     "one query, 1,000,000 × 128, prepared": "one-query-1m",
 }
-SKLEARN = {"tonari": seconds_of_runs(bold=True), "peer": against_of_runs(who="sklearn"), "speed-up": times(who="sklearn")}
+SKLEARN = {
+    "tonari": seconds_of_runs(bold=True),
+    "peer": against_of_runs(who="sklearn"),
+    "speed-up": times(who="sklearn"),
+}
 
 
 def _cpu(machine: Mapping[str, Any], isa: str) -> Table:

@@ -1,5 +1,7 @@
 """Approximate graphs by NN-Descent, beside exact ones and peers."""
 
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
 from __future__ import annotations
 
 from ..cells import against, at_recall, number, over, recall, seconds, share
@@ -61,8 +63,12 @@ TABLES: dict[str, Table] = {
             Column("tonari", seconds(bold=True)),
             Column("recall@15", recall()),
             Column("pynndescent", against(who="pynndescent", parameters={})),
-            Column("20 neighbours", against(who="pynndescent n_neighbors=20", parameters={"n_neighbors": 20}), sparse=True),
-            Column("24 neighbours", against(who="pynndescent n_neighbors=24", parameters={"n_neighbors": 24}), sparse=True),
+            Column(
+                "20 neighbours", against(who="pynndescent n_neighbors=20", parameters={"n_neighbors": 20}), sparse=True
+            ),
+            Column(
+                "24 neighbours", against(who="pynndescent n_neighbors=24", parameters={"n_neighbors": 24}), sparse=True
+            ),
             Column("exact graph (tonari)", EXACT),
         ),
         lines=(
@@ -89,7 +95,9 @@ TABLES: dict[str, Table] = {
         columns=(
             Column("tonari, recall=0.97", at_recall(), {"who": "tonari nn_descent", "parameters.recall": 0.97}),
             Column("recall=0.99", at_recall(), {"who": "tonari nn_descent", "parameters.recall": 0.99}),
-            Column("pynndescent, 16 neighbours", at_recall(), {"who": "pynndescent", "parameters": {"n_neighbors": 16}}),
+            Column(
+                "pynndescent, 16 neighbours", at_recall(), {"who": "pynndescent", "parameters": {"n_neighbors": 16}}
+            ),
             Column("24", at_recall(), {"who": "pynndescent", "parameters": {"n_neighbors": 24}}),
             Column("48", at_recall(), {"who": "pynndescent", "parameters": {"n_neighbors": 48}}),
             Column("random start, 14 rounds", at_recall(), {"who": "tonari random start", "parameters.rounds": 14}),

@@ -1,5 +1,7 @@
 """The k-d tree: searches, builds, streams, and the figures of gieseke2014."""
 
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
 from __future__ import annotations
 
 from ..cells import against, bars_kept, digits, largest_value, number, per_second, seconds

@@ -1,5 +1,7 @@
 """select_k beside torch.topk and NumPy, and the tables of tang2015."""
 
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +12,17 @@ from .machines import EPYC_AVX512, H100, H200
 
 AUTO = {"suite": "select", "who": "tonari"}
 TOPK = {"who": "torch.topk", "parameters.nan": None}
-POWERS = {2**10: "2¹⁰", 2**13: "2¹³", 2**15: "2¹⁵", 2**17: "2¹⁷", 2**20: "2²⁰", 2**22: "2²²", 2**24: "2²⁴", 2**26: "2²⁶", 2**28: "2²⁸"}
+POWERS = {
+    2**10: "2¹⁰",
+    2**13: "2¹³",
+    2**15: "2¹⁵",
+    2**17: "2¹⁷",
+    2**20: "2²⁰",
+    2**22: "2²²",
+    2**24: "2²⁴",
+    2**26: "2²⁶",
+    2**28: "2²⁸",
+}
 TERABYTES = number("extras.gbps", lambda found: f"{found / 1e3:.2f}")
 GIGABYTES = number("extras.gbps", ".1f")
 
@@ -21,9 +33,7 @@ def _shape(m: int, n: int) -> str:
 
 def _bars(m: int, n: int, ks: Sequence[int]) -> list[Line]:
     """Lines about a shape, one for each k."""
-    return [
-        Line(f"{_shape(m, n)}, k = {k}" if k == ks[0] else f"k = {k}", {"case": f"bars-{m}x{n}-k{k}"}) for k in ks
-    ]
+    return [Line(f"{_shape(m, n)}, k = {k}" if k == ks[0] else f"k = {k}", {"case": f"bars-{m}x{n}-k{k}"}) for k in ks]
 
 
 BARS = (
@@ -74,7 +84,11 @@ SERIES = {
     "torch.topk": "torch.topk",
 }
 # Seconds of the paper's Tesla C2075 at k = 256, as it prints them.
-PAPER = dict(zip(SERIES, ("3.56 s", "0.41 s", "2.24 s", "0.29 s", "0.24 s", "0.15 s", "0.14 s", "0.53 s", "0.22 s"), strict=False))
+PAPER = dict(
+    zip(
+        SERIES, ("3.56 s", "0.41 s", "2.24 s", "0.29 s", "0.24 s", "0.15 s", "0.14 s", "0.53 s", "0.22 s"), strict=False
+    )
+)
 KS = (32, 64, 128, 256, 512, 1024)
 UPDATES = number("extras.counters", lambda found: f"{found['updates']:,.0f}")
 
@@ -109,7 +123,9 @@ TABLES: dict[str, Table] = {
                 {str(k): share_of("extras.gbps", "extras.read_gbps") for k in CPU_KS},
             ),
             Line("speed-up over `torch.topk`", {}, {str(k): times(**TOPK) for k in CPU_KS}),
-            Line("over NumPy, on one core", {}, {str(k): times(who="numpy", **{"parameters.nan": None}) for k in CPU_KS}),
+            Line(
+                "over NumPy, on one core", {}, {str(k): times(who="numpy", **{"parameters.nan": None}) for k in CPU_KS}
+            ),
         ),
     ),
     "select-epyc-orders": Table(
@@ -175,15 +191,17 @@ TABLES: dict[str, Table] = {
             Column("the paper, k = 256", text("")),
         ),
         lines=tuple(
-            Line(label, {"extras.series": series} if series != "torch.topk" else {"who": series}, {"the paper, k = 256": text(PAPER.get(series, ""))})
+            Line(
+                label,
+                {"extras.series": series} if series != "torch.topk" else {"who": series},
+                {"the paper, k = 256": text(PAPER.get(series, ""))},
+            )
             for series, label in SERIES.items()
         ),
     ),
     "tang2015-table1-epyc": Table(
         where={"suite": "tang2015", "figure": "table I", "n": 2**15, **EPYC_AVX512},
         columns=tuple(Column(f"k = {k}", seconds(), {"k": k}, sparse=True) for k in KS),
-        lines=tuple(
-            Line(label, {"extras.series": series}) for series, label in list(SERIES.items())[:7]
-        ),
+        lines=tuple(Line(label, {"extras.series": series}) for series, label in list(SERIES.items())[:7]),
     ),
 }

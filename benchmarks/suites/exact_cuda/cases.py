@@ -6,7 +6,7 @@ from typing import Any
 
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.cuda import PEERS
-from . import host, screen, search
+from . import figures, host, screen, search
 
 # flashlib keeps k neighbours in registers: beyond this many it is no tool for the job.
 FLASH_K = 64
@@ -154,4 +154,5 @@ SUITE = Suite(
     repeats=7,
     peer_seconds=1.0,
     workload=search.workload,
+    draw=figures.draw_all,
 )

@@ -1,0 +1,43 @@
+"""Exact search beside its peers, drawn from rows of results: milliseconds against k, and against d."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...harness.plots import Curves, Panel, draw, where
+from ...harness.rows import Row, newest
+
+# Contestant -> what the figure calls it.
+NAMES = {
+    "cuvs": "cuVS",
+    "flash float32": "flash, float32",
+    "flash float16": "flash, float16",
+    "tonari": "tonari",
+}
+BY_K, BY_D = "search-k", "search-d"
+
+
+def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
+    """Draw searches among a million points by the newest run of each case."""
+    timed = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["who"] in NAMES]
+    found = newest([row for row in timed if row["case"].startswith((BY_K, BY_D))], "case")
+    if not found:
+        return
+    by_k = [row for row in found if row["case"].startswith(BY_K)]
+    by_d = [row for row in found if row["case"].startswith(BY_D) or row["case"] == f"{BY_K}10"]
+    panels = [
+        Panel("10,000 x 1,000,000 x 128", "k", "ms", curves(by_k, "k")),
+        Panel("10,000 x 1,000,000 x d, k = 10", "d", "ms", curves(by_d, "d")),
+    ]
+    target = folder / "exact_cuda-search.svg"
+    if draw(target, panels, f"exact search; {where(found[-1])}, {found[-1]['commit']}"):
+        yield target
+
+
+def curves(rows: Sequence[Row], axis: str) -> Curves:
+    """Milliseconds of each contestant against a column."""
+    return {
+        name: sorted((row[axis], row["seconds_median"] * 1e3) for row in rows if row["who"] == who)
+        for who, name in NAMES.items()
+    }
