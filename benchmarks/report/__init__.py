@@ -25,7 +25,7 @@ from .table import render
 from .tables import TABLES
 
 
-def documents(root: Path) -> list[Path]:
+def files(root: Path) -> list[Path]:
     """The files that may hold tables."""
     return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
 
@@ -41,7 +41,7 @@ def report(*, check: bool, root: Path = ROOT) -> int:
     results = Results.read(RESULTS)
     texts = {name: lambda table=table: render(table, results, history) for name, table in TABLES.items()}
     differing = 0
-    for path in documents(root):
+    for path in files(root):
         before = path.read_text()
         after = written(before, texts, where=str(path.relative_to(root)))
         if after == before:

@@ -87,15 +87,15 @@ class Results:
 
     def find(self, where: Where) -> list[Row]:
         """All rows that are as asked."""
-        suite = where.get("suite")
-        among = self._of_suite.get(suite, []) if suite in self._of_suite else self.rows
+        among = self._of_case.get(where.get("case"), self.rows)
         return [row for row in among if meets(row, where)]
 
     @cached_property
-    def _of_suite(self) -> dict[str, list[Row]]:
-        found: dict[str, list[Row]] = {}
+    def _of_case(self) -> dict[Any, list[Row]]:
+        """Rows by case: a document asks thousands of times. A pattern is no case, and asks all rows."""
+        found: dict[Any, list[Row]] = {}
         for row in self.rows:
-            found.setdefault(row["suite"], []).append(row)
+            found.setdefault(row["case"], []).append(row)
         return found
 
     def runs(self, where: Where) -> list[Row]:

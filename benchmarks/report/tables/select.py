@@ -177,7 +177,7 @@ TABLES: dict[str, Table] = {
         ),
     ),
     "tang2015-fig5": Table(
-        where={"suite": "tang2015", "figure": "5", "n": 2**15, **H100},
+        where={"suite": "tang2015", "case": "fig5", "n": 2**15, **H100},
         head="k",
         columns=tuple(
             Column(name, UPDATES, {"extras.series": name}) for name in ("insertion", "heap", "merge", "merge, aligned")
@@ -185,7 +185,7 @@ TABLES: dict[str, Table] = {
         lines=tuple(Line(str(k), {"k": k}) for k in (32, 256, 1024)),
     ),
     "tang2015-table1": Table(
-        where={"suite": "tang2015", "figure": "table I", "n": 2**15, **H100},
+        where={"suite": "tang2015", "case": "table-I", "n": 2**15, **H100},
         columns=(
             *(Column(f"k = {k}", seconds(), {"k": k}, sparse=True) for k in KS),
             Column("the paper, k = 256", text("")),
@@ -200,7 +200,7 @@ TABLES: dict[str, Table] = {
         ),
     ),
     "tang2015-table1-epyc": Table(
-        where={"suite": "tang2015", "figure": "table I", "n": 2**15, **EPYC_AVX512},
+        where={"suite": "tang2015", "case": "table-I", "n": 2**15, **EPYC_AVX512},
         columns=tuple(Column(f"k = {k}", seconds(), {"k": k}, sparse=True) for k in KS),
         lines=tuple(Line(label, {"extras.series": series}) for series, label in list(SERIES.items())[:7]),
     ),
