@@ -203,6 +203,17 @@ def number(name: str, form: str | Callable[[Any], str], *, beside: Where | None 
     return cell
 
 
+def number_of_runs(name: str, form: Callable[[Any], str]) -> Kind:
+    """A column or an entry over all runs, from the smallest to the largest."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        rows = tuple(results.runs(where))
+        low, high = (form(function(value(row, name) for row in rows)) for function in (min, max))
+        return Cell(low if low == high else f"{low} to {high}", rows)
+
+    return cell
+
+
 def recall(form: str = ".4f", *, at: str = "") -> Kind:
     """The recall that was measured with its 95 % interval; ``at="_10"`` of the extras at 10."""
 

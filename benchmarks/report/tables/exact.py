@@ -7,7 +7,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..cells import against, against_of_runs, asking, number, percent, recall, seconds, seconds_of_runs, text, times
+from ..cells import (
+    against,
+    against_of_runs,
+    asking,
+    number,
+    number_of_runs,
+    percent,
+    recall,
+    seconds,
+    seconds_of_runs,
+    text,
+    times,
+)
 from ..table import Column, Line, Table
 from .machines import EPYC, H100, H200, XEON
 
@@ -63,6 +75,15 @@ CUDA_COLUMNS = (
     Column("its recall", asking(recall(), **FLASH16), sparse=True),
 )
 WIDTHS = (16, 32, 64, 96, 128, 256, 512, 768, 1024)
+
+
+CEILING, SHARE = "extras.ceiling_gflops", "extras.fraction"
+BYTES, ONE = {"case": "graph-sift-u8"}, {"case": "one-query-1m"}
+
+
+def trillions(gflops: float) -> str:
+    """10⁹ operations/s in 10¹²."""
+    return f"{gflops / 1e3:.2f}"
 
 
 TABLES: dict[str, Table] = {
@@ -172,6 +193,20 @@ TABLES: dict[str, Table] = {
                 {"case": "two-gpus", "who": "tonari, 2 GPUs", **H200},
                 {"compared with": against(who="tonari, 1 GPU")},
             ),
+        ),
+    ),
+    "exact-ceilings": Table(
+        where={"suite": "exact_cpu", "who": "tonari"},
+        columns=(
+            Column("ceiling of the screen's products, 10¹² operations/s", number_of_runs(CEILING, trillions), BYTES),
+            Column("graph of bytes, share of it", number_of_runs(SHARE, percent), BYTES),
+            Column("memory read, GB/s", number_of_runs(CEILING, lambda found: f"{found:.1f}"), ONE),
+        ),
+        lines=(
+            Line("Xeon, AMX int8", {**XEON, "isa": "amx"}),
+            Line("Xeon, AVX-512 int8", {**XEON, "isa": "avx512"}),
+            Line("EPYC, AVX-512 int8", {**EPYC, "isa": "avx512"}),
+            Line("EPYC, AVX2 int8", {**EPYC, "isa": "avx2"}),
         ),
     ),
 }

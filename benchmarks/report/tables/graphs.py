@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ..cells import against, at_recall, number, over, recall, seconds, share
+from ..cells import against, asking, at_recall, number, over, recall, seconds, share
 from ..table import Column, Line, Table
 from .machines import EPYC_AVX512, H100
 
@@ -12,6 +12,8 @@ OURS = {"suite": "nn_descent", "who": "tonari nn_descent"}
 EXACT = against(who="tonari exact")
 ROUNDS = number("extras.rounds", "d")
 MEMORY = number("peak_bytes", lambda found: f"{found / 1e9:.2f} GB")
+OF_TARGET = number("value", ".2f")
+COMPILATION = number("extras.compile_seconds", lambda found: f"{found:.0f} s")
 AT_10 = recall(at="_10")
 
 
@@ -33,6 +35,7 @@ TABLES: dict[str, Table] = {
             Column("recall@10 (95 %)", AT_10),
             Column("rounds", ROUNDS),
             Column("memory", MEMORY),
+            Column("of its target", OF_TARGET, {"bar_on": "memory"}),
             Column("exact graph", EXACT, sparse=True),
         ),
         lines=(
@@ -69,7 +72,9 @@ TABLES: dict[str, Table] = {
             Column(
                 "24 neighbours", against(who="pynndescent n_neighbors=24", parameters={"n_neighbors": 24}), sparse=True
             ),
+            Column("its compilation", asking(COMPILATION, who="pynndescent", parameters={})),
             Column("exact graph (tonari)", EXACT),
+            Column("memory, of its target", OF_TARGET, {"bar_on": "memory"}),
         ),
         lines=(
             Line("100,000 × 128 SIFT, k = 15, recall=0.97", {"case": "sift-100k"}),
@@ -87,6 +92,19 @@ TABLES: dict[str, Table] = {
         lines=(
             Line("100,000 × 128 SIFT, k = 15", {"case": "sift-100k"}),
             Line("1,000,000 × 128", {"case": "sift-1m"}),
+        ),
+    ),
+    "graphs-auto": Table(
+        where=OURS,
+        columns=(
+            Column("NN-Descent", seconds()),
+            Column("`auto`", against(who="tonari auto")),
+            Column("exact graph", EXACT, sparse=True),
+        ),
+        lines=(
+            Line("two cores: SIFT, 100,000 × 128, k = 15, recall=0.97", {**EPYC_AVX512, "case": "sift-100k"}),
+            Line("one H100: SIFT, 1,000,000 × 128, k = 10, recall=0.99", {**H100, "case": "sift-1m"}),
+            Line("one H100: filter responses, 1,000,000 × 960, k = 10, recall=0.95", {**H100, "case": "gist-1m"}),
         ),
     ),
     "graphs-curves-epyc": Table(

@@ -6,7 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..cells import Kind, asking, bars_kept, joined, largest_value, number, seconds, share_of, text, times
+from ..cells import (
+    Kind,
+    against,
+    asking,
+    bars_kept,
+    joined,
+    largest_value,
+    number,
+    seconds,
+    share,
+    share_of,
+    text,
+    times,
+)
 from ..table import Column, Line, Table
 from .machines import EPYC_AVX512, H100, H200
 
@@ -91,6 +104,19 @@ PAPER = dict(
 )
 KS = (32, 64, 128, 256, 512, 1024)
 UPDATES = number("extras.counters", lambda found: f"{found['updates']:,.0f}")
+
+TOPK_ALONE = {"who": "torch.topk"}
+# Rows, n, k and order of the cells that are slowest beside torch.topk.
+SLOWEST = (
+    (16, 64, 64, "in any order"),
+    (1, 8192, 8192, "in any order"),
+    (1, 64, 64, "in any order"),
+    (128, 64, 64, "in any order"),
+    (2048, 64, 1, "in order"),
+    (16, 64, 1, "in order"),
+)
+SAMPLES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+WAYS = ("bitonic", "quick, warp", "quick, block")
 
 TABLES: dict[str, Table] = {
     "select-h100": Table(
@@ -203,5 +229,58 @@ TABLES: dict[str, Table] = {
         where={"suite": "tang2015", "case": "table-I", "n": 2**15, **EPYC_AVX512},
         columns=tuple(Column(f"k = {k}", seconds(), {"k": k}, sparse=True) for k in KS),
         lines=tuple(Line(label, {"extras.series": series}) for series, label in list(SERIES.items())[:7]),
+    ),
+    "select-topk-slowest": Table(
+        where={**AUTO, "case": "topk", **H200},
+        head="rows × n, k",
+        columns=(
+            Column("order", text("")),
+            Column("`select_k`", seconds()),
+            Column("`torch.topk`", asking(seconds(), who="torch.topk")),
+            Column("times", share(**TOPK_ALONE)),
+        ),
+        lines=[
+            Line(f"{m} × {n}, k = {k:,}", {"m": m, "n": n, "k": k, "stage": stage}, {"order": text(stage)})
+            for m, n, k, stage in SLOWEST
+        ],
+    ),
+    "matsumoto2015-heap": Table(
+        where={"suite": "matsumoto2015", "case": "fig6", "n": 2**16, **EPYC_AVX512},
+        head="samples",
+        columns=tuple(Column(str(count), seconds(), {"parameters.samples": count}) for count in SAMPLES),
+        lines=tuple(
+            Line(f"{data}, {label}", {"data": data, "parameters.finish": finish})
+            for data in ("sift", "uniform")
+            for label, finish in (("the paper's rank, min-max heap", "heap"), ("tonari's rank, halving", "halving"))
+        ),
+    ),
+    "matsumoto2015-bitonic": Table(
+        where={"suite": "matsumoto2015", "case": "fig12", **H100},
+        columns=(
+            Column("threshold, halving", seconds(), {"extras.series": "*: threshold, halving"}),
+            Column(
+                "truncated bitonic sort",
+                against(**{"extras.series": "*: bitonic"}),
+                {"extras.series": "*: threshold, halving"},
+            ),
+        ),
+        lines=(
+            Line("SIFT, 512 × 8000", {"data": "sift", "m": 512}),
+            Line("uniform, 512 × 65536", {"data": "uniform", "m": 512}),
+            Line("uniform, 8192 × 65536", {"data": "uniform", "m": 8192}),
+        ),
+    ),
+    "komarov2014-fig7": Table(
+        where={"suite": "komarov2014", "case": "fig7", **H100},
+        head="rows × n: bitonic / quick, warp / quick, block",
+        columns=tuple(
+            Column(
+                f"k = {k}",
+                joined(*(asking(seconds(), **{"extras.series": f"k = {k}: {way}"}) for way in WAYS)),
+                {"k": k},
+            )
+            for k in (32, 128, 512)
+        ),
+        lines=tuple(Line(f"{m} × {2**26 // m}", {"m": m}) for m in (16, 64, 256, 1024, 4096, 16384)),
     ),
 }
