@@ -115,6 +115,7 @@ SLOWEST = (
     (2048, 64, 1, "in order"),
     (16, 64, 1, "in order"),
 )
+COMPRESSION = number("extras.counters", lambda found: f"{found['compression_ratio']:.1f}")
 SAMPLES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 WAYS = ("bitonic", "quick, warp", "quick, block")
 
@@ -282,5 +283,20 @@ TABLES: dict[str, Table] = {
             for k in (32, 128, 512)
         ),
         lines=tuple(Line(f"{m} × {2**26 // m}", {"m": m}) for m in (16, 64, 256, 1024, 4096, 16384)),
+    ),
+    "matsumoto2015-fig5": Table(
+        where={"suite": "matsumoto2015", "case": "fig5", **H100},
+        head="samples: of how many points one survives",
+        columns=tuple(Column(str(count), COMPRESSION, {"parameters.samples": count}) for count in SAMPLES[2:7]),
+        lines=(
+            Line("SIFT, 512 × 8000, k = 64", {"data": "sift"}),
+            Line("uniform, 512 × 65536, k = 64", {"data": "uniform"}),
+        ),
+    ),
+    "komarov2014-fig9": Table(
+        where={"suite": "komarov2014", "case": "fig9", "n": 2**15, "k": 32, **H100},
+        head="rows of 2¹⁵, k = 32",
+        columns=tuple(Column(str(m), seconds(), {"m": m}) for m in (1, 64, 128, 256, 512, 1024, 2048, 8192)),
+        lines=tuple(Line(way, {"extras.series": f"k = 32: {way}"}) for way in WAYS[1:]),
     ),
 }
