@@ -15,14 +15,14 @@ import pytest
 
 from benchmarks.__main__ import build_parser, load
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.report import cells, files, report
+from benchmarks.harness.report.cells import Kind
+from benchmarks.harness.report.documents import names, written
+from benchmarks.harness.report.history import History
+from benchmarks.harness.report.results import Ambiguous, Missing, Results, ratio
+from benchmarks.harness.report.table import Column, Line, Table, command, render, wrapped
 from benchmarks.harness.rows import COLUMNS, RESULTS, Row
-from benchmarks.report import cells, files, report
-from benchmarks.report.cells import Kind
-from benchmarks.report.documents import names, written
-from benchmarks.report.history import CODE, History
-from benchmarks.report.results import Ambiguous, Missing, Results, ratio
-from benchmarks.report.table import Column, Line, Table, command, paths, render, wrapped
-from benchmarks.report.tables import TABLES
+from benchmarks.suites.tables import CODE, TABLES
 
 EMPTY: Row = {name: {} if kind is dict else "" if kind is str else None for name, kind in COLUMNS.items()}
 HERE = {"device": "cpu", "machine": "a machine", "isa": "avx2", "threads": 2}
@@ -44,11 +44,12 @@ class Judge(History):
 
     complete = True
 
-    def __init__(self, *old: str) -> None:
-        self.old = old
+    def __init__(self, *commits: str) -> None:
+        self.code = CODE
+        self.commits = commits
 
     def stale(self, commit: str, paths: Any) -> bool:
-        return commit in self.old
+        return commit in self.commits
 
 
 def text_of(kind: Kind, *rows: Row, **where: Any) -> str:
@@ -284,7 +285,7 @@ def test_what_is_older_than_the_code(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     first = commit(tmp_path, **{"code/a.py": "1", "code/cuda/b.py": "1", "docs.md": "1"})
     second = commit(tmp_path, **{"code/cuda/b.py": "2", "docs.md": "2"})
-    history = History(tmp_path)
+    history = History(tmp_path, {})
     assert history.complete
     assert history.stale(first, ("code",))
     assert not history.stale(first, ("code/a.py",))
@@ -293,21 +294,21 @@ def test_what_is_older_than_the_code(tmp_path: Path) -> None:
     for unknown in ("unknown", f"{second}+", f"{second}+split", "none: before this", "0123456789abcdef"):
         assert history.stale(unknown, ("code",)), unknown
     commit(tmp_path, **{"code/cuda/b.py": "1"})  # as it was measured
-    assert not History(tmp_path).stale(first, ("code",))
+    assert not History(tmp_path, {}).stale(first, ("code",))
 
 
 @pytest.mark.process
 def test_without_a_whole_history_nothing_is_written(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("<!-- report: overview -->\n<!-- end report -->\n")
-    assert not History(tmp_path).complete
+    assert not History(tmp_path, {}).complete
     with pytest.raises(SystemExit, match=r"no git history, or a part of it only.*git fetch --unshallow"):
-        report(check=False, root=tmp_path)
+        report(TABLES, CODE, check=False, root=tmp_path)
     assert (tmp_path / "README.md").read_text() == "<!-- report: overview -->\n<!-- end report -->\n"
     git(tmp_path, "init", "-q", "source")
     commit(tmp_path / "source", a="1")
     commit(tmp_path / "source", a="2")
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{tmp_path}/source", "shallow")
-    assert not History(tmp_path / "shallow").complete
+    assert not History(tmp_path / "shallow", {}).complete
 
 
 # --- this repository ---------------------------------------------------------------------------------------------
@@ -320,8 +321,8 @@ def results() -> Results:
 
 def test_every_suite_has_code_that_is_there(results: Results) -> None:
     assert {(row["suite"], row["device"]) for row in results.rows} <= set(CODE)
-    for row in {(row["suite"], row["device"]): row for row in results.rows}.values():
-        for path in paths(row):
+    for paths in CODE.values():
+        for path in paths:
             assert (ROOT / path.removeprefix(":!")).exists(), path
 
 
@@ -342,28 +343,28 @@ def test_commands_below_tables_name_cases_that_there_are(name: str, results: Res
 
 @pytest.mark.process
 def test_documents_are_as_their_rows_say(capsys: pytest.CaptureFixture[str]) -> None:
-    if not History(ROOT).complete:
+    if not History(ROOT, CODE).complete:
         pytest.skip("needs git's whole history")
-    assert report(check=True) == 0, capsys.readouterr().err
+    assert report(TABLES, CODE, check=True) == 0, capsys.readouterr().err
 
 
 def test_a_figure_typed_by_hand_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.report.History", lambda root: Judge())
+    monkeypatch.setattr("benchmarks.harness.report.History", lambda root, code: Judge())
     page = tmp_path / "docs" / "page.md"
     page.parent.mkdir()
     page.write_text("words\n<!-- report: overview -->\n<!-- end report -->\n")
     (tmp_path / "README.md").write_text("words\n")
-    assert report(check=True, root=tmp_path) == 1
-    assert report(check=False, root=tmp_path) == 0
+    assert report(TABLES, CODE, check=True, root=tmp_path) == 1
+    assert report(TABLES, CODE, check=False, root=tmp_path) == 0
     assert capsys.readouterr().out == f"{page}\n"
-    assert report(check=True, root=tmp_path) == 0
+    assert report(TABLES, CODE, check=True, root=tmp_path) == 0
     right = page.read_text()
     page.write_text(right.replace("| **", "| **1", 1))
-    assert report(check=True, root=tmp_path) == 1
+    assert report(TABLES, CODE, check=True, root=tmp_path) == 1
     shown = capsys.readouterr().err
     assert "-| Graph of 100,000 × 128, Xeon with AMX, 2 threads | **1" in shown
     assert "1 documents differ from their rows; python -m benchmarks report writes them" in shown
-    assert report(check=False, root=tmp_path) == 0
+    assert report(TABLES, CODE, check=False, root=tmp_path) == 0
     assert page.read_text() == right

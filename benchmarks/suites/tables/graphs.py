@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from ..cells import against, asking, at_recall, number, over, recall, seconds, share
-from ..table import Column, Line, Table
+from ...harness.report.cells import against, asking, at_recall, number, over, recall, seconds, share
+from ...harness.report.table import Column, Line, Table
 from .machines import EPYC_AVX512, H100
 
 OURS = {"suite": "nn_descent", "who": "tonari nn_descent"}

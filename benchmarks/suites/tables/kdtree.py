@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from ..cells import against, bars_kept, digits, largest_value, number, per_second, seconds, times
-from ..table import Column, Line, Table
+from ...harness.report.cells import against, bars_kept, digits, largest_value, number, per_second, seconds, times
+from ...harness.report.table import Column, Line, Table
 from .machines import EPYC_AVX512, H100
 
 SEARCH = {"suite": "kdtree", "who": "tonari kdtree", "stage": "search"}

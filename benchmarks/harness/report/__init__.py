@@ -1,7 +1,7 @@
 """The tables of README.md and docs, written from rows: ``python -m benchmarks report``.
 
 In a document the lines between ``<!-- report: NAME -->`` and ``<!-- end report -->`` are what the table NAME
-(benchmarks/report/tables) makes of the rows in benchmarks/results. Four rules hold in every table:
+(benchmarks/suites/tables) makes of the rows in benchmarks/results. Four rules hold in every table:
 
 - A cell shows the newest run that has all that the cell needs.
 - A ratio is of two rows of one run: same case, machine, commit and date. Where several runs have both, the ratio is
@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from ..harness.machine import ROOT
-from ..harness.rows import RESULTS
+from ..machine import ROOT
+from ..rows import RESULTS
 from .documents import written
-from .history import History
+from .history import Code, History
 from .results import Results
-from .table import render
-from .tables import TABLES
+from .table import Table, render
 
 
 def files(root: Path) -> list[Path]:
@@ -30,16 +30,16 @@ def files(root: Path) -> list[Path]:
     return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
 
 
-def report(*, check: bool, root: Path = ROOT) -> int:
+def report(tables: Mapping[str, Table], code: Code, *, check: bool, root: Path = ROOT) -> int:
     """Write all tables, or with `check` only compare; the exit status: 1 when a compared document differs."""
-    history = History(root)
+    history = History(root, code)
     if not history.complete:
         raise SystemExit(
             f"{root} has no git history, or a part of it only: without it nobody can tell which figures are older than "
             "their code. Run this in a full clone (git fetch --unshallow)."
         )
     results = Results.read(RESULTS)
-    texts = {name: lambda table=table: render(table, results, history) for name, table in TABLES.items()}
+    texts = {name: lambda table=table: render(table, results, history) for name, table in tables.items()}
     differing = 0
     for path in files(root):
         before = path.read_text()

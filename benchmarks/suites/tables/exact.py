@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..cells import (
+from ...harness.report.cells import (
     against,
     against_of_runs,
     asking,
@@ -20,7 +20,7 @@ from ..cells import (
     text,
     times,
 )
-from ..table import Column, Line, Table
+from ...harness.report.table import Column, Line, Table
 from .machines import EPYC, H100, H200, XEON
 
 PROCESSORS = {

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from ..harness.rows import Row
+from ..rows import Row
 from .cells import Cell, Kind
-from .history import CODE, SHARED, History
+from .history import History
 from .results import PLACE, Missing, Results, Where
 
 WIDTH = 125
@@ -70,7 +70,7 @@ def render(table: Table, results: Results, history: History) -> str:
         if not any(cell.rows for cell in cells):
             raise Missing(f"the line {line.label!r} has no rows: {dict(table.where) | dict(line.where)}")
     used = list({id(row): row for cells in grid for cell in cells for row in cell.rows}.values())
-    old = {id(row) for row in used if history.stale(row["commit"], paths(row))}
+    old = {id(row) for row in used if history.old(row)}
     everything = len(old) == len(used)
     texts = [
         [_marked(cell, not everything and any(id(row) in old for row in cell.rows)) for cell in cells] for cells in grid
@@ -80,7 +80,7 @@ def render(table: Table, results: Results, history: History) -> str:
         _line(["---"] * (1 + len(table.columns))),
         *(_line([line.label, *cells]) for line, cells in zip(table.lines, texts, strict=True)),
     ]
-    notes = [*measured(used), *_staleness([row for row in used if id(row) in old], everything)]
+    notes = [*measured(used), *_staleness([history.paths(row)[0] for row in used if id(row) in old], everything)]
     if any("\\*" in cell for cells in texts for cell in cells):
         notes.append(SLICED)
     return "\n".join([*lines, "", wrapped(" ".join(notes))])
@@ -111,11 +111,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 # --- what is said below ------------------------------------------------------------------------------------------
-
-
-def paths(row: Row) -> tuple[str, ...]:
-    """The code that a row measures."""
-    return (*CODE[row["suite"], row["device"]], *SHARED)
 
 
 def measured(rows: Sequence[Row]) -> list[str]:
@@ -173,9 +168,10 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def _staleness(rows: Sequence[Row], everything: bool) -> list[str]:
-    if not rows:
+def _staleness(old: Sequence[str], everything: bool) -> list[str]:
+    """What is said of rows that are older than the code, by that code's names."""
+    if not old:
         return []
-    rooms = listed([f"`{path}`" for path in sorted({paths(row)[0] for row in rows})])
+    rooms = listed([f"`{path}`" for path in sorted(set(old))])
     said = f"measured before the latest changes to {rooms} or to code that it uses"
     return [f"All of it was {said}."] if everything else [f"{STALE} {said[0].upper()}{said[1:]}."]

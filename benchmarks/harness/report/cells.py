@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..harness.rows import Row
+from ..rows import Row
 from .results import Missing, Results, Where, asked, ratio, value
 
 

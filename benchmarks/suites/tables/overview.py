@@ -7,8 +7,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..cells import Kind, against_of_runs, asking, joined, recall_alone, seconds, seconds_of_runs, text, times, version
-from ..table import Column, Line, Table
+from ...harness.report.cells import (
+    Kind,
+    against_of_runs,
+    asking,
+    joined,
+    recall_alone,
+    seconds,
+    seconds_of_runs,
+    text,
+    times,
+    version,
+)
+from ...harness.report.table import Column, Line, Table
 from .machines import EPYC_AVX512, H100, XEON
 
 TONARI, PEER, ITS_SECONDS, TIMES = "tonari", "peer", "peer's time", "speed-up"

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..harness.rows import Row, read
+from ..rows import Row, read
 
 # Column, or "parameters.name" or "extras.name" -> what it has to be: a number, a pattern of shells for text, or a tuple
 # of which one has to be met.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..cells import (
+from ...harness.report.cells import (
     Kind,
     against,
     asking,
@@ -20,7 +20,7 @@ from ..cells import (
     text,
     times,
 )
-from ..table import Column, Line, Table
+from ...harness.report.table import Column, Line, Table
 from .machines import EPYC_AVX512, H100, H200
 
 AUTO = {"suite": "select", "who": "tonari"}

@@ -1,0 +1,58 @@
+"""Whether code has changed since it was measured, by git."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from ..rows import Row
+
+# Suite and device -> the paths of what its rows measure.
+Code = Mapping[tuple[str, str], tuple[str, ...]]
+
+# What a row calls a commit that is one: "unknown", and commits with a mark of local changes, are none.
+COMMIT = re.compile(r"[0-9a-f]{7,40}")
+
+
+class History:
+    """The history of a checkout, and what rows measure in it.
+
+    Attributes
+    ----------
+    code : suite and device -> paths in git's notation; the first names the code
+    """
+
+    def __init__(self, root: Path, code: Code) -> None:
+        self.root = root
+        self.code = code
+        self._stale = lru_cache(maxsize=None)(self._compare)
+
+    def _git(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", "-C", str(self.root), *arguments], capture_output=True, text=True, check=False)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is git and a history that nothing was cut off from."""
+        try:
+            answer = self._git("rev-parse", "--is-shallow-repository")
+        except FileNotFoundError:
+            return False
+        return answer.returncode == 0 and answer.stdout.strip() == "false"
+
+    def paths(self, row: Row) -> tuple[str, ...]:
+        """The code that a row measures."""
+        return self.code[row["suite"], row["device"]]
+
+    def old(self, row: Row) -> bool:
+        """Whether a row is older than the code that it measures."""
+        return self.stale(row["commit"], self.paths(row))
+
+    def stale(self, commit: str, paths: Sequence[str]) -> bool:
+        """Whether files under `paths` now differ from those of `commit`; a commit that is unknown counts as old."""
+        return COMMIT.fullmatch(commit) is None or self._stale(commit, tuple(paths))
+
+    def _compare(self, commit: str, paths: tuple[str, ...]) -> bool:
+        return self._git("diff", "--quiet", commit, "--", *paths).returncode != 0

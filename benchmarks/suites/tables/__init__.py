@@ -1,0 +1,12 @@
+"""What documents show of rows: tables as data, by the names of their blocks, and the code that rows measure.
+
+A paper's rows are in the file of the suite that it belongs to, and so are its tables.
+"""
+
+from ...harness.report.table import Table
+from . import exact, graphs, kdtree, overview, select
+from .code import CODE
+
+TABLES: dict[str, Table] = {**overview.TABLES, **exact.TABLES, **kdtree.TABLES, **graphs.TABLES, **select.TABLES}
+
+__all__ = ["CODE", "TABLES"]

@@ -1,0 +1,36 @@
+"""The code that the rows of each suite and paper measure, by device: rows are stale once it has changed."""
+
+from __future__ import annotations
+
+# What all of tonari rests on.
+_SHARED = ("src/tonari/core", "src/tonari/inputs", "src/tonari/metrics", "native/core", "native/simd")
+_EXACT_CPU = ("src/tonari/exact/cpu", "native/exact", "native/select")
+_EXACT_CUDA = ("src/tonari/exact/cuda", "src/tonari/select/cuda", "src/tonari/cuda")
+_SELECT_CPU = ("src/tonari/select", ":!src/tonari/select/cuda", "native/select")
+_SELECT_CUDA = ("src/tonari/select", "src/tonari/cuda")
+_KDTREE_CPU = ("src/tonari/kdtree", ":!src/tonari/kdtree/cuda", "native/kdtree")
+_KDTREE_CUDA = ("src/tonari/kdtree/cuda", "src/tonari/cuda")
+_DESCENT_CPU = ("src/tonari/nn_descent", ":!src/tonari/nn_descent/cuda", "native/nn_descent", *_EXACT_CPU)
+_DESCENT_CUDA = ("src/tonari/nn_descent", ":!src/tonari/nn_descent/cpu", *_EXACT_CUDA)
+_CODE: dict[tuple[str, str], tuple[str, ...]] = {
+    ("exact_cpu", "cpu"): _EXACT_CPU,
+    ("exact_cuda", "cuda"): _EXACT_CUDA,
+    ("kdtree", "cpu"): _KDTREE_CPU,
+    ("kdtree", "cuda"): _KDTREE_CUDA,
+    ("nn_descent", "cpu"): _DESCENT_CPU,
+    ("nn_descent", "cuda"): _DESCENT_CUDA,
+    ("select", "cpu"): _SELECT_CPU,
+    ("select", "cuda"): _SELECT_CUDA,
+    ("tang2015", "cpu"): _SELECT_CPU,
+    ("tang2015", "cuda"): _SELECT_CUDA,
+    ("matsumoto2015", "cpu"): _SELECT_CPU,
+    ("matsumoto2015", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
+    ("komarov2014", "cpu"): _SELECT_CPU,
+    ("komarov2014", "cuda"): _SELECT_CUDA,
+    ("gieseke2014", "cpu"): _KDTREE_CPU,
+    ("gieseke2014", "cuda"): _KDTREE_CUDA,
+    # The paper's rounds are the benchmarks' own.
+    ("wang2021", "cuda"): ("benchmarks/papers/wang2021", *_DESCENT_CUDA),
+}
+# The first path names the code.
+CODE = {key: (*paths, *_SHARED) for key, paths in _CODE.items()}
