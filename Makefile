@@ -16,7 +16,7 @@ INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
 BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
-.PHONY: help demo quick test test-all mutants lint clang tidy sanitize docs bench develop clean
+.PHONY: help demo quick test test-all mutants lint clang tidy sanitize docs bench report develop clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -68,6 +68,9 @@ bench: $(VENV)/.bench ## the CPU's tables of docs/benchmarks.md, against the pee
 	$(BIN)/python -m benchmarks run select
 	$(BIN)/python -m benchmarks run kdtree --case 'sift-d[!2]*' --case magnitudes-d10 --case build-d10
 	$(BIN)/python -m benchmarks run nn_descent --case sift-100k
+
+report: $(BIN)/python ## the tables of README.md and docs, written from the rows in benchmarks/results
+	$(BIN)/python -m benchmarks report
 
 develop: $(BIN)/python ## an editable install that rebuilds native/ when it is imported, and what all other targets need
 	$(PIP) $(BUILD)
