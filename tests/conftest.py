@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -48,6 +49,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if "cuda" in item.nodeid.split("::")[0]:
                 item.add_marker("interpreter")
     mark_beyond_pairs(items)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected, many thousand tests, out of the sight of Python's garbage collector."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

@@ -51,7 +51,7 @@ def leave(code: str, folder: Path) -> tuple[int, str, str]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("wait", [0.05, 0.2])
+@pytest.mark.parametrize("wait", [pytest.param(0.05, marks=pytest.mark.full), 0.2])
 @pytest.mark.parametrize("verb", VERBS)
 def test_exit_while_a_daemon_thread_is_at_work(verb: str, wait: float, tmp_path: Path) -> None:
     code = f"""{PREPARE}{again(verb)}

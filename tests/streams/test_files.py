@@ -503,7 +503,7 @@ print(done)
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("resume", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_many_runs_of_one_file_at_a_time(resume: bool) -> None:
     """Each either writes it or is told that another one does; it is never seen but whole."""
     io.write("p.npy", points())

@@ -434,7 +434,10 @@ SELF_JOINS = [
 ]
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product", "correlation"])
+@pytest.mark.parametrize(
+    "metric",
+    ["euclidean", "inner_product", *(pytest.param(each, marks=pytest.mark.full) for each in ("cosine", "correlation"))],
+)
 @pytest.mark.parametrize("choices", SELF_JOINS, ids=str)
 def test_a_product_of_two_rows_serves_both(metric: str, choices: dict[str, Any]) -> None:
     rows, k = points("mixed")[:1900], 7

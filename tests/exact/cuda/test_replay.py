@@ -307,6 +307,7 @@ def test_the_second_call_is_captured_and_later_ones_are_replayed(metric: str, co
     assert (counts.stepwise, counts.captured, counts.replayed) == (1, 1, 3), counts
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", DTYPES if HAS_CUDA else ("float64", "int8"))
 def test_every_dtype_is_replayed(dtype: str, counts: Counts) -> None:
     for seed in range(3):
@@ -337,6 +338,7 @@ def test_answers_are_the_callers_own(counts: Counts) -> None:
     assert counts.replayed == 4, counts
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("include_self", [False, True])
 def test_graphs_of_neighbours_are_replayed(include_self: bool, counts: Counts) -> None:
     for seed in range(3):
@@ -395,6 +397,7 @@ def test_rows_that_are_not_proved_are_searched_step_by_step(counts: Counts) -> N
     assert (counts.stepwise, counts.replayed) == (2, 2), counts
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("enabled", [False, True])
 def test_nothing_is_collected_while_a_search_is_captured(
     enabled: bool, counts: Counts, monkeypatch: pytest.MonkeyPatch
@@ -420,6 +423,7 @@ def test_nothing_is_collected_while_a_search_is_captured(
     assert counts.replayed == 2, counts
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("captured_in", [False, True])
 def test_inference_mode_may_come_and_go(captured_in: bool, counts: Counts) -> None:
     for seed, inside in enumerate([captured_in, captured_in, not captured_in]):

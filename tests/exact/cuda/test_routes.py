@@ -179,6 +179,7 @@ def test_stopping_on_the_way(route: str) -> None:
     check_stops(queries=gaussian(3, 4, 1), points=gaussian(N, 4), k=1, query_batch=1, **ROUTES[route])
 
 
+@pytest.mark.full
 @each_route
 @pytest.mark.parametrize(
     ("name", "row", "value", "metric"),

@@ -132,6 +132,7 @@ def test_hostile_data(name: str) -> None:
     check(points[5::60] if name != "gaussian" else gaussian(M, 6, 1), points, K, width=4, **HERE)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("metric", ["inner_product", "cosine", "correlation", "sqeuclidean", "linf"])
 @pytest.mark.parametrize("name", ["offset_1e4", "zero_rows", "huge"])
 def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:

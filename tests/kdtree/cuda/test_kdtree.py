@@ -144,6 +144,7 @@ def test_float64_rows_at_an_offset_are_held_exactly() -> None:
     check_record(tree_of(points, double=True), points)
 
 
+@pytest.mark.full
 def test_splits_make_boxes_that_hardly_overlap() -> None:
     points = np.random.default_rng(0).random((40_000, 2), dtype=np.float32)
     tree = tree_of(points)
@@ -239,7 +240,9 @@ def test_hard_rows(name: str, metric: str) -> None:
     check(rows[:: len(rows) // M], rows, 9, metric)
 
 
-@pytest.mark.parametrize("name", ["grid", "copies", "few distinct"])
+@pytest.mark.parametrize(
+    "name", ["grid", *(pytest.param(each, marks=pytest.mark.full) for each in ("copies", "few distinct"))]
+)
 def test_hard_self_joins(name: str) -> None:
     rows = HARD[name][: 120 if HAS_CUDA else 67]
     check(rows, rows, 5, self_join=True)

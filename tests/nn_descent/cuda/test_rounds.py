@@ -134,6 +134,7 @@ def test_rounds_of_degenerate_points(points: Array) -> None:
     check_rounds(points, 7, list_size=10, n_hubs=5, width=16)
 
 
+@pytest.mark.full
 def test_a_light_round() -> None:
     on_card, plain = steps_for(checks.gaussian(MANY, 4), 5, list_size=12, n_hubs=7, reverse=6, neighbors_per_hub=9)
     made = on_card.round(on_card.start("random"), light=True)
@@ -212,6 +213,7 @@ def test_the_start_finds_most_neighbours(metric: str) -> None:
     assert recall_of(ids, points, 5, metric) > (0.5 if metric == "inner_product" else 0.85)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("n", "clusters"), [(2, 1), (65, 1), (65, 65), *([(700, 1), (700, 700), (3000, 2)] if HAS_CUDA else [])]
 )
@@ -285,6 +287,7 @@ def test_the_nearest_centres(n: int, centres: int, d: int, count: int) -> None:
     np.testing.assert_array_equal(asked, near[some])
 
 
+@pytest.mark.full
 def test_the_two_nearest_may_share_a_column() -> None:
     """Of centres, and of the members of a cluster, that come a whole tile apart."""
     points = 100 * checks.gaussian(200, 3)

@@ -226,6 +226,7 @@ def test_digits_of_any_width(device: str, dtype: str, bits: int) -> None:
     check_kernels(device, "radix", values, 300, options={"bits": bits})
 
 
+@pytest.mark.full
 @on_device
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_k_beyond_a_network(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
