@@ -22,6 +22,7 @@ from benchmarks.harness.report.history import History
 from benchmarks.harness.report.results import Ambiguous, Missing, Results, ratio
 from benchmarks.harness.report.table import Column, Line, Table, command, render, wrapped
 from benchmarks.harness.rows import COLUMNS, RESULTS, Row
+from benchmarks.suites.exact_cuda import figures
 from benchmarks.suites.tables import CODE, TABLES
 
 EMPTY: Row = {name: {} if kind is dict else "" if kind is str else None for name, kind in COLUMNS.items()}
@@ -368,3 +369,24 @@ def test_a_figure_typed_by_hand_is_found(
     assert "1 documents differ from their rows; python -m benchmarks report writes them" in shown
     assert report(TABLES, CODE, check=False, root=tmp_path) == 0
     assert page.read_text() == right
+
+
+def test_the_figure_of_exact_search_shows_the_newest_run(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="drawing needs it")
+    found = [
+        row(who, seconds, suite="exact_cuda", device="cuda", case=case, d=128, k=k, **run)
+        for case, k in (("search-k10", 10), ("search-k64", 64), ("graph-sift", 10))
+        for who, seconds in (("tonari", 0.005 * k), ("cuvs", 0.2), ("torch tf32", 0.1))
+        for run in ({}, {"date": "2025-12-31T00:00Z"})
+    ]
+    (drawn,) = figures.draw_all(found, tmp_path)
+    assert drawn.name == "exact_cuda-search.svg"
+    assert "cuVS" in drawn.read_text()
+    newest = [one for one in found if one["date"].startswith("2026") and one["case"].startswith("search")]
+    assert figures.curves(newest, "k") == {
+        "cuVS": [(10, 200.0), (64, 200.0)],
+        "flash, float32": [],
+        "flash, float16": [],
+        "tonari": [(10, 50.0), (64, 320.0)],
+    }
+    assert list(figures.draw_all([], tmp_path)) == []

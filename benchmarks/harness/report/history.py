@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -12,9 +11,6 @@ from ..rows import Row
 
 # Suite and device -> the paths of what its rows measure.
 Code = Mapping[tuple[str, str], tuple[str, ...]]
-
-# What a row calls a commit that is one: "unknown", and commits with a mark of local changes, are none.
-COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
 class History:
@@ -51,8 +47,8 @@ class History:
         return self.stale(row["commit"], self.paths(row))
 
     def stale(self, commit: str, paths: Sequence[str]) -> bool:
-        """Whether files under `paths` now differ from those of `commit`; a commit that is unknown counts as old."""
-        return COMMIT.fullmatch(commit) is None or self._stale(commit, tuple(paths))
+        """Whether files under `paths` now differ from those of `commit`; one that git does not know counts as old."""
+        return self._stale(commit, tuple(paths))
 
     def _compare(self, commit: str, paths: tuple[str, ...]) -> bool:
         return self._git("diff", "--quiet", commit, "--", *paths).returncode != 0
