@@ -1,0 +1,528 @@
+"""Deliberate faults: one changed line each, as a tired programmer makes them. The tests have to find nearly all.
+
+They are spread over the rooms by risk, and only in code that every machine with AVX2 runs, Triton's interpreter
+included. Each changes an answer, an error, an exit status or what is on the disk; none only the time that it takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A text that occurs once in a file, and what replaces it.
+
+    Attributes
+    ----------
+    name : str
+        Begins with the room, so that ``--only 'exact-*'`` takes a room's faults.
+    file : str
+    old, new : str
+    why : str
+        What is wrong then.
+    tests : tuple of str
+        Files with the tests that most likely see it. Default: those of the room.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    why: str
+    tests: tuple[str, ...] = ()
+
+
+_ON_CPU = ("tests/exact/cpu", "tests/native/test_native.py", "tests/metrics")
+_QUEUES = ("tests/select/cpu", "tests/select/test_select_k.py")
+
+_NATIVE = (
+    Fault(
+        "exact-bound-of-output",
+        "native/exact/bounds.cpp",
+        "(double_output_ ? 0.0 : 0x1p-22) + evaluation",
+        "evaluation",
+        "two values that round to the same float32 are ordered by their bits beyond it",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-bound-of-similarity",
+        "native/exact/bounds.cpp",
+        "is_descending(form_.metric) ? value - slack : value + slack",
+        "value + slack",
+        "the slack of a similarity is on the wrong side",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-error-of-sums",
+        "native/exact/kernels.cpp",
+        "Precision::int8 ? 0.0 : static_cast<double>(d)",
+        "Precision::int8 ? 0.0 : 0.0",
+        "the bound forgets that float32 sums round once per term",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-error-of-points",
+        "native/exact/pack.cpp",
+        "query = 2 * norms.difference;",
+        "query = norms.difference;",
+        "half the rounding error of packed points is dropped",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-padding-passes",
+        "native/exact/pack.cpp",
+        "low_.assign(padded, kInfinity);",
+        "low_.assign(padded, 0.0f);",
+        "points of the last group that do not exist pass the screen",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-self-not-counted",
+        "native/exact/row_states.cpp",
+        "wanted_(spec.k + (spec.self_ids != nullptr ? 1 : 0)),",
+        "wanted_(spec.k),",
+        "the point itself takes one of the k places while survivors are condensed",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-self-of-other-block",
+        "native/exact/row_states.cpp",
+        "spec_.self_ids[begin_ + r] : -1;",
+        "spec_.self_ids[r] : -1;",
+        "self is excluded only in the first block of queries",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-sample-trusted",
+        "native/exact/row_states.cpp",
+        "return bounds_.threshold_from_value(bounds_.key(ranked.back().key), row.shift) <= row.sampled;",
+        "return true;",
+        "a threshold from a sample that misled is believed",
+        ("tests/exact/cpu/test_schedule.py", "tests/exact/cpu"),
+    ),
+    Fault(
+        "exact-absorb-forgets",
+        "native/exact/row_states.cpp",
+        "scratch.ranked.insert(scratch.ranked.end(), more.settled.begin(), more.settled.end());",
+        "",
+        "settled neighbours of the other half of the points are lost",
+        ("tests/exact/cpu", "tests/native"),
+    ),
+    Fault(
+        "exact-join-slice",
+        "native/exact/self_join.cpp",
+        "= view.low[id - packed.base()];",
+        "= view.low[id];",
+        "terms of a later slice are read from the wrong place",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-screen-second-point",
+        "native/exact/screen_tile.hpp",
+        "for (int p = 1; p < POINTS; ++p) least[v] = min(least[v], score[p][v]);",
+        "for (int p = 2; p < POINTS; ++p) least[v] = min(least[v], score[p][v]);",
+        "off by one: the second point of a group is not in its minimum",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-refine-below-zero",
+        "native/exact/refine_tile.hpp",
+        "return distance < 0 ? 0.0 : distance > 2 ? 2.0 : distance;",
+        "return distance > 2 ? 2.0 : distance;",
+        "a cosine distance can be slightly negative",
+        _ON_CPU,
+    ),
+    Fault(
+        "exact-constant-row",
+        "native/exact/form.cpp",
+        "row[i] = constant ? 0.0 : row[i] - mean;",
+        "row[i] = row[i] - mean;",
+        "a constant row keeps the rounding error of its mean, which correlation then divides by itself",
+        _ON_CPU,
+    ),
+    Fault(
+        "inputs-nan-in-last-column",
+        "native/core/rows.cpp",
+        "for (; c < rows.d; ++c) sums[0] += row[c] * 0.0;",
+        "for (; c + 1 < rows.d; ++c) sums[0] += row[c] * 0.0;",
+        "NaN in the last column is not noticed",
+        ("tests/inputs", "tests/native"),
+    ),
+    Fault(
+        "kdtree-next-float",
+        "native/kdtree/reach.hpp",
+        "std::min(word, largest) + 1)",
+        "std::min(word, largest))",
+        "a point whose distance rounds to that of the k-th is skipped, also with a smaller index",
+        ("tests/kdtree/cpu",),
+    ),
+    Fault(
+        "kdtree-lane-order",
+        "native/kdtree/search_tile.hpp",
+        "auto& sum = sums[i % kLanes];",
+        "auto& sum = sums[(i + 1) % kLanes];",
+        "sums of more than 16 columns are added in another order",
+        ("tests/kdtree/cpu",),
+    ),
+    Fault(
+        "kdtree-one-tie-too-many",
+        "native/kdtree/build_cut.hpp",
+        "keys[i] == value && equal > 0;",
+        "keys[i] == value && equal >= 0;",
+        "one row too many goes left if several equal the median",
+        ("tests/kdtree/cpu",),
+    ),
+    Fault(
+        "kdtree-tie-of-next-range",
+        "native/kdtree/build_top.cpp",
+        "if (equal >= here) {",
+        "if (equal > here) {",
+        "the row at which ties part is looked for in the range before its own",
+        ("tests/kdtree/cpu",),
+    ),
+    Fault(
+        "descent-boundary",
+        "native/nn_descent/others.hpp",
+        "if (ACROSS && (id < task_.boundary) == below_) return;",
+        "if (ACROSS && (id <= task_.boundary) == below_) return;",
+        "off by one: the first point of the second side counts as one of the first",
+        ("tests/nn_descent/cpu", "tests/graph/test_merging.py"),
+    ),
+    Fault(
+        "descent-reverse-overflow",
+        "native/nn_descent/reverse.cpp",
+        "task.counts[v] >= task.reverse) continue;",
+        "task.counts[v] > task.reverse) continue;",
+        "one more than there is room for, which is the first of the next row",
+        ("tests/nn_descent/cpu", "tests/native"),
+    ),
+    Fault(
+        "descent-self-listed",
+        "native/nn_descent/score_block.cpp",
+        "written += places[written] != own;",
+        "++written;",
+        "a point is in its own list at the start",
+        ("tests/nn_descent/cpu", "tests/nn_descent/test_driver.py"),
+    ),
+    Fault(
+        "select-nan-forgotten",
+        "native/select/keys.hpp",
+        "saw_nan_ |= greatest > INFINITE;",
+        "saw_nan_ = greatest > INFINITE;",
+        "NaN is forgotten when the next part of the row has none",
+        _QUEUES,
+    ),
+    Fault(
+        "select-no-second-read",
+        "native/select/threshold.hpp",
+        "if (buffer.count < wanted) read_row(",
+        "if (buffer.count == 0) read_row(",
+        "a threshold that let too few values through is not corrected",
+        _QUEUES,
+    ),
+    Fault(
+        "bind-self-ids-unchecked",
+        "native/bind/bind_engine.cpp",
+        'check_shape("self_ids", self_ids, {points.n});',
+        'check_shape("self_ids", self_ids, {static_cast<std::int64_t>(self_ids.shape(0))});',
+        "a join reads beyond the end of a short array",
+        ("tests/native/test_bindings.py",),
+    ),
+)
+
+_CUDA = (
+    Fault(
+        "exact-cuda-round-up",
+        "src/tonari/exact/cuda/kernels/pack.py",
+        "return tl.where(rounded.to(tl.float64) < x, above, rounded)",
+        "return rounded",
+        "bounds are rounded to nearest instead of up",
+        ("tests/exact/cuda/test_pack.py",),
+    ),
+    Fault(
+        "exact-cuda-error-of-points",
+        "src/tonari/exact/cuda/kernels/pack.py",
+        "e1 = 2 * difference",
+        "e1 = difference",
+        "half the rounding error of packed points is dropped",
+        ("tests/exact/cuda/test_pack.py",),
+    ),
+    Fault(
+        "exact-cuda-padding",
+        "src/tonari/exact/cuda/kernels/pack.py",
+        "low = tl.where(packed, round_down(term - own), tl.where(present, -_HUGE, _INFINITY))",
+        "low = tl.where(packed, round_down(term - own), -_HUGE)",
+        "points beyond the end have the lowest score instead of the highest",
+        ("tests/exact/cuda/test_pack.py",),
+    ),
+    Fault(
+        "exact-cuda-certify-equal",
+        "src/tonari/exact/cuda/kernels/certify.py",
+        "next_minimum > tl.maximum(threshold, _HUGE)",
+        "next_minimum >= tl.maximum(threshold, _HUGE)",
+        "a row is proved although a point beyond range was not refined",
+        ("tests/exact/cuda/test_certify.py",),
+    ),
+    Fault(
+        "exact-cuda-certify-output",
+        "src/tonari/exact/cuda/kernels/certify.py",
+        "tl.abs(value) * (evaluation + 2.0**-22)",
+        "tl.abs(value) * evaluation",
+        "the certificate forgets that values are returned as float32",
+        ("tests/exact/cuda/test_certify.py",),
+    ),
+    Fault(
+        "exact-cuda-refine-tail",
+        "src/tonari/exact/cuda/kernels/refine.py",
+        "x = load_lanes(row_ptrs, at, d, present, UNIT, True)",
+        "x = load_lanes(row_ptrs, at, d, present, UNIT, False)",
+        "the last step reads columns of the next row",
+        ("tests/exact/cuda/test_refine.py",),
+    ),
+    Fault(
+        "exact-cuda-slice-ids",
+        "src/tonari/exact/cuda/kernels/dense.py",
+        "ids = first_id + point",
+        "ids = point",
+        "points of a later slice have the numbers of the first",
+        ("tests/exact/cuda/test_refine.py",),
+    ),
+    Fault(
+        "exact-cuda-cut-list",
+        "src/tonari/exact/cuda/kernels/candidate_groups.py",
+        'tl.where(cut, -float("inf"), tl.minimum(following, squeezed))',
+        "tl.minimum(following, squeezed)",
+        "a list that was cut off is taken for whole",
+        ("tests/exact/cuda/test_candidate_groups.py", "tests/exact/cuda/test_screen.py"),
+    ),
+    Fault(
+        "exact-cuda-list-overflow",
+        "src/tonari/exact/cuda/kernels/record.py",
+        "fits = hit & (counts < room)",
+        "fits = hit & (counts <= room)",
+        "a full segment writes into the next one",
+        ("tests/exact/cuda/test_screen.py",),
+    ),
+    Fault(
+        "exact-cuda-double-ids",
+        "src/tonari/exact/cuda/refine.py",
+        "torch.where(columns < k, before, columns + (begin - k))",
+        "torch.where(columns <= k, before, columns + (begin - k))",
+        "off by one: the first point of a slice gets another one's number, in float64",
+        ("tests/exact/cuda/test_refine.py",),
+    ),
+    Fault(
+        "exact-cuda-query-slab",
+        "src/tonari/exact/cuda/routes/streamed.py",
+        "place.at(here.start, rows.start)",
+        "place.at(here.start, 0)",
+        "self is not excluded from the second slab of queries on",
+        ("tests/exact/cuda/test_routes.py",),
+    ),
+    Fault(
+        "kdtree-cuda-tie",
+        "src/tonari/kdtree/cuda/kernels/search.py",
+        "while (value < NOTHING) & ((value < last) | ((value == last) & (number < last_id))):",
+        "while (value < NOTHING) & (value < last):",
+        "of points that tie for the k-th place the first to be met is kept, not the smallest index",
+        ("tests/kdtree/cuda",),
+    ),
+    Fault(
+        "kdtree-cuda-own",
+        "src/tonari/kdtree/cuda/kernels/search.py",
+        "own = tl.load(own_ptr + row).to(tl.int32)",
+        "own = tl.load(own_ptr + tl.program_id(0)).to(tl.int32)",
+        "self is read in the order of the queries, not in that of the programs",
+        ("tests/kdtree/cuda",),
+    ),
+    Fault(
+        "descent-cuda-reverse-overflow",
+        "src/tonari/nn_descent/cuda/kernels/reverse.py",
+        "present = present & (place < room)",
+        "present = present & (place <= room)",
+        "one more than there is room for, which is the first of the next row",
+        ("tests/nn_descent/cuda",),
+    ),
+    Fault(
+        "descent-cuda-boundary",
+        "src/tonari/nn_descent/cuda/kernels/candidates.py",
+        "kept = kept & ((id < boundary) != (point < boundary))",
+        "kept = kept & ((id <= boundary) != (point < boundary))",
+        "off by one: the first point of the second side counts as one of the first",
+        ("tests/nn_descent/cuda",),
+    ),
+    Fault(
+        "descent-cuda-centres",
+        "src/tonari/nn_descent/cuda/kernels/near.py",
+        "key = tl.where(centre_present[None, :], key, _LAST)",
+        "key = tl.where(present[:, None], key, _LAST)",
+        "the wrong mask: centres that do not exist can be the nearest",
+        ("tests/nn_descent/cuda",),
+    ),
+    Fault(
+        "select-cuda-infinity",
+        "src/tonari/select/cuda/kernels/compact.py",
+        "if tl.max(magnitude, 0) > INFINITE:",
+        "if tl.max(magnitude, 0) >= INFINITE:",
+        "infinity is refused as if it were NaN",
+        ("tests/select/cuda/test_threshold.py", "tests/select/cuda"),
+    ),
+    Fault(
+        "select-cuda-missing-shifted",
+        "src/tonari/select/cuda/merge.py",
+        "ids = torch.where(ids < 0, ids, ids + first)",
+        "ids = ids + first",
+        "a missing neighbour becomes a point when lists of parts are merged",
+        ("tests/select/test_merge.py", "tests/exact/cuda/test_routes.py"),
+    ),
+)
+
+_PYTHON = (
+    Fault(
+        "core-order-of-results",
+        "src/tonari/core/workers.py",
+        "return [results[at] for at in range(len(tasks))]",
+        "return list(results.values())",
+        "results are in the order in which threads were done",
+        ("tests/core/test_workers.py",),
+    ),
+    Fault(
+        "inputs-large-negative",
+        "src/tonari/inputs/values.py",
+        "max(rows.max(), -rows.min()) > LARGEST_FLOAT64",
+        "rows.max() > LARGEST_FLOAT64",
+        "values below -1e150 are accepted",
+        ("tests/inputs", "tests/api/test_arguments.py"),
+    ),
+    Fault(
+        "inputs-unaligned",
+        "src/tonari/inputs/rows.py",
+        '["C_CONTIGUOUS", "ALIGNED"]',
+        '["C_CONTIGUOUS"]',
+        "unaligned rows are handed on",
+        ("tests/inputs",),
+    ),
+    Fault(
+        "metrics-recall-of-similarity",
+        "src/tonari/metrics/recall.py",
+        "found.distances >= last - slack if",
+        "found.distances >= last + slack if",
+        "the true k-th neighbour does not count as found where larger is nearer",
+        ("tests/graph/test_recall.py", "tests/metrics"),
+    ),
+    Fault(
+        "metrics-recall-of-population",
+        "src/tonari/metrics/recall.py",
+        "unseen = 1.0 if population is None else 1.0 - rows / population",
+        "unseen = 1.0",
+        "the interval is not zero although every row was measured",
+        ("tests/graph/test_recall.py", "tests/metrics"),
+    ),
+    Fault(
+        "exact-results-not-counted",
+        "src/tonari/exact/memory.py",
+        "return packed + self.working_bytes(choice) + self.output_bytes",
+        "return packed + self.working_bytes(choice)",
+        "a budget is exceeded by the size of the results",
+        ("tests/exact/cpu/test_memory.py", "tests/exact/test_plan.py"),
+    ),
+    Fault(
+        "exact-retries-of-pilot",
+        "src/tonari/exact/cpu/search.py",
+        "left = left + rows.start if isinstance(rows, slice) else rows[left]",
+        "left = left if isinstance(rows, slice) else rows[left]",
+        "rows to search again are numbered from the start of their slice",
+        ("tests/exact/cpu/test_schedule.py", "tests/exact/cpu"),
+    ),
+    Fault(
+        "streams-not-synced",
+        "src/tonari/streams/output.py",
+        "            self._file.sync()\n",
+        "",
+        "the journal counts rows that a power cut can lose",
+        ("tests/streams/test_files.py",),
+    ),
+    Fault(
+        "io-lock-shared",
+        "src/tonari/io/ground_truth_part.py",
+        "if not _locked(self._file.fileno(), shared=False):",
+        "if not _locked(self._file.fileno(), shared=True):",
+        "two processes write the same file",
+        ("tests/streams/test_files.py", "tests/io"),
+    ),
+    Fault(
+        "io-vecs-cut-off",
+        "src/tonari/io/vecs.py",
+        "if rows * stride != size:",
+        "if rows == 0:",
+        "a file that ends within a row is read without a word",
+        ("tests/io",),
+    ),
+    Fault(
+        "io-missing-ids",
+        "src/tonari/io/ground_truth.py",
+        "wide[wide < -1] += 2**32",
+        "wide[wide < 0] += 2**32",
+        "a missing neighbour becomes point 4294967295 in a file with large ids",
+        ("tests/io/test_ground_truth.py", "tests/io"),
+    ),
+    Fault(
+        "graph-self-not-first",
+        "src/tonari/graph/csr.py",
+        "keys.real = 2 * rows + (matrix.indices != rows)",
+        "keys.real = 2 * rows",
+        "a point is after its duplicates of a smaller number",
+        ("tests/graph/test_knn_graph.py",),
+    ),
+    Fault(
+        "graph-index-out-of-range",
+        "src/tonari/graph/lists.py",
+        "refuse((ids < -1) | (ids >= n),",
+        "refuse((ids < -1) | (ids > n),",
+        "off by one: the index n is accepted",
+        ("tests/graph",),
+    ),
+    Fault(
+        "select-merge-infinity",
+        "src/tonari/select/merge.py",
+        "np.lexsort((ids, -values if descending else values, missing))",
+        "np.lexsort((ids, -values if descending else values))",
+        "a missing entry comes before a neighbour at distance infinity",
+        ("tests/select/test_merge.py",),
+    ),
+    Fault(
+        "descent-better-side",
+        "src/tonari/nn_descent/driver.py",
+        "return min(measured, key=lambda recall: recall.low)",
+        "return max(measured, key=lambda recall: recall.low)",
+        "the recall of a merge is that of its better side",
+        ("tests/nn_descent/test_driver.py", "tests/graph/test_merging.py"),
+    ),
+    Fault(
+        "methods-most-dimensions",
+        "src/tonari/methods/auto.py",
+        "if problem.d > MOST_DIMENSIONS:",
+        "if problem.d >= MOST_DIMENSIONS:",
+        "off by one: no tree is considered in 30 dimensions",
+        ("tests/methods",),
+    ),
+    Fault(
+        "cli-exit-status",
+        "src/tonari/cli/_common.py",
+        'code = _fail(f"error: {_describe(error)}", 1)',
+        'code = _fail(f"error: {_describe(error)}", 2)',
+        "data that cannot be used ends like wrong usage",
+        ("tests/cli",),
+    ),
+    Fault(
+        "cli-output-is-input",
+        "src/tonari/cli/_common.py",
+        "if source.exists() and target.samefile(source):",
+        "if source == target:",
+        "an input is overwritten through another name of it",
+        ("tests/cli",),
+    ),
+)
+
+FAULTS = _NATIVE + _CUDA + _PYTHON

@@ -1,0 +1,432 @@
+"""Puts faults into a copy of the working tree, one at a time, and runs the thin suite against each.
+
+    build/mutants/source   a copy of the tree in which native/ is built, once per fault in C++; only what a fault
+                           touches is compiled again
+    build/mutants/libraries/NAME   the library built with that fault
+    build/mutants/job-N    a copy per job, in which tests run; logs of the runs are beside it
+
+The files of the working tree are read only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.mutants.faults import Fault
+
+THIN = "not (full or bench)"
+MUTANTS = "tests/mutants"  # its own tests compare the files with the list, so they would see every fault
+QUIET_SECONDS = 300.0  # a test that takes longer hangs; the slowest takes less than a minute
+PRESET = "release"
+LOOK_SECONDS = 0.1
+
+KILLED, HUNG, SURVIVED, OPEN = "killed", "hung", "survived", "open"
+NOT_BUILT, NOT_APPLIED, NOT_RUN = "not built", "does not apply", "not run"
+
+_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_STARTED = re.compile(r"^(\S+\.py::.+?)(?: (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?$", re.MULTILINE)
+
+
+class Stopped(Exception):
+    """A process was ended because the run was interrupted."""
+
+
+class NotApplied(Exception):
+    """The text that a fault replaces does not occur exactly once."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a fault.
+
+    Attributes
+    ----------
+    fault : str
+    verdict : str
+        "killed" by a test that failed or crashed; "hung" in a test, which is seen too; "survived"; "open": not seen by
+        its likely tests, and not yet run against the others; "not built", "does not apply" or "not run": no verdict.
+    test : str
+        The test that saw it.
+    seconds : float
+        How long the tests ran.
+    """
+
+    fault: str
+    verdict: str
+    test: str = ""
+    seconds: float = 0.0
+
+    @property
+    def seen(self) -> bool:
+        """Whether a test saw the fault."""
+        return self.verdict in (KILLED, HUNG)
+
+
+def chosen(faults: Sequence[Fault], patterns: Sequence[str]) -> list[Fault]:
+    """Return the faults whose names match any of the patterns; all of them without a pattern."""
+    return [each for each in faults if not patterns or any(fnmatch.fnmatch(each.name, one) for one in patterns)]
+
+
+def is_native(fault: Fault) -> bool:
+    """Whether the fault is in C++."""
+    return fault.file.startswith("native/")
+
+
+def copy_tree(root: Path, tree: Path) -> None:
+    """Make `tree` equal to what git knows or would add of `root`; files that are equal already keep their times."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=root, capture_output=True, check=True
+    )
+    names = {name for name in os.fsdecode(listed.stdout).split("\0") if name and (root / name).is_file()}
+    for path in [path for path in tree.rglob("*") if path.is_file()]:
+        name = path.relative_to(tree).as_posix()
+        if name not in names and not name.startswith("build/") and path.suffix != ".so":
+            path.unlink()
+    for name in sorted(names):
+        there = tree / name
+        if not there.is_file() or there.read_bytes() != (root / name).read_bytes():
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / name, there)
+
+
+@contextlib.contextmanager
+def put_in(fault: Fault, tree: Path) -> Iterator[None]:
+    """Change the file of a tree as the fault says, and change it back at the end."""
+    path = tree / fault.file
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if text.count(fault.old) != 1:
+        raise NotApplied(f"{fault.name}: {fault.file} has {text.count(fault.old)} times {fault.old!r}, expected once")
+    try:
+        _write(path, text.replace(fault.old, fault.new))
+        yield
+    finally:
+        _write(path, text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    # Compiled files are compared by seconds and size, which a fault may leave as they were.
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
+
+
+def likely_tests(fault: Fault, tree: Path) -> list[str]:
+    """Return the test files that most likely see the fault: those it names, or those of its room.
+
+    A file src/tonari/ROOM/.../NAME.py has tests/ROOM/.../test_NAME.py or the nearest folder above it that exists;
+    native/ROOM has tests/ROOM/cpu or tests/ROOM, and tests/native.
+    """
+    if fault.tests:
+        return list(fault.tests)
+    parts = [part for part in Path(fault.file).with_suffix("").parts if part != "kernels"]
+    if is_native(fault):
+        rooms = [f"tests/{parts[1]}/cpu", f"tests/{parts[1]}"]
+        return [*[room for room in rooms if (tree / room).is_dir()][:1], "tests/native"]
+    *rooms, name = parts[2:]
+    places = [Path("tests", *rooms, f"test_{name}.py")] + [
+        Path("tests", *rooms[:at]) for at in range(len(rooms), 0, -1)
+    ]
+    return [place.as_posix() for place in places if (tree / place).exists()][:1]
+
+
+class Processes:
+    """The processes of a run, which can all be ended at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def run(self, command: Sequence[str], *, cwd: Path, log: Path, quiet: float, **settings: str) -> int | None:
+        """Run a command with its output in a file; None if nothing was written for `quiet` seconds, and it was ended.
+
+        Returns the exit status, negative if a signal ended it.
+        """
+        with log.open("wb") as output:
+            with self._lock:
+                if self._stopped:
+                    raise Stopped
+                process = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    env={**os.environ, **settings},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                self._running.add(process)
+            try:
+                code = _until_quiet(process, log, quiet)
+            finally:
+                _end(process)
+                with self._lock:
+                    self._running.discard(process)
+        if self._stopped:
+            raise Stopped
+        return code
+
+    def stop(self) -> None:
+        """End all processes, and start no more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                _end(process)
+
+
+def _until_quiet(process: subprocess.Popen[bytes], log: Path, quiet: float) -> int | None:
+    size, since = -1, time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(LOOK_SECONDS)
+        if log.stat().st_size != size:
+            size, since = log.stat().st_size, time.monotonic()
+        elif time.monotonic() - since > quiet:
+            return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """Return the variables with which a tree's tests find its package, and draw the same examples in every run."""
+    return {"PYTHONPATH": str(tree / "src"), "CI": "true", "PYTEST_ADDOPTS": ""}
+
+
+def run_tests(
+    tree: Path,
+    tests: Sequence[str],
+    log: Path,
+    processes: Processes,
+    *,
+    quiet: float = QUIET_SECONDS,
+    stop: bool = True,
+) -> Verdict:
+    """Run tests of a tree until one fails; the verdict has no fault's name.
+
+    Parameters
+    ----------
+    tests : sequence of str
+        What pytest takes: files, folders, names of tests, and options.
+    stop : bool
+        Whether to end at the first failure.
+    """
+    command = [sys.executable, "-m", "pytest", "-v", "-rfE", "--tb=short", "-p", "no:cacheprovider", "-m", THIN]
+    began = time.monotonic()
+    command += [*(["-x"] if stop else []), *tests]
+    code = processes.run(command, cwd=tree, log=log, quiet=quiet, **environment(tree))
+    seconds = time.monotonic() - began
+    output = log.read_text(encoding="utf-8", errors="replace")
+    failed = _SUMMARY.findall(output)
+    last = ([""] + _STARTED.findall(output))[-1].strip()  # the test that was running
+    if code is None:
+        return Verdict("", HUNG, last, seconds)
+    if code < 0 and code != -signal.SIGKILL:  # which is how the system ends what takes too much memory
+        return Verdict("", KILLED, last, seconds)
+    if code == 0:
+        return Verdict("", SURVIVED, "", seconds)
+    if code in (1, 2) and failed:
+        return Verdict("", KILLED, failed[0], seconds)
+    return Verdict("", NOT_RUN, f"pytest ended with {code}; see {log}", seconds)
+
+
+class Builder:
+    """Builds native/ in a tree of its own, without and with faults."""
+
+    def __init__(self, root: Path, base: Path, processes: Processes) -> None:
+        self._tree, self._libraries, self._processes = base / "source", base / "libraries", processes
+        copy_tree(root, self._tree)
+
+    def build(self, name: str) -> Path | None:
+        """Build the tree as it is; return where the library is kept, None if it cannot be built."""
+        log = self._tree.with_name(f"{self._tree.name}.log")
+        configure = ["cmake", "--preset", PRESET, "-DTONARI_WERROR=OFF", f"-DPython_EXECUTABLE={sys.executable}"]
+        if shutil.which("ccache"):
+            configure.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+        for command in (configure, ["cmake", "--build", "--preset", PRESET]):
+            if self._processes.run(command, cwd=self._tree, log=log, quiet=3600.0, PATH=_path_with_tools()) != 0:
+                return None
+        (made,) = (self._tree / "build" / PRESET).glob("_native*.so")
+        kept = self._libraries / name / made.name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(made, kept)
+        return kept
+
+    def build_with(self, fault: Fault) -> Path | None:
+        """Build the tree with a fault."""
+        with put_in(fault, self._tree):
+            return self.build(fault.name)
+
+
+def _path_with_tools() -> str:
+    """Return the search path, with the tools that are installed beside this Python first."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+def use_library(library: Path, tree: Path) -> None:
+    """Make a library that of a tree's package."""
+    room = tree / "src" / "tonari" / "core"
+    for other in room.glob("_native*.so"):
+        other.unlink()
+    shutil.copyfile(library, room / library.name)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A tree in which one fault at a time is tested.
+
+    Attributes
+    ----------
+    tree : Path
+    library : Path
+        The library without a fault.
+    """
+
+    tree: Path
+    library: Path
+    processes: Processes
+
+    def check_package(self) -> None:
+        """Raise RuntimeError unless this tree's package is what its tests import."""
+        log = self.tree.with_name(f"{self.tree.name}.log")
+        command = [sys.executable, "-c", "import tonari.core._native as native; print(native.__file__)"]
+        code = self.processes.run(command, cwd=self.tree, log=log, quiet=QUIET_SECONDS, **environment(self.tree))
+        said = log.read_text(encoding="utf-8", errors="replace").strip()
+        if code != 0 or not said.startswith(str(self.tree)):
+            raise RuntimeError(
+                f"expected tonari from {self.tree}, got {said}; an editable install comes before PYTHONPATH: use "
+                "another environment (make clean mutants)"
+            )
+
+    def test(self, fault: Fault, library: Path | None, tests: Sequence[str]) -> Verdict:
+        """Run tests against a fault."""
+        use_library(library or self.library, self.tree)
+        log = self.tree.with_name(f"{fault.name}.log")
+        with put_in(fault, self.tree):
+            return replace(run_tests(self.tree, tests, log, self.processes), fault=fault.name)
+
+    def test_likely(self, fault: Fault, library: Path | None) -> Verdict:
+        """Run the likely tests against a fault; it stays open if they do not see it."""
+        found = self.test(fault, library, likely_tests(fault, self.tree))
+        return replace(found, verdict=OPEN) if found.verdict == SURVIVED else found
+
+    def test_rest(self, fault: Fault, library: Path | None) -> Verdict:
+        """Run all other tests of the thin suite against a fault."""
+        known = [f"--ignore={path}" for path in (MUTANTS, *likely_tests(fault, self.tree))]
+        return self.test(fault, library, [*known, "tests"])
+
+
+def judge(
+    faults: Sequence[Fault], root: Path, base: Path, jobs: int, processes: Processes, tell: Callable[[Verdict], None]
+) -> list[Verdict]:
+    """Run the thin suite against each fault: first the likely tests of all, then all others against what is open.
+
+    Calls `tell` with every verdict that is known or changes. At the end the tests that saw faults run without any: one
+    that fails then has proved nothing, and its faults are "not run".
+
+    Raises
+    ------
+    RuntimeError
+        native/ cannot be built without a fault, or tests would import another package.
+    """
+    base.mkdir(parents=True, exist_ok=True)
+    builder = Builder(root, base, processes)
+    sound = builder.build("none")
+    if sound is None:
+        raise RuntimeError(f"native/ cannot be built; see {base / 'source.log'}")
+    trees = [base / f"job-{number}" for number in range(jobs)]
+    for tree in trees:
+        copy_tree(root, tree)
+    free: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    for job in (Job(tree, sound, processes) for tree in trees):
+        use_library(sound, job.tree)
+        job.check_package()
+        free.put(job)
+
+    verdicts: dict[str, Verdict] = {}
+    libraries: dict[str, Path] = {}
+
+    def note(verdict: Verdict) -> Verdict:
+        verdicts[verdict.fault] = verdict
+        tell(verdict)
+        return verdict
+
+    def with_job(step: Callable[[Job], Verdict]) -> Verdict:
+        job = free.get()
+        try:
+            return step(job)
+        finally:
+            free.put(job)
+
+    def first(fault: Fault) -> None:
+        try:
+            found = with_job(lambda job: job.test_likely(fault, libraries.get(fault.name)))
+        except NotApplied as error:
+            found = Verdict(fault.name, NOT_APPLIED, str(error))
+        note(found)
+
+    def second(fault: Fault) -> None:
+        before = verdicts[fault.name]
+        found = with_job(lambda job: job.test_rest(fault, libraries.get(fault.name)))
+        note(replace(found, seconds=found.seconds + before.seconds))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            going = [pool.submit(first, fault) for fault in faults if not is_native(fault)]
+            for fault in filter(is_native, faults):
+                try:
+                    library = builder.build_with(fault)
+                except NotApplied as error:
+                    note(Verdict(fault.name, NOT_APPLIED, str(error)))
+                    continue
+                if library is None:
+                    note(Verdict(fault.name, NOT_BUILT, f"see {base / 'source.log'}"))
+                    continue
+                libraries[fault.name] = library
+                going.append(pool.submit(first, fault))
+            for each in going:
+                each.result()
+            for each in [pool.submit(second, fault) for fault in faults if verdicts[fault.name].verdict == OPEN]:
+                each.result()
+        except BaseException:
+            processes.stop()
+            pool.shutdown(cancel_futures=True)
+            raise
+    for wrong in _seen_without_faults(verdicts.values(), free.get(), base / "none.log"):
+        note(wrong)
+    return [verdicts[fault.name] for fault in faults]
+
+
+def _seen_without_faults(verdicts: Iterable[Verdict], job: Job, log: Path) -> list[Verdict]:
+    """Return the verdicts of tests that fail without any fault, corrected."""
+    tests = sorted({verdict.test for verdict in verdicts if verdict.seen and verdict.test})
+    if not tests:
+        return []
+    use_library(job.library, job.tree)
+    found = run_tests(job.tree, tests, log, job.processes, stop=False)
+    if found.verdict == SURVIVED:
+        return []
+    failed = set(_SUMMARY.findall(log.read_text(encoding="utf-8", errors="replace"))) | {found.test}
+    return [
+        replace(verdict, verdict=NOT_RUN, test=f"{verdict.test} fails without the fault")
+        for verdict in verdicts
+        if verdict.seen and verdict.test in failed
+    ]
