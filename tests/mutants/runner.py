@@ -236,9 +236,11 @@ def run_tests(
     seconds = time.monotonic() - began
     output = log.read_text(encoding="utf-8", errors="replace")
     failed = _SUMMARY.findall(output)
-    last = ([""] + _STARTED.findall(output))[-1].strip()  # the test that was running
-    if code is None:
+    last = ["", *_STARTED.findall(output)][-1].strip()  # the test that was running
+    if code is None and last:
         return Verdict("", HUNG, last, seconds)
+    if code is None:
+        return Verdict("", NOT_RUN, f"no test began for {quiet:.0f} s; see {log}", seconds)
     if code < 0 and code != -signal.SIGKILL:  # which is how the system ends what takes too much memory
         return Verdict("", KILLED, last, seconds)
     if code == 0:
