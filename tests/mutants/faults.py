@@ -22,7 +22,7 @@ class Fault:
     why : str
         What is wrong then.
     tests : tuple of str
-        Files with the tests that most likely see it. Default: those of the room.
+        Files, or tests as pytest names them, that most likely see it. Default: those of the room.
     """
 
     name: str
@@ -33,9 +33,6 @@ class Fault:
     tests: tuple[str, ...] = ()
 
 
-_ON_CPU = ("tests/exact/cpu", "tests/native/test_native.py", "tests/metrics")
-_QUEUES = ("tests/select/cpu", "tests/select/test_select_k.py")
-
 _NATIVE = (
     Fault(
         "exact-scale-not-squared",
@@ -43,7 +40,7 @@ _NATIVE = (
         ": worst * scale * scale;",
         ": worst * scale;",
         "the threshold of squared distances is scaled like one of distances",
-        _ON_CPU,
+        ("tests/exact/cpu/test_properties.py::test_scaling_by_a_power_of_two",),
     ),
     Fault(
         "exact-error-of-centre",
@@ -51,7 +48,7 @@ _NATIVE = (
         "if (centre > 0) query += static_cast<double>(form.d + 16) * 0x1p-51 * (norms.exact + 2 * centre);",
         "",
         "the bound forgets what exact products of uncentred rows lose to cancellation",
-        _ON_CPU,
+        ("tests/exact/cpu/test_values.py::test_products_that_cancel_beside_a_centre",),
     ),
     Fault(
         "exact-error-of-sums",
@@ -59,7 +56,7 @@ _NATIVE = (
         "Precision::int8 ? 0.0 : static_cast<double>(d)",
         "Precision::int8 ? 0.0 : static_cast<double>(d > 0)",
         "the bound forgets that float32 sums round once per term",
-        _ON_CPU,
+        ("tests/exact/cpu/test_values.py::test_sums_of_bytes_beyond_int32",),
     ),
     Fault(
         "exact-error-of-points",
@@ -67,7 +64,7 @@ _NATIVE = (
         "query = 2 * norms.difference;",
         "query = norms.difference;",
         "half the rounding error of packed points is dropped",
-        _ON_CPU,
+        ("tests/exact/cpu/test_values.py::test_one_dimension_and_very_many",),
     ),
     Fault(
         "exact-padding-passes",
@@ -75,7 +72,7 @@ _NATIVE = (
         "low_.assign(padded, kInfinity);",
         "low_.assign(padded, 0.0f);",
         "points of the last group that do not exist pass the screen",
-        _ON_CPU,
+        ("tests/exact/cpu/test_values.py::test_numbers_of_points_around_every_tile",),
     ),
     Fault(
         "exact-self-not-counted",
@@ -83,7 +80,7 @@ _NATIVE = (
         "wanted_(spec.k + (spec.self_ids != nullptr ? 1 : 0)),",
         "wanted_(spec.k),",
         "the point itself takes one of the k places while survivors are condensed",
-        _ON_CPU,
+        ("tests/exact/cpu/test_schedule.py::test_graphs",),
     ),
     Fault(
         "exact-self-of-other-block",
@@ -91,7 +88,7 @@ _NATIVE = (
         "spec_.self_ids[begin_ + r] : -1;",
         "spec_.self_ids[r] : -1;",
         "self is excluded only in the first block of queries",
-        _ON_CPU,
+        ("tests/exact/cpu/test_schedule.py::test_graphs",),
     ),
     Fault(
         "exact-sample-trusted",
@@ -99,7 +96,7 @@ _NATIVE = (
         "return bounds_.threshold_from_value(bounds_.key(ranked.back().key), row.shift) <= row.sampled;",
         "return true;",
         "a threshold from a sample that misled is believed",
-        ("tests/exact/cpu/test_schedule.py", "tests/exact/cpu"),
+        ("tests/exact/cpu/test_schedule.py::test_a_sampled_threshold_that_is_too_low_is_noticed",),
     ),
     Fault(
         "exact-absorb-forgets",
@@ -107,7 +104,7 @@ _NATIVE = (
         "scratch.ranked.insert(scratch.ranked.end(), more.settled.begin(), more.settled.end());",
         "",
         "settled neighbours of the other half of the points are lost",
-        ("tests/exact/cpu", "tests/native"),
+        ("tests/exact/cpu/test_properties.py::test_drawn_plans",),
     ),
     Fault(
         "exact-join-slice",
@@ -115,7 +112,10 @@ _NATIVE = (
         "= view.low[id - packed.base()];",
         "= view.low[id];",
         "terms of a later slice are read from the wrong place",
-        _ON_CPU,
+        (
+            "tests/exact/cpu/test_schedule.py::test_a_product_of_two_rows_serves_both",
+            "tests/exact/cpu/test_schedule.py::test_graphs",
+        ),
     ),
     Fault(
         "exact-screen-second-point",
@@ -123,7 +123,7 @@ _NATIVE = (
         "for (int p = 1; p < POINTS; ++p) least[v] = min(least[v], score[p][v]);",
         "for (int p = 2; p < POINTS; ++p) least[v] = min(least[v], score[p][v]);",
         "off by one: the second point of a group is not in its minimum",
-        _ON_CPU,
+        ("tests/exact/cpu/test_values.py::test_numbers_of_points_around_every_tile",),
     ),
     Fault(
         "exact-refine-below-zero",
@@ -131,7 +131,7 @@ _NATIVE = (
         "return distance < 0 ? 0.0 : distance > 2 ? 2.0 : distance;",
         "return distance > 2 ? 2.0 : distance;",
         "a cosine distance can be slightly negative",
-        _ON_CPU,
+        ("tests/native/test_native.py::test_exact_values_to_the_last_bit",),
     ),
     Fault(
         "exact-constant-row",
@@ -139,7 +139,7 @@ _NATIVE = (
         "row[i] = constant ? 0.0 : row[i] - mean;",
         "row[i] = row[i] - mean;",
         "a constant row keeps the rounding error of its mean, which correlation then divides by itself",
-        _ON_CPU,
+        ("tests/exact/cpu/test_properties.py::test_drawn_problems",),
     ),
     Fault(
         "inputs-nan-in-last-column",
@@ -147,7 +147,7 @@ _NATIVE = (
         "for (; c < rows.d; ++c) sums[0] += row[c] * 0.0;",
         "for (; c + 1 < rows.d; ++c) sums[0] += row[c] * 0.0;",
         "NaN in the last column is not noticed",
-        ("tests/inputs", "tests/native"),
+        ("tests/native/test_native.py::test_first_row_that_is_not_finite",),
     ),
     Fault(
         "kdtree-next-float",
@@ -155,7 +155,10 @@ _NATIVE = (
         "std::min(word, largest) + 1)",
         "std::min(word, largest))",
         "a point whose distance rounds to that of the k-th is skipped, also with a smaller index",
-        ("tests/kdtree/cpu",),
+        (
+            "tests/kdtree/cpu/test_search.py::test_neighbours_at_the_very_threshold",
+            "tests/kdtree/cpu/test_search.py::test_a_tree_of_float64_answers_float32_too",
+        ),
     ),
     Fault(
         "kdtree-lane-order",
@@ -163,7 +166,7 @@ _NATIVE = (
         "auto& sum = sums[i % kLanes];",
         "auto& sum = sums[(i + 1) % kLanes];",
         "sums of more than 16 columns are added in another order",
-        ("tests/kdtree/cpu",),
+        ("tests/kdtree/cpu/test_search.py::test_every_number_of_dimensions",),
     ),
     Fault(
         "kdtree-one-tie-too-many",
@@ -171,7 +174,7 @@ _NATIVE = (
         "keys[i] == value && equal > 0;",
         "keys[i] == value && equal >= 0;",
         "one row too many goes left if several equal the median",
-        ("tests/kdtree/cpu",),
+        ("tests/kdtree/cpu/test_build.py::test_equals_the_reference_and_keeps_the_promises",),
     ),
     Fault(
         "kdtree-tie-of-next-range",
@@ -179,7 +182,7 @@ _NATIVE = (
         "if (equal >= here) {",
         "if (equal > here) {",
         "the row at which ties part is looked for in the range before its own",
-        ("tests/kdtree/cpu",),
+        ("tests/kdtree/cpu/test_build.py::test_many_points",),
     ),
     Fault(
         "descent-boundary",
@@ -187,7 +190,7 @@ _NATIVE = (
         "if (ACROSS && (id < task_.boundary) == below_) return;",
         "if (ACROSS && (id <= task_.boundary) == below_) return;",
         "off by one: the first point of the second side counts as one of the first",
-        ("tests/nn_descent/cpu", "tests/graph/test_merging.py"),
+        ("tests/nn_descent/cpu/test_rounds.py::test_across_a_boundary",),
     ),
     Fault(
         "descent-reverse-overflow",
@@ -195,7 +198,7 @@ _NATIVE = (
         "task.counts[v] >= task.reverse) continue;",
         "task.counts[v] > task.reverse) continue;",
         "one more than there is room for, which is the first of the next row",
-        ("tests/nn_descent/cpu", "tests/native"),
+        ("tests/nn_descent/cpu/test_rounds.py::test_reverse_lists",),
     ),
     Fault(
         "descent-self-listed",
@@ -203,7 +206,7 @@ _NATIVE = (
         "written += places[written] != own;",
         "++written;",
         "a point is in its own list at the start",
-        ("tests/nn_descent/cpu", "tests/nn_descent/test_driver.py"),
+        ("tests/nn_descent/cpu/test_cluster_blocks.py::test_a_search_through_clusters",),
     ),
     Fault(
         "select-nan-forgotten",
@@ -211,7 +214,7 @@ _NATIVE = (
         "saw_nan_ |= greatest > INFINITE;",
         "saw_nan_ = greatest > INFINITE;",
         "NaN is forgotten when the next part of the row has none",
-        _QUEUES,
+        ("tests/select/cpu/test_rows.py::test_first_row_with_nan",),
     ),
     Fault(
         "select-no-second-read",
@@ -219,7 +222,7 @@ _NATIVE = (
         "if (buffer.count < wanted) read_row(",
         "if (buffer.count == 0) read_row(",
         "a threshold that let too few values through is not corrected",
-        _QUEUES,
+        ("tests/select/cpu/test_rows.py::test_threshold_that_was_too_low",),
     ),
     Fault(
         "bind-self-ids-unchecked",
@@ -227,7 +230,7 @@ _NATIVE = (
         'check_shape("self_ids", self_ids, {points.n});',
         'check_shape("self_ids", self_ids, {static_cast<std::int64_t>(self_ids.shape(0))});',
         "a join reads beyond the end of a short array",
-        ("tests/native/test_bindings.py",),
+        ("tests/native/test_bindings.py::test_arrays_that_do_not_fit_are_refused",),
     ),
 )
 
@@ -238,7 +241,7 @@ _CUDA = (
         "return tl.where(rounded.to(tl.float64) < x, above, rounded)",
         "return rounded",
         "bounds are rounded to nearest instead of up",
-        ("tests/exact/cuda/test_pack.py",),
+        ("tests/exact/cuda/test_pack.py::test_bounds_bound",),
     ),
     Fault(
         "exact-cuda-error-of-points",
@@ -246,7 +249,7 @@ _CUDA = (
         "e1 = 2 * difference",
         "e1 = difference",
         "half the rounding error of packed points is dropped",
-        ("tests/exact/cuda/test_pack.py",),
+        ("tests/exact/cuda/test_pack.py::test_bounds_bound",),
     ),
     Fault(
         "exact-cuda-padding",
@@ -254,7 +257,7 @@ _CUDA = (
         "low = tl.where(packed, round_down(term - own), tl.where(present, -_HUGE, _INFINITY))",
         "low = tl.where(packed, round_down(term - own), -_HUGE)",
         "points beyond the end have the lowest score instead of the highest",
-        ("tests/exact/cuda/test_pack.py",),
+        ("tests/exact/cuda/test_pack.py::test_bounds_bound",),
     ),
     Fault(
         "exact-cuda-certify-equal",
@@ -262,7 +265,7 @@ _CUDA = (
         "next_minimum > tl.maximum(threshold, _HUGE)",
         "next_minimum >= tl.maximum(threshold, _HUGE)",
         "a row is proved although a point beyond range was not refined",
-        ("tests/exact/cuda/test_certify.py",),
+        ("tests/exact/cuda/test_certify.py::test_thresholds_are_those_of_the_cpu",),
     ),
     Fault(
         "exact-cuda-certify-output",
@@ -270,7 +273,7 @@ _CUDA = (
         "tl.abs(value) * (evaluation + 2.0**-22)",
         "tl.abs(value) * evaluation",
         "the certificate forgets that values are returned as float32",
-        ("tests/exact/cuda/test_certify.py",),
+        ("tests/exact/cuda/test_certify.py::test_thresholds_are_those_of_the_cpu",),
     ),
     Fault(
         "exact-cuda-refine-tail",
@@ -278,7 +281,7 @@ _CUDA = (
         "x = load_lanes(row_ptrs, at, d, present, UNIT, True)",
         "x = load_lanes(row_ptrs, at, d, present, UNIT, False)",
         "the last step reads columns of the next row",
-        ("tests/exact/cuda/test_refine.py",),
+        ("tests/exact/cuda/test_refine.py::test_members_of_groups",),
     ),
     Fault(
         "exact-cuda-slice-ids",
@@ -286,7 +289,7 @@ _CUDA = (
         "ids = first_id + point",
         "ids = point",
         "points of a later slice have the numbers of the first",
-        ("tests/exact/cuda/test_refine.py",),
+        ("tests/exact/cuda/test_refine.py::test_slices",),
     ),
     Fault(
         "exact-cuda-cut-list",
@@ -294,7 +297,7 @@ _CUDA = (
         'tl.where(cut, -float("inf"), tl.minimum(following, squeezed))',
         "tl.minimum(following, squeezed)",
         "a list that was cut off is taken for whole",
-        ("tests/exact/cuda/test_candidate_groups.py", "tests/exact/cuda/test_screen.py"),
+        ("tests/exact/cuda/test_candidate_groups.py::test_lowest_groups_are_taken_apart",),
     ),
     Fault(
         "exact-cuda-list-overflow",
@@ -302,7 +305,7 @@ _CUDA = (
         "fits = hit & (counts < room)",
         "fits = hit & (counts <= room)",
         "a full segment writes into the next one",
-        ("tests/exact/cuda/test_screen.py",),
+        ("tests/exact/cuda/test_screen.py::test_a_list_that_is_too_short_counts_on",),
     ),
     Fault(
         "exact-cuda-double-ids",
@@ -310,7 +313,7 @@ _CUDA = (
         "torch.where(columns < k, before, columns + (begin - k))",
         "torch.where(columns <= k, before, columns + (begin - k))",
         "off by one: the first point of a slice gets another one's number, in float64",
-        ("tests/exact/cuda/test_refine.py",),
+        ("tests/exact/cuda/test_refine.py::test_slices",),
     ),
     Fault(
         "exact-cuda-query-slab",
@@ -318,7 +321,10 @@ _CUDA = (
         "place.at(here.start, rows.start)",
         "place.at(here.start, 0)",
         "self is not excluded from the second slab of queries on",
-        ("tests/exact/cuda/test_routes.py",),
+        (
+            "tests/exact/cuda/test_routes.py::test_a_graph",
+            "tests/exact/cuda/test_routes.py::test_points_pass_forth_and_back",
+        ),
     ),
     Fault(
         "kdtree-cuda-tie",
@@ -326,7 +332,10 @@ _CUDA = (
         "while (value < NOTHING) & ((value < last) | ((value == last) & (number < last_id))):",
         "while (value < NOTHING) & (value < last):",
         "of points that tie for the k-th place the first to be met is kept, not the smallest index",
-        ("tests/kdtree/cuda",),
+        (
+            "tests/kdtree/cuda/test_kdtree.py::test_hard_rows",
+            "tests/kdtree/cuda/test_kdtree.py::test_hard_self_joins",
+        ),
     ),
     Fault(
         "kdtree-cuda-own",
@@ -334,7 +343,7 @@ _CUDA = (
         "own = tl.load(own_ptr + row).to(tl.int32)",
         "own = tl.load(own_ptr + tl.program_id(0)).to(tl.int32)",
         "self is read in the order of the queries, not in that of the programs",
-        ("tests/kdtree/cuda",),
+        ("tests/kdtree/cuda/test_kdtree.py::test_hard_self_joins",),
     ),
     Fault(
         "descent-cuda-reverse-overflow",
@@ -342,7 +351,7 @@ _CUDA = (
         "present = present & (place < room)",
         "present = present & (place <= room)",
         "one more than there is room for, which is the first of the next row",
-        ("tests/nn_descent/cuda",),
+        ("tests/nn_descent/cuda/test_rounds.py::test_reverse_neighbours_come_by_rank_and_number",),
     ),
     Fault(
         "descent-cuda-boundary",
@@ -350,7 +359,7 @@ _CUDA = (
         "kept = kept & ((id < boundary) != (point < boundary))",
         "kept = kept & ((id <= boundary) != (point < boundary))",
         "off by one: the first point of the second side counts as one of the first",
-        ("tests/nn_descent/cuda",),
+        ("tests/nn_descent/cuda/test_rounds.py::test_rounds_across_a_boundary",),
     ),
     Fault(
         "descent-cuda-centres",
@@ -358,7 +367,7 @@ _CUDA = (
         "key = tl.where(centre_present[None, :], key, _LAST)",
         "key = tl.where(present[:, None], key, _LAST)",
         "the wrong mask: centres that do not exist can be the nearest",
-        ("tests/nn_descent/cuda",),
+        ("tests/nn_descent/cuda/test_rounds.py::test_the_nearest_centres",),
     ),
     Fault(
         "select-cuda-infinity",
@@ -366,7 +375,7 @@ _CUDA = (
         "if tl.max(magnitude, 0) > INFINITE:",
         "if tl.max(magnitude, 0) >= INFINITE:",
         "infinity is refused as if it were NaN",
-        ("tests/select/cuda/test_threshold.py", "tests/select/cuda"),
+        ("tests/select/cuda/test_threshold.py::test_streamed_rows",),
     ),
     Fault(
         "select-cuda-missing-shifted",
@@ -374,7 +383,7 @@ _CUDA = (
         "ids = torch.where(ids < 0, ids, ids + first)",
         "ids = ids + first",
         "a missing neighbour becomes a point when lists of parts are merged",
-        ("tests/select/test_merge.py", "tests/exact/cuda/test_routes.py"),
+        ("tests/exact/cuda/test_routes.py::test_more_neighbours_than_a_part_has_points",),
     ),
 )
 
@@ -385,7 +394,7 @@ _PYTHON = (
         "return [results[at] for at in range(len(tasks))]",
         "return list(results.values())",
         "results are in the order in which threads were done",
-        ("tests/core/test_workers.py",),
+        ("tests/core/test_workers.py::test_results_are_in_the_order_of_the_items",),
     ),
     Fault(
         "inputs-large-negative",
@@ -393,7 +402,7 @@ _PYTHON = (
         "max(rows.max(), -rows.min()) > LARGEST_FLOAT64",
         "rows.max() > LARGEST_FLOAT64",
         "values below -1e150 are accepted",
-        ("tests/inputs", "tests/api/test_arguments.py"),
+        ("tests/inputs/test_arrays.py::test_names_the_first_row_whose_squares_overflow",),
     ),
     Fault(
         "inputs-unaligned",
@@ -401,7 +410,7 @@ _PYTHON = (
         '["C_CONTIGUOUS", "ALIGNED"]',
         '["C_CONTIGUOUS"]',
         "unaligned rows are handed on",
-        ("tests/inputs",),
+        ("tests/inputs/test_arrays.py::test_other_layouts_give_the_same_rows",),
     ),
     Fault(
         "metrics-recall-of-similarity",
@@ -409,7 +418,10 @@ _PYTHON = (
         "found.distances >= last - slack if",
         "found.distances >= last + slack if",
         "the true k-th neighbour does not count as found where larger is nearer",
-        ("tests/graph/test_recall.py", "tests/metrics"),
+        (
+            "tests/graph/test_recall.py::test_slack_of_negative_similarities",
+            "tests/graph/test_recall.py::test_a_true_graph_has_recall_one",
+        ),
     ),
     Fault(
         "metrics-recall-of-population",
@@ -417,7 +429,7 @@ _PYTHON = (
         "unseen = 1.0 if population is None else 1.0 - rows / population",
         "unseen = 1.0",
         "the interval is not zero although every row was measured",
-        ("tests/graph/test_recall.py", "tests/metrics"),
+        ("tests/graph/test_recall.py::test_a_sample_of_all_rows_leaves_no_doubt",),
     ),
     Fault(
         "exact-results-not-counted",
@@ -425,7 +437,7 @@ _PYTHON = (
         "return packed + self.working_bytes(choice) + self.output_bytes",
         "return packed + self.working_bytes(choice)",
         "a budget is exceeded by the size of the results",
-        ("tests/exact/cpu/test_memory.py", "tests/exact/test_plan.py"),
+        ("tests/exact/test_plan.py::test_every_budget_is_kept_and_used",),
     ),
     Fault(
         "exact-retries-of-pilot",
@@ -433,7 +445,7 @@ _PYTHON = (
         "left = left + rows.start if isinstance(rows, slice) else rows[left]",
         "left = left if isinstance(rows, slice) else rows[left]",
         "rows to search again are numbered from the start of their slice",
-        ("tests/exact/cpu/test_schedule.py", "tests/exact/cpu"),
+        ("tests/exact/cpu/test_schedule.py::test_rows_after_the_first_blocks_climb",),
     ),
     Fault(
         "streams-not-synced",
@@ -441,7 +453,7 @@ _PYTHON = (
         "            self._file.sync()\n",
         "",
         "the journal counts rows that a power cut can lose",
-        ("tests/streams/test_files.py",),
+        ("tests/streams/test_files.py::test_small_chunks_reach_the_disk_together",),
     ),
     Fault(
         "io-lock-shared",
@@ -449,7 +461,7 @@ _PYTHON = (
         "if not _locked(self._file.fileno(), shared=False):",
         "if not _locked(self._file.fileno(), shared=True):",
         "two processes write the same file",
-        ("tests/streams/test_files.py", "tests/io"),
+        ("tests/streams/test_files.py::test_two_runs_do_not_write_one_file",),
     ),
     Fault(
         "io-vecs-cut-off",
@@ -457,7 +469,7 @@ _PYTHON = (
         "if rows * stride != size:",
         "if rows == 0:",
         "a file that ends within a row is read without a word",
-        ("tests/io",),
+        ("tests/io/test_errors.py::test_size_belies_header",),
     ),
     Fault(
         "io-missing-ids",
@@ -465,7 +477,7 @@ _PYTHON = (
         "wide[wide < -1] += 2**32",
         "wide[wide < 0] += 2**32",
         "a missing neighbour becomes point 4294967295 in a file with large ids",
-        ("tests/io/test_ground_truth.py", "tests/io"),
+        ("tests/io/test_ground_truth.py::test_ids_from_2_to_the_31_on",),
     ),
     Fault(
         "graph-self-not-first",
@@ -473,7 +485,7 @@ _PYTHON = (
         "keys.real = 2 * rows + (matrix.indices != rows)",
         "keys.real = 2 * rows",
         "a point is after its duplicates of a smaller number",
-        ("tests/graph/test_knn_graph.py",),
+        ("tests/graph/test_knn_graph.py::test_csr_both_ways",),
     ),
     Fault(
         "graph-index-out-of-range",
@@ -481,7 +493,7 @@ _PYTHON = (
         "refuse((ids < -1) | (ids >= n),",
         "refuse((ids < -1) | (ids > n),",
         "off by one: the index n is accepted",
-        ("tests/graph",),
+        ("tests/graph/test_knn_graph.py::test_rows_that_are_no_lists_are_refused",),
     ),
     Fault(
         "select-merge-infinity",
@@ -489,7 +501,7 @@ _PYTHON = (
         "np.lexsort((ids, -values if descending else values, missing))",
         "np.lexsort((ids, -values if descending else values))",
         "a missing entry comes before a neighbour at distance infinity",
-        ("tests/select/test_merge.py",),
+        ("tests/select/test_merge.py::test_missing_entries_come_last",),
     ),
     Fault(
         "descent-better-side",
@@ -497,7 +509,7 @@ _PYTHON = (
         "return min(measured, key=lambda recall: recall.low)",
         "return max(measured, key=lambda recall: recall.low)",
         "the recall of a merge is that of its better side",
-        ("tests/nn_descent/test_driver.py", "tests/graph/test_merging.py"),
+        ("tests/graph/test_merging.py::test_what_is_missed_on_a_side_is_told",),
     ),
     Fault(
         "methods-most-dimensions",
@@ -505,7 +517,7 @@ _PYTHON = (
         "if problem.d > MOST_DIMENSIONS:",
         "if problem.d >= MOST_DIMENSIONS:",
         "off by one: no tree is considered in 30 dimensions",
-        ("tests/methods",),
+        ("tests/methods/test_auto.py::test_no_tree_is_built_for",),
     ),
     Fault(
         "cli-exit-status",
@@ -513,7 +525,7 @@ _PYTHON = (
         'code = _fail(f"error: {_describe(error)}", 1)',
         'code = _fail(f"error: {_describe(error)}", 2)',
         "data that cannot be used ends like wrong usage",
-        ("tests/cli",),
+        ("tests/cli/test_cli.py::test_bad_data_is_one_line_and_exit_code_1",),
     ),
     Fault(
         "cli-output-is-input",
@@ -521,7 +533,7 @@ _PYTHON = (
         "if source.exists() and target.samefile(source):",
         "if source == target:",
         "an input is overwritten through another name of it",
-        ("tests/cli",),
+        ("tests/cli/test_cli.py::test_an_input_is_never_the_output",),
     ),
 )
 
