@@ -249,7 +249,7 @@ def test_nothing_proposed_changes_nothing(update: str) -> None:
 
 ROUNDS = 6 if HAS_CUDA else 2
 # n, d, k, list_size, samples, recall: the interpreter takes a tenth of a millisecond for each step of each program.
-BUILDS = [(20_000, 40, 10, 64, 32, 0.98), (600, 16, 10, 32, 16, 0.98)] if HAS_CUDA else [(48, 16, 6, 16, 8, 0.85)]
+BUILDS = [(20_000, 40, 10, 64, 32, 0.98), (600, 16, 10, 32, 16, 0.98)] if HAS_CUDA else [(32, 16, 5, 16, 8, 0.85)]
 
 
 @both
