@@ -96,7 +96,7 @@ _NATIVE = (
         "return bounds_.threshold_from_value(bounds_.key(ranked.back().key), row.shift) <= row.sampled;",
         "return true;",
         "a threshold from a sample that misled is believed",
-        ("tests/exact/cpu/test_schedule.py::test_doubtful_points_do_not_vouch_for_a_sampled_threshold",),
+        ("tests/exact/cpu/test_schedule.py::test_a_sampled_threshold_that_is_too_low_is_noticed",),
     ),
     Fault(
         "exact-absorb-forgets",

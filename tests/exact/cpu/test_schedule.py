@@ -18,7 +18,6 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress
 from tonari.core.workers import Workers
@@ -242,23 +241,6 @@ def test_a_sampled_threshold_that_is_too_low_is_noticed(k: int) -> None:
     assert_same_neighbors(found, brute(rows[:M], rows, k))
     _, report = report_of(rows[:M], rows, k, sample_stride=0, sample_rank=0)
     assert report.resampled == 0
-
-
-@pytest.mark.parametrize("isa", [name[11:] for name in _native.kernel_names() if name.startswith("inner/int8/")])
-def test_doubtful_points_do_not_vouch_for_a_sampled_threshold(isa: str) -> None:
-    # The threshold is that of a single point beside the query, below all other near points. Points in groups with
-    # outliers, of which int8 knows nothing but that they are as long as the query, pass it and fill the list.
-    query = 3 * np.eye(8, dtype=np.float32)[1:2]
-    away = np.random.default_rng(0).standard_normal((3, 96, 8))
-    away /= np.linalg.norm(away, axis=2, keepdims=True)
-    rows = np.vstack([query + 3 * away[0], query + 2 * away[1], 3 * away[2]])
-    rows[0] = query + 0.01
-    rows[192::4] = 3000 * np.eye(8)[0] * np.where(np.arange(24) % 2, 1, -1)[:, None]
-    rows = np.vstack([rows, -rows[:192]]).astype(np.float32)  # so that the mean is near zero
-    choices = {"isa": isa, "precisions": ("int8",), "sample_stride": 2, "sample_rank": 1}
-    found, report = report_of(query, rows, 10, **choices)
-    assert report.resampled == 1
-    assert_same_neighbors(found, brute(query, rows, 10))
 
 
 def test_a_sample_is_taken_for_large_k_and_seldom_too_low() -> None:
