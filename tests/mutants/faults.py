@@ -96,7 +96,7 @@ _NATIVE = (
         "return bounds_.threshold_from_value(bounds_.key(ranked.back().key), row.shift) <= row.sampled;",
         "return true;",
         "a threshold from a sample that misled is believed",
-        ("tests/exact/cpu/test_schedule.py::test_a_sampled_threshold_that_is_too_low_is_noticed",),
+        ("tests/exact/cpu/test_schedule.py::test_a_sample_flooded_with_doubtful_points",),
     ),
     Fault(
         "exact-absorb-forgets",
@@ -104,7 +104,7 @@ _NATIVE = (
         "scratch.ranked.insert(scratch.ranked.end(), more.settled.begin(), more.settled.end());",
         "",
         "settled neighbours of the other half of the points are lost",
-        ("tests/exact/cpu/test_properties.py::test_drawn_plans",),
+        ("tests/exact/cpu/test_schedule.py::test_schedules",),
     ),
     Fault(
         "exact-join-slice",
@@ -139,7 +139,7 @@ _NATIVE = (
         "row[i] = constant ? 0.0 : row[i] - mean;",
         "row[i] = row[i] - mean;",
         "a constant row keeps the rounding error of its mean, which correlation then divides by itself",
-        ("tests/exact/cpu/test_properties.py::test_drawn_problems",),
+        ("tests/exact/cpu/test_values.py::test_rows_of_one_value_have_no_direction",),
     ),
     Fault(
         "inputs-nan-in-last-column",
@@ -177,11 +177,11 @@ _NATIVE = (
         ("tests/kdtree/cpu/test_build.py::test_equals_the_reference_and_keeps_the_promises",),
     ),
     Fault(
-        "kdtree-tie-of-next-range",
+        "kdtree-tie-goes-left",
         "native/kdtree/build_top.cpp",
-        "if (equal >= here) {",
-        "if (equal > here) {",
-        "the row at which ties part is looked for in the range before its own",
+        "((of_row == value) & (row < tie))",
+        "((of_row == value) & (row <= tie))",
+        "off by one: the first of the equal rows that belong to the right goes left",
         ("tests/kdtree/cpu/test_build.py::test_many_points",),
     ),
     Fault(
@@ -321,10 +321,7 @@ _CUDA = (
         "place.at(here.start, rows.start)",
         "place.at(here.start, 0)",
         "self is not excluded from the second slab of queries on",
-        (
-            "tests/exact/cuda/test_routes.py::test_a_graph",
-            "tests/exact/cuda/test_routes.py::test_points_pass_forth_and_back",
-        ),
+        ("tests/exact/cuda/test_routes.py::test_slabs_of_queries_of_a_graph_leave_themselves_out",),
     ),
     Fault(
         "kdtree-cuda-tie",

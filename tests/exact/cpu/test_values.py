@@ -285,6 +285,15 @@ def test_zero_vectors_are_at_cosine_distance_one() -> None:
     assert found.indices.tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
 
 
+def test_rows_of_one_value_have_no_direction() -> None:
+    # Their rounded mean is not that value, and what it leaves must not decide.
+    points = np.random.default_rng(0).standard_normal((60, 19))
+    points[::4], points[1::4] = 0.1, 0.7
+    assert points[0].mean() != points[0, 0]
+    found = tonari.search(points[:4], points, 50, metric="correlation")
+    assert_same_neighbors(found, brute(points[:4], points, 50, "correlation"))
+
+
 def test_sums_of_bytes_beyond_int32() -> None:
     d = 133_300  # 2**14 products of 2**17 bytes and more overflow 32 bits
     points = np.zeros((40, d), np.uint8) + np.arange(40, dtype=np.uint8)[:, None]

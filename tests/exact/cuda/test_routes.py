@@ -225,6 +225,11 @@ def test_points_pass_forth_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert orders == [[0, 128, 256, 128, 0, 128, 256], [0]]
 
 
+def test_slabs_of_queries_of_a_graph_leave_themselves_out() -> None:
+    points = duplicates(7, 4)
+    check(points, points, 4, self_join=True, query_slab=3, **{**STREAMED, "point_slab": 7})
+
+
 def test_query_slabs_of_tensors_stay_on_the_device() -> None:
     queries, points = tensors(DEVICE, gaussian(3, 4, 1), gaussian(N, 4))
     plan = plan_of(queries, points, 1, query_slab=2, **STREAMED)
