@@ -67,6 +67,7 @@ def pytest_unconfigure() -> None:
     """
     if sys.version_info >= (3, 11):
         typing.clear_overloads()
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -38,7 +38,8 @@ KILLED, HUNG, SURVIVED, OPEN = "killed", "hung", "survived", "open"
 NOT_BUILT, NOT_APPLIED, NOT_RUN = "not built", "does not apply", "not run"
 
 _SUMMARY = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-_STARTED = re.compile(r"^(\S+\.py::.+?)(?: (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?$", re.MULTILINE)
+_OUTCOME = r" (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*| ?Fatal Python error: .*"
+_STARTED = re.compile(rf"^(\S+\.py::.+?)(?:{_OUTCOME})?$", re.MULTILINE)
 
 
 class Stopped(Exception):
