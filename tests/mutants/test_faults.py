@@ -97,7 +97,9 @@ def test_a_fault_that_no_test_sees_survives(tree: Path) -> None:
 @pytest.mark.full
 @pytest.mark.process
 def test_a_test_that_hangs_is_ended_and_counts(tree: Path) -> None:
-    found = verdict_of("__import__('time').sleep(1000)", tree, quiet=20.0)  # a busy machine takes seconds to start pytest
+    found = verdict_of(
+        "__import__('time').sleep(1000)", tree, quiet=20.0
+    )  # a busy machine takes seconds to start pytest
     assert (found.verdict, found.test, found.seen) == ("hung", "tests/test_tiny.py::test_first", True)
 
 
