@@ -177,9 +177,8 @@ def test_reverse_neighbours_come_by_rank_and_number(at_once: int, monkeypatch: p
     found = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 3).cpu().numpy()
     expected = [[2 | NEW, -1, -1], [0 | NEW, 2, 3 | NEW], [1, 0, 3 | NEW], [-1, -1, -1]]
     assert found.tolist() == expected
-    short = (
-        reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 2).cpu().numpy()
-    )  # nobody lists the point after a full row
+    # Nobody lists the last point, into whose row a full one before it would run over.
+    short = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 2).cpu().numpy()
     assert short.tolist() == [row[:2] for row in expected]
     assert reverse_of(torch.from_numpy(entries).to(DEVICE), 1, 1).cpu().numpy().tolist() == [[-1], [0 | NEW], [1], [-1]]
 
