@@ -129,7 +129,12 @@ def _missing_but_near(i: Any, d: Any) -> None:
     i[4, 4] = -1
 
 
+def _beyond(i: Any, d: Any) -> None:
+    i[4, 4] = len(i)
+
+
 SPOILT = {
+    "an index beyond the points": (_beyond, "euclidean", "row 4 has an index outside -1 to"),
     "an id twice": (_repeated, "euclidean", "row 4 lists a point twice"),
     "NaN": (_nan, "euclidean", "row 4 has a distance that is NaN"),
     "NaN for a missing neighbour": (_nan_missing, "euclidean", "row 4 has a distance that is NaN"),

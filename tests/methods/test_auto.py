@@ -109,6 +109,13 @@ def test_no_tree_is_built_for(what: str, built: list[int]) -> None:
     assert not built
 
 
+@pytest.mark.parametrize(("d", "considered"), [(29, True), (30, True), (31, False)])
+def test_trees_are_considered_up_to_30_dimensions(d: int, considered: bool) -> None:
+    settled = choosing.by_sizes(plans.problem(100_000, 100_000, d, 5), 100_000)
+    assert isinstance(settled, choosing.Open) == considered
+    assert considered or "beyond 30 dimensions" in settled.reason
+
+
 def test_where_memory_has_no_room_for_a_tree_brute_force_keeps_the_budget(built: list[int]) -> None:
     points, queries = np.zeros((700_000, 10), np.float32), np.zeros((1000, 10), np.float32)
     points[:, :3], queries[:, :3] = np.tile(UNIFORM, (7, 1)), QUERIES[:1000]

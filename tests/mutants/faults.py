@@ -511,7 +511,7 @@ _PYTHON = (
         "if problem.d > MOST_DIMENSIONS:",
         "if problem.d >= MOST_DIMENSIONS:",
         "off by one: no tree is considered in 30 dimensions",
-        ("tests/methods/test_auto.py::test_no_tree_is_built_for",),
+        ("tests/methods/test_auto.py::test_trees_are_considered_up_to_30_dimensions",),
     ),
     Fault(
         "cli-exit-status",
