@@ -280,7 +280,7 @@ def test_graphs_are_valid_exact_and_ever_nearer(update: str, shape: Any, monkeyp
 
 
 def test_without_locks_a_graph_is_the_same_each_time() -> None:
-    n = 5000 if HAS_CUDA else 24
+    n = 5000 if HAS_CUDA else 16
     points = on_device(mixture(n))
     first, second = (wang2021.build(points, 5, rounds=2, update="proposals", list_size=16, samples=8) for _ in range(2))
     assert all(torch.equal(*parts) for parts in zip(first, second, strict=True))
