@@ -66,12 +66,7 @@ def line(verdict: Verdict) -> str:
 
 
 def summary(verdicts: list[Verdict]) -> str:
-    """Return the number of faults that were found, and the names of all others.
-
-    >>> print(summary([Verdict("a", "killed"), Verdict("b", "hung"), Verdict("c", "survived")]))
-    2 of 3 faults found, 1 of them by a test that hung
-    survived: c
-    """
+    """Return the number of faults that were found, and the names of all others."""
     seen = [verdict for verdict in verdicts if verdict.seen]
     hung = sum(verdict.verdict == runner.HUNG for verdict in seen)
     lines = [f"{len(seen)} of {len(verdicts)} faults found, {hung} of them by a test that hung"]
@@ -79,13 +74,7 @@ def summary(verdicts: list[Verdict]) -> str:
 
 
 def status(verdicts: list[Verdict]) -> int:
-    """Return 1 if fewer than 57 of 60 were found, or one could not be put in, else 0.
-
-    >>> status([Verdict(str(n), "killed") for n in range(57)] + [Verdict(str(n), "survived") for n in range(3)])
-    0
-    >>> status([Verdict("a", "survived")])
-    1
-    """
+    """Return 1 if fewer than 57 of 60 were found, or one could not be put in, else 0."""
     found, of = LEAST
     enough = sum(verdict.seen for verdict in verdicts) * of >= found * len(verdicts)
     return 0 if enough and all(verdict.verdict != runner.NOT_APPLIED for verdict in verdicts) else 1

@@ -231,6 +231,14 @@ def test_status(killed: int, survived: int, not_applied: int, expected: int) -> 
     assert command.status(verdicts + [Verdict("", runner.NOT_APPLIED)] * not_applied) == expected
 
 
+def test_the_summary_names_what_was_not_found() -> None:
+    verdicts = [Verdict("a", runner.KILLED), Verdict("b", runner.HUNG), Verdict("c", runner.SURVIVED)]
+    assert command.summary(verdicts).splitlines() == [
+        "2 of 3 faults found, 1 of them by a test that hung",
+        "survived: c",
+    ]
+
+
 def test_a_verdict_replaces_the_earlier_one_in_the_file(tmp_path: Path) -> None:
     path, facts = tmp_path / "results.csv", {"commit": "abc", "machine": "a, b"}
     first, second = FAULTS[1].name, FAULTS[0].name
