@@ -24,8 +24,8 @@ help: ## list the targets
 demo: $(VENV)/.installed ## make the exact k-NN graph of 10,000 real descriptors, and check it
 	$(BIN)/python examples/demo.py
 
-quick: $(VENV)/.quick ## the core's tests, without torch and Triton: less than a minute
-	$(PYTEST_RUN) -m 'not (full or bench or interpreter or process)' $(TESTS)
+quick: $(VENV)/.quick ## one case of each of the core's tests, without torch and Triton
+	$(PYTEST_RUN) --brief -m 'not (full or bench or interpreter or process)' $(TESTS)
 
 test: $(VENV)/.tests ## the tests: each value of each parameter meets each value of each other one
 	$(PYTEST_RUN) -m 'not (full or bench)' $(TESTS)

@@ -42,13 +42,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("screens", pairs, ids=[f"{isa}-{'+'.join(precisions)}" for isa, precisions in pairs])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--brief", action="store_true", help="one case of each test")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that Triton's interpreter runs, and the cases that only the full suite takes."""
     if HAS_TORCH and not HAS_CUDA:
         for item in items:
             if "cuda" in item.nodeid.split("::")[0]:
                 item.add_marker("interpreter")
     mark_beyond_pairs(items)
+    if config.getoption("--brief"):
+        first = {item.nodeid.partition("[")[0]: item for item in reversed(items) if not item.get_closest_marker("full")}
+        items[:] = [item for item in items if first.get(item.nodeid.partition("[")[0]) is item]
 
 
 def pytest_collection_finish() -> None:
