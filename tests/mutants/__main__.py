@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
-from benchmarks.harness.machine import cpu_name, levels
+from benchmarks.harness.machine import cores_allowed, cpu_name, levels
 from tests.mutants import runner
 from tests.mutants.faults import FAULTS
 from tests.mutants.runner import Verdict
@@ -34,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--only", metavar="PATTERN", action="append", default=[], help="names of faults, such as 'cli-*'"
     )
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="faults tested at a time")
+    parser.add_argument("--jobs", type=int, default=cores_allowed(), help="faults tested at a time")
     parser.add_argument("--list", action="store_true", help="list the faults")
     given = parser.parse_args(arguments)
     faults = runner.chosen(FAULTS, given.only)
@@ -108,7 +107,7 @@ def commit() -> str:
 
 def machine() -> str:
     """Return the processor, how many of it there are, and its highest instruction set."""
-    return f"{cpu_name()}, {len(os.sched_getaffinity(0))} CPUs, {levels()[-1]}"
+    return f"{cpu_name()}, {cores_allowed()} CPUs, {levels()[-1]}"
 
 
 if __name__ == "__main__":
