@@ -122,7 +122,9 @@ def run(options: argparse.Namespace, arguments: list[str]) -> int:
             return 0
     print(opened.describe(), flush=True)
     if suite.torch:
-        neighbors.self_check(opened.tonari.metrics.reference, opened.where)
+        from tonari.metrics import reference
+
+        neighbors.self_check(reference, opened.where)
     run_cases(opened, cases)
     return 1 if opened.wrong else 0
 

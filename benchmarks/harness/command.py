@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import subprocess
 import sys
@@ -81,7 +80,7 @@ def settle(options: argparse.Namespace) -> None:
 
 
 def open_run(suite: Suite, options: argparse.Namespace) -> Any:
-    """A run of a suite as the options say, with tonari and its reference imported."""
+    """A run of a suite as the options say, with tonari imported."""
     from .cuda_ceilings import CudaCeilings
     from .device import open_device
     from .run import Run
@@ -98,9 +97,8 @@ def open_run(suite: Suite, options: argparse.Namespace) -> Any:
         import torch
 
         torch.set_num_threads(options.threads)
-    tonari = importlib.import_module("tonari")
-    for part in ("core._native", "metrics.reference"):
-        importlib.import_module(f"tonari.{part}")
+    import tonari
+
     device, where = open_device(options.device, options.threads), "cuda:0" if cuda else "cpu"
     return Run(
         suite=suite.name,

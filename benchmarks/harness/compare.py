@@ -132,7 +132,8 @@ class Side:
         """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # of a process that died: its death is told elsewhere
+            self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -87,13 +86,14 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
     return lambda: [call() for call in calls][-1]
 
 
-def prove(tonari: ModuleType, found: Timed, case: Case, data: Data, metric: str) -> int:
+def prove(found: Timed, case: Case, data: Data, metric: str) -> int:
     """All proofs that need no peer; the number of rows compared with the reference."""
+    from tonari.metrics import reference
+
     queries = data.points if data.queries is None else data.queries
     descending = metric == "inner_product"
     n = len(data.points)
     check_rows(found.distances, found.indices, len(queries), n, case.k, graph=case.graph, descending=descending)
-    reference = tonari.metrics.reference
     return neighbors.check_reference(reference, found, queries, data.points, case.k, metric, graph=case.graph)
 
 
@@ -113,7 +113,7 @@ def search(run: Run, case: Case) -> None:
     ours = Ours(run, case, data)
     say(f"{case.name}: proving")
     found = ours.run()
-    proved = prove(run.tonari, found, case, data, case.metric)
+    proved = prove(found, case, data, case.metric)
     rivals: list[Contestant] = []
     recalls: dict[str, float] = {}
     queries = data.points if data.queries is None else data.queries
@@ -126,7 +126,7 @@ def search(run: Run, case: Case) -> None:
     with contextlib.ExitStack() as stack:
         if EUCLIDEAN in case.peers and run.wants(EUCLIDEAN):
             euclidean = Ours(run, case, data, "euclidean")
-            prove(run.tonari, euclidean.run(), case, data, "euclidean")
+            prove(euclidean.run(), case, data, "euclidean")
             rivals.append(euclidean)
         for peer in start_peers(stack, run, case, data.points, queries, core_of):
             theirs = Theirs(peer, case, len(queries), run.peer_seconds)
@@ -170,7 +170,7 @@ def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list
 def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str, Any]:
     """The rate of the operations of all pairs, and the ceiling beside it."""
     rate = 2.0 * plan.m * plan.n * plan.d / seconds
-    ceiling, name = ceiling_of(run.tonari, plan, data, run.threads or 1)
+    ceiling, name = ceiling_of(plan, data, run.threads or 1)
     return {
         "gflops": rate / 1e9,
         "ceiling_gflops": ceiling / 1e9,
@@ -179,10 +179,12 @@ def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str
     }
 
 
-def ceiling_of(tonari: ModuleType, plan: Any, data: Data, threads: int) -> tuple[float, str]:
+def ceiling_of(plan: Any, data: Data, threads: int) -> tuple[float, str]:
     """FLOP/s that this machine could give the case at most, and which limit that is."""
+    from tonari.core import _native
+
     kernel = plan.kernel(plan.precisions[0])
-    peak = ceilings.kernel_peak(tonari.core._native, kernel, threads)
+    peak = ceilings.kernel_peak(_native, kernel, threads)
     queries = 0 if data.queries is None else plan.m * plan.d * data.queries.itemsize
     fed = 2.0 * plan.m * plan.n * plan.d / (data.points.nbytes + queries) * ceilings.read_rate(threads)
     return (fed, "memory read") if fed < peak else (peak, kernel)
