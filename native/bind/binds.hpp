@@ -78,6 +78,7 @@ void bind_cpu(Module& module);
 void bind_arrays(Module& module);
 void bind_engine(Module& module);
 void bind_select(Module& module);
+void bind_lists(Module& module);
 void bind_kdtree_build(Module& module);
 void bind_kdtree_search(Module& module);
 void bind_descent(Module& module);

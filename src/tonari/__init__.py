@@ -16,11 +16,14 @@
         │
         ▼
     KNNGraph            graph/: recall, merging, export, files
+        ▲
+        │  shards/      graphs of more points than a memory holds: tasks that leave files behind
 
 Rooms import downwards only:
 
     cli  debug                      the command line; what a bug report needs
-    api                             the verbs: search, Index, knn_graph
+    api                             the verbs: search, Index, knn_graph, build_graph
+    shards                          graphs beyond one memory, in a directory
     graph  streams                  graphs; queries that do not fit into memory
     methods                         which method answers, and where
     nn_descent  kdtree  exact       three rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
@@ -31,7 +34,7 @@ Rooms import downwards only:
 """
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
-from tonari.api import Index, knn_graph, merge, search, search_to_file
+from tonari.api import Index, build_graph, knn_graph, merge, search, search_to_file
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.version import __version__ as __version__
@@ -48,6 +51,7 @@ __all__ = [
     "Neighbors",
     "Plan",
     "Selection",
+    "build_graph",
     "explain",
     "knn_graph",
     "merge",

@@ -3,6 +3,7 @@
 searching.py   search, search_to_file
 index.py       Index: points prepared once, searched many times
 graphs.py      knn_graph, merge
+shards.py      build_graph: graphs of more points than a memory holds
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """
@@ -10,5 +11,6 @@ graphs.py      knn_graph, merge
 from tonari.api.graphs import knn_graph, merge
 from tonari.api.index import Index
 from tonari.api.searching import search, search_to_file
+from tonari.api.shards import build_graph
 
-__all__ = ["Index", "knn_graph", "merge", "search", "search_to_file"]
+__all__ = ["Index", "build_graph", "knn_graph", "merge", "search", "search_to_file"]

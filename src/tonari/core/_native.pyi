@@ -269,3 +269,12 @@ class ClusterSearch:
         entries: npt.NDArray[np.int32],
     ) -> None: ...
     def run(self, begin: int, end: int) -> None: ...
+
+def merge_into(
+    distances: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    rows: npt.NDArray[np.int64],
+    other_distances: npt.NDArray[Any],
+    other_indices: npt.NDArray[Any],
+    descending: bool,
+) -> None: ...

@@ -17,6 +17,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.graph import csr
+from tonari.graph.directory import open_lists
 from tonari.graph.lists import Lists, check_lists, in_numpy
 from tonari.graph.merging import add_points
 from tonari.graph.recall import graph_recall
@@ -354,6 +355,21 @@ class KNNGraph:
             expected = "what KNNGraph.save writes"
             message = f"{not_whole}found {archive.size} bytes, expected {expected}: {reason(error)}"
             raise FileFormatError(message, path, archive.size, expected) from error
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> KNNGraph:
+        """Map the graph in a directory that :func:`tonari.build_graph` wrote; values are read when they are used.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no graph.
+        ValueError
+            It is not complete yet.
+        tonari.io.FileFormatError
+            A file is damaged, or of a later version of the format.
+        """
+        return cls.of_lists(open_lists(Path(folder)))
 
 
 def _plain(part: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[Bin
     """Open a new binary file that replaces `path` when the block ends without an exception.
 
     The bytes go to a hidden temporary file in the same directory, reach the disk (fsync), and are then renamed
-    over `path` in one step. After an exception the temporary file is removed and `path` is unchanged.
+    over `path` in one step, which reaches the disk, too. After an exception the temporary file is removed and `path` is
+    unchanged.
     A symbolic link stays a link, and its target is replaced; without `follow`, the link itself is replaced.
 
     Raises
@@ -44,3 +46,18 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[Bin
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    sync_directory(target.parent)
+
+
+def sync_directory(folder: Path) -> None:
+    """Wait until the names in a directory are on the disk, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:  # a file system that cannot, such as some of networks
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

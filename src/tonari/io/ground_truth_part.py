@@ -56,7 +56,7 @@ class GroundTruthPart:
             try:
                 if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
                     raise FileExistsError(f"{path}: exists and is not a regular file; remove it")
-                if not _locked(self._file.fileno(), shared=False):
+                if not locked(self._file.fileno(), shared=False):
                     raise being_written(path)
                 if self.in_place:
                     return
@@ -142,12 +142,12 @@ def is_locked(path: Path) -> bool:
     except (FileNotFoundError, PermissionError):  # a file that may not be read cannot be tested
         return False
     try:
-        return not _locked(descriptor, shared=True)
+        return not locked(descriptor, shared=True)
     finally:
         os.close(descriptor)
 
 
-def _locked(descriptor: int, *, shared: bool) -> bool:
+def locked(descriptor: int, *, shared: bool) -> bool:
     """Lock a file until it is closed; False if another process has it locked."""
     try:
         import fcntl

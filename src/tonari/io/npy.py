@@ -74,10 +74,17 @@ def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:
     return shape, fortran, dtype
 
 
+def header(dtype: DType, shape: tuple[int, ...]) -> bytes:
+    """Return the bytes before the values of an array in C order."""
+    file = io.BytesIO()
+    fields = {"descr": npy_format.dtype_to_descr(little(dtype)), "fortran_order": False, "shape": shape}
+    npy_format.write_array_header_1_0(file, fields)
+    return file.getvalue()
+
+
 def write_array(file: IO[bytes], array: Array) -> None:
     """Write one array in .npy layout, in C order and little-endian, piece by piece."""
-    fields = {"descr": npy_format.dtype_to_descr(little(array.dtype)), "fortran_order": False, "shape": array.shape}
-    npy_format.write_array_header_1_0(file, fields)
+    file.write(header(array.dtype, array.shape))
     for _, rows in pieces(array):
         file.write(rows.data)
 

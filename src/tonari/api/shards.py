@@ -1,0 +1,156 @@
+"""The verb for graphs beyond one memory: `tonari.build_graph`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tonari import inputs
+from tonari.core.floats import in_default_floats
+from tonari.core.progress import ProgressLike
+from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics import get_metric, is_own
+from tonari.nn_descent.plan import check_recall, check_seed
+from tonari.nn_descent.planner import RECALL
+from tonari.shards.build import Executor, Request, build
+from tonari.shards.local import LocalExecutor
+from tonari.shards.plan import METHODS
+from tonari.shards.source import as_source
+
+
+@in_default_floats
+def build_graph(
+    source: Any,
+    k: int,
+    out: str | os.PathLike[str],
+    *,
+    metric: str = "euclidean",
+    method: str = "auto",
+    recall: float | None = None,
+    seed: int = 0,
+    device: str | Sequence[str] = "auto",
+    executor: Any = "local",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    resume: bool = True,
+    progress: ProgressLike = None,
+) -> KNNGraph:
+    """Build the k-nearest-neighbour graph of more points than a memory holds, in a directory.
+
+    Points are read by ranges of rows. What is done is on the disk: whatever ends a build (Ctrl-C, kill -9, a power cut,
+    a full disk), the same call goes on from there and loses at most the tasks under way.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, array, or object
+        A file that :func:`tonari.io.read` maps; several of the same width and dtype, one after the other; an array; or
+        an object with ``shape``, a pair (n, d), and a method ``rows(begin, end)`` that returns these rows as an array
+        of any kind, the same at every call. It is called from a thread, one call at a time on each device.
+    k : int
+        Neighbours per point, 1 to n - 1. A point is never its own neighbour.
+    out : path
+        A directory. Created if it does not exist; otherwise empty, or of an earlier run.
+    metric : str
+    method : "auto", "exact", "clusters" or "ggm"
+        "exact": every slab of rows meets every other; the graph has the bits of :func:`tonari.knn_graph`. "clusters":
+        rows are dealt to shards so that near rows share one; shards overlap, each is built by itself, and the lists of
+        a row are joined. "ggm": a graph of each shard, every two of which are merged once (wang2021, section 5).
+        "auto": exact without a recall, else what is expected to be fastest.
+    recall : float, optional
+        Share of the true neighbours to find, below 1, for "auto", "clusters" and "ggm" (default for these: 0.99).
+        Measured on a sample of rows against the exact answer; if it is not reached, a warning says so.
+    seed : int
+        Of the random choices of "clusters" and "ggm".
+    device : str or sequence of str
+        As for :func:`tonari.knn_graph`; "auto" is the CPU. With several CUDA devices, each works on tasks of its own.
+    executor : "local" or dask.distributed.Client
+        Who runs the tasks: this process, or the workers of a Dask cluster, which must see the source and the directory
+        by the same paths (``pip install 'tonari[dask]'``).
+    threads : int, optional
+        CPU threads, of each worker.
+    memory : int or str, optional
+        On the CPU, the most memory that a worker may use beyond the interpreter, points included (what the system keeps
+        of files does not count). On CUDA, the most on each device. Default: half of the free host memory; all free
+        memory of a device.
+    resume : bool
+        Go on with an earlier run of the same call. False starts over.
+    progress : None, bool or callable(done, total)
+
+    Returns
+    -------
+    KNNGraph
+        Its arrays are mapped files; see :meth:`KNNGraph.open`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong arguments, or values that the metric does not accept, by row; files that changed; a directory of another
+        graph, or with damaged files.
+    tonari.core.errors.BudgetExceeded
+        The memory is too small, with how much is needed.
+    BlockingIOError
+        Another process builds in this directory.
+    OSError
+        The disk is full or will be, or a file is gone.
+
+    Warns
+    -----
+    UserWarning
+        The recall was not reached.
+
+    Notes
+    -----
+    With logging at INFO, the logger "tonari" tells the plan before the start: the bytes of host, device and disk that
+    are needed at most, which are kept. See docs/scale.md.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np, tonari
+    >>> line = np.array([[0.0], [1.0], [3.0], [7.0]], dtype=np.float32)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(pathlib.Path(folder, "points.npy"), line)
+    ...     graph = tonari.build_graph(pathlib.Path(folder, "points.npy"), 1, pathlib.Path(folder, "graph"))
+    ...     print(graph.indices.ravel().tolist())
+    [1, 0, 1, 2]
+    """
+    points = as_source(source)
+    if is_own(metric):
+        raise ValueError("metric: a Triton function is supported by knn_graph only")
+    name = get_metric(metric).name
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
+    if recall is not None:
+        recall = check_recall(recall)
+        if method == "exact":
+            raise ValueError("recall is for method='clusters', 'ggm' and 'auto': method='exact' finds all neighbours")
+    elif method in ("clusters", "ggm"):
+        recall = RECALL
+    devices = inputs.devices_for(device)
+    threads = inputs.check_threads(threads)
+    if devices and threads is not None:
+        raise ValueError(f"threads={threads}: is for the CPU, got device={device!r}; leave it out")
+    request = Request(
+        source=points,
+        k=inputs.check_k(k, points.n - 1, without_self=True),
+        metric=name,
+        method=method,
+        recall=recall,
+        seed=check_seed(seed),
+        devices=devices,
+        threads=threads,
+        memory=inputs.parse_memory(memory),
+    )
+    folder = Path(out)
+    runs = _executor(executor, devices)
+    inputs.check_flag(resume, "resume")
+    build(request, folder, runs, resume=resume, progress=inputs.check_progress(progress))
+    return KNNGraph.open(folder)
+
+
+def _executor(given: Any, devices: tuple[str, ...]) -> Executor:
+    if given == "local":
+        return LocalExecutor(devices)
+    raise TypeError(f"executor: expected 'local' or a dask.distributed.Client, got {given!r}")

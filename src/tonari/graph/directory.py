@@ -1,0 +1,142 @@
+"""A graph as a directory: manifest.json, indices.npy and distances.npy, which are mapped, not read.
+
+While a graph is being built (``shards/``), its arrays have the suffix ``.part`` and the manifest says "building".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.graph.lists import Lists
+from tonari.io import npy
+from tonari.io._atomic import atomic
+from tonari.io._common import FileFormatError
+from tonari.nn_descent.report import DescentReport
+
+MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
+FORMAT, VERSION = "tonari.graph", 1
+BUILDING, COMPLETE = "building", "complete"
+_LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What manifest.json holds.
+
+    Attributes
+    ----------
+    state : "building" or "complete"
+    source : dict
+        What identifies the points: their number, dimensions and dtype, a digest of some rows, and the files.
+    request : dict
+        What was asked for: k, metric, method, recall and seed.
+    plan : dict
+        How the graph is built; see :class:`tonari.shards.plan.ShardPlan`.
+    method : str
+        "exact", or "nn-descent" if neighbours may be missing.
+    rows : list of (begin, end, checksum of indices, checksum of distances)
+        Of a complete graph: CRC-32 of ranges of rows.
+    report : dict, optional
+        The measured recall, of a graph in which neighbours may be missing.
+    """
+
+    state: str
+    source: dict[str, Any]
+    request: dict[str, Any]
+    plan: dict[str, Any]
+    method: str
+    rows: list[list[int]] = dataclasses.field(default_factory=list)
+    report: dict[str, Any] | None = None
+
+    def write(self, folder: Path) -> None:
+        """Replace the file atomically."""
+        facts = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(self)
+        with atomic(folder / MANIFEST) as file:
+            file.write(json.dumps(facts, indent=1).encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Read the file.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is none.
+        tonari.io.FileFormatError
+            It is damaged or of a later version.
+        """
+        path = folder / MANIFEST
+        with path.open("rb") as file:
+            text = file.read(_LONGEST)
+        try:
+            facts = json.loads(text)
+            if facts.pop("format") != FORMAT:
+                raise ValueError("it is of another format")
+            version = facts.pop("version")
+            if version != VERSION:
+                raise ValueError(f"its format version is {version!r}, this release reads {VERSION}")
+            made = cls(**facts)
+            kinds = {"state": str, "source": dict, "request": dict, "plan": dict, "method": str, "rows": list}
+            for name, kind in kinds.items():
+                if not isinstance(getattr(made, name), kind):
+                    raise ValueError(f"its {name} is {getattr(made, name)!r}")
+            if made.state not in (BUILDING, COMPLETE):
+                raise ValueError(f"its state is {made.state!r}")
+            for name in ("n", "d"):
+                if type(made.source[name]) is not int:
+                    raise ValueError(f"its number {name} is {made.source[name]!r}")
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            expected = "the manifest of a graph"
+            message = f"{path}: found {len(text)} bytes, expected {expected}: {error}"
+            raise FileFormatError(message, path, len(text), expected) from error
+        return made
+
+
+def array_path(folder: Path, name: str, state: str) -> Path:
+    """Return the path of one of the two arrays of a graph in a state."""
+    return folder / (name if state == COMPLETE else f"{name}.part")
+
+
+def value_dtype(source_dtype: str) -> Any:
+    """Return the dtype of the distances between points of a dtype."""
+    return np.dtype(np.float64 if source_dtype == "float64" else np.float32)
+
+
+def open_lists(folder: Path) -> Lists:
+    """Map the lists of a complete graph.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no graph.
+    ValueError
+        It is not complete yet.
+    tonari.io.FileFormatError
+        A file is damaged, or of a later version.
+    """
+    manifest = Manifest.read(folder)
+    if manifest.state != COMPLETE:
+        raise ValueError(f"{folder}: this graph is not complete; build it with the same call, which resumes")
+    n, k = manifest.source["n"], manifest.request["k"]
+    expected = {INDICES: index_dtype(n), DISTANCES: value_dtype(manifest.source["dtype"])}
+    arrays = {}
+    for name, dtype in expected.items():
+        path = folder / name
+        array = npy.read(path, mmap=True, key=None, most=np.inf)
+        if array.shape != (n, k) or array.dtype != dtype:
+            size, wanted = os.stat(path).st_size, f"{dtype} of shape {(n, k)}"
+            message = f"{path}: found {array.dtype} of shape {array.shape}, expected {wanted} as the manifest says"
+            raise FileFormatError(message, path, size, wanted)
+        arrays[name] = array
+    found = Neighbors(arrays[DISTANCES], arrays[INDICES])
+    report = None if manifest.report is None else DescentReport.from_dict(manifest.report)
+    request = manifest.request
+    return Lists(found, request["metric"], manifest.method, False, request["seed"], report)

@@ -1,0 +1,16 @@
+"""Graphs of more points than a memory holds: tasks on ranges of rows, each of which leaves files behind.
+
+a file, files, or an object with rows(begin, end)      source.py      read by ranges, and known by a digest
+    │
+    ▼
+which route, how many shards, what it takes            plan.py        bytes of host, device and disk; seconds
+    │
+    ├── exact_route.py     every slab of rows meets every other
+    ├── merge_route.py     a graph of each shard; every two are merged once (GGM, wang2021)
+    └── cluster_route.py   shards of near rows that overlap (dealing.py); the lists of a row are joined
+    ▼
+stages of tasks                                        tasks.py       read, compute, write: one ahead of the other
+    │  run here, or on workers of Dask                 local.py, on_dask.py
+    ▼
+a directory                                            workspace.py   parts, what is done, the rows of the graph
+"""

@@ -1,0 +1,182 @@
+"""Build a graph in a directory: begin or resume, run the stages of the route, and finish."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tonari.core.callers import callers_level
+from tonari.core.errors import BudgetExceeded
+from tonari.core.progress import Progress, ProgressLike
+from tonari.graph.directory import BUILDING, COMPLETE, Manifest
+from tonari.metrics.recall import Recall
+from tonari.nn_descent.report import DescentReport
+from tonari.shards.plan import ShardPlan, Sizes, plan_build
+from tonari.shards.routes import ROUTES
+from tonari.shards.source import Source
+from tonari.shards.tasks import Job, Task
+from tonari.shards.workspace import Lock, remove_graph
+
+logger = logging.getLogger("tonari")
+
+
+class Executor(Protocol):
+    """What runs tasks."""
+
+    def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
+        """Run tasks, in any order, and call `done` after each; raise where one cannot be done."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a caller asked for, checked."""
+
+    source: Source
+    k: int
+    metric: str
+    method: str
+    recall: float | None
+    seed: int
+    devices: tuple[str, ...]
+    threads: int | None
+    memory: int | None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the result depends on."""
+        return {name: getattr(self, name) for name in ("k", "metric", "method", "recall", "seed")}
+
+
+def build(request: Request, folder: Path, executor: Executor, *, resume: bool, progress: ProgressLike) -> None:
+    """Build the graph of a source in a directory; see :func:`tonari.build_graph`."""
+    folder.mkdir(exist_ok=True)
+    started = time.perf_counter()
+    with Lock(folder):
+        manifest = begin(request, folder, resume=resume)
+        if manifest.state == COMPLETE:
+            _job(
+                request, folder, manifest
+            ).files.complete()  # a run may have ended before it gave the files their names
+            return
+        job = _job(request, folder, manifest)
+        logger.info("plan:\n%s", job.plan)
+        _check_room(job)
+        job.files.begin()
+        rows = _run(job, executor, progress)
+        _finish(job, manifest, rows, time.perf_counter() - started)
+
+
+def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
+    """Return the manifest of a build that is to go on, or write a new one.
+
+    Raises
+    ------
+    FileExistsError
+        The directory holds something else.
+    ValueError
+        It holds a graph of other points or another request.
+    """
+    facts = request.source.facts()
+    try:
+        manifest = Manifest.read(folder)
+    except FileNotFoundError:
+        foreign = sorted(name for name in os.listdir(folder) if name != "lock")
+        if foreign:
+            raise FileExistsError(
+                f"{folder}: is not empty ({foreign[0]} and {len(foreign) - 1} more) and holds no graph; name another"
+            ) from None
+    else:
+        if resume:
+            _check_same(manifest, request, facts, folder)
+            return manifest
+        remove_graph(folder)
+    asked = Sizes(request.source, request.k, request.metric, request.recall, request.devices, request.threads)
+    plan = plan_build(asked, request.method, request.memory)
+    method = "exact" if plan.route == "exact" else "nn-descent"
+    made = Manifest(state=BUILDING, source=facts, request=request.facts, plan=plan.as_dict(), method=method)
+    made.write(folder)
+    return made
+
+
+def _check_same(manifest: Manifest, request: Request, facts: dict[str, Any], folder: Path) -> None:
+    """Raise ValueError unless a directory is of the same points and request, within the same memory."""
+    words = {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
+    for theirs, ours in ((manifest.source, facts), (manifest.request, request.facts)):
+        for name in {**theirs, **ours}:
+            if theirs.get(name) != ours.get(name):
+                how = words.get(name, f"{name}={theirs.get(name)!r}, not {ours.get(name)!r}")
+                raise ValueError(f"{folder}: holds a graph of {how}; name another directory, or use resume=False")
+    plan = ShardPlan(**manifest.plan)
+    needed = plan.device_bytes if request.devices else plan.host_bytes
+    if manifest.state == BUILDING and request.memory is not None and request.memory < needed:
+        raise BudgetExceeded(
+            f"{folder}: was begun with a plan for {needed} bytes of memory, now it is {request.memory}: allow as much, "
+            "or use resume=False"
+        )
+
+
+def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
+    return Job(
+        folder=folder,
+        source=request.source,
+        k=request.k,
+        metric=request.metric,
+        recall=request.recall if manifest.method != "exact" else None,
+        seed=request.seed,
+        threads=request.threads,
+        memory=request.memory,
+        plan=ShardPlan(**manifest.plan),
+    )
+
+
+def _check_room(job: Job) -> None:
+    """Raise OSError if the disk cannot hold what the plan needs."""
+    held = sum(path.stat().st_size for path in job.folder.rglob("*") if path.is_file())
+    free = shutil.disk_usage(job.folder).free
+    if free + held < job.plan.disk_bytes:
+        raise OSError(
+            f"{job.folder}: the build needs {job.plan.disk_bytes} bytes of disk at its peak, {free} are free and "
+            f"{held} are taken already: make room, or name a directory on a larger disk"
+        )
+
+
+def _run(job: Job, executor: Executor, progress: ProgressLike) -> list[list[int]]:
+    """Run all stages; return ranges of rows and their checksums."""
+    files, done_before = job.files, job.files.names_done()
+    rows: list[list[int]] = []
+    with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
+        for stage in ROUTES[job.plan.route].stages(job):
+            bar.extend(sum(task.work for task in stage.tasks))
+            left = []
+            for task in stage.tasks:
+                if task.name in done_before:
+                    for written in filter(None, [files.done(task.name).rows]):
+                        files.check_rows(written)
+                    bar.add(task.work)
+                else:
+                    left.append(task)
+            if left:
+                executor.run(job, left, lambda task: bar.add(task.work))
+            rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
+            for name in stage.drops:
+                files.drop(name)
+    return rows
+
+
+def _finish(job: Job, manifest: Manifest, rows: list[list[int]], seconds: float) -> None:
+    report = None
+    if job.recall is not None:
+        estimate = Recall(**job.files.done("recall").facts)
+        report = DescentReport(job.recall, estimate, estimate.low >= job.recall, "clusters", (), seconds)
+        if not report.reached:
+            warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
+    about = None if report is None else report.as_dict()
+    dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about).write(job.folder)
+    job.files.complete()

@@ -1,0 +1,243 @@
+"""Shards of near rows that overlap: each is built by itself, then the lists of a row are joined.
+
+    truth           the true neighbours of a sample of rows
+    centres         k-means, shards of near centres, and how far shards overlap: chosen by the sample (dealing.py)
+    members-B       of every block of rows: which of them are in each shard
+    shard-S         the graph of a shard's rows
+    rows-B          the lists of a block's rows, joined from all shards that they are in
+    recall          measured on the sample
+
+No two rows that share no shard meet; what is lost by that is measured before a shard is built, and known at the end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.slices import cut
+from tonari.metrics import get_metric
+from tonari.shards import dealing
+from tonari.shards.common import (
+    RECALL,
+    TRUTH,
+    empty_lists,
+    merge_into,
+    nearest_of_all,
+    recall_stage,
+    renumbered,
+    truth_of,
+    truth_stage,
+)
+from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
+from tonari.shards.workspace import Done
+
+logger = logging.getLogger("tonari")
+
+_TRAINED = 64  # rows per centre that k-means sees
+_PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
+# Of the neighbours that may be missed: the share that may be missed because no shard has both ends, and the share that
+# the graph of a shard may miss.
+_LOST_TO_CUTS, _LOST_IN_SHARDS = 0.5, 0.5
+
+
+def _near(worker: Worker, rows: npt.NDArray[Any], centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+    """Return distances and numbers of the nearest centres: by the metric, or by lengths where larger is nearer."""
+    metric = get_metric(worker.job.metric)
+    name = "euclidean" if metric.descending else metric.name
+    found = worker.nearest(_as_floats(rows), centres, k, metric=name)
+    return np.asarray(inputs.to_host(found.distances)), np.asarray(inputs.to_host(found.indices))
+
+
+def _as_floats(rows: npt.NDArray[Any]) -> dealing.Floats:
+    return np.ascontiguousarray(inputs.as_floats(rows), np.float32)
+
+
+# --- centres
+
+
+def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Dealt]:
+    job = worker.job
+    source, plan = job.source, job.plan
+    size = max(1, min(source.n, _TRAINED * plan.clusters) // _PIECES)
+    begins = np.unique(np.linspace(0, source.n - size, _PIECES).astype(np.int64))
+    pieces = [_as_floats(source.checked(begin, begin + size, job.metric)) for begin in begins.tolist()]
+    centres = dealing.train(np.concatenate(pieces), plan.clusters, lambda *given: _near(worker, *given), job.seed)
+    rows, truth = truth_of(worker)
+    near = min(dealing.NEAR, plan.clusters)
+    others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
+    of_rows, of_others = (_near(worker, source.take(ids, worker.threads or 1), centres, near) for ids in (rows, others))
+    dealt = dealing.choose(
+        centres,
+        of_rows,
+        of_others,
+        places.reshape(truth.indices.shape),
+        shards=max(2, int(np.ceil(source.n / plan.rows))),
+        most=plan.rows / source.n / _SPREAD,
+        wanted=1 - _LOST_TO_CUTS * (1 - job.target),
+    )
+    logger.info(
+        "%d shards, margin %g: %.4f of the neighbours share one, %.2f shards a row, the largest has %.3f of all rows",
+        *(dealt.shards, dealt.margin, dealt.covered, dealt.copies, dealt.largest),
+    )
+    return centres, dealt
+
+
+_SPREAD = 1.1  # the largest shard may be larger than the sample says by this factor
+
+
+def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Dealt]) -> Done:
+    centres, dealt = made
+    files = worker.job.files
+    parts = {"centres": files.save("centres", centres), "shard_of": files.save("shard_of", dealt.shard_of[:, None])}
+    names = ("shards", "margin", "covered", "copies", "largest")
+    return Done(parts, facts={name: getattr(dealt, name) for name in names})
+
+
+# --- members
+
+
+def _read_block(worker: Worker, args: tuple[int, int, int]) -> npt.NDArray[Any]:
+    _, begin, end = args
+    return np.array(worker.job.source.checked(begin, end, worker.job.metric))
+
+
+def _compute_members(worker: Worker, args: Any, rows: npt.NDArray[Any]) -> tuple[Any, Any]:
+    files = worker.job.files
+    centres, shard_of = np.array(files.load("centres", "centres")), files.load("shard_of", "centres")[:, 0]
+    distances, near = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
+    return dealing.memberships(distances, near, np.array(shard_of), files.done("centres").facts["margin"])
+
+
+def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
+    of, rows = made
+    shards = worker.job.files.done("centres").facts["shards"]
+    name = f"members-{args[0]:06}"
+    ends = np.searchsorted(of, np.arange(shards), side="right")
+    saved = worker.job.files.save(name, rows.astype(np.uint32)[:, None])
+    return Done({name: saved}, facts={"ends": [0, *ends.tolist()]})
+
+
+def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.int64]:
+    """Return the rows of a block that are in a shard, numbered within the block."""
+    name = f"members-{block:06}"
+    ends = worker.job.files.done(name).facts["ends"]
+    found = worker.job.files.load(name, name)[ends[shard] : ends[shard + 1], 0]
+    return np.array(found, np.int64)
+
+
+# --- shards
+
+
+def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Any]:
+    job = worker.job
+    begins = range(0, job.source.n, job.plan.block)
+    ids = np.concatenate([_members(worker, at, args[0]) + begin for at, begin in enumerate(begins)])
+    return ids, job.source.take(ids, worker.threads or 1)
+
+
+def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Any]) -> Neighbors:
+    ids, rows = data
+    if len(ids) < 2:
+        return empty_lists(worker, len(ids))
+    found = worker.graph(rows, worker.job.seed + args[0], 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
+    return renumbered(found, ids.astype(index_dtype(worker.job.source.n)))
+
+
+def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
+    names = _shard_parts(args[0])
+    return Done({name: worker.job.files.save(name, part) for name, part in zip(names, found, strict=True)})
+
+
+def _shard_parts(shard: int) -> tuple[str, str]:
+    return f"shard-{shard:06}-distances", f"shard-{shard:06}-indices"
+
+
+# --- rows
+
+
+def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, Neighbors]]:
+    files, (block, _, _) = worker.job.files, args
+    read = []
+    for shard in range(files.done("centres").facts["shards"]):
+        rows = _members(worker, block, shard)
+        if not len(rows):
+            continue
+        counts = (files.done(f"members-{at:06}").facts["ends"] for at in range(block))
+        first = sum(ends[shard + 1] - ends[shard] for ends in counts)
+        parts = (files.load(name, f"shard-{shard:06}") for name in _shard_parts(shard))
+        read.append((rows, Neighbors(*(part[first : first + len(rows)] for part in parts))))
+    return read
+
+
+def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[Any, Neighbors]]) -> Neighbors:
+    _, begin, end = args
+    kept = empty_lists(worker, end - begin)
+    for rows, found in read:
+        merge_into(worker, kept, rows, found)
+    short = np.flatnonzero(kept.indices[:, -1] < 0)
+    if len(short):  # in shards of few rows
+        job = worker.job
+        merge_into(worker, kept, short, nearest_of_all(worker, begin + short, slab=job.source.block_rows))
+    return kept
+
+
+def _write_rows(worker: Worker, args: tuple[int, int, int], found: Neighbors) -> Done:
+    return Done(rows=worker.job.files.write_rows(args[1], found))
+
+
+# --- one shard that holds all
+
+
+def _read_all(worker: Worker, args: Any) -> npt.NDArray[Any]:
+    job = worker.job
+    return np.array(job.source.checked(0, job.source.n, job.metric))
+
+
+def _compute_all(worker: Worker, args: Any, rows: npt.NDArray[Any]) -> Neighbors:
+    return worker.graph(rows, worker.job.seed, worker.job.target)
+
+
+def _stages(job: Job) -> Iterator[Stage]:
+    n, plan = job.source.n, job.plan
+    yield truth_stage(n)
+    if plan.shards == 1:
+        yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
+        yield recall_stage()
+        return
+    yield Stage([Task("centres", "centres")])
+    shards = job.files.done("centres").facts["shards"]
+    blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
+    yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
+    yield Stage(
+        [Task(f"shard-{shard:06}", "shard", (shard,), 4 * n // shards) for shard in range(shards)],
+        drops=("centres", "shard_of"),
+    )
+    lists = itertools.chain.from_iterable(map(_shard_parts, range(shards)))
+    members = (f"members-{args[0]:06}" for args in blocks)
+    yield Stage(
+        [Task(f"rows-{args[0]:06}", "rows", args, args[2] - args[1]) for args in blocks],
+        drops=(*lists, *members),
+    )
+    yield recall_stage()
+
+
+CLUSTERS = Route(
+    {
+        "truth": TRUTH,
+        "all": Step(_read_all, _compute_all, _write_rows),
+        "centres": Step(lambda worker, args: None, _compute_centres, _write_centres),
+        "members": Step(_read_block, _compute_members, _write_members),
+        "shard": Step(_read_shard, _compute_shard, _write_shard),
+        "rows": Step(_read_lists, _compute_rows, _write_rows),
+        "recall": RECALL,
+    },
+    _stages,
+)

@@ -1,0 +1,130 @@
+"""What several routes share: blocks of the source, lists that grow, the sample whose true neighbours are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.slices import cut
+from tonari.core.workers import Workers
+from tonari.graph.directory import value_dtype
+from tonari.inputs import to_host
+from tonari.metrics import get_metric
+from tonari.metrics.recall import Recall, neighbors_recall
+from tonari.shards.source import Source
+from tonari.shards.tasks import Stage, Step, Task, Worker
+from tonari.shards.workspace import Done
+from tonari.streams.pipeline import Pipeline
+
+_MERGED_AT_ONCE = 1 << 14  # rows that a thread merges at a time
+
+
+def checked_blocks(source: Source, metric: str, parts: list[slice]) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+    """Yield ranges of rows in host memory, each read while the one before is used."""
+    with Pipeline() as pipeline:
+        read = ((part, np.ascontiguousarray(source.checked(part.start, part.stop, metric))) for part in parts)
+        yield from pipeline.prefetch(read, "read", foreign=True)
+
+
+def empty_lists(worker: Worker, rows: int) -> Neighbors:
+    """Return lists without an entry."""
+    job = worker.job
+    nowhere = -np.inf if get_metric(job.metric).descending else np.inf
+    distances = np.full((rows, job.k), nowhere, value_dtype(job.source.dtype))
+    return Neighbors(distances, np.full((rows, job.k), -1, index_dtype(job.source.n)))
+
+
+def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
+    """Merge lists of points of the source into some of the rows of others, in place; no row is named twice."""
+    descending = get_metric(worker.job.metric).descending
+    distances = np.ascontiguousarray(found.distances, kept.distances.dtype)
+    indices = np.ascontiguousarray(found.indices, kept.indices.dtype)
+
+    def merge(part: slice) -> None:
+        _native.merge_into(*kept, rows[part], distances[part], indices[part], descending)
+
+    Workers(worker.threads or 1).map(merge, cut(len(rows), _MERGED_AT_ONCE))
+
+
+def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
+    """Return lists in host memory with the numbers that their points have in the source."""
+    indices = np.asarray(to_host(found.indices))
+    named = np.where(indices < 0, -1, ids[np.maximum(indices, 0)]).astype(ids.dtype)
+    return Neighbors(np.asarray(to_host(found.distances)), named)
+
+
+def nearest_of_all(worker: Worker, rows: npt.NDArray[np.int64], *, slab: int) -> Neighbors:
+    """Find the true neighbours of some rows of the source among all others, reading it once."""
+    job = worker.job
+    source, n = job.source, job.source.n
+    asked = source.take(rows, worker.threads or 1)
+    kept, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
+    for part, points in checked_blocks(source, job.metric, cut(n, slab)):
+        found = worker.nearest(asked, points, min(job.k + 1, len(points)))
+        numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(n))
+        merge_into(worker, kept, everyone, without_own(renumbered(found, numbers), rows))
+    return kept
+
+
+def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
+    """Move each row's own point out of its list, to the end, as missing."""
+    is_own = found.indices == own[:, None]
+    order = np.argsort(is_own, axis=1, kind="stable")
+    indices = np.where(is_own, -1, found.indices)
+    return Neighbors(*(np.take_along_axis(part, order, axis=1) for part in (found.distances, indices)))
+
+
+# --- the sample
+
+
+def sample_rows(n: int, recall: float, seed: int) -> npt.NDArray[np.int64]:
+    """Draw the rows by which the recall is measured."""
+    count = min(n, max(1000, round(10 / (1 - recall))))
+    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False)).astype(np.int64)
+
+
+def _compute_truth(worker: Worker, args: Any, data: Any) -> tuple[npt.NDArray[np.int64], Neighbors]:
+    job = worker.job
+    rows = sample_rows(job.source.n, job.target, job.seed)
+    return rows, nearest_of_all(worker, rows, slab=min(job.plan.rows, job.source.block_rows))
+
+
+def _write_truth(worker: Worker, args: Any, made: tuple[npt.NDArray[np.int64], Neighbors]) -> Done:
+    rows, truth = made
+    files = worker.job.files
+    arrays = {"sample": rows[:, None], "truth-indices": truth.indices, "truth-distances": truth.distances}
+    return Done({name: files.save(name, array) for name, array in arrays.items()})
+
+
+def truth_of(worker: Worker) -> tuple[npt.NDArray[np.int64], Neighbors]:
+    """Return the sampled rows and their true neighbours."""
+    files = worker.job.files
+    rows, indices, distances = (files.load(name, "truth") for name in ("sample", "truth-indices", "truth-distances"))
+    return np.array(rows[:, 0]), Neighbors(np.array(distances), np.array(indices))
+
+
+def _compute_recall(worker: Worker, args: Any, data: Any) -> Recall:
+    rows, truth = truth_of(worker)
+    job = worker.job
+    result = job.files.rows()
+    found = Neighbors(*(np.array(part[rows]) for part in result))
+    return neighbors_recall(found, truth, metric=job.metric, population=job.source.n)
+
+
+TRUTH = Step(lambda worker, args: None, _compute_truth, _write_truth)
+RECALL = Step(lambda worker, args: None, _compute_recall, lambda worker, args, made: Done(facts=made.__dict__))
+
+
+def truth_stage(n: int) -> Stage:
+    """The stage that finds the true neighbours of the sample."""
+    return Stage([Task("truth", "truth", work=n)])
+
+
+def recall_stage() -> Stage:
+    """The stage that measures the result by them."""
+    return Stage([Task("recall", "recall")], drops=("sample", "truth-indices", "truth-distances"))

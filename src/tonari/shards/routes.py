@@ -1,0 +1,28 @@
+"""The routes by name, and a task from beginning to end."""
+
+from __future__ import annotations
+
+from tonari.core.floats import in_default_floats
+from tonari.shards.cluster_route import CLUSTERS
+from tonari.shards.exact_route import EXACT
+from tonari.shards.merge_route import MERGES
+from tonari.shards.tasks import Job, Route, Step, Task, Worker
+
+ROUTES: dict[str, Route] = {"exact": EXACT, "clusters": CLUSTERS, "ggm": MERGES}
+
+
+def step_of(job: Job, task: Task) -> Step:
+    """Return the steps of a task."""
+    return ROUTES[job.plan.route].steps[task.kind]
+
+
+@in_default_floats
+def run_task(worker: Worker, task: Task) -> str:
+    """Run a task by itself, and return its name; what another run of it has done is kept."""
+    job = worker.job
+    if not job.files.is_done(task.name):
+        job.source.check_unchanged()
+        step = step_of(job, task)
+        made = step.compute(worker, task.args, step.read(worker, task.args))
+        job.files.finish(task.name, step.write(worker, task.args, made))
+    return task.name

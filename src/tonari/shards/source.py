@@ -1,0 +1,236 @@
+"""Points that may be larger than any memory: files that are mapped, or an object that makes ranges of rows."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs, io
+from tonari.core.slices import cut
+from tonari.core.workers import Workers
+from tonari.metrics import get_metric
+from tonari.streams.journal import SAMPLED_ROWS, Sample
+
+_TAKEN_AT_ONCE = 1 << 15  # rows copied by a thread at a time
+BLOCK_BYTES = 256 << 20  # of rows that an object is asked for at once
+
+
+class Source(ABC):
+    """The points of a graph.
+
+    Attributes
+    ----------
+    n, d : int
+    dtype : str
+    """
+
+    n: int
+    d: int
+    dtype: str
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return self.d * inputs.dtype_of(self.dtype).itemsize
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that are read at once where nothing else decides."""
+        return max(1, min(self.n, BLOCK_BYTES // self.row_bytes))
+
+    @abstractmethod
+    def rows(self, begin: int, end: int) -> Any:
+        """Return rows [begin, end), unchecked."""
+
+    @abstractmethod
+    def take(self, ids: npt.NDArray[np.int64], threads: int) -> npt.NDArray[Any]:
+        """Return the rows with these numbers, which ascend, in host memory."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Return what identifies the points."""
+
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Raise if the points are known to have changed or to be gone."""
+
+    def checked(self, begin: int, end: int, metric: str) -> npt.NDArray[Any]:
+        """Return rows [begin, end) in host memory, with values that the metric accepts."""
+        rows = inputs.as_rows(inputs.to_host(self.rows(begin, end)), "points", check_values=False)
+        inputs.check_values(rows, "points", first=begin, nonnegative=get_metric(metric).nonnegative)
+        return rows
+
+    def sampled(self) -> Sample:
+        """Return the digest of some rows, for :meth:`facts`."""
+        sample = Sample(self.n)
+        count = min(self.n, SAMPLED_ROWS)
+        for at in range(count):
+            row = at * (self.n - 1) // max(1, count - 1)
+            sample.add(row, self.rows(row, row + 1))
+        return sample
+
+
+class FileSource(Source):
+    """The rows of one file after those of another.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Files that :func:`tonari.io.read` maps, of the same dtype and width.
+    """
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+        if not paths:
+            raise ValueError("source: no files were given, expected at least one")
+        self.paths = [Path(path).absolute() for path in paths]
+        self._open()
+        first = self._parts[0]
+        for path, part in zip(self.paths, self._parts, strict=True):
+            if not isinstance(part, np.memmap):
+                raise ValueError(f"{path}: is not mapped but loaded whole; convert it to .npy or .fbin first")
+            if part.dtype != first.dtype or part.shape[1] != first.shape[1]:
+                raise ValueError(
+                    f"{path} has {part.shape[1]} columns of {part.dtype}, {self.paths[0]} has {first.shape[1]} of "
+                    f"{first.dtype}: they must agree"
+                )
+        inputs.as_rows(first[:1], "points")  # a dtype that is not accepted
+        self.n, self.d = sum(map(len, self._parts)), int(first.shape[1])
+        self.dtype = inputs.name_of_dtype(first)
+        self._seen = self._stamps()
+
+    def _open(self) -> None:
+        self._parts = [io.read(path) for path in self.paths]
+        self._ends = np.cumsum([len(part) for part in self._parts])
+
+    def _stamps(self) -> list[list[int]]:
+        found = (os.stat(path) for path in self.paths)
+        return [[about.st_size, about.st_mtime_ns] for about in found]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_parts", "_ends")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+        self.check_unchanged()
+
+    def rows(self, begin: int, end: int) -> Any:
+        found = [part[max(0, begin - first) : end - first] for first, part in self._within(begin, end)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def _within(self, begin: int, end: int) -> Iterator[tuple[int, Any]]:
+        """Yield the files that hold some of the rows, and the number of their first one."""
+        for last, part in zip(self._ends, self._parts, strict=True):
+            first = int(last) - len(part)
+            if first < end and begin < last:
+                yield first, part
+
+    def take(self, ids: npt.NDArray[np.int64], threads: int) -> npt.NDArray[Any]:
+        out = np.empty((len(ids), self.d), self._parts[0].dtype)
+
+        def copy(part: slice) -> None:
+            some = ids[part]
+            for first, rows in self._within(int(some[0]), int(some[-1]) + 1):
+                low, high = np.searchsorted(some, [first, first + len(rows)])
+                here = slice(part.start + int(low), part.start + int(high))
+                np.take(rows, ids[here] - first, axis=0, out=out[here], mode="clip")
+
+        Workers(threads).map(copy, cut(len(ids), _TAKEN_AT_ONCE))
+        return out
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "n": self.n,
+            "d": self.d,
+            "dtype": self.dtype,
+            "files": [os.fspath(path) for path in self.paths],
+            "stamps": self._seen,
+            "sample": self.sampled().digest(),
+        }
+
+    def check_unchanged(self) -> None:
+        for path, seen in zip(self.paths, self._seen, strict=True):
+            try:
+                about = os.stat(path)
+            except FileNotFoundError:
+                raise FileNotFoundError(f"{path}: is gone; put it back, then resume with the same call") from None
+            if [about.st_size, about.st_mtime_ns] != seen:
+                raise ValueError(
+                    f"{path}: has changed since the graph was begun (size and time {about.st_size}, "
+                    f"{about.st_mtime_ns}; they were {seen[0]}, {seen[1]}); build anew with resume=False"
+                )
+
+
+class ObjectSource(Source):
+    """An object of the caller that makes rows.
+
+    Parameters
+    ----------
+    made_by : object
+        With ``shape`` (n, d) and a method ``rows(begin, end)``, which returns the same array of shape
+        (end - begin, d) at every call.
+    """
+
+    def __init__(self, made_by: Any) -> None:
+        self.made_by = made_by
+        shape = tuple(made_by.shape)
+        if len(shape) != 2 or not all(isinstance(size, int | np.integer) and size > 0 for size in shape):
+            raise ValueError(f"source: its shape is {shape!r}, expected (n, d)")
+        self.n, self.d = (int(size) for size in shape)
+        self.dtype = inputs.name_of_dtype(self.rows(0, 1))
+
+    def rows(self, begin: int, end: int) -> Any:
+        found = self.made_by.rows(begin, end)
+        shape = tuple(getattr(found, "shape", ()))
+        if shape != (end - begin, self.d):
+            raise ValueError(f"source.rows({begin}, {end}): got shape {shape}, expected {(end - begin, self.d)}")
+        return found
+
+    def take(self, ids: npt.NDArray[np.int64], threads: int) -> npt.NDArray[Any]:
+        out = np.empty((len(ids), self.d), inputs.dtype_of(self.dtype))
+        for block in cut(self.n, self.block_rows):
+            low, high = np.searchsorted(ids, [block.start, block.stop])
+            if low < high:
+                end = min(block.stop, self.n)
+                out[low:high] = inputs.held(inputs.to_host(self.rows(block.start, end)[ids[low:high] - block.start]))
+        return out
+
+    def facts(self) -> dict[str, Any]:
+        return {"n": self.n, "d": self.d, "dtype": self.dtype, "sample": self.sampled().digest()}
+
+    def check_unchanged(self) -> None:
+        """An object is known by the rows that it makes, which are compared when a build is resumed."""
+
+
+def as_source(given: Any) -> Source:
+    """Return the source for what a caller gave: a path, several, an object with rows(begin, end), or an array."""
+    if isinstance(given, Source):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return FileSource([given])
+    if callable(getattr(given, "rows", None)) and hasattr(given, "shape"):
+        return ObjectSource(given)
+    if isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given):
+        return FileSource(given)
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return ObjectSource(_Rows(inputs.as_rows(given, "source", check_values=False)))
+    raise TypeError(
+        f"source: expected a path, a list of paths, an array, or an object with shape and rows(begin, end), got "
+        f"{type(given).__name__}"
+    )
+
+
+class _Rows:
+    """An array as an object that makes rows."""
+
+    def __init__(self, rows: npt.NDArray[Any]) -> None:
+        self._rows, self.shape = rows, rows.shape
+
+    def rows(self, begin: int, end: int) -> npt.NDArray[Any]:
+        return self._rows[begin:end]

@@ -1,0 +1,164 @@
+"""Tasks: what is computed at a time. A task has three steps, so that one can be read while another is computed.
+
+    read      from the source and from parts of earlier tasks
+    compute   on a device
+    write     parts and rows of the result; and at last the record that the task is done
+
+A task is described by a few numbers: points never travel through an executor. It may be run again at any time, and
+leaves the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import ProgressLike
+from tonari.graph.build import build_lists
+from tonari.graph.directory import value_dtype
+from tonari.inputs import to_host
+from tonari.methods.place import Place, problem_of
+from tonari.methods.registry import search_method
+from tonari.methods.where import place_for
+from tonari.shards.plan import ShardPlan
+from tonari.shards.source import Source
+from tonari.shards.workspace import Done, Workspace
+
+
+class Task(NamedTuple):
+    """One task.
+
+    Attributes
+    ----------
+    name : str
+        Unique in a build; the name of its record.
+    kind : str
+        A key of the route's steps.
+    args : tuple of int
+    work : int
+        Rows times what each takes, in the units of the progress bar.
+    """
+
+    name: str
+    kind: str
+    args: tuple[int, ...] = ()
+    work: int = 0
+
+
+class Step(NamedTuple):
+    """The three steps of a kind of task; see the head of this file."""
+
+    read: Callable[[Worker, Any], Any]
+    compute: Callable[[Worker, Any, Any], Any]
+    write: Callable[[Worker, Any, Any], Done]
+
+
+class Stage(NamedTuple):
+    """Tasks that may run at the same time, and the parts that nobody needs after them."""
+
+    tasks: list[Task]
+    drops: tuple[str, ...] = ()
+
+
+class Route(NamedTuple):
+    """A way to build a graph.
+
+    Attributes
+    ----------
+    steps : dict
+        By kind of task.
+    stages : callable(job)
+        Yields the stages; each is asked for after the one before is done, and may depend on what its tasks found out.
+    """
+
+    steps: dict[str, Step]
+    stages: Callable[[Job], Iterator[Stage]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every worker knows of a build.
+
+    Attributes
+    ----------
+    folder : Path
+    source : Source
+    k : int
+    metric : str
+    recall : float, optional
+        None for an exact graph.
+    seed : int
+    threads, memory : int, optional
+        As for :func:`tonari.knn_graph`; of each worker.
+    plan : ShardPlan
+    """
+
+    folder: Path
+    source: Source
+    k: int
+    metric: str
+    recall: float | None
+    seed: int
+    threads: int | None
+    memory: int | None
+    plan: ShardPlan
+
+    @property
+    def target(self) -> float:
+        """The recall, of a graph that may miss neighbours."""
+        assert self.recall is not None
+        return self.recall
+
+    @cached_property
+    def files(self) -> Workspace:
+        """The directory."""
+        return Workspace(self.folder, self.source.n, self.k, value_dtype(self.source.dtype))
+
+
+class Worker:
+    """A device that runs tasks of a job.
+
+    Parameters
+    ----------
+    job : Job
+    device : str
+        "cpu" or "cuda:0" and so on.
+    progress : None or callable(done, total)
+        Called from time to time; may raise to stop the task.
+    """
+
+    def __init__(self, job: Job, device: str, progress: ProgressLike = False) -> None:
+        self.job, self.device, self.progress = job, device, progress
+        self.place: Place = place_for(device)
+        self.threads = self.place.threads_to_prepare(job.threads)
+        self._memory = None if job.memory is None else job.plan.engine_bytes
+
+    def nearest(
+        self, queries: Any, points: Any, k: int, *, self_join: bool = False, metric: str | None = None
+    ) -> Neighbors:
+        """Find the k nearest points of every query exactly; in a self-join, without itself."""
+        method, name = search_method("exact", self.place.device), metric or self.job.metric
+        given: dict[str, Any] = {"self_join": self_join, "threads": self.job.threads, "memory": self._memory}
+        plan = method.plan(problem_of(self.place, points, queries, k, name, **given))
+        return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
+
+    def graph(self, rows: Any, seed: int, recall: float | None) -> Neighbors:
+        """Build the lists of a shard to a recall; in host memory."""
+        job = self.job
+        most = min(job.k, len(rows) - 1)
+        made = build_lists(
+            rows,
+            most,
+            metric=job.metric,
+            recall=recall,
+            seed=seed,
+            device=self.device,
+            threads=job.threads,
+            memory=self._memory,
+            progress=self.progress,
+        )
+        return Neighbors(*map(to_host, made.found))

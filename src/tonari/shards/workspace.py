@@ -1,0 +1,281 @@
+"""The directory of a graph that is being built: who writes it, what is done, parts, and the rows of the result.
+
+    manifest.json                       what is built, and how (graph/directory.py)
+    lock                                held by the one build at a time
+    done/TASK.json                      a task that is done: its parts with checksums, and what it found out
+    parts/NAME.npy                      what tasks leave for others; removed when the graph is complete
+    indices.npy.part distances.npy.part rows of the result, written in place and renamed at the end
+
+A part appears under its name after its bytes are on the disk, and a task counts as done after its parts have their
+names. So whatever ends a build, no more is lost than the tasks under way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
+from tonari.io import npy
+from tonari.io._atomic import atomic, sync_directory
+from tonari.io._common import FileFormatError
+from tonari.io.ground_truth_part import locked
+
+_LOCK, _DONE, _PARTS = "lock", "done", "parts"
+_LONGEST = 16 << 20  # bytes of the record of a task
+# What a full disk, a quota or a limit on the size of files says.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A task that is done.
+
+    Attributes
+    ----------
+    parts : mapping
+        Name of each part: its bytes and their CRC-32.
+    rows : list
+        Range of rows of the result that it wrote, and their checksums; empty if none.
+    facts : dict
+        What it found out.
+    """
+
+    parts: Mapping[str, list[int]] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Workspace:
+    """Files of a build, for the process that runs it and for its workers.
+
+    Parameters
+    ----------
+    folder : Path
+    n, k : int
+        Shape of the result.
+    value_dtype : dtype of its distances
+    """
+
+    def __init__(self, folder: Path, n: int, k: int, value_dtype: Any) -> None:
+        self.folder, self.n, self.k = folder, n, k
+        self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that were checked
+        self._records: dict[str, Done] = {}
+        self._dtypes = {INDICES: index_dtype(n), DISTANCES: np.dtype(value_dtype)}
+
+    # --- parts and tasks
+
+    def save(self, name: str, array: npt.NDArray[Any]) -> list[int]:
+        """Write a part; return its size and checksum."""
+        whole = np.ascontiguousarray(array)
+        with full_disk_named(self.folder), atomic(self._part(name)) as file:
+            npy.write_array(file, whole)
+        return [int(whole.nbytes), _checksum(whole)]
+
+    def load(self, name: str, by: str) -> npt.NDArray[Any]:
+        """Map a part that a task wrote, and check it.
+
+        Raises
+        ------
+        FileNotFoundError, tonari.io.FileFormatError
+            It is missing or damaged.
+        """
+        if name in self._loaded:
+            return self._loaded[name]
+        path, (size, checksum) = self._part(name), self.done(by).parts[name]
+        try:
+            array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
+            whole = array.nbytes == size and _checksum(array) == checksum
+        except (ValueError, EOFError):
+            whole = False
+        if not whole:
+            found, expected = path.stat().st_size, f"values of {size} bytes with the checksum {checksum}"
+            raise FileFormatError(
+                f"{path}: is damaged, expected {expected}; build anew with resume=False", path, found, expected
+            )
+        self._loaded[name] = array
+        return array
+
+    def drop(self, name: str) -> None:
+        """Remove a part that is not needed any more."""
+        self._loaded.pop(name, None)
+        self._part(name).unlink(missing_ok=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_loaded": {}, "_records": {}}
+
+    def _part(self, name: str) -> Path:
+        return self.folder / _PARTS / f"{name}.npy"
+
+    def finish(self, task: str, done: Done) -> None:
+        """Record that a task is done."""
+        with full_disk_named(self.folder), atomic(self.folder / _DONE / f"{task}.json") as file:
+            file.write(json.dumps(done.__dict__).encode())
+
+    def is_done(self, task: str) -> bool:
+        """Whether a task is done."""
+        return (self.folder / _DONE / f"{task}.json").exists()
+
+    def done(self, task: str) -> Done:
+        """Return the record of a task that is done."""
+        if task in self._records:
+            return self._records[task]
+        path = self.folder / _DONE / f"{task}.json"
+        with path.open("rb") as file:
+            text = file.read(_LONGEST)
+        try:
+            found = self._records[task] = Done(**json.loads(text))
+            return found
+        except (ValueError, TypeError) as error:
+            message = f"{path}: is damaged ({error}); build anew with resume=False"
+            raise FileFormatError(message, path, len(text), "the record of a task") from error
+
+    def names_done(self) -> set[str]:
+        """Return the names of all tasks that are done."""
+        return {path.stem for path in (self.folder / _DONE).glob("*.json")}
+
+    # --- rows of the result
+
+    def begin(self) -> None:
+        """Make the directories and the files of the result, with their full size."""
+        for name in (_DONE, _PARTS):
+            (self.folder / name).mkdir(exist_ok=True)
+        for name, dtype in self._dtypes.items():
+            path = array_path(self.folder, name, BUILDING)
+            head, size = npy.header(dtype, (self.n, self.k)), self.n * self.k * dtype.itemsize
+            if path.exists() and path.stat().st_size == len(head) + size:
+                continue
+            with full_disk_named(self.folder), path.open("wb") as file:
+                file.write(head)
+                file.flush()
+                _reserve(file.fileno(), len(head) + size)
+                os.fsync(file.fileno())
+        sync_directory(self.folder)
+
+    def write_rows(self, begin: int, found: Neighbors) -> list[int]:
+        """Write rows of the result; return their range and checksums."""
+        sums = []
+        for name, array in ((INDICES, found.indices), (DISTANCES, found.distances)):
+            rows = np.ascontiguousarray(array, self._dtypes[name])
+            offset = len(npy.header(rows.dtype, (self.n, self.k))) + begin * self.k * rows.itemsize
+            with full_disk_named(self.folder), array_path(self.folder, name, BUILDING).open("r+b", 0) as file:
+                file.seek(offset)
+                left = memoryview(rows.data).cast("B")
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            sums.append(_checksum(rows))
+        return [begin, begin + len(found.indices), *sums]
+
+    def rows(self, state: str = BUILDING) -> Neighbors:
+        """Map the result."""
+        paths = (array_path(self.folder, name, state) for name in (DISTANCES, INDICES))
+        return Neighbors(*(npy.read(path, mmap=True, key=None, most=np.inf) for path in paths))
+
+    def check_rows(self, rows: list[int]) -> None:
+        """Raise FileFormatError if rows of the result are not as they were written."""
+        begin, end, *sums = rows
+        for name, array, checksum in zip((INDICES, DISTANCES), reversed(self.rows()), sums, strict=True):
+            if _checksum(array[begin:end]) != checksum:
+                path = array_path(self.folder, name, BUILDING)
+                expected = f"the checksum {checksum}"
+                raise FileFormatError(
+                    f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; build anew with resume=False",
+                    path,
+                    path.stat().st_size,
+                    expected,
+                )
+
+    def complete(self) -> None:
+        """Give the result its names and remove everything else but the manifest, which has to say so already."""
+        for name in self._dtypes:
+            part = array_path(self.folder, name, BUILDING)
+            if part.exists():
+                os.replace(part, self.folder / name)
+        sync_directory(self.folder)
+        for name in (_DONE, _PARTS):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+
+class Lock:
+    """Held while a directory is written; a context manager.
+
+    Raises
+    ------
+    BlockingIOError
+        Another process holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = (folder / _LOCK).open("ab")
+        if not locked(self._file.fileno(), shared=False):
+            self._file.close()
+            raise BlockingIOError(f"{folder}: another process is building a graph there; wait, or name another")
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def is_being_built(folder: Path) -> bool:
+    """Whether a process holds the lock of a directory."""
+    try:
+        with (folder / _LOCK).open("rb") as file:
+            return not locked(file.fileno(), shared=True)
+    except FileNotFoundError:
+        return False
+
+
+def remove_graph(folder: Path) -> None:
+    """Remove what builds leave in a directory, and nothing else; the manifest first, so that it never promises more."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    for name in (INDICES, DISTANCES):
+        for state in (f"{name}.part", name):
+            (folder / state).unlink(missing_ok=True)
+    for name in (_DONE, _PARTS):
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def full_disk_named(folder: Path) -> Any:
+    """Say what to do where the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise OSError(
+            error.errno,
+            "the disk is full (or a limit on the size of files is reached); everything done so far is kept: make room, "
+            "then resume with the same call",
+            os.fspath(folder),
+        ) from error
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Give a file its size, and its room on the disk where the file system can."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except (AttributeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise
+        os.ftruncate(descriptor, size)
+
+
+def _checksum(array: npt.NDArray[Any]) -> int:
+    """Return the CRC-32 of the values of an array."""
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
