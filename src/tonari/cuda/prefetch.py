@@ -8,7 +8,8 @@ stream. Here each thread has two pinned buffers: one is filled while the other i
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import functools
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from types import TracebackType
@@ -32,10 +33,10 @@ class _Piece:
         self.memory = torch.empty(PIECE_BYTES, dtype=torch.uint8, pin_memory=True)
         self.sent = torch.cuda.Event(blocking=True)
 
-    def send(self, source: npt.NDArray[np.uint8], target: Any, stream: Any) -> None:
+    def send(self, fill: Callable[[npt.NDArray[np.uint8]], object], target: Any, stream: Any) -> None:
         self.sent.synchronize()
-        here = self.memory[: len(source)]
-        np.copyto(here.numpy(), source)
+        here = self.memory[: len(target)]
+        fill(here.numpy())
         with torch.cuda.stream(stream):
             target.copy_(here, non_blocking=True)
             self.sent.record()
@@ -64,23 +65,41 @@ class Feeder:
 
     def send(self, rows: npt.NDArray[Any], out: Any) -> None:
         """Start to copy a C-contiguous array into a contiguous tensor; the copy waits for the work launched before."""
+        source = rows.reshape(-1).view(np.uint8)
+        self._fill(out, PIECE_BYTES, lambda here, buffer: np.copyto(buffer, source[here]))
+
+    def gather(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64], out: Any) -> None:
+        """Start to copy the rows with these numbers into a contiguous tensor, as :meth:`send` does."""
+        size = rows.shape[1] * rows.itemsize
+        if size > PIECE_BYTES:
+            self.send(np.take(rows, ids, axis=0), out)
+            return
+
+        def take(here: slice, buffer: npt.NDArray[np.uint8]) -> None:
+            some = ids[here.start // size : here.stop // size]
+            np.take(rows, some, axis=0, out=buffer.view(rows.dtype).reshape(len(some), -1), mode="clip")
+
+        self._fill(out, PIECE_BYTES // size * size, take)
+
+    def _fill(self, out: Any, step: int, fill: Callable[[slice, npt.NDArray[np.uint8]], object]) -> None:
+        """Start to fill a tensor, so many bytes at a time; `fill` gets their range and a buffer."""
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
-        source, target = rows.reshape(-1).view(np.uint8), out.view(-1).view(torch.uint8)
+        target = out.view(-1).view(torch.uint8)
 
         def carry(begin: int) -> None:
             self._workers.check()
-            here = slice(begin, begin + PIECE_BYTES)
+            here = slice(begin, min(begin + step, len(target)))
             if self._stream is None:
-                np.copyto(target[here].numpy(), source[here])
+                fill(here, target[here].numpy())
                 return
             piece = self._pieces.get()
             try:
-                piece.send(source[here], target[here], self._stream)
+                piece.send(functools.partial(fill, here), target[here], self._stream)
             finally:
                 self._pieces.put(piece)
 
-        self._under_way = self._background.submit(self._workers.map, carry, range(0, len(source), PIECE_BYTES))
+        self._under_way = self._background.submit(self._workers.map, carry, range(0, len(target), step))
 
     def arrive(self) -> None:
         """Wait until all rows have been read from host memory; work launched from now on waits for the copy."""

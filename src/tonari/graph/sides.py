@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core._native import exact_values
@@ -158,9 +159,27 @@ def _rows_at(x: Any, numbers: Any) -> Any:
 
 
 def one_after_the_other(first: Any, second: Any) -> Any:
-    """Concatenate two arrays, or two tensors on the same device."""
+    """Concatenate two arrays, or two tensors on the same device.
+
+    Rows that lie one after the other in memory already, as slices of one array do, are not copied.
+    """
+    shape = len(first) + len(second), *first.shape[1:]
     if isinstance(first, np.ndarray):
+        if _adjacent(first, second):
+            return np.lib.stride_tricks.as_strided(first, shape, first.strides, writeable=False)
         return np.concatenate([first, second])
     import torch
 
+    end = first.storage_offset() + first.numel()
+    one_storage = first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+    if one_storage and first.is_contiguous() and second.is_contiguous() and second.storage_offset() == end:
+        return first.as_strided(shape, first.stride())
     return torch.cat([first, second])
+
+
+def _adjacent(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
+    """Whether two arrays are slices of one, the second of which begins where the first ends."""
+    if first.base is None or first.base is not second.base or not len(first) or not len(second):
+        return False
+    whole = first.flags.c_contiguous and second.flags.c_contiguous
+    return whole and first.ctypes.data + first.nbytes == second.ctypes.data

@@ -29,6 +29,7 @@ from tonari.shards.common import (
     RECALL,
     TRUTH,
     empty_lists,
+    in_host_memory,
     merge_into,
     nearest_of_all,
     recall_stage,
@@ -48,16 +49,17 @@ _PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
 _LOST_TO_CUTS, _LOST_IN_SHARDS = 0.5, 0.5
 
 
-def _near(worker: Worker, rows: npt.NDArray[Any], centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+def _near(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
     """Return distances and numbers of the nearest centres: by the metric, or by lengths where larger is nearer."""
     metric = get_metric(worker.job.metric)
     name = "euclidean" if metric.descending else metric.name
-    found = worker.nearest(_as_floats(rows), centres, k, metric=name)
-    return np.asarray(inputs.to_host(found.distances)), np.asarray(inputs.to_host(found.indices))
+    found = worker.nearest(rows, worker.place.there(centres), k, metric=name)
+    return found.distances, found.indices
 
 
-def _as_floats(rows: npt.NDArray[Any]) -> dealing.Floats:
-    return np.ascontiguousarray(inputs.as_floats(rows), np.float32)
+def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+    distances, near = _near(worker, rows, centres, k)
+    return in_host_memory(distances), in_host_memory(near)
 
 
 # --- centres
@@ -68,12 +70,17 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     source, plan = job.source, job.plan
     size = max(1, min(source.n, _TRAINED * plan.clusters) // _PIECES)
     begins = np.unique(np.linspace(0, source.n - size, _PIECES).astype(np.int64))
-    pieces = [_as_floats(source.checked(begin, begin + size, job.metric)) for begin in begins.tolist()]
-    centres = dealing.train(np.concatenate(pieces), plan.clusters, lambda *given: _near(worker, *given), job.seed)
-    rows, truth = truth_of(worker)
+    pieces = [in_host_memory(worker.load.range(begin, begin + size)) for begin in begins.tolist()]
+    rows = np.ascontiguousarray(inputs.as_floats(np.concatenate(pieces)), np.float32)
+
+    def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+        return _near_in_host_memory(worker, worker.place.there(some), centres, k)
+
+    centres = dealing.train(rows, plan.clusters, nearest, job.seed)
+    sample, truth = truth_of(worker)
     near = min(dealing.NEAR, plan.clusters)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    of_rows, of_others = (_near(worker, source.take(ids, worker.threads or 1), centres, near) for ids in (rows, others))
+    of_rows, of_others = (_near_in_host_memory(worker, worker.load.at(ids), centres, near) for ids in (sample, others))
     dealt = dealing.choose(
         centres,
         of_rows,
@@ -104,16 +111,17 @@ def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealin
 # --- members
 
 
-def _read_block(worker: Worker, args: tuple[int, int, int]) -> npt.NDArray[Any]:
-    _, begin, end = args
-    return np.array(worker.job.source.checked(begin, end, worker.job.metric))
+def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
+    return worker.load.range(*args[1:])
 
 
-def _compute_members(worker: Worker, args: Any, rows: npt.NDArray[Any]) -> tuple[Any, Any]:
+def _compute_members(worker: Worker, args: Any, rows: Any) -> tuple[Any, Any]:
     files = worker.job.files
-    centres, shard_of = np.array(files.load("centres", "centres")), files.load("shard_of", "centres")[:, 0]
+    centres, shard_of = (np.array(files.load(name, "centres")) for name in ("centres", "shard_of"))
     distances, near = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
-    return dealing.memberships(distances, near, np.array(shard_of), files.done("centres").facts["margin"])
+    margin = files.done("centres").facts["margin"]
+    found = dealing.memberships(distances, near, worker.place.there(shard_of[:, 0]), margin)
+    return in_host_memory(found[0]), in_host_memory(found[1])
 
 
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
@@ -140,7 +148,7 @@ def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Any]:
     job = worker.job
     begins = range(0, job.source.n, job.plan.block)
     ids = np.concatenate([_members(worker, at, args[0]) + begin for at, begin in enumerate(begins)])
-    return ids, job.source.take(ids, worker.threads or 1)
+    return ids, worker.load.at(ids)
 
 
 def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Any]) -> Neighbors:
@@ -196,13 +204,12 @@ def _write_rows(worker: Worker, args: tuple[int, int, int], found: Neighbors) ->
 # --- one shard that holds all
 
 
-def _read_all(worker: Worker, args: Any) -> npt.NDArray[Any]:
-    job = worker.job
-    return np.array(job.source.checked(0, job.source.n, job.metric))
+def _read_all(worker: Worker, args: Any) -> Any:
+    return worker.load.range(0, worker.job.source.n)
 
 
-def _compute_all(worker: Worker, args: Any, rows: npt.NDArray[Any]) -> Neighbors:
-    return worker.graph(rows, worker.job.seed, worker.job.target)
+def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
+    return Neighbors(*map(in_host_memory, worker.graph(rows, worker.job.seed, worker.job.target)))
 
 
 def _stages(job: Job) -> Iterator[Stage]:

@@ -16,7 +16,6 @@ from tonari.graph.directory import value_dtype
 from tonari.inputs import to_host
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall, neighbors_recall
-from tonari.shards.source import Source
 from tonari.shards.tasks import Stage, Step, Task, Worker
 from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
@@ -24,11 +23,16 @@ from tonari.streams.pipeline import Pipeline
 _MERGED_AT_ONCE = 1 << 14  # rows that a thread merges at a time
 
 
-def checked_blocks(source: Source, metric: str, parts: list[slice]) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-    """Yield ranges of rows in host memory, each read while the one before is used."""
+def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
+    """Yield ranges of rows, each read while the one before is used."""
     with Pipeline() as pipeline:
-        read = ((part, np.ascontiguousarray(source.checked(part.start, part.stop, metric))) for part in parts)
+        read = ((part, worker.load.range(part.start, part.stop)) for part in parts)
         yield from pipeline.prefetch(read, "read", foreign=True)
+
+
+def in_host_memory(x: Any) -> npt.NDArray[Any]:
+    """Return an array or tensor as a NumPy array in host memory."""
+    return np.asarray(to_host(x))
 
 
 def empty_lists(worker: Worker, rows: int) -> Neighbors:
@@ -52,19 +56,23 @@ def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], fou
 
 
 def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
-    """Return lists in host memory with the numbers that their points have in the source."""
-    indices = np.asarray(to_host(found.indices))
-    named = np.where(indices < 0, -1, ids[np.maximum(indices, 0)]).astype(ids.dtype)
-    return Neighbors(np.asarray(to_host(found.distances)), named)
+    """Return lists in host memory with the numbers that their points have in the source, in the dtype of `ids`."""
+    if isinstance(found.indices, np.ndarray):
+        indices = found.indices
+        return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
+    numbers = found.indices.new_tensor(ids)
+    indices = found.indices.long()
+    named = numbers[indices.clamp(min=0)].masked_fill_(indices < 0, -1)
+    return Neighbors(in_host_memory(found.distances), in_host_memory(named))
 
 
 def nearest_of_all(worker: Worker, rows: npt.NDArray[np.int64], *, slab: int) -> Neighbors:
     """Find the true neighbours of some rows of the source among all others, reading it once."""
     job = worker.job
-    source, n = job.source, job.source.n
-    asked = source.take(rows, worker.threads or 1)
+    n = job.source.n
+    asked = worker.load.at(rows)
     kept, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
-    for part, points in checked_blocks(source, job.metric, cut(n, slab)):
+    for part, points in blocks(worker, cut(n, slab)):
         found = worker.nearest(asked, points, min(job.k + 1, len(points)))
         numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(n))
         merge_into(worker, kept, everyone, without_own(renumbered(found, numbers), rows))

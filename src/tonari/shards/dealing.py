@@ -68,20 +68,24 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
     return of
 
 
-def memberships(
-    distances: npt.NDArray[Any], near: npt.NDArray[Any], shard_of: npt.NDArray[np.int64], margin: float
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return pairs (shard, row) in order: the shards that rows are in, by the distances of their near centres."""
-    close = distances <= (1 + margin) * distances[:, :1]
-    close[:, 0] = True
-    shards = np.where(close, shard_of[near], -1)
-    shards.sort(axis=1)
-    first = np.ones(shards.shape, bool)
-    first[:, 1:] = shards[:, 1:] != shards[:, :-1]
-    rows, columns = np.nonzero(first & (shards >= 0))
-    of = shards[rows, columns]
-    order = np.lexsort((rows, of))
-    return of[order], rows[order]
+def memberships(distances: Any, near: Any, shard_of: Any, margin: float) -> tuple[Any, Any]:
+    """Return pairs (shard, row) in order: the shards that rows are in, by the distances of their near centres.
+
+    All are NumPy arrays, or all are tensors on one device; numbers are int64.
+    """
+    count, width = near.shape
+    of = shard_of[near]
+    kept = distances <= (1 + margin) * distances[:, :1]
+    kept[:, 0] = True
+    for later in range(1, width):
+        for before in range(later):
+            kept[:, later] &= ~(kept[:, before] & (of[:, before] == of[:, later]))
+    if isinstance(near, np.ndarray):
+        keys = np.sort((of * count + np.arange(count)[:, None])[kept])
+    else:
+        rows = kept.new_ones(count, dtype=of.dtype).cumsum(0) - 1
+        keys = (of * count + rows[:, None])[kept].sort().values
+    return keys // count, keys % count
 
 
 class Dealt(NamedTuple):

@@ -10,27 +10,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
-from tonari.shards.common import checked_blocks, empty_lists, merge_into, renumbered
+from tonari.shards.common import blocks, empty_lists, merge_into, renumbered
 from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
 from tonari.shards.workspace import Done
 
 
-def _read(worker: Worker, args: tuple[int, int]) -> npt.NDArray[Any]:
-    job = worker.job
-    return np.array(job.source.checked(*args, job.metric))
+def _read(worker: Worker, args: tuple[int, int]) -> Any:
+    return worker.load.range(*args)
 
 
-def _compute(worker: Worker, args: tuple[int, int], queries: npt.NDArray[Any]) -> Neighbors:
+def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
     job = worker.job
     n = job.source.n
     kept, everyone = empty_lists(worker, len(queries)), np.arange(len(queries))
     own = slice(*args)
 
-    def meet(part: slice, points: npt.NDArray[Any], *, self_join: bool) -> None:
+    def meet(part: slice, points: Any, *, self_join: bool) -> None:
         k = min(job.k, len(points) - self_join)
         if k:
             found = worker.nearest(queries, points, k, self_join=self_join)
@@ -39,7 +37,7 @@ def _compute(worker: Worker, args: tuple[int, int], queries: npt.NDArray[Any]) -
 
     meet(own, queries, self_join=True)
     others = [part for part in cut(n, job.plan.rows) if part != own]
-    for part, points in checked_blocks(job.source, job.metric, others):
+    for part, points in blocks(worker, others):
         meet(part, points, self_join=False)
     return kept
 

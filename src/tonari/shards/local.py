@@ -86,8 +86,7 @@ def _work(job: Job, device: str, todo: SimpleQueue[Task], done: Callable[[Task],
     def check(*_: int) -> None:
         pipeline.check()
 
-    worker = Worker(job, device, check)
-    with _Writer(pipeline) as writer:
+    with Worker(job, device, check) as worker, _Writer(pipeline) as writer:
         for task, data in pipeline.prefetch(_read(worker, todo, pipeline), f"read-{device}", foreign=True):
             pipeline.check()
             step = step_of(job, task)

@@ -17,14 +17,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.graph.lists import Lists
 from tonari.graph.merging import merge_lists
-from tonari.inputs import to_host
-from tonari.shards.common import RECALL, TRUTH, empty_lists, merge_into, recall_stage, truth_stage
+from tonari.shards.common import (
+    RECALL,
+    TRUTH,
+    empty_lists,
+    in_host_memory,
+    merge_into,
+    recall_stage,
+    renumbered,
+    truth_stage,
+)
 from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
 from tonari.shards.workspace import Done
 
@@ -65,18 +72,17 @@ def _save(worker: Worker, kind: str, shard: int, version: int, found: Neighbors)
 # --- shards
 
 
-def _read_shard(worker: Worker, args: tuple[int]) -> npt.NDArray[Any]:
-    job = worker.job
-    own = _slab(job, args[0])
-    return np.array(job.source.checked(own.start, own.stop, job.metric))
+def _read_shard(worker: Worker, args: tuple[int]) -> Any:
+    own = _slab(worker.job, args[0])
+    return worker.load.range(own.start, own.stop)
 
 
-def _compute_shard(worker: Worker, args: tuple[int], rows: npt.NDArray[Any]) -> Neighbors:
+def _compute_shard(worker: Worker, args: tuple[int], rows: Any) -> Neighbors:
     return worker.graph(rows, worker.job.seed + args[0], worker.job.target)
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    return Done(_save(worker, "graph", args[0], 0, found))
+    return Done(_save(worker, "graph", args[0], 0, Neighbors(*map(in_host_memory, found))))
 
 
 # --- pairs
@@ -84,10 +90,11 @@ def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
 
 def _read_pair(worker: Worker, args: tuple[int, int, int]) -> tuple[Any, list[Neighbors], list[Neighbors]]:
     """Read the rows of two shards into one array, their graphs, and what their rows met so far."""
-    job, (at, *both) = worker.job, args
-    rows = [job.source.checked(own.start, own.stop, job.metric) for own in (_slab(job, shard) for shard in both)]
+    at, *both = args
+    slabs = [_slab(worker.job, shard) for shard in both]
+    rows = worker.load.ranges(slabs)
     graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in both]
-    return np.concatenate(rows), graphs, [_lists(worker, shard, at) for shard in both]
+    return rows, graphs, [_lists(worker, shard, at) for shard in both]
 
 
 def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
@@ -124,14 +131,13 @@ def _compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> list
         memory=None,
         progress=worker.progress,
     ).found
-    distances, indices = (np.asarray(to_host(part)) for part in merged)
     starts = [_slab(job, shard).start for shard in args[1:]]
     numbers = np.concatenate([start + np.arange(len(part)) for start, part in zip(starts, parts, strict=True)])
+    named = renumbered(merged, numbers.astype(kept[0].indices.dtype))
     made = []
     for here, old in zip((slice(0, size), slice(size, None)), kept, strict=True):
-        new = Neighbors(np.array(old.distances), np.array(old.indices))
-        named = np.where(indices[here] < 0, -1, numbers[indices[here]]).astype(new.indices.dtype)
-        merge_into(worker, new, np.arange(len(named)), Neighbors(distances[here], named))
+        new = Neighbors(*map(np.array, old))
+        merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in named)))
         made.append(new)
     return made
 

@@ -21,6 +21,7 @@ from tonari.shards.source import Source
 
 METHODS = ("auto", "exact", "clusters", "ggm")
 COPIES = 2.2  # shards that a row is in, expected of the route by clusters; what it is, is found while it runs
+_STAGED_BYTES = 64 << 20  # page-locked, on the way to a device
 _ROOM = 0.9  # of a shard's rows, that the expected largest shard may take
 _READ_RATE = 1.5e9  # bytes a second that come from files; a guess, for the choice of a route
 _LEAST_ROWS = 256
@@ -98,9 +99,46 @@ class Sizes:
         sizes = n, n, self.source.d, min(self.k, n - 1)
         facts: dict[str, Any] = {"dtype": self.source.dtype, "metric": self.metric, "self_join": self_join}
         facts["memory"] = memory
-        problem = make_problem(*sizes, **facts, devices=devices, threads=self.threads)
+        problem = make_problem(
+            *sizes, **facts, devices=devices, host_points=False, host_queries=False, threads=self.threads
+        )
         plan: Plan = method_for(name, "cuda" if devices else "cpu").plan(problem, **given)
         return plan
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a worker holds beside the engine: rows where it computes, and lists in host memory."""
+
+    sizes: Sizes
+    rows_held: int
+    lists_held: int
+
+    @property
+    def rows_bytes(self) -> int:
+        """Bytes of the rows, on the device or in host memory."""
+        return self.rows_held * (self.sizes.source.row_bytes + 8)
+
+    @property
+    def beside_engine(self) -> int:
+        """What the budget has to hold beside the engine: on CUDA, lists in host memory do not count."""
+        return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
+
+    def plan(
+        self, route: str, budget: int, engine: int, seconds: float, *, rows_read: int, disk_bytes: int, **fields: int
+    ) -> ShardPlan:
+        """Return the plan of a route, by the bytes and seconds of its searches and graphs."""
+        sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
+        taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
+        return ShardPlan(
+            route=route,
+            engine_bytes=budget - self.beside_engine,
+            host_bytes=lists + _STAGED_BYTES if on_cuda else taken,
+            device_bytes=taken if on_cuda else 0,
+            disk_bytes=disk_bytes + MIB,
+            seconds=(seconds + rows_read * sizes.source.row_bytes / _READ_RATE) / max(1, len(sizes.devices)),
+            **{"clusters": 0} | fields,
+        )
 
 
 def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
@@ -140,125 +178,107 @@ def _free_host() -> int:
 
 
 def _exact(sizes: Sizes, budget: int) -> ShardPlan:
-    source = sizes.source
-    least = max(sizes.k + 1, _LEAST_ROWS)
+    n, least = sizes.source.n, max(sizes.k + 1, _LEAST_ROWS)
 
-    def host_bytes(rows: int) -> int:
-        return 3 * rows * source.row_bytes + 3 * sizes.lists_bytes(rows)  # queries, points, the next points; lists
+    def needs(rows: int) -> Needs:
+        return Needs(sizes, rows_held=3 * rows, lists_held=3 * rows)  # queries, points, the next points
 
     def engine(rows: int, memory: int) -> Plan | None:
         """Plan a slab against another within a memory, all points packed once; None if that is too little."""
-        memory -= 0 if sizes.devices else host_bytes(rows)
+        memory -= needs(rows).beside_engine
         try:
             plan = sizes.made("exact", rows, self_join=False, memory=memory) if memory > 0 else None
         except BudgetExceeded:
             return None
         return None if plan is None or plan.packs_anew else plan
 
-    rows = _most_rows(lambda rows: engine(rows, budget) is not None, source.n, least)
+    rows = _most_rows(lambda rows: engine(rows, budget) is not None, n, least)
     if rows == 0:
         enough = budget
         while engine(least, enough) is None:
             enough += enough // 8 + MIB
         raise _too_little("exact", budget, enough, least)
-    slabs = -(-source.n // rows)
-    rows = -(-source.n // slabs)
-    plan = engine(rows, budget)
+    slabs = -(-n // rows)
+    plan, even = engine(rows, budget), -(-n // slabs)
     assert plan is not None
-    taken = plan.total_bytes + (0 if sizes.devices else host_bytes(rows))
-    seconds = slabs * slabs * plan.seconds
-    read = source.n * source.row_bytes * (slabs + 1)
-    return ShardPlan(
-        route="exact",
+    rows, plan = (even, other) if (other := engine(even, budget)) is not None else (rows, plan)
+    return needs(rows).plan(
+        *("exact", budget, plan.total_bytes, plan.seconds * slabs * slabs),
         rows=rows,
         shards=slabs,
         block=rows,
-        clusters=0,
-        engine_bytes=budget - (0 if sizes.devices else host_bytes(rows)),
-        host_bytes=host_bytes(rows) if sizes.devices else taken,
-        device_bytes=taken if sizes.devices else 0,
-        disk_bytes=sizes.lists_bytes(source.n) + MIB,
-        seconds=seconds / max(1, len(sizes.devices)) + read / _READ_RATE,
+        disk_bytes=sizes.lists_bytes(n),
+        rows_read=n * (slabs + 1),
     )
 
 
 def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
-    source = sizes.source
-    least = max(4 * (sizes.k + 1), _LEAST_ROWS)
+    n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
 
-    def host_bytes(rows: int) -> int:
-        return 2 * rows * (source.row_bytes + 8) + 3 * sizes.lists_bytes(rows)  # this shard and the next; lists
+    def needs(rows: int) -> Needs:
+        return Needs(sizes, rows_held=2 * rows, lists_held=4 * rows)  # this shard and the next
+
+    def engine(rows: int) -> Plan:
+        return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall)
 
     def bytes_of(rows: int) -> int:
-        plan = sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall)
-        return plan.total_bytes + (0 if sizes.devices else host_bytes(rows))
+        return needs(rows).beside_engine + engine(rows).total_bytes
 
-    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, source.n, least)
+    whole = Needs(sizes, rows_held=n, lists_held=2 * n)
+    if whole.beside_engine + engine(n).total_bytes <= budget:
+        plan = engine(n)
+        disk = sizes.lists_bytes(n)
+        given = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
+        return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **given)
+    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, n, least)
     if rows == 0:
         raise _too_little("clusters", budget, bytes_of(least), least)
-    shards = 1 if rows >= source.n else math.ceil(source.n * COPIES / (_ROOM * rows))
-    copies = COPIES if shards > 1 else 1.0
-    clusters = 1 if shards == 1 else min(max(_CLUSTERS[0], 16 * shards, source.n // _PER_CLUSTER), _CLUSTERS[1])
-    clusters = max(min(clusters, source.n // 8), min(2 * shards, source.n // 2))
-    of_a_row = sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall).seconds / rows
-    taken = bytes_of(rows)
-    block = max(1, min(source.n, _MOST_BLOCK, rows))
-    lists = sizes.lists_bytes(source.n)
-    return ShardPlan(
-        route="clusters",
+    shards = max(2, math.ceil(n * COPIES / (_ROOM * rows)))
+    clusters = min(max(_CLUSTERS[0], 16 * shards, n // _PER_CLUSTER), _CLUSTERS[1])
+    plan = engine(rows)
+    return needs(rows).plan(
+        *("clusters", budget, plan.total_bytes, plan.seconds * COPIES * n / rows),
         rows=rows,
         shards=shards,
-        block=block,
-        clusters=clusters,
-        engine_bytes=budget - (0 if sizes.devices else host_bytes(rows)),
-        host_bytes=host_bytes(rows) if sizes.devices else taken,
-        device_bytes=taken if sizes.devices else 0,
-        disk_bytes=math.ceil(lists + copies * (lists + 8 * source.n)) + MIB,
-        seconds=of_a_row * copies * source.n / max(1, len(sizes.devices))
-        + source.n * source.row_bytes * (2 + copies) / _READ_RATE,
+        block=max(1, min(n, _MOST_BLOCK, rows)),
+        clusters=max(min(clusters, n // 8), min(2 * shards, n // 2)),
+        disk_bytes=math.ceil(sizes.lists_bytes(n) * (1 + COPIES) + COPIES * 8 * n),
+        rows_read=math.ceil(n * (2 + COPIES)),
     )
 
 
 def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
-    source = sizes.source
-    least = max(4 * (sizes.k + 1), _LEAST_ROWS)
+    n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
+    whole = Needs(sizes, rows_held=n, lists_held=2 * n)
 
-    def host_bytes(rows: int) -> int:
-        return 4 * rows * source.row_bytes + 8 * sizes.lists_bytes(rows)  # two shards and the next two; lists
+    def needs(rows: int) -> Needs:
+        return Needs(sizes, rows_held=4 * rows, lists_held=12 * rows)  # two shards and the next two
+
+    def engine(rows: int, start: str) -> Plan:
+        return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall, start=start)
 
     def bytes_of(rows: int) -> int:
-        plan = sizes.made("nn-descent", 2 * rows, self_join=True, recall=sizes.recall, start="graph")
-        return plan.total_bytes + (0 if sizes.devices else host_bytes(rows))
+        plans = engine(rows, "clusters"), engine(2 * rows, "graph")
+        return needs(rows).beside_engine + max(plan.total_bytes for plan in plans)
 
-    whole = sizes.made("nn-descent", source.n, self_join=True, recall=sizes.recall)
-    if whole.total_bytes + (0 if sizes.devices else host_bytes(source.n) // 2) <= budget:
-        rows = source.n
-    else:
-        rows = _most_rows(lambda rows: bytes_of(rows) <= budget, source.n // 2, least)
-        if rows == 0:
-            raise _too_little("ggm", budget, bytes_of(least), least)
-    shards = -(-source.n // rows)
-    rows = -(-source.n // shards)
-    one = sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall)
-    seconds, taken = shards * one.seconds, one.total_bytes + (0 if sizes.devices else host_bytes(rows))
+    if whole.beside_engine + engine(n, "clusters").total_bytes <= budget:
+        plan = engine(n, "clusters")
+        given = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
+        return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
+    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, n // 2, least)
+    if rows == 0:
+        raise _too_little("ggm", budget, bytes_of(least), least)
+    shards = -(-n // rows)
+    rows = -(-n // shards)
+    one, pair = engine(rows, "clusters"), engine(2 * rows, "graph")
     pairs = shards * (shards - 1) // 2
-    if pairs:
-        seconds += (
-            pairs * sizes.made("nn-descent", 2 * rows, self_join=True, recall=sizes.recall, start="graph").seconds
-        )
-        taken = max(taken, bytes_of(rows))
-    read = source.row_bytes * source.n * (2 + shards)
-    return ShardPlan(
-        route="ggm",
+    return needs(rows).plan(
+        *("ggm", budget, max(one.total_bytes, pair.total_bytes), shards * one.seconds + pairs * pair.seconds),
         rows=rows,
         shards=shards,
         block=rows,
-        clusters=0,
-        engine_bytes=budget - (0 if sizes.devices else host_bytes(rows)),
-        host_bytes=host_bytes(rows) if sizes.devices else taken,
-        device_bytes=taken if sizes.devices else 0,
-        disk_bytes=4 * sizes.lists_bytes(source.n) + MIB,
-        seconds=seconds / max(1, len(sizes.devices)) + read / _READ_RATE,
+        disk_bytes=5 * sizes.lists_bytes(n),
+        rows_read=n * (1 + shards),
     )
 
 

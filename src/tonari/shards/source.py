@@ -14,7 +14,6 @@ import numpy.typing as npt
 from tonari import inputs, io
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-from tonari.metrics import get_metric
 from tonari.streams.journal import SAMPLED_ROWS, Sample
 
 _TAKEN_AT_ONCE = 1 << 15  # rows copied by a thread at a time
@@ -59,12 +58,6 @@ class Source(ABC):
     @abstractmethod
     def check_unchanged(self) -> None:
         """Raise if the points are known to have changed or to be gone."""
-
-    def checked(self, begin: int, end: int, metric: str) -> npt.NDArray[Any]:
-        """Return rows [begin, end) in host memory, with values that the metric accepts."""
-        rows = inputs.as_rows(inputs.to_host(self.rows(begin, end)), "points", check_values=False)
-        inputs.check_values(rows, "points", first=begin, nonnegative=get_metric(metric).nonnegative)
-        return rows
 
     def sampled(self) -> Sample:
         """Return the digest of some rows, for :meth:`facts`."""
@@ -121,8 +114,20 @@ class FileSource(Source):
         self.check_unchanged()
 
     def rows(self, begin: int, end: int) -> Any:
-        found = [part[max(0, begin - first) : end - first] for first, part in self._within(begin, end)]
+        found = [rows for _, rows in self.parts(begin, end)]
         return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def parts(self, begin: int, end: int) -> Iterator[tuple[slice, Any]]:
+        """Yield the rows [begin, end) file by file, mapped, and where they are in that range."""
+        for first, rows in self._within(begin, end):
+            low, high = max(begin, first), min(end, first + len(rows))
+            yield slice(low - begin, high - begin), rows[low - first : high - first]
+
+    def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
+        """Yield, for numbers that ascend, file by file: where its numbers are, the file, and the numbers within it."""
+        for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
+            low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
+            yield slice(low, high), rows, ids[low:high] - first
 
     def _within(self, begin: int, end: int) -> Iterator[tuple[int, Any]]:
         """Yield the files that hold some of the rows, and the number of their first one."""
@@ -135,11 +140,8 @@ class FileSource(Source):
         out = np.empty((len(ids), self.d), self._parts[0].dtype)
 
         def copy(part: slice) -> None:
-            some = ids[part]
-            for first, rows in self._within(int(some[0]), int(some[-1]) + 1):
-                low, high = np.searchsorted(some, [first, first + len(rows)])
-                here = slice(part.start + int(low), part.start + int(high))
-                np.take(rows, ids[here] - first, axis=0, out=out[here], mode="clip")
+            for here, rows, numbers in self.parts_at(ids[part]):
+                np.take(rows, numbers, axis=0, out=out[part][here], mode="clip")
 
         Workers(threads).map(copy, cut(len(ids), _TAKEN_AT_ONCE))
         return out

@@ -20,10 +20,10 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.graph.build import build_lists
 from tonari.graph.directory import value_dtype
-from tonari.inputs import to_host
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import search_method
 from tonari.methods.where import place_for
+from tonari.shards.loading import Loader, loader_for
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
 from tonari.shards.workspace import Done, Workspace
@@ -135,7 +135,20 @@ class Worker:
         self.job, self.device, self.progress = job, device, progress
         self.place: Place = place_for(device)
         self.threads = self.place.threads_to_prepare(job.threads)
-        self._memory = None if job.memory is None else job.plan.engine_bytes
+        # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
+        self._memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
+
+    @cached_property
+    def load(self) -> Loader:
+        """Reads rows of the source to where this worker computes."""
+        return loader_for(self.job.source, self.job.metric, self.threads or 1, self.device)
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "load" in self.__dict__:
+            self.load.close()
 
     def nearest(
         self, queries: Any, points: Any, k: int, *, self_join: bool = False, metric: str | None = None
@@ -147,7 +160,7 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float | None) -> Neighbors:
-        """Build the lists of a shard to a recall; in host memory."""
+        """Build the lists of a shard to a recall; where the rows are."""
         job = self.job
         most = min(job.k, len(rows) - 1)
         made = build_lists(
@@ -161,4 +174,4 @@ class Worker:
             memory=self._memory,
             progress=self.progress,
         )
-        return Neighbors(*map(to_host, made.found))
+        return made.found

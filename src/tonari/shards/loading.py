@@ -1,0 +1,63 @@
+"""Rows of a source where a worker computes: NumPy arrays, or tensors on its device (``loading_cuda.py``)."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.metrics import get_metric
+from tonari.shards.source import Source
+
+
+class Loader(Protocol):
+    """Reads rows for one worker, from any of its threads."""
+
+    def range(self, begin: int, end: int) -> Any:
+        """Return rows [begin, end) of the source."""
+
+    def ranges(self, parts: list[slice]) -> Any:
+        """Return several ranges of rows, one after the other, as one array."""
+
+    def at(self, ids: npt.NDArray[np.int64]) -> Any:
+        """Return the rows with these numbers, which ascend."""
+
+    def close(self) -> None:
+        """End the threads."""
+
+
+class HostLoader:
+    """Rows in host memory; values are checked when a range is read."""
+
+    def __init__(self, source: Source, metric: str, threads: int) -> None:
+        self._source, self._metric, self._threads = source, metric, threads
+
+    def range(self, begin: int, end: int) -> npt.NDArray[Any]:
+        return self.ranges([slice(begin, end)])
+
+    def ranges(self, parts: list[slice]) -> npt.NDArray[Any]:
+        source = self._source
+        out = np.empty((sum(part.stop - part.start for part in parts), source.d), inputs.dtype_of(source.dtype))
+        at = 0
+        for part in parts:
+            here = out[at : (at := at + part.stop - part.start)]
+            here[:] = inputs.as_rows(inputs.to_host(source.rows(part.start, part.stop)), "points", check_values=False)
+            inputs.check_values(here, "points", first=part.start, nonnegative=get_metric(self._metric).nonnegative)
+        return out
+
+    def at(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        return self._source.take(ids, self._threads)
+
+    def close(self) -> None:
+        """There are none between calls."""
+
+
+def loader_for(source: Source, metric: str, threads: int, device: str) -> Loader:
+    """Return the loader of a worker."""
+    if device == "cpu":
+        return HostLoader(source, metric, threads)
+    from tonari.shards.loading_cuda import CudaLoader
+
+    return CudaLoader(source, metric, device)
