@@ -163,7 +163,10 @@ def _run(job: Job, executor: Executor, progress: ProgressLike) -> list[list[int]
                 else:
                     left.append(task)
             if left:
+                started = time.perf_counter()
                 executor.run(job, left, lambda task: bar.add(task.work))
+                seconds = time.perf_counter() - started
+                logger.info("%s: %d tasks in %.3g s", left[0].kind, len(left), seconds)
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
             for name in stage.drops:
                 files.drop(name)

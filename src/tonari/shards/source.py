@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,9 @@ import numpy.typing as npt
 from tonari import inputs, io
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
-from tonari.streams.journal import SAMPLED_ROWS, Sample
 
 _TAKEN_AT_ONCE = 1 << 15  # rows copied by a thread at a time
+_DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
 BLOCK_BYTES = 256 << 20  # of rows that an object is asked for at once
 
 
@@ -59,14 +60,15 @@ class Source(ABC):
     def check_unchanged(self) -> None:
         """Raise if the points are known to have changed or to be gone."""
 
-    def sampled(self) -> Sample:
-        """Return the digest of some rows, for :meth:`facts`."""
-        sample = Sample(self.n)
-        count = min(self.n, SAMPLED_ROWS)
-        for at in range(count):
-            row = at * (self.n - 1) // max(1, count - 1)
-            sample.add(row, self.rows(row, row + 1))
-        return sample
+    def digest(self) -> str:
+        """Return a digest of some rows, for :meth:`facts`: of a few ranges, since an object may make rows by blocks."""
+        found = hashlib.sha256()
+        size = min(self.n, _DIGESTED_ROWS)
+        for begin in sorted({at * (self.n - size) // (_DIGESTED_RANGES - 1) for at in range(_DIGESTED_RANGES)}):
+            values = inputs.held(inputs.to_host(self.rows(begin, begin + size)))
+            dtype = values.dtype.newbyteorder("<")
+            found.update(dtype.str.encode() + values.astype(dtype).tobytes())
+        return found.hexdigest()
 
 
 class FileSource(Source):
@@ -153,7 +155,7 @@ class FileSource(Source):
             "dtype": self.dtype,
             "files": [os.fspath(path) for path in self.paths],
             "stamps": self._seen,
-            "sample": self.sampled().digest(),
+            "sample": self.digest(),
         }
 
     def check_unchanged(self) -> None:
@@ -204,7 +206,7 @@ class ObjectSource(Source):
         return out
 
     def facts(self) -> dict[str, Any]:
-        return {"n": self.n, "d": self.d, "dtype": self.dtype, "sample": self.sampled().digest()}
+        return {"n": self.n, "d": self.d, "dtype": self.dtype, "sample": self.digest()}
 
     def check_unchanged(self) -> None:
         """An object is known by the rows that it makes, which are compared when a build is resumed."""

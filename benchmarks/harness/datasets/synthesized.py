@@ -1,0 +1,142 @@
+"""As many rows as one likes that are like real SIFT descriptors, made by blocks, the same at every call.
+
+The recipe of cuVS (``cuvs_bench.synthesize_dataset``): k-means of the real rows with about a hundred rows a cluster;
+of each cluster its share, its centre, the strongest directions of its rows with their spread, the spread of the rest,
+and 256 quantiles of how far its rows are from its centre. A row is drawn in a cluster along these directions, and put
+at a drawn distance from the centre. Narrower rows are of the real rows' principal components.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import photographs
+
+SEED = 0
+BLOCK = 1 << 16  # rows that a seed is for
+CLUSTER_ROWS = 100
+QUANTILES = 256
+# Of every cluster the strongest directions, and a share of the spread beside them: with cuVS's 32 and the whole of it
+# the rows have twice the local intrinsic dimension of the real ones, with these the same.
+DIRECTIONS, BESIDE = 8, 0.35
+_ITERATIONS = 8
+
+
+class Law(NamedTuple):
+    """What is drawn from, as tensors on a device.
+
+    Attributes
+    ----------
+    bounds : (c,), upper ends of the clusters' shares of all rows
+    centres : (c, d)
+    directions : (c, q, d), times their spread
+    rest : (c,), spread of every entry beside them
+    far : (c, 256), ascending distances from the centre
+    """
+
+    bounds: Any
+    centres: Any
+    directions: Any
+    rest: Any
+    far: Any
+
+
+class Synthesized:
+    """Rows that can be asked for by range, as :func:`tonari.build_graph` does; float32 tensors.
+
+    Parameters
+    ----------
+    n, d : shape, d at most 128
+    where : device of torch
+    real : rows to learn from, (any, 128); those of the photographs by default
+    """
+
+    def __init__(self, n: int, d: int, where: str, real: Any = None) -> None:
+        import torch
+
+        self.shape, self._where = (n, d), where
+        rows = photographs.every_sift() if real is None else real
+        self._law = learn(principal(torch.from_numpy(np.array(rows)).to(where, torch.float32), d))
+
+    def rows(self, begin: int, end: int) -> Any:
+        """Rows [begin, end)."""
+        import torch
+
+        first = begin // BLOCK
+        blocks = [self._block(block) for block in range(first, -(-end // BLOCK))]
+        return torch.cat(blocks)[begin - first * BLOCK : end - first * BLOCK]
+
+    def _block(self, number: int) -> Any:
+        import torch
+
+        law, where = self._law, self._where
+        draws = torch.Generator(where).manual_seed((SEED << 32) + number)
+        of = torch.searchsorted(law.bounds, torch.rand(BLOCK, generator=draws, device=where)).clamp(
+            max=len(law.centres) - 1
+        )
+        along = torch.randn((BLOCK, 1, law.directions.shape[1]), generator=draws, device=where)
+        rows = torch.randn((BLOCK, self.shape[1]), generator=draws, device=where) * law.rest[of, None]
+        rows += (along @ law.directions[of])[:, 0]
+        place = torch.rand(BLOCK, generator=draws, device=where) * (QUANTILES - 1)
+        low = place.long().clamp(max=QUANTILES - 2)
+        far = law.far[of]
+        near, beyond = far.gather(1, low[:, None]), far.gather(1, low[:, None] + 1)
+        rows *= torch.lerp(near, beyond, (place - low)[:, None]) / rows.norm(dim=1, keepdim=True).clamp(min=1e-6)
+        return rows + law.centres[of]
+
+
+def principal(rows: Any, d: int) -> Any:
+    """Rows on the d strongest of their principal directions."""
+    import torch
+
+    centred = (rows - rows.mean(dim=0)).double()
+    directions = torch.linalg.eigh(centred.T @ centred)[1][:, -d:].flip(1)
+    return (centred @ directions).float()
+
+
+def learn(rows: Any) -> Law:
+    """The law of rows (n, d) on a device."""
+    import torch
+
+    count = max(1, len(rows) // CLUSTER_ROWS)
+    of, centres = _clusters(rows, count)
+    d = rows.shape[1]
+    order = torch.argsort(of, stable=True)
+    sizes = torch.bincount(of, minlength=count)
+    ends = sizes.cumsum(0)
+    away = rows - centres[of]
+    quantiles = torch.linspace(0, 1, QUANTILES, device=rows.device)
+    q = min(DIRECTIONS, d)
+    directions = rows.new_zeros((count, q, d))
+    rest, far = rows.new_zeros(count), rows.new_zeros((count, QUANTILES))
+    for cluster, (end, size) in enumerate(zip(ends.tolist(), sizes.tolist(), strict=True)):
+        if size < 2:  # its only row again and again would be copies
+            far[cluster] = away.norm(dim=1).median()
+            rest[cluster] = 1.0
+            continue
+        own = away[order[end - size : end]]
+        values, found = torch.linalg.eigh(own.T @ own / size)
+        directions[cluster] = found[:, -q:].T * values[-q:].clamp(min=0).sqrt()[:, None]
+        rest[cluster] = BESIDE * values[:-q].clamp(min=0).mean().sqrt() if d > q else 0.0
+        far[cluster] = torch.quantile(own.norm(dim=1), quantiles)
+    shares = sizes.double().cumsum(0) / len(rows)
+    return Law(shares.float(), centres, directions, rest, far)
+
+
+def _clusters(rows: Any, count: int) -> tuple[Any, Any]:
+    """Clusters of k-means: the number of each row's, and the centres; an empty one keeps its centre."""
+    import torch
+
+    drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(SEED))[:count]
+    centres = rows[drawn.to(rows.device)].clone()
+    step = max(1, (1 << 28) // count)
+    for _ in range(_ITERATIONS):
+        lengths = (centres * centres).sum(1)
+        of = torch.cat([(lengths - 2 * part @ centres.T).argmin(1) for part in rows.split(step)])
+        sums = torch.zeros_like(centres).index_add_(0, of, rows)
+        sizes = torch.bincount(of, minlength=count)
+        centres = torch.where(sizes[:, None] > 0, sums / sizes[:, None].clamp(min=1), centres)
+    lengths = (centres * centres).sum(1)
+    return torch.cat([(lengths - 2 * part @ centres.T).argmin(1) for part in rows.split(step)]), centres

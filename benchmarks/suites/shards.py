@@ -1,0 +1,288 @@
+"""Graphs in a directory, of points that are read by ranges, beside the graph that is built in memory.
+
+The clock runs from the source to the finished directory, everything included: the truth of a sample, reading, dealing,
+building, writing and waiting for the disk. The recall is measured by the build; here it is measured again, on other
+rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..harness import memory
+from ..harness.case import Bar, Case, Suite
+from ..harness.datasets import synthesized
+from ..harness.device import Timing
+from ..harness.proof import WrongAnswer
+from ..harness.run import Run, say, seconds_of
+
+MILLION = 1_000_000
+MEMORY = "memory within the budget"
+OF_MEMORY = "of knn_graph"
+ONE = "of one GPU"
+IN_MEMORY = "tonari knn_graph"
+PROVED_ROWS = 400
+STEP = 1 << 20  # rows made at once
+_LOOK_SECONDS = 0.02
+
+
+def points_of(run: Run, case: Case) -> synthesized.Synthesized:
+    """The rows of a case."""
+    found: synthesized.Synthesized = run.keep(
+        (case.data, case.n, case.d), lambda: synthesized.Synthesized(case.n, case.d, run.where)
+    )
+    return found
+
+
+def file_of(points: Any, folder: Path) -> Path:
+    """Write rows to a file, by blocks."""
+    path = folder / "points.npy"
+    made = np.lib.format.open_memmap(path, "w+", np.float32, tuple(points.shape))
+    for begin in range(0, len(made), STEP):
+        made[begin : begin + STEP] = points.rows(begin, min(begin + STEP, len(made))).cpu().numpy()
+    made.flush()
+    return path
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for one measurement, in TONARI_SCRATCH or where temporary files are."""
+    folder = Path(tempfile.mkdtemp(prefix="shards-", dir=os.environ.get("TONARI_SCRATCH")))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+class HostPeak:
+    """The most memory of its own that this process has while a block runs: without pages of files."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def _look(self) -> None:
+        while not self._done.wait(_LOOK_SECONDS):
+            self.bytes = max(self.bytes, memory.resident("RssAnon"))
+
+    def __enter__(self) -> HostPeak:
+        gc.collect()
+        self._before = memory.resident("RssAnon")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        self.bytes = max(0, self.bytes - self._before)
+
+
+def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
+    """The recall of a graph on rows that the build did not measure; WrongAnswer for a distance that is not exact."""
+    import torch
+
+    rows = np.sort(np.random.default_rng(12345).choice(case.n, min(case.n, PROVED_ROWS), replace=False))
+    blocks = [(begin, min(begin + STEP, case.n)) for begin in range(0, case.n, STEP)]
+    parts = []
+    for begin, end in blocks:
+        here = rows[(rows >= begin) & (rows < end)] - begin
+        if len(here):
+            parts.append(points.rows(begin, end)[torch.from_numpy(here).to(run.where)])
+    asked = torch.cat(parts)
+    best: list[Any] = []
+    for begin, end in blocks:
+        part = run.tonari.search(asked, points.rows(begin, end), case.k + 1, method="exact", progress=False)
+        best.append((part.distances.double(), part.indices.long() + begin))
+    values, ids = (torch.cat(parts, 1) for parts in zip(*best, strict=True))
+    order = values.argsort(dim=1, stable=True)[:, : case.k + 1]
+    values, ids = values.gather(1, order).cpu().numpy(), ids.gather(1, order).cpu().numpy()
+    hits = 0
+    for row, far, near in zip(rows.tolist(), values, ids, strict=True):
+        truth = dict(zip(near.tolist(), far.tolist(), strict=True))
+        truth.pop(row, None)
+        last = sorted(truth.values())[case.k - 1]
+        listed = zip(np.array(found.indices[row]).tolist(), np.array(found.distances[row]).tolist(), strict=True)
+        for one, value in listed:
+            hits += value <= last
+            if value != truth.get(one, value):
+                raise WrongAnswer(f"row {row}: the distance to {one} is {value}, expected {truth[one]}")
+    return hits / (len(rows) * case.k)
+
+
+def build(run: Run, case: Case) -> None:
+    """A case by all its routes, and in memory where that is asked for."""
+    points = points_of(run, case)
+    given = dict(case.parameters)
+    routes, budget, compared = given.pop("routes"), given.pop("memory", None), given.pop("in_memory", False)
+    devices = given.pop("devices", 1)
+    with scratch() as folder:
+        source = file_of(points, folder) if given.pop("on_disk", True) else points
+        seconds = {}
+        if compared:
+            timing, facts = _in_memory(run, case, np.load(source, mmap_mode="r"))
+            seconds[IN_MEMORY] = timing.median
+            run.write(case, [{"who": IN_MEMORY} | seconds_of(timing) | facts])
+        if budget == "tenth":
+            budget = _whole(run, case) // 10
+        for route in routes:
+            for count in dict.fromkeys((1, devices)):
+                who = f"tonari build_graph {route}" + (f" on {count} GPUs" if count > 1 else "")
+                if run.wants(who):
+                    given = case, who, route, source, folder, budget, count, seconds
+                    run.guarded(case, who, functools.partial(_route, run, *given))
+
+
+def _whole(run: Run, case: Case) -> int:
+    """Bytes of device memory that the graph takes in memory."""
+    made = run.tonari.plan(
+        case.n, case.n, case.d, case.k, method="nn-descent", device=run.where, recall=case.target, self_join=True
+    )
+    return int(made.total_bytes)
+
+
+def _in_memory(run: Run, case: Case, rows: Any) -> tuple[Timing, dict[str, Any]]:
+    points = np.array(rows)
+    method = "nn-descent" if case.target else "exact"
+    options = {"recall": case.target} if case.target else {}
+    call: Callable[[], Any] = lambda: run.tonari.knn_graph(  # noqa: E731
+        points, case.k, method=method, device=run.where if run.cuda else "cpu", **options, **run.options()
+    )
+    seconds = run.time_once(call)
+    return Timing(seconds, seconds, seconds, 1), {}
+
+
+def _route(
+    run: Run,
+    case: Case,
+    who: str,
+    route: str,
+    source: Any,
+    folder: Path,
+    budget: Any,
+    devices: int,
+    seconds: dict[str, float],
+) -> None:
+    """One build, timed, its recall measured again."""
+    import torch
+
+    say(f"{case.name}: {who}")
+    out = folder / f"graph-{route}-{devices}"
+    where = [f"cuda:{at}" for at in range(devices)] if run.cuda else "cpu"
+    options = run.options() | ({"recall": case.target} if case.target else {})
+    if run.cuda:
+        run.free()
+        for device in where:
+            torch.cuda.reset_peak_memory_stats(device)
+    with HostPeak() as host, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found: list[Any] = []
+        took = run.time_once(
+            lambda: found.append(
+                run.tonari.build_graph(source, case.k, out, method=route, device=where, memory=budget, **options)
+            )
+        )
+    graph = found[0]
+    manifest = run.tonari.graph.directory.Manifest.read(out)
+    recall = 1.0 if route == "exact" else recall_of(run, case, points_of(run, case), graph)
+    plan = manifest.plan
+    peak = max(torch.cuda.max_memory_allocated(device) for device in where) if run.cuda else host.bytes
+    extras = {
+        "plan": {name: plan[name] for name in ("rows", "shards", "host_bytes", "device_bytes", "disk_bytes")},
+        "expected_seconds": plan["seconds"],
+        "host_peak_bytes": host.bytes,
+        "disk_bytes": sum(path.stat().st_size for path in out.rglob("*")),
+    }
+    if manifest.report is not None:
+        extras["measured_by_the_build"] = manifest.report["estimate"]["by_distance"]
+    seconds[who] = took
+    measured = {"seconds": took, "recall": recall}
+    if budget is not None:
+        measured[MEMORY] = peak / (budget if isinstance(budget, int) else 600e6)
+    if IN_MEMORY in seconds:
+        measured[OF_MEMORY] = took / seconds[IN_MEMORY]
+    one = f"tonari build_graph {route}"
+    if devices > 1 and one in seconds:
+        measured[ONE] = seconds[one] / took
+    facts = {"who": who, "gpus": devices if run.cuda else None, "recall": recall, "peak_bytes": peak, "extras": extras}
+    facts |= seconds_of(Timing(took, took, took, 1)) | {"parameters": {"memory": budget}}
+    bars = [bar for bar in case.bars if bar.on in measured and (not bar.isa or bar.isa == route)]
+    run.write(case, [facts | verdict for verdict in run.verdicts(bars, measured)])
+    shutil.rmtree(out)
+
+
+def _case(name: str, device: str, n: int, d: int, **changes: Any) -> Case:
+    defaults: dict[str, Any] = {"graph": True, "work": build, "data": "synthesized SIFT", "cost": 60.0}
+    return Case(name, device, n, n, d, 10, **defaults | changes)
+
+
+def _most(on: str, bound: float, home: str = "H200") -> Bar:
+    return Bar(on, bound, most=True, home=home)
+
+
+SUITE = Suite(
+    "shards",
+    "shards",
+    (
+        _case(
+            *("exact-1m", "cpu", MILLION, 128),
+            parameters={"routes": ("exact",), "memory": "600MB", "in_memory": True},
+            bars=(_most(OF_MEMORY, 1.15, ""), _most(MEMORY, 1.0, "")),
+            cost=1000,
+        ),
+        _case(
+            *("recall-1m", "cpu", MILLION, 128),
+            target=0.97,
+            parameters={"routes": ("clusters",), "memory": "600MB", "in_memory": True},
+            bars=(_most(OF_MEMORY, 1.5, ""), _most(MEMORY, 1.0, ""), Bar("recall", 0.97, home="")),
+            cost=300,
+        ),
+        _case(
+            *("10m-clusters", "cuda", 10 * MILLION, 96),
+            target=0.98,
+            parameters={"routes": ("clusters",), "memory": "tenth"},
+            bars=(_most("seconds", 10.0), Bar("recall", 0.98, home="H200"), _most(MEMORY, 1.0)),
+        ),
+        _case(
+            *("10m-ggm", "cuda", 10 * MILLION, 96),
+            target=0.98,
+            parameters={"routes": ("ggm",), "memory": "tenth"},
+            bars=(_most("seconds", 25.0), Bar("recall", 0.98, home="H200"), _most(MEMORY, 1.0)),
+        ),
+        _case(
+            *("100m", "cuda", 100 * MILLION, 96),
+            target=0.95,
+            parameters={"routes": ("clusters",), "on_disk": False},
+            bars=(_most("seconds", 180.0), Bar("recall", 0.95, home="H200")),
+            cost=200,
+        ),
+        _case(
+            *("40m-two", "cuda", 40 * MILLION, 96),
+            target=0.95,
+            parameters={"routes": ("clusters",), "on_disk": False, "devices": 2, "memory": "tenth"},
+            bars=(Bar(ONE, 1.8, home="H200"), Bar("recall", 0.95, home="H200")),
+            cost=120,
+        ),
+        _case(
+            *("200m-two", "cuda", 200 * MILLION, 96),
+            target=0.95,
+            parameters={"routes": ("clusters",), "on_disk": False, "devices": 2},
+            bars=(_most("seconds", 480.0), Bar("recall", 0.95, home="H200")),
+            rare=True,
+            cost=500,
+        ),
+    ),
+    libraries=("tonari", "numpy", "torch", "triton"),
+)
