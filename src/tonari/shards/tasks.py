@@ -10,6 +10,7 @@ leaves the same files.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +19,9 @@ from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
-from tonari.graph.build import build_lists
 from tonari.graph.directory import value_dtype
 from tonari.methods.place import Place, problem_of
-from tonari.methods.registry import search_method
+from tonari.methods.registry import method_for, search_method
 from tonari.methods.where import place_for
 from tonari.shards.loading import Loader, loader_for
 from tonari.shards.plan import ShardPlan
@@ -159,19 +159,15 @@ class Worker:
         plan = method.plan(problem_of(self.place, points, queries, k, name, **given))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
-    def graph(self, rows: Any, seed: int, recall: float | None) -> Neighbors:
-        """Build the lists of a shard to a recall; where the rows are."""
-        job = self.job
-        most = min(job.k, len(rows) - 1)
-        made = build_lists(
-            rows,
-            most,
-            metric=job.metric,
-            recall=recall,
-            seed=seed,
-            device=self.device,
-            threads=job.threads,
-            memory=self._memory,
-            progress=self.progress,
-        )
-        return made.found
+    def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
+        """Build the lists of a shard, where the rows are, to a recall if NN-Descent reaches it: what is, is measured."""
+        most = min(self.job.k, len(rows) - 1)
+        given: dict[str, Any] = {"self_join": True, "threads": self.job.threads, "memory": self._memory}
+        problem = problem_of(self.place, rows, rows, most, self.job.metric, **given)
+        exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
+        plan = descent.plan(problem, recall=recall, seed=seed)
+        by_force = exact.plan(problem)
+        if by_force.seconds < plan.seconds:
+            return exact.build_graph(rows, by_force, progress=self.progress).found
+        made: Neighbors = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
+        return made
