@@ -186,15 +186,18 @@ def _route(
         run.free()
         for device in where:
             torch.cuda.reset_peak_memory_stats(device)
+    found: list[Any] = []
+
+    def call() -> None:
+        found.append(run.tonari.build_graph(source, case.k, out, method=route, device=where, memory=budget, **options))
+
     with HostPeak() as host, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found: list[Any] = []
-        took = run.time_once(
-            lambda: found.append(
-                run.tonari.build_graph(source, case.k, out, method=route, device=where, memory=budget, **options)
-            )
-        )
-    graph = found[0]
+        took = first = run.time_once(call)
+        if case.warm_scale < 1:  # kernels are compiled now
+            shutil.rmtree(out)
+            took = run.time_once(call)
+    graph = found[-1]
     manifest = run.tonari.graph.directory.Manifest.read(out)
     recall = 1.0 if route == "exact" else recall_of(run, case, points_of(run, case), graph)
     plan = manifest.plan
@@ -202,6 +205,7 @@ def _route(
     extras = {
         "plan": {name: plan[name] for name in ("rows", "shards", "host_bytes", "device_bytes", "disk_bytes")},
         "expected_seconds": plan["seconds"],
+        "first_seconds": first,
         "host_peak_bytes": host.bytes,
         "disk_bytes": sum(path.stat().st_size for path in out.rglob("*")),
     }
@@ -251,12 +255,14 @@ SUITE = Suite(
         ),
         _case(
             *("10m-clusters", "cuda", 10 * MILLION, 96),
+            warm_scale=0.0,
             target=0.98,
             parameters={"routes": ("clusters",), "memory": "tenth"},
             bars=(_most("seconds", 10.0), Bar("recall", 0.98, home="H200"), _most(MEMORY, 1.0)),
         ),
         _case(
             *("10m-ggm", "cuda", 10 * MILLION, 96),
+            warm_scale=0.0,
             target=0.98,
             parameters={"routes": ("ggm",), "memory": "tenth"},
             bars=(_most("seconds", 25.0), Bar("recall", 0.98, home="H200"), _most(MEMORY, 1.0)),

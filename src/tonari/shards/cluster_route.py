@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,7 @@ from tonari.shards.common import (
     truth_of,
     truth_stage,
 )
+from tonari.shards.plan import COPIES
 from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
 from tonari.shards.workspace import Done
 
@@ -83,10 +85,8 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     of_rows, of_others = (_near_in_host_memory(worker, worker.load.at(ids), centres, near) for ids in (sample, others))
     dealt = dealing.choose(
         centres,
-        of_rows,
-        of_others,
-        places.reshape(truth.indices.shape),
-        shards=max(2, int(np.ceil(source.n / plan.rows))),
+        dealing.Seen(nearest(rows, centres, near), of_rows, of_others, places.reshape(truth.indices.shape)),
+        shards=min(plan.clusters, max(2, math.ceil(COPIES * source.n / plan.rows))),
         most=plan.rows / source.n / _SPREAD,
         wanted=1 - _LOST_TO_CUTS * (1 - job.target),
     )
@@ -97,7 +97,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     return centres, dealt
 
 
-_SPREAD = 1.1  # the largest shard may be larger than the sample says by this factor
+_SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
 
 
 def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Dealt]) -> Done:

@@ -5,8 +5,8 @@
     memberships     a row is in the shard of its nearest centre, and in those of other near centres that are at most
                     1 + margin times as far
 
-Two neighbours are found if they share a shard. What share of neighbours do is measured before anything is built, on
-rows whose true neighbours are known, and the margin is chosen by it.
+Shards with too many rows are cut in two. Two neighbours are found if they share a shard. What share of neighbours do is
+measured before anything is built, on rows whose true neighbours are known, and the margin is chosen by it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from tonari.core.errors import BudgetExceeded
 
 NEAR = 8  # centres per row that are looked at
 MARGINS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.6, 1.0)
@@ -112,57 +114,89 @@ class Dealt(NamedTuple):
     largest: float
 
 
-def choose(
-    centres: Floats,
-    sample: tuple[npt.NDArray[Any], npt.NDArray[Any]],
-    theirs: tuple[npt.NDArray[Any], npt.NDArray[Any]],
-    truth: npt.NDArray[np.int64],
-    *,
-    shards: int,
-    most: float,
-    wanted: float,
-) -> Dealt:
-    """Choose the number of shards and the margin.
+class Seen(NamedTuple):
+    """Rows by which shards are judged: distances and numbers of their near centres, ascending.
+
+    Attributes
+    ----------
+    many : (distances, numbers)
+        Of rows drawn evenly, for sizes.
+    sample, others : (distances, numbers)
+        Of sampled rows, and of the rows that are their neighbours.
+    truth : int64 of shape (sampled rows, k)
+        Their neighbours, as rows of `others`.
+    """
+
+    many: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    sample: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    others: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    truth: npt.NDArray[np.int64]
+
+
+def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: float) -> Dealt:
+    """Choose shards and the margin: the least margin that covers enough; shards that are too large are cut in two.
 
     Parameters
     ----------
     centres : float32 of shape (c, d)
-    sample, theirs : (distances, numbers) of near centres, ascending
-        Of sampled rows, and of the rows that are their neighbours.
-    truth : int64 of shape (rows, k)
-        Their neighbours, as rows of `theirs`.
+    seen : Seen
     shards : int
-        The least number.
+        The number to begin with.
     most : float
         The largest share of all rows that a shard may have.
     wanted : float
-        Share of the neighbours to cover, as far as margins go.
+        Share of the neighbours to cover, as far as margins go and shards of one centre stay small enough.
+
+    Raises
+    ------
+    BudgetExceeded
+        The rows of one centre are too many by themselves.
     """
-    weights = np.bincount(sample[1][:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
+    weights = np.bincount(seen.many[1][:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
+    of, margins = deal(centres, weights, shards), len(MARGINS)
     while True:
-        of = deal(centres, weights, shards)
-        found = [_measure(of, shards, margin, sample, theirs, truth) for margin in MARGINS]
-        enough = [dealt for dealt in found if dealt.covered >= wanted]
-        best = enough[0] if enough else found[-1]
-        if best.largest <= most or shards >= len(centres) // 2:
-            return best
-        shards = min(len(centres) // 2, max(shards + 1, int(shards * best.largest / most)))
+        for margin in MARGINS[:margins]:
+            covered = _covered(of, margin, seen)
+            if covered >= wanted:
+                break
+        sizes = _shares(of, margin, seen.many)
+        large = np.flatnonzero(sizes > most)
+        if not len(large):
+            return Dealt(of, len(sizes), margin, covered, float(sizes.sum()), float(sizes.max()))
+        cut = False
+        for shard in large.tolist():
+            own = np.flatnonzero(of == shard)
+            if len(own) > 1:
+                of[own[deal(centres[own], weights[own], 2) == 1]] = of.max() + 1
+                cut = True
+        if not cut:
+            margins = MARGINS.index(margin)
+            if not margins:
+                raise BudgetExceeded(
+                    f"near rows do not fit the memory together: {sizes.max():.2%} of all have the same nearest "
+                    f"centre, and a shard may have {most:.2%}; allow more memory, or use method='exact' or 'ggm'"
+                )
 
 
-def _measure(
-    shard_of: npt.NDArray[np.int64],
-    shards: int,
-    margin: float,
-    sample: tuple[npt.NDArray[Any], npt.NDArray[Any]],
-    theirs: tuple[npt.NDArray[Any], npt.NDArray[Any]],
-    truth: npt.NDArray[np.int64],
-) -> Dealt:
-    inside = []
-    for distances, near in (sample, theirs):
-        of, rows = memberships(distances, near, shard_of, margin)
-        held = np.zeros((len(near), shards), bool)
-        held[rows, of] = True
-        inside.append(held)
-    covered = float((inside[0][:, None, :] & inside[1][truth]).any(axis=2).mean())
-    sizes = inside[0].mean(axis=0)
-    return Dealt(shard_of, shards, margin, covered, float(sizes.sum()), float(sizes.max()))
+def _inside(
+    of: npt.NDArray[np.int64], margin: float, rows: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+) -> npt.NDArray[np.bool_]:
+    """Return whether each row is in each shard."""
+    shards, members = memberships(*rows, of, margin)
+    held = np.zeros((len(rows[1]), of.max() + 1), bool)
+    held[members, shards] = True
+    return held
+
+
+def _covered(of: npt.NDArray[np.int64], margin: float, seen: Seen) -> float:
+    """Return the share of the sample's neighbours that share a shard with it."""
+    ours, theirs = (_inside(of, margin, rows) for rows in (seen.sample, seen.others))
+    return float(np.mean([(own & theirs[near]).any(axis=1) for own, near in zip(ours, seen.truth, strict=True)]))
+
+
+def _shares(
+    of: npt.NDArray[np.int64], margin: float, rows: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+) -> npt.NDArray[np.float64]:
+    """Return the share of all rows that each shard has."""
+    shards, _ = memberships(*rows, of, margin)
+    return np.bincount(shards, minlength=int(of.max()) + 1) / len(rows[1])

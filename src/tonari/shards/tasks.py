@@ -160,7 +160,7 @@ class Worker:
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
-        """Build the lists of a shard, where the rows are, to a recall if NN-Descent reaches it: what is, is measured."""
+        """Build the lists of a shard, where the rows are, to a recall as far as NN-Descent reaches it."""
         most = min(self.job.k, len(rows) - 1)
         given: dict[str, Any] = {"self_join": True, "threads": self.job.threads, "memory": self._memory}
         problem = problem_of(self.place, rows, rows, most, self.job.metric, **given)
