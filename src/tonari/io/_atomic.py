@@ -12,13 +12,14 @@ from typing import BinaryIO
 
 
 @contextmanager
-def atomic(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[BinaryIO]:
+def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = True) -> Iterator[BinaryIO]:
     """Open a new binary file that replaces `path` when the block ends without an exception.
 
     The bytes go to a hidden temporary file in the same directory, reach the disk (fsync), and are then renamed
     over `path` in one step, which reaches the disk, too. After an exception the temporary file is removed and `path` is
     unchanged.
-    A symbolic link stays a link, and its target is replaced; without `follow`, the link itself is replaced.
+    A symbolic link stays a link, and its target is replaced; without `follow`, the link itself is replaced. Without
+    `named`, the caller waits until the name is on the disk (:func:`sync_directory`).
 
     Raises
     ------
@@ -46,7 +47,8 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[Bin
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(target.parent)
+    if named:
+        sync_directory(target.parent)
 
 
 def sync_directory(folder: Path) -> None:

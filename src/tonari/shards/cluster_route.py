@@ -71,9 +71,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     job = worker.job
     source, plan = job.source, job.plan
     size = max(1, min(source.n, _TRAINED * plan.clusters) // _PIECES)
-    begins = np.unique(np.linspace(0, source.n - size, _PIECES).astype(np.int64))
-    pieces = [in_host_memory(worker.load.range(begin, begin + size)) for begin in begins.tolist()]
-    rows = np.ascontiguousarray(inputs.as_floats(np.concatenate(pieces)), np.float32)
+    rows, unseen = (_drawn(worker, size, shift) for shift in (0.0, 0.5))
 
     def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
@@ -85,7 +83,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     of_rows, of_others = (_near_in_host_memory(worker, worker.load.at(ids), centres, near) for ids in (sample, others))
     dealt = dealing.choose(
         centres,
-        dealing.Seen(nearest(rows, centres, near), of_rows, of_others, places.reshape(truth.indices.shape)),
+        dealing.Seen(nearest(unseen, centres, near), of_rows, of_others, places.reshape(truth.indices.shape)),
         shards=min(plan.clusters, max(2, math.ceil(COPIES * source.n / plan.rows))),
         most=plan.rows / source.n / _SPREAD,
         wanted=1 - _LOST_TO_CUTS * (1 - job.target),
@@ -95,6 +93,14 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
         *(dealt.shards, dealt.margin, dealt.covered, dealt.copies, dealt.largest),
     )
     return centres, dealt
+
+
+def _drawn(worker: Worker, size: int, shift: float) -> dealing.Floats:
+    """Return evenly spaced ranges of so many rows, float32, in host memory; with a shift, others."""
+    source = worker.job.source
+    begins = np.unique(((np.arange(_PIECES) + shift) * (source.n - size) / _PIECES).astype(np.int64))
+    pieces = [in_host_memory(worker.load.range(begin, begin + size)) for begin in begins.tolist()]
+    return np.ascontiguousarray(inputs.as_floats(np.concatenate(pieces)), np.float32)
 
 
 _SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor

@@ -6,7 +6,9 @@ On each device a thread reads the next task, and another writes the last one, wh
 from __future__ import annotations
 
 import functools
+import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -15,6 +17,8 @@ from tonari.core.leaving import Helper
 from tonari.shards.routes import step_of
 from tonari.shards.tasks import Job, Step, Task, Worker
 from tonari.streams.pipeline import Ended, Pipeline
+
+logger = logging.getLogger("tonari")
 
 _WAKE_SECONDS = 0.1  # how often the waiting thread hears of Ctrl-C
 _TRIES = 3
@@ -89,8 +93,9 @@ def _work(job: Job, device: str, todo: SimpleQueue[Task], done: Callable[[Task],
     with Worker(job, device, check) as worker, _Writer(pipeline) as writer:
         for task, data in pipeline.prefetch(_read(worker, todo, pipeline), f"read-{device}", foreign=True):
             pipeline.check()
-            step = step_of(job, task)
+            step, started = step_of(job, task), time.perf_counter()
             made = _tried(functools.partial(step.compute, worker, task.args, data))
+            logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
             del data
             writer.put(functools.partial(_finish, worker, task, step, made, done))
             del made
@@ -104,7 +109,11 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
         except Empty:
             return
         worker.job.source.check_unchanged()
-        yield task, step_of(worker.job, task).read(worker, task.args)
+        started = time.perf_counter()
+        data = step_of(worker.job, task).read(worker, task.args)
+        logger.debug("%s: read in %.3g s", task.name, time.perf_counter() - started)
+        yield task, data
+        del data
 
 
 def _tried(work: Callable[[], Any]) -> Any:
@@ -118,7 +127,9 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 
 def _finish(worker: Worker, task: Task, step: Step, made: Any, done: Callable[[Task], None]) -> None:
+    started = time.perf_counter()
     worker.job.files.finish(task.name, step.write(worker, task.args, made))
+    logger.debug("%s: written in %.3g s", task.name, time.perf_counter() - started)
     done(task)
 
 

@@ -72,6 +72,7 @@ class Workspace:
     def __init__(self, folder: Path, n: int, k: int, value_dtype: Any) -> None:
         self.folder, self.n, self.k = folder, n, k
         self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that were checked
+        self._own: set[str] = set()  # parts that this process wrote
         self._records: dict[str, Done] = {}
         self._dtypes = {INDICES: index_dtype(n), DISTANCES: np.dtype(value_dtype)}
 
@@ -80,7 +81,8 @@ class Workspace:
     def save(self, name: str, array: npt.NDArray[Any]) -> list[int]:
         """Write a part; return its size and checksum."""
         whole = np.ascontiguousarray(array)
-        with full_disk_named(self.folder), atomic(self._part(name)) as file:
+        self._own.add(name)
+        with full_disk_named(self.folder), atomic(self._part(name), named=False) as file:
             npy.write_array(file, whole)
         return [int(whole.nbytes), _checksum(whole)]
 
@@ -97,7 +99,7 @@ class Workspace:
         path, (size, checksum) = self._part(name), self.done(by).parts[name]
         try:
             array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
-            whole = array.nbytes == size and _checksum(array) == checksum
+            whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)
         except (ValueError, EOFError):
             whole = False
         if not whole:
@@ -114,13 +116,15 @@ class Workspace:
         self._part(name).unlink(missing_ok=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_loaded": {}, "_records": {}}
+        return self.__dict__ | {"_loaded": {}, "_own": set(), "_records": {}}
 
     def _part(self, name: str) -> Path:
         return self.folder / _PARTS / f"{name}.npy"
 
     def finish(self, task: str, done: Done) -> None:
-        """Record that a task is done."""
+        """Record that a task is done, once its parts are on the disk under their names."""
+        if done.parts:
+            sync_directory(self.folder / _PARTS)
         with full_disk_named(self.folder), atomic(self.folder / _DONE / f"{task}.json") as file:
             file.write(json.dumps(done.__dict__).encode())
 

@@ -1,0 +1,174 @@
+"""Rows of a source where a worker computes."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.devices import HAS_TORCH, on_cuda, on_gpu
+from tonari.graph.directory import Manifest
+from tonari.inputs import BFLOAT16, as_floats, held
+from tonari.shards.loading import Loader, loader_for
+from tonari.shards.source import FileSource, ObjectSource, Source
+
+if not HAS_TORCH:
+    pytest.skip("torch and Triton are not installed", allow_module_level=True)
+
+import torch
+
+from tonari.shards.loading_cuda import CudaLoader
+
+PLACES = [
+    pytest.param("host", id="host"),
+    pytest.param("cpu", id="tensors"),  # the loader of devices, without a stream
+    pytest.param("cuda:0", id="cuda", marks=[pytest.mark.gpu, on_cuda]),
+]
+N, D = 1000, 7
+
+
+def loader(source: Source, place: str, metric: str = "euclidean") -> Loader:
+    return loader_for(source, metric, 2, "cpu") if place == "host" else CudaLoader(source, metric, place)
+
+
+def values(rows: Any) -> Any:
+    return rows if isinstance(rows, np.ndarray) else held(rows.cpu())
+
+
+def points(dtype: str = "float32", n: int = N) -> Any:
+    return (np.random.default_rng(0).standard_normal((n, D)) * 50).astype(dtype)
+
+
+class Made:
+    """Rows that are made when they are asked for."""
+
+    def __init__(self, rows: Any, convert: Any = lambda part: part) -> None:
+        self.shape, self._rows, self._convert = rows.shape, rows, convert
+
+    def rows(self, begin: int, end: int) -> Any:
+        return self._convert(self._rows[begin:end])
+
+
+@functools.cache
+def three_files(folder: Path, dtype: str) -> FileSource:
+    whole = points(dtype)
+    paths = [folder / f"{dtype}-{at}.npy" for at in range(3)]
+    for path, part in zip(paths, np.split(whole, [1, 600]), strict=True):
+        np.save(path, part)
+    return FileSource(paths)
+
+
+IDS = {
+    "none": np.arange(0),
+    "first": np.arange(1),
+    "last": np.array([N - 1]),
+    "across files": np.array([0, 1, 2, 599, 600, 601]),
+    "all": np.arange(N),
+    "some": np.arange(3, N, 7),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("ids", list(IDS))
+def test_rows_by_number(place: str, dtype: str, ids: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    made = loader(three_files(folder, dtype), place)
+    np.testing.assert_array_equal(values(made.at(IDS[ids])), points(dtype)[IDS[ids]])
+    made.close()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["files", "object", "tensors"])
+def test_ranges_of_rows(place: str, kind: str, tmp_path: Path) -> None:
+    whole = points()
+    source: Source = {
+        "files": lambda: three_files(tmp_path, "float32"),
+        "object": lambda: ObjectSource(Made(whole)),
+        "tensors": lambda: ObjectSource(Made(whole, lambda part: torch.from_numpy(part).to(device_of(place)))),
+    }[kind]()
+    made = loader(source, place)
+    np.testing.assert_array_equal(values(made.range(0, N)), whole)
+    np.testing.assert_array_equal(values(made.range(599, 602)), whole[599:602])
+    parts = [slice(900, 1000), slice(0, 1), slice(300, 700)]
+    np.testing.assert_array_equal(values(made.ranges(parts)), np.concatenate([whole[part] for part in parts]))
+    np.testing.assert_array_equal(values(made.at(IDS["some"])), whole[IDS["some"]])
+    made.close()
+
+
+def device_of(place: str) -> str:
+    return "cpu" if place == "host" else place
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_rows_of_bfloat16(place: str) -> None:
+    whole = torch.from_numpy(points()).to(torch.bfloat16)
+    made = loader(ObjectSource(Made(whole)), place)
+    expected = whole.float().numpy()
+    for rows, part in ((made.range(10, 20), expected[10:20]), (made.at(IDS["some"]), expected[IDS["some"]])):
+        found = rows if isinstance(rows, np.ndarray) else held(rows.cpu())
+        assert found.dtype == BFLOAT16
+        np.testing.assert_array_equal(as_floats(found), part)
+    made.close()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("value", "metric", "said"), [(np.nan, "euclidean", "not finite"), (-1.0, "chi2", "negative")])
+def test_a_bad_value_is_named_by_its_row(place: str, value: float, metric: str, said: str) -> None:
+    whole = np.abs(points())
+    whole[777, 3] = value
+    made = loader(ObjectSource(Made(whole)), place, metric)
+    made.range(0, 777)
+    with pytest.raises(ValueError, match=rf"points: row 777 has .*{said}"):
+        made.range(700, 800)
+    made.close()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_rows_wider_than_a_buffer(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonari.cuda.prefetch.PIECE_BYTES", 16)  # less than a row
+    source = three_files(tmp_path, "float32")
+    made = loader(source, place)
+    np.testing.assert_array_equal(values(made.at(IDS["some"])), points()[IDS["some"]])
+    made.close()
+
+
+@on_gpu
+@pytest.mark.parametrize("method", ["exact", "clusters", "ggm"])
+def test_a_graph_on_a_device(method: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    whole = (rng.standard_normal((40, 16))[rng.integers(0, 40, 60_000)] * 3).astype(np.float32)
+    whole += rng.standard_normal(whole.shape).astype(np.float32)
+    np.save(tmp_path / "points.npy", whole)
+    truth = tonari.knn_graph(whole, 10, method="exact")
+    options = {} if method == "exact" else {"recall": 0.95}
+    source, out = tmp_path / "points.npy", tmp_path / "graph"
+    found = tonari.build_graph(source, 10, out, method=method, device="cuda", memory="300MB", **options)
+    plan = Manifest.read(tmp_path / "graph").plan
+    assert plan["shards"] > 1
+    if method == "exact":
+        np.testing.assert_array_equal(found.indices, truth.indices)
+        np.testing.assert_array_equal(found.distances, truth.distances)
+    else:
+        assert (found.distances <= truth.distances[:, -1:]).mean() >= 0.95
+        assert (found.indices >= 0).all()
+
+
+@on_gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+@pytest.mark.parametrize("method", ["exact", "clusters", "ggm"])
+def test_two_devices_build_the_same_graph(method: str, tmp_path: Path) -> None:
+    whole = np.random.default_rng(1).standard_normal((40_000, 8)).astype(np.float32)
+    options = {} if method == "exact" else {"recall": 0.9}
+    found = [
+        tonari.build_graph(
+            whole, 8, tmp_path / f"graph{len(device)}", method=method, device=device, memory="300MB", **options
+        )
+        for device in (["cuda:0"], ["cuda:0", "cuda:1"])
+    ]
+    np.testing.assert_array_equal(found[0].indices, found[1].indices)
+    np.testing.assert_array_equal(found[0].distances, found[1].distances)
