@@ -152,7 +152,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike) -> list[list[int]
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
-        for stage in ROUTES[job.plan.route].stages(job):
+        for stage in ROUTES[job.plan.route].stages(files, job.plan):
             bar.extend(sum(task.work for task in stage.tasks))
             left = []
             for task in stage.tasks:

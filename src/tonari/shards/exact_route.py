@@ -14,8 +14,9 @@ import numpy as np
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.shards.common import blocks, empty_lists, merge_into, renumbered
-from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
-from tonari.shards.workspace import Done
+from tonari.shards.plan import ShardPlan
+from tonari.shards.tasks import Route, Stage, Step, Task, Worker
+from tonari.shards.workspace import Done, Workspace
 
 
 def _read(worker: Worker, args: tuple[int, int]) -> Any:
@@ -46,9 +47,9 @@ def _write(worker: Worker, args: tuple[int, int], found: Neighbors) -> Done:
     return Done(rows=worker.job.files.write_rows(args[0], found))
 
 
-def _stages(job: Job) -> Iterator[Stage]:
-    n = job.source.n
-    slabs = cut(n, job.plan.rows)
+def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
+    n = files.n
+    slabs = cut(n, plan.rows)
     yield Stage(
         [Task(f"rows-{at:06}", "rows", (s.start, s.stop), (s.stop - s.start) * n) for at, s in enumerate(slabs)]
     )

@@ -71,12 +71,12 @@ class Route(NamedTuple):
     ----------
     steps : dict
         By kind of task.
-    stages : callable(job)
+    stages : callable(files, plan)
         Yields the stages; each is asked for after the one before is done, and may depend on what its tasks found out.
     """
 
     steps: dict[str, Step]
-    stages: Callable[[Job], Iterator[Stage]]
+    stages: Callable[[Workspace, ShardPlan], Iterator[Stage]]
 
 
 @dataclass(frozen=True)
