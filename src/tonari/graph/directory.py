@@ -139,4 +139,5 @@ def open_lists(folder: Path) -> Lists:
     found = Neighbors(arrays[DISTANCES], arrays[INDICES])
     report = None if manifest.report is None else DescentReport.from_dict(manifest.report)
     request = manifest.request
-    return Lists(found, request["metric"], manifest.method, False, request["seed"], report)
+    seed = None if manifest.method == "exact" else request["seed"]
+    return Lists(found, request["metric"], manifest.method, False, seed, report)
