@@ -25,6 +25,7 @@ from tonari.shards.tasks import Job, Task
 from tonari.shards.workspace import Lock, remove_graph
 
 logger = logging.getLogger("tonari")
+plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
 
 
 class Executor(Protocol):
@@ -66,7 +67,7 @@ def build(request: Request, folder: Path, executor: Executor, *, resume: bool, p
             ).files.complete()  # a run may have ended before it gave the files their names
             return
         job = _job(request, folder, manifest)
-        logger.info("plan:\n%s", job.plan)
+        plan_logger.info("plan:\n%s", job.plan)
         _check_room(job)
         job.files.begin()
         rows = _run(job, executor, progress)
@@ -112,13 +113,15 @@ def _check_same(manifest: Manifest, request: Request, facts: dict[str, Any], fol
         for name in {**theirs, **ours}:
             if theirs.get(name) != ours.get(name):
                 how = words.get(name, f"{name}={theirs.get(name)!r}, not {ours.get(name)!r}")
-                raise ValueError(f"{folder}: holds a graph of {how}; name another directory, or use resume=False")
+                raise ValueError(
+                    f"{folder}: holds a graph of {how}; name another directory, or use resume=False (--force)"
+                )
     plan = ShardPlan(**manifest.plan)
     needed = plan.device_bytes if request.devices else plan.host_bytes
     if manifest.state == BUILDING and request.memory is not None and request.memory < needed:
         raise BudgetExceeded(
             f"{folder}: was begun with a plan for {needed} bytes of memory, now it is {request.memory}: allow as much, "
-            "or use resume=False"
+            "or use resume=False (--force)"
         )
 
 

@@ -167,7 +167,7 @@ class FileSource(Source):
             if [about.st_size, about.st_mtime_ns] != seen:
                 raise ValueError(
                     f"{path}: has changed since the graph was begun (size and time {about.st_size}, "
-                    f"{about.st_mtime_ns}; they were {seen[0]}, {seen[1]}); build anew with resume=False"
+                    f"{about.st_mtime_ns}; they were {seen[0]}, {seen[1]}); build anew with resume=False (--force)"
                 )
 
 

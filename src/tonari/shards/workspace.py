@@ -35,6 +35,7 @@ from tonari.io.ground_truth_part import locked
 
 _LOCK, _DONE, _PARTS = "lock", "done", "parts"
 _LONGEST = 16 << 20  # bytes of the record of a task
+_ANEW = "build anew with resume=False (--force)"
 # What a full disk, a quota or a limit on the size of files says.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -103,7 +104,10 @@ class Workspace:
         if not whole:
             found, expected = path.stat().st_size, f"values of {size} bytes with the checksum {checksum}"
             raise FileFormatError(
-                f"{path}: is damaged, expected {expected}; build anew with resume=False", path, found, expected
+                f"{path}: is damaged, expected {expected}; {_ANEW}",
+                path,
+                found,
+                expected,
             )
         self._loaded[name] = array
         return array
@@ -139,7 +143,7 @@ class Workspace:
             found = self._records[task] = Done(**json.loads(text))
             return found
         except (ValueError, TypeError) as error:
-            message = f"{path}: is damaged ({error}); build anew with resume=False"
+            message = f"{path}: is damaged ({error}); {_ANEW}"
             raise FileFormatError(message, path, len(text), "the record of a task") from error
 
     def names_done(self) -> set[str]:
@@ -192,7 +196,7 @@ class Workspace:
                 path = array_path(self.folder, name, BUILDING)
                 expected = f"the checksum {checksum}"
                 raise FileFormatError(
-                    f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; build anew with resume=False",
+                    f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; {_ANEW}",
                     path,
                     path.stat().st_size,
                     expected,
