@@ -68,14 +68,19 @@ class Manifest:
 
         Raises
         ------
-        FileNotFoundError
+        FileNotFoundError, NotADirectoryError
             There is none.
         tonari.io.FileFormatError
             It is damaged or of a later version.
         """
         path = folder / MANIFEST
-        with path.open("rb") as file:
-            text = file.read(_LONGEST)
+        try:
+            with path.open("rb") as file:
+                text = file.read(_LONGEST)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            what = f"has no {MANIFEST}" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
+            message = f"{folder}: {what}, expected a directory that tonari.build_graph wrote"
+            raise type(error)(message) from None
         try:
             facts = json.loads(text)
             if facts.pop("format") != FORMAT:
