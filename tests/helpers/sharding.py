@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tonari.core.errors import BudgetExceeded
@@ -12,12 +13,15 @@ from tonari.shards.source import as_source
 def tight_memory(source: Any, k: int, method: str = "exact", *, recall: float | None = None, shards: int = 3) -> int:
     """Return a budget, in bytes, within which one thread builds a graph of the source in `shards` shards or more."""
     sizes = Sizes(as_source(source), k, "euclidean", recall, (), 1)
-    memory = 1 << 20
-    while True:
+    try:
+        plan_build(sizes, method, 1)
+    except BudgetExceeded as error:
+        enough = int(re.search(r"needs at least (\d+) bytes", str(error)).group(1))  # type: ignore[union-attr]
+    for memory in range(enough * 3 // 4, 2 * enough, 1 << 16):  # what it says is enough may be enough for all rows
         try:
             plan = plan_build(sizes, method, memory)
         except BudgetExceeded:
-            memory += 1 << 16
             continue
         assert plan.shards >= shards, plan
         return memory
+    raise AssertionError(f"{method}: not even {2 * enough} bytes")

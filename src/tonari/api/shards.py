@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.local import LocalExecutor
+from tonari.shards.on_dask import DaskExecutor
 from tonari.shards.plan import METHODS
-from tonari.shards.source import as_source
+from tonari.shards.source import ArraySource, Source, as_source
 
 
 @in_default_floats
@@ -144,13 +146,21 @@ def build_graph(
         memory=inputs.parse_memory(memory),
     )
     folder = Path(out)
-    runs = _executor(executor, devices)
+    runs = _executor(executor, devices, points)
     inputs.check_flag(resume, "resume")
     build(request, folder, runs, resume=resume, progress=inputs.check_progress(progress))
     return KNNGraph.open(folder)
 
 
-def _executor(given: Any, devices: tuple[str, ...]) -> Executor:
-    if given == "local":
+def _executor(given: Any, devices: tuple[str, ...], source: Source) -> Executor:
+    if isinstance(given, str) and given == "local":
         return LocalExecutor(devices)
+    distributed = sys.modules.get("distributed")  # who has a client has imported it
+    if distributed is not None and isinstance(given, distributed.Client):
+        if isinstance(source, ArraySource):
+            raise TypeError(
+                "source: is an array, which would travel to every Dask worker; give the path of a file that all of "
+                "them can read, or an object with rows(begin, end)"
+            )
+        return DaskExecutor(given, devices)
     raise TypeError(f"executor: expected 'local' or a dask.distributed.Client, got {given!r}")

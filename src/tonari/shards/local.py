@@ -17,9 +17,9 @@ from tonari.shards.tasks import Job, Step, Task, Worker
 from tonari.streams.pipeline import Ended, Pipeline
 
 _WAKE_SECONDS = 0.1  # how often the waiting thread hears of Ctrl-C
-_TRIES = 3
+TRIES = 3
 # What a second try cannot mend: wrong data, a full disk, a file that is gone, a budget, and all that is a defect.
-_PASSING = (RuntimeError, MemoryError)
+PASSING = (RuntimeError, MemoryError)
 
 
 class LocalExecutor:
@@ -108,10 +108,10 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
 
 
 def _tried(work: Callable[[], Any]) -> Any:
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(TRIES)):
         try:
             return work()
-        except _PASSING:
+        except PASSING:
             if not left:
                 raise
     raise AssertionError

@@ -212,6 +212,23 @@ class ObjectSource(Source):
         """An object is known by the rows that it makes, which are compared when a build is resumed."""
 
 
+class ArraySource(ObjectSource):
+    """The rows of an array in memory."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        super().__init__(_Rows(array))
+
+
+class _Rows:
+    """An array as an object that makes rows."""
+
+    def __init__(self, rows: npt.NDArray[Any]) -> None:
+        self._rows, self.shape = rows, rows.shape
+
+    def rows(self, begin: int, end: int) -> npt.NDArray[Any]:
+        return self._rows[begin:end]
+
+
 def as_source(given: Any) -> Source:
     """Return the source for what a caller gave: a path, several, an object with rows(begin, end), or an array."""
     if isinstance(given, Source):
@@ -223,18 +240,8 @@ def as_source(given: Any) -> Source:
     if isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given):
         return FileSource(given)
     if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return ObjectSource(_Rows(inputs.as_rows(given, "source", check_values=False)))
+        return ArraySource(inputs.as_rows(given, "source", check_values=False))
     raise TypeError(
         f"source: expected a path, a list of paths, an array, or an object with shape and rows(begin, end), got "
         f"{type(given).__name__}"
     )
-
-
-class _Rows:
-    """An array as an object that makes rows."""
-
-    def __init__(self, rows: npt.NDArray[Any]) -> None:
-        self._rows, self.shape = rows, rows.shape
-
-    def rows(self, begin: int, end: int) -> npt.NDArray[Any]:
-        return self._rows[begin:end]
