@@ -17,6 +17,7 @@ from tonari.cuda.memory import available
 from tonari.graph.directory import value_dtype
 from tonari.methods.registry import method_for
 from tonari.metrics.problem import make_problem
+from tonari.nn_descent.entries import MOST_POINTS
 from tonari.shards.source import Source
 
 METHODS = ("auto", "exact", "clusters", "ggm")
@@ -225,12 +226,12 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         return needs(rows).beside_engine + engine(rows).total_bytes
 
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
-    if whole.beside_engine + engine(n).total_bytes <= budget:
+    if n <= MOST_POINTS and whole.beside_engine + engine(n).total_bytes <= budget:
         plan = engine(n)
         disk = sizes.lists_bytes(n)
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
         return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **given)
-    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, n, least)
+    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
     if rows == 0:
         raise _too_little("clusters", budget, bytes_of(least), least)
     shards = max(2, math.ceil(n * COPIES / (_ROOM * rows)))
@@ -261,11 +262,11 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
         plans = engine(rows, "clusters"), engine(2 * rows, "graph")
         return needs(rows).beside_engine + max(plan.total_bytes for plan in plans)
 
-    if whole.beside_engine + engine(n, "clusters").total_bytes <= budget:
+    if n <= MOST_POINTS and whole.beside_engine + engine(n, "clusters").total_bytes <= budget:
         plan = engine(n, "clusters")
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
-    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, n // 2, least)
+    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS) // 2, least)
     if rows == 0:
         raise _too_little("ggm", budget, bytes_of(least), least)
     shards = -(-n // rows)
