@@ -70,7 +70,7 @@ def graph(
     Example:
       tonari graph points.fbin -k 10 --metric cosine -o graph.npz
       tonari graph points.fbin -k 10 --method nn-descent --recall 0.99 --seed 0 -o graph.npz
-      tonari graph part-*.npy -k 10 --recall 0.95 --memory 8GB -o graph/
+      tonari graph a.npy b.npy -k 10 --recall 0.95 --memory 8GB -o graph/
     """
     folder = names_a_directory(output)
     _check_method(context, method, folder=folder)
