@@ -10,9 +10,15 @@ from tonari.shards.plan import Sizes, plan_build
 from tonari.shards.source import as_source
 
 
-def tight_memory(source: Any, k: int, method: str = "exact", *, recall: float | None = None, shards: int = 3) -> int:
-    """Return a budget, in bytes, within which one thread builds a graph of the source in `shards` shards or more."""
-    sizes = Sizes(as_source(source), k, "euclidean", recall, (), 1)
+def tight_memory(
+    source: Any, k: int, method: str = "exact", *, recall: float | None = None, shards: int = 3, queries: Any = None
+) -> int:
+    """Return a budget, in bytes, within which one thread builds a graph of the source in `shards` shards or more.
+
+    With queries: a budget within which it searches the source for them.
+    """
+    m = None if queries is None else as_source(queries).n
+    sizes = Sizes(as_source(source), k, "euclidean", recall, (), 1, m)
     try:
         plan_build(sizes, method, 1)
     except BudgetExceeded as error:

@@ -11,7 +11,7 @@ import click
 from tonari import io
 from tonari.cli import _common
 from tonari.core.neighbors import index_dtype
-from tonari.graph.directory import BUILDING, value_dtype
+from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics.recall import Recall
 from tonari.shards.plan import ShardPlan
@@ -87,6 +87,8 @@ def _directory_facts(path: Path) -> dict[str, Any]:
     manifest = state.manifest
     n, request = manifest.source["n"], manifest.request
     extra: dict[str, Any] = {"state": manifest.state}
+    if manifest.kind == NEIGHBORS:
+        extra["points"] = n
     if manifest.state == BUILDING:
         extra["running"] = state.running
         extra |= {name: getattr(state, name) for name in ("tasks_done", "tasks_known", "all_known")}
@@ -100,8 +102,8 @@ def _directory_facts(path: Path) -> dict[str, Any]:
         extra |= _measured(state.recall)
     return {
         "path": str(path),
-        "format": "graph directory",
-        "rows": n,
+        "format": f"{'graph' if manifest.kind == GRAPH else 'neighbours'} directory",
+        "rows": manifest.shape[0],
         "columns": request["k"],
         "dtype": str(index_dtype(n)),
         "bytes": state.bytes,

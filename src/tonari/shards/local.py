@@ -103,7 +103,7 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
             task = todo.get_nowait()
         except Empty:
             return
-        worker.job.source.check_unchanged()
+        worker.job.check_unchanged()
         yield task, step_of(worker.job, task).read(worker, task.args)
 
 

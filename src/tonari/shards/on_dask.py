@@ -169,7 +169,8 @@ def _worker_for(sent: Sent, threads: int, address: str) -> Worker:
     _check_current(sent, address)
     key = sent.job, sent.device
     if key not in _jobs:
-        _jobs.clear()
+        while _jobs:
+            _jobs.popitem()[1].__exit__()
         try:
             job = loads(sent.job)
         except FileNotFoundError as error:

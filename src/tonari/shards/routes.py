@@ -23,7 +23,7 @@ def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> 
     """Run a task by itself, and return its name; what another run of it has done is kept."""
     job = worker.job
     if not job.files.is_done(task.name):
-        job.source.check_unchanged()
+        job.check_unchanged()
         step = step_of(job, task)
         made = step.compute(worker, task.args, step.read(worker, task.args))
         before_writing()

@@ -33,6 +33,7 @@ class Source(ABC):
     n: int
     d: int
     dtype: str
+    name: str = "points"  # for messages
 
     @property
     def row_bytes(self) -> int:
@@ -229,10 +230,8 @@ class _Rows:
         return self._rows[begin:end]
 
 
-def as_source(given: Any) -> Source:
+def as_source(given: Any, name: str = "source") -> Source:
     """Return the source for what a caller gave: a path, several, an object with rows(begin, end), or an array."""
-    if isinstance(given, Source):
-        return given
     if isinstance(given, str | os.PathLike):
         return FileSource([given])
     if callable(getattr(given, "rows", None)) and hasattr(given, "shape"):
@@ -240,8 +239,8 @@ def as_source(given: Any) -> Source:
     if isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given):
         return FileSource(given)
     if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return ArraySource(inputs.as_rows(given, "source", check_values=False))
+        return ArraySource(inputs.as_rows(given, name, check_values=False))
     raise TypeError(
-        f"source: expected a path, a list of paths, an array, or an object with shape and rows(begin, end), got "
+        f"{name}: expected a path, a list of paths, an array, or an object with shape and rows(begin, end), got "
         f"{type(given).__name__}"
     )

@@ -84,7 +84,7 @@ def bytes_of(folder: Path) -> int:
 
 def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
     source, plan = manifest.source, ShardPlan(**manifest.plan)
-    files = Workspace(folder, source["n"], manifest.request["k"], value_dtype(source["dtype"]))
+    files = Workspace(folder, *manifest.shape, value_dtype(source["dtype"]), source["n"])
     done, known, all_known = files.names_done(), set[str](), True
     stages = ROUTES[plan.route].stages(files, plan)
     while True:

@@ -68,13 +68,16 @@ class Workspace:
     n, k : int
         Shape of the result.
     value_dtype : dtype of its distances
+    points : int, optional
+        Number of points that the result names. Default: n.
     """
 
-    def __init__(self, folder: Path, n: int, k: int, value_dtype: Any) -> None:
+    def __init__(self, folder: Path, n: int, k: int, value_dtype: Any, points: int | None = None) -> None:
         self.folder, self.n, self.k = folder, n, k
+        self.points = n if points is None else points
         self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that were checked
         self._records: dict[str, Done] = {}
-        self._dtypes = {INDICES: index_dtype(n), DISTANCES: np.dtype(value_dtype)}
+        self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
 
     # --- parts and tasks
 
