@@ -28,6 +28,22 @@ def example(name: str) -> ModuleType:
     return module
 
 
+def test_beyond_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    beyond = example("beyond_memory")
+    beyond.main(["--points", "9000", "-k", "5", "--memory", "12MB", "--out", str(tmp_path / "graph")])
+    said = capsys.readouterr().out
+    assert "9,000 points of 64 dimensions: 2 MB, and a budget of 12MB" in said
+    assert re.search(r"interrupted after .* s, with [1-9]\d* tasks done", said)
+    assert "resumed, and complete after" in said
+    points = beyond.Drawn(9000).rows(0, 9000)
+    assert np.array_equal(beyond.Drawn(9000).rows(4000, 8500), points[4000:8500])
+    graph = tonari.KNNGraph.open(tmp_path / "graph")
+    rows = np.arange(0, 9000, 90)
+    assert_same_neighbors(
+        tonari.Neighbors(graph.distances[rows], graph.indices[rows]), brute(points[rows], points, 5, self_ids=rows)
+    )
+
+
 def test_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     catalogue = example("catalogue")
     monkeypatch.setattr(catalogue, "ROWS_AT_ONCE", 300)

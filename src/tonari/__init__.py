@@ -34,10 +34,11 @@ Rooms import downwards only:
 """
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
-from tonari.api import Index, build_graph, knn_graph, merge, search, search_to_file
+from tonari.api import Index, build_graph, build_neighbors, knn_graph, merge, search, search_to_file
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.version import __version__ as __version__
+from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.explain import Explanation, explain
 from tonari.methods.plan import plan
@@ -52,10 +53,12 @@ __all__ = [
     "Plan",
     "Selection",
     "build_graph",
+    "build_neighbors",
     "explain",
     "knn_graph",
     "merge",
     "merge_neighbors",
+    "open_neighbors",
     "plan",
     "search",
     "search_to_file",

@@ -510,9 +510,9 @@ def test_outputs_that_cannot_be_written(folder: Path) -> None:
         ("g.ibin", 2, "expected .npz"),
         ("no/g.npz", 1, "no does not exist"),
         ("points.fbin/g.npz", 1, "is a file, not a directory"),
-        (".", 1, "is a directory"),
     ):
         assert said in refused("graph", "absent.fbin", "-k", "1", "-o", output, code=code)
+    assert "is a directory" in refused("merge", *("absent",) * 4, "-o", ".", code=1)
     assert "expected .ibin, .npz" in refused("search", "a.fbin", "b.fbin", "-k", "1", "-o", "t.fbin", code=2)
 
 
@@ -541,7 +541,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(folder: Path) -> None:
     for arguments, said in (
         (("--nonsense",), "--nonsense"),
         (("nonsense",), "No such command 'nonsense'"),
-        (("graph",), "Missing argument 'POINTS'"),
+        (("graph",), "Missing argument 'POINTS...'"),
         (("graph", "points.fbin", "-o", "g.npz"), "'-k'"),
         (("graph", "points.fbin", "-k", "1"), "'-o'"),
         (("graph", "points.fbin", "-k", "0", "-o", "g.npz"), "'-k'"),

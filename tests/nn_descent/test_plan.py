@@ -64,7 +64,9 @@ def test_choices_on_cuda() -> None:
     assert [on_cuda(n=n).block for n in (1000, 10**6, 10**7)] == [8192, 12288, 65536]
     assert plan.copied_bytes == 10**6 * 128 * 4
     assert on_cuda(host_points=False).copied_bytes == 0
-    with pytest.raises(ValueError, match=r"runs on one device, got cuda:0, cuda:1: .* use device='cuda:0'$"):
+    with pytest.raises(
+        ValueError, match=r"runs on one device, got cuda:0, cuda:1: .* use device='cuda:0', or tonari.build_graph"
+    ):
         on_cuda(devices=("cuda:0", "cuda:1"))
     with pytest.raises(ValueError, match="threads=2: the search runs on cuda:0"):
         on_cuda(threads=2)
@@ -119,7 +121,7 @@ def test_overrides_are_taken() -> None:
         ({"lists": 3}, "cannot override lists; these can be: block, isa, kmeans_iters"),
         ({"isa": "sse"}, "cannot run the instruction set 'sse'"),
         ({"k": 100_000}, "k=100000"),
-        ({"n": 2**30 + 1}, "n=1073741825: method='nn-descent' takes up to 1073741824 points; use method='exact'"),
+        ({"n": 2**30 + 1}, "n=1073741825: method='nn-descent' takes up to 1073741824 points; use tonari.build_graph"),
         ({"metric": "hamming"}, "unknown metric"),
         ({"dtype": "int64"}, "dtype int64 is not supported"),
     ],

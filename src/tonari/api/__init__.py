@@ -3,7 +3,7 @@
 searching.py   search, search_to_file
 index.py       Index: points prepared once, searched many times
 graphs.py      knn_graph, merge
-shards.py      build_graph: graphs of more points than a memory holds
+shards.py      build_graph, build_neighbors: more points than a memory holds
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """
@@ -11,6 +11,6 @@ shards.py      build_graph: graphs of more points than a memory holds
 from tonari.api.graphs import knn_graph, merge
 from tonari.api.index import Index
 from tonari.api.searching import search, search_to_file
-from tonari.api.shards import build_graph
+from tonari.api.shards import build_graph, build_neighbors
 
-__all__ = ["Index", "build_graph", "knn_graph", "merge", "search", "search_to_file"]
+__all__ = ["Index", "build_graph", "build_neighbors", "knn_graph", "merge", "search", "search_to_file"]

@@ -1,23 +1,27 @@
-"""The verb for graphs beyond one memory: `tonari.build_graph`."""
+"""The verbs beyond one memory: `tonari.build_graph`, and `tonari.build_neighbors` for queries."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tonari import inputs
 from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import get_metric, is_own
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planner import RECALL
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.local import LocalExecutor
+from tonari.shards.on_dask import DaskExecutor
 from tonari.shards.plan import METHODS
-from tonari.shards.source import as_source
+from tonari.shards.source import ArraySource, as_source
 
 
 @in_default_floats
@@ -117,9 +121,7 @@ def build_graph(
     [1, 0, 1, 2]
     """
     points = as_source(source)
-    if is_own(metric):
-        raise ValueError("metric: a Triton function is supported by knn_graph only")
-    name = get_metric(metric).name
+    name = _metric(metric)
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; expected one of {', '.join(map(repr, METHODS))}")
     if recall is not None:
@@ -128,10 +130,7 @@ def build_graph(
             raise ValueError("recall is for method='clusters', 'ggm' and 'auto': method='exact' finds all neighbours")
     elif method in ("clusters", "ggm"):
         recall = RECALL
-    devices = inputs.devices_for(device)
-    threads = inputs.check_threads(threads)
-    if devices and threads is not None:
-        raise ValueError(f"threads={threads}: is for the CPU, got device={device!r}; leave it out")
+    devices, threads = _place(device, threads)
     request = Request(
         source=points,
         k=inputs.check_k(k, points.n - 1, without_self=True),
@@ -143,14 +142,119 @@ def build_graph(
         threads=threads,
         memory=inputs.parse_memory(memory),
     )
-    folder = Path(out)
-    runs = _executor(executor, devices)
+    _build(request, out, executor, resume, progress)
+    return KNNGraph.open(out)
+
+
+@in_default_floats
+def build_neighbors(
+    source: Any,
+    queries: Any,
+    k: int,
+    out: str | os.PathLike[str],
+    *,
+    metric: str = "euclidean",
+    device: str | Sequence[str] = "auto",
+    executor: Any = "local",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    resume: bool = True,
+    progress: ProgressLike = None,
+) -> Neighbors:
+    """Find the k nearest points of each query exactly, where neither need fit in memory, in a directory.
+
+    Every block of queries meets every slab of points. The result has the bits of :func:`tonari.search`. What is done
+    is kept, and the same call resumes, as in :func:`tonari.build_graph`.
+
+    Parameters
+    ----------
+    source, queries : path, sequence of paths, array, or object
+        The points and the queries, of the same dtype and width; as for :func:`tonari.build_graph`.
+    k : int
+        Neighbours per query, 1 to the number of points.
+    out : path
+        A directory. Created if it does not exist; otherwise empty, or of an earlier run.
+    metric : str
+    device, executor, threads, memory, resume, progress
+        As for :func:`tonari.build_graph`.
+
+    Returns
+    -------
+    Neighbors
+        Of mapped files; see :func:`tonari.open_neighbors`.
+
+    Raises
+    ------
+    TypeError, ValueError, tonari.core.errors.BudgetExceeded, BlockingIOError, OSError
+        As for :func:`tonari.build_graph`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np, tonari
+    >>> line = np.array([[0.0], [1.0], [3.0], [7.0]], dtype=np.float32)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     points = pathlib.Path(folder, "points.npy")
+    ...     np.save(points, line)
+    ...     found = tonari.build_neighbors(points, line[1:2] + 1, 2, pathlib.Path(folder, "found"))
+    ...     print(found.indices.tolist())
+    [[1, 2]]
+    """
+    points, asked = as_source(source), as_source(queries, "queries")
+    asked.name = "queries"
+    if (points.d, points.dtype) != (asked.d, asked.dtype):
+        raise ValueError(
+            f"queries are {asked.dtype} with {asked.d} columns, the points {points.dtype} with {points.d}: they must "
+            "have the same dtype and number of columns"
+        )
+    devices, threads = _place(device, threads)
+    request = Request(
+        source=points,
+        queries=asked,
+        k=inputs.check_k(k, points.n, without_self=False),
+        metric=_metric(metric),
+        method="exact",
+        recall=None,
+        seed=0,
+        devices=devices,
+        threads=threads,
+        memory=inputs.parse_memory(memory),
+    )
+    _build(request, out, executor, resume, progress)
+    return open_neighbors(out)
+
+
+def _metric(given: str) -> str:
+    if is_own(given):
+        raise ValueError("metric: a Triton function is supported by knn_graph only")
+    return get_metric(given).name
+
+
+def _place(device: str | Sequence[str], threads: int | None) -> tuple[tuple[str, ...], int | None]:
+    devices = inputs.devices_for(device)
+    threads = inputs.check_threads(threads)
+    if devices and threads is not None:
+        raise ValueError(f"threads={threads}: is for the CPU, got device={device!r}; leave it out")
+    return devices, threads
+
+
+def _build(request: Request, out: str | os.PathLike[str], executor: Any, resume: bool, progress: ProgressLike) -> None:
+    runs = _executor(executor, request)
     inputs.check_flag(resume, "resume")
-    build(request, folder, runs, resume=resume, progress=inputs.check_progress(progress))
-    return KNNGraph.open(folder)
+    build(request, Path(out), runs, resume=resume, progress=inputs.check_progress(progress))
 
 
-def _executor(given: Any, devices: tuple[str, ...]) -> Executor:
-    if given == "local":
+def _executor(given: Any, request: Request) -> Executor:
+    devices = request.devices
+    if isinstance(given, str) and given == "local":
         return LocalExecutor(devices)
+    distributed = sys.modules.get("distributed")  # who has a client has imported it
+    if distributed is not None and isinstance(given, distributed.Client):
+        for name, rows in (("source", request.source), ("queries", request.queries)):
+            if isinstance(rows, ArraySource):
+                raise TypeError(
+                    f"{name}: is an array, which would travel to every Dask worker; give the path of a file that all "
+                    "of them can read, or an object with rows(begin, end)"
+                )
+        return DaskExecutor(given, devices)
     raise TypeError(f"executor: expected 'local' or a dask.distributed.Client, got {given!r}")

@@ -108,8 +108,10 @@ def kind_of(path: Path) -> Literal["graph", "neighbours", "points"]:
     """Return what a file holds, judging by its header alone; the rest of the file may be damaged.
 
     The names of the arrays show whether a .npz file is a graph or neighbours, the size whether an .ibin file is
-    neighbours. HDF5 files may hold both points and neighbours: they count as points.
+    neighbours. HDF5 files may hold both points and neighbours: they count as points. A directory is a graph.
     """
+    if path.is_dir():
+        return "graph"
     if path.suffix.lower() == ".npz":
         with Archive(path, math.inf) as archive:
             keys = set(archive.keys)
@@ -167,10 +169,15 @@ def _device(context: click.Context, parameter: click.Parameter, value: str) -> s
 
 def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> None:
     if count:  # Program.main removes the handler
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("tonari: %(message)s"))
-        logger.addHandler(handler)
+        logger.addHandler(log_handler())
         logger.setLevel(logging.INFO if count == 1 else logging.DEBUG)
+
+
+def log_handler() -> logging.Handler:
+    """Return a handler that writes lines to stderr in the form of errors."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("tonari: %(message)s"))
+    return handler
 
 
 def file_argument(name: str) -> Callable[[Decorated], Decorated]:
@@ -178,13 +185,21 @@ def file_argument(name: str) -> Callable[[Decorated], Decorated]:
     return click.argument(name, metavar=name.upper(), type=click.Path(path_type=Path))
 
 
-def output_option(formats: str) -> Callable[[Decorated], Decorated]:
-    """Declare -o and --force."""
+def output_option(formats: str, *, directories: bool = False) -> Callable[[Decorated], Decorated]:
+    """Declare -o and --force; with `directories`, the output may be one: a str, which keeps a slash at its end."""
 
     def decorate(command: Decorated) -> Decorated:
-        command = click.option("--force", is_flag=True, help="Replace the output if it exists.")(command)
-        out = click.Path(path_type=Path)
         text = f"Output file: {formats}. It is written whole or not at all."
+        if directories:
+            text += " Or a directory, such as DIR/, for more points than memory holds."
+            force = click.option(
+                "--force/--resume",
+                help="Replace the output if it exists; in a directory, begin anew. Default: resume, in a directory.",
+            )
+        else:
+            force = click.option("--force", is_flag=True, help="Replace the output if it exists.")
+        command = force(command)
+        out = click.Path(path_type=str if directories else Path)
         return click.option("-o", "--output", metavar="OUT", type=out, required=True, help=text)(command)
 
     return decorate

@@ -1,23 +1,36 @@
-"""tonari graph: from a file of points to a file with their k-nearest-neighbour graph."""
+"""tonari graph: from points to their k-nearest-neighbour graph, in a file or in a directory."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tonari import api, io
+from tonari.api import build_graph
 from tonari.cli import _common
+from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.graph.knn_graph import KNNGraph
+from tonari.methods.registry import check_method
+from tonari.shards.plan import METHODS
+from tonari.shards.state import bytes_of
 
 
 @click.command()
-@_common.file_argument("points")
+@click.argument("points", metavar="POINTS...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @_common.k_option
-@_common.output_option(".npz, which tonari.KNNGraph.load and numpy.load read")
+@_common.output_option(".npz, which tonari.KNNGraph.load and numpy.load read", directories=True)
 @_common.metric_option
-@_common.graph_method_option
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help='"exact" (brute force), "kdtree" (for few dimensions), "nn-descent" (approximate, to the given --recall), or '
+    '"auto" for the fastest; without --recall "auto" is exact. In a directory: "exact", "clusters" or "ggm" (both '
+    'approximate), or "auto".',
+)
 @_common.recall_option
 @_common.seed_option
 @click.option("--include-self", is_flag=True, help="Make each point the first of its own k neighbours.")
@@ -28,22 +41,19 @@ from tonari.graph.knn_graph import KNNGraph
 @_common.progress_option
 @_common.json_option
 @_common.verbose_option
+@click.pass_context
 def graph(
-    points: Path,
+    context: click.Context,
+    /,
+    points: tuple[Path, ...],
     k: int,
-    output: Path,
+    output: str,
     force: bool,
-    metric: str,
     method: str,
-    recall: float | None,
-    seed: int | None,
     include_self: bool,
     key: str | None,
-    device: str | list[str],
-    threads: int | None,
-    memory: int | None,
-    progress: bool | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Build the k-nearest-neighbour graph of POINTS.
 
@@ -52,34 +62,49 @@ def graph(
     A graph by NN-Descent may lack some neighbours. Its recall is measured on a sample of rows and printed; if it is
     below --recall, a warning says so.
 
+    If the output is a directory, the points may be larger than memory, and be several files, one after the other. Then
+    --memory counts the points, too, and the plan is printed before the start. After an interruption the same command
+    resumes; --force begins anew. tonari info DIR tells how far a graph is.
+
     \b
     Example:
       tonari graph points.fbin -k 10 --metric cosine -o graph.npz
       tonari graph points.fbin -k 10 --method nn-descent --recall 0.99 --seed 0 -o graph.npz
+      tonari graph a.npy b.npy -k 10 --recall 0.95 --memory 8GB -o graph/
     """
-    output = _common.check_output(output, (".npz",), inputs=(points,), force=force)
+    folder = names_a_directory(output)
+    _check_method(context, method, folder=folder)
     started = time.perf_counter()
-    with _common.warnings_as_lines():
-        made = api.knn_graph(
-            io.read(points, key=key),
-            k,
-            metric=metric,
-            method=method,
-            recall=recall,
-            seed=seed,
-            include_self=include_self,
-            device=device,
-            threads=threads,
-            memory=memory,
-            progress=progress,
-        )
-    made.save(output)
-    emit_graph(made, output, time.perf_counter() - started, as_json=as_json)
+    if folder:
+        refuse(context, ("key", "include_self"), f"{output} is a directory, which does not support this; leave it out")
+        target = Path(output)
+        options["seed"] = options["seed"] or 0
+        with told(target, force=force):
+            made = build_graph(list(points), k, target, method=method, resume=not force, **options)
+    else:
+        if len(points) > 1:
+            raise click.UsageError(f"got {len(points)} files of points: their graph is a directory, -o DIR/", context)
+        target = _common.check_output(Path(output), (".npz",), inputs=points, force=force)
+        with _common.warnings_as_lines():
+            made = api.knn_graph(io.read(points[0], key=key), k, method=method, include_self=include_self, **options)
+        made.save(target)
+    emit_graph(made, target, time.perf_counter() - started, as_json=as_json)
+
+
+def _check_method(context: click.Context, name: str, *, folder: bool) -> None:
+    try:
+        if not folder:
+            check_method(name)
+        elif name not in METHODS:
+            raise ValueError(f"unknown method {name!r}; expected one of {', '.join(map(repr, METHODS))} in a directory")
+    except ValueError as error:
+        also = "" if folder or name not in METHODS else f"; {name!r} is for an output in a directory, -o DIR/"
+        raise click.BadParameter(f"{error}{also}", context, param_hint="'--method'") from error
 
 
 def emit_graph(made: KNNGraph, output: Path, seconds: float, *, as_json: bool) -> None:
     """Print the properties of a graph that was built and written to `output`."""
-    size = output.stat().st_size
+    size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {
         "output": str(output),
         "rows": made.n,

@@ -1,4 +1,4 @@
-"""tonari info: the contents of a file."""
+"""tonari info: the contents of a file, or of a directory with a graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import click
 
 from tonari import io
 from tonari.cli import _common
+from tonari.core.neighbors import index_dtype
+from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics.recall import Recall
+from tonari.shards.plan import ShardPlan
+from tonari.shards.state import read_state
 
 
 @click.command()
@@ -18,25 +23,33 @@ from tonari.graph.knn_graph import KNNGraph
 @click.option("--key", help="Name of an array in FILE, if it is .npz or HDF5.")
 @_common.json_option
 def info(file: Path, key: str | None, as_json: bool) -> None:
-    """Describe FILE: points, neighbours or a graph.
+    """Describe FILE: points, neighbours or a graph; or a directory that "tonari graph" writes, also while it does.
 
-    Only the header is read, except that a graph is loaded and checked.
+    Only the header is read, except that a graph in a file is loaded and checked.
+
+    Of a graph in a directory that is not complete: its tasks that are done, of those known so far (others may follow
+    from what they find out), and "covered", the share of neighbours that it can find.
 
     \b
     Example:
       tonari info points.fvecs
       tonari info mnist.hdf5 --key test
+      tonari info graph/ --json
     """
     facts = _facts(file, key)
-    flat = {name: value for name, value in facts.items() if name != "extra"} | facts["extra"]
+    extra = dict(facts["extra"])
+    plan = extra.pop("plan", {})  # of a directory; the rows of a shard, not those of the graph
+    flat = {name: value for name, value in facts.items() if name != "extra"} | extra
     text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
+    if plan:
+        text += f"\n\nplan:\n{ShardPlan(**plan)}"
     _common.emit(facts, text, as_json=as_json)
 
 
 def _facts(path: Path, key: str | None) -> dict[str, Any]:
     kind = _common.kind_of(path) if key is None else "points"
     if kind == "graph":
-        return _graph_facts(path)
+        return _directory_facts(path) if path.is_dir() else _graph_facts(path)
     if kind == "neighbours" and path.suffix.lower() == ".npz":
         found = io.describe(path, key="indices")
         extra = {"distances": io.describe(path, key="distances").dtype}
@@ -49,10 +62,7 @@ def _facts(path: Path, key: str | None) -> dict[str, Any]:
 def _graph_facts(path: Path) -> dict[str, Any]:
     graph = KNNGraph.load(path)
     report = graph.report
-    measured: dict[str, Any] = {}
-    if report is not None:
-        estimate = report.estimate
-        measured = {"target": report.target, "recall": estimate.by_distance, "low": estimate.low, "high": estimate.high}
+    measured = {} if report is None else {"target": report.target} | _measured(report.estimate)
     return {
         "path": str(path),
         "format": "graph",
@@ -70,6 +80,39 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             **measured,
         },
     }
+
+
+def _directory_facts(path: Path) -> dict[str, Any]:
+    state = read_state(path)
+    manifest = state.manifest
+    n, request = manifest.source["n"], manifest.request
+    extra: dict[str, Any] = {"state": manifest.state}
+    if manifest.kind == NEIGHBORS:
+        extra["points"] = n
+    if manifest.state == BUILDING:
+        extra["running"] = state.running
+        extra |= {name: getattr(state, name) for name in ("tasks_done", "tasks_known", "all_known")}
+    extra |= {"distances": str(value_dtype(manifest.source["dtype"])), "metric": request["metric"]}
+    extra["method"] = manifest.method
+    if manifest.method != "exact":
+        extra |= {"seed": request["seed"], "target": request["recall"]}
+    if state.covered is not None:
+        extra["covered"] = state.covered
+    if state.recall is not None:
+        extra |= _measured(state.recall)
+    return {
+        "path": str(path),
+        "format": f"{'graph' if manifest.kind == GRAPH else 'neighbours'} directory",
+        "rows": manifest.shape[0],
+        "columns": request["k"],
+        "dtype": str(index_dtype(n)),
+        "bytes": state.bytes,
+        "extra": extra | {"plan": manifest.plan},
+    }
+
+
+def _measured(estimate: Recall) -> dict[str, Any]:
+    return {"recall": estimate.by_distance, "low": estimate.low, "high": estimate.high}
 
 
 def _shown(value: Any) -> str:

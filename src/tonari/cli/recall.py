@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 import numpy as np
-from click.core import ParameterSource
 
 from tonari import io
 from tonari.cli import _common
+from tonari.cli._directories import load_graph, refuse
 from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as quality
-from tonari.graph.knn_graph import KNNGraph
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import METRICS, get_metric
 from tonari.metrics.recall import neighbors_recall
@@ -54,9 +53,9 @@ def recall(
 ) -> None:
     """Measure GRAPH against the exact neighbours of a random sample of its POINTS, or FOUND against TRUTH.
 
-    GRAPH is a .npz file by any method, as "tonari graph" writes it. FOUND and TRUTH are neighbours of the same queries
-    in the same order, as "tonari search" writes them (.ibin, .npz) or ann-benchmarks does (.hdf5). TRUTH may list more
-    neighbours than FOUND: if FOUND has k columns, the first k of TRUTH count.
+    GRAPH is a .npz file or a directory, by any method, as "tonari graph" writes it. FOUND and TRUTH are neighbours of
+    the same queries in the same order, as "tonari search" writes them (.ibin, .npz) or ann-benchmarks does (.hdf5).
+    TRUTH may list more neighbours than FOUND: if FOUND has k columns, the first k of TRUTH count.
 
     Recall by index is recall@k as it is usually defined: of the k true neighbours of a query, the share that is among
     the k found, averaged over all queries. Recall by distance is the share of the found points that are no farther than
@@ -69,20 +68,13 @@ def recall(
       tonari recall found.ibin truth.ibin
     """
     if _common.kind_of(found) == "graph":
-        _refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
+        refuse(context, ("metric",), f"{found} is a graph, which records its metric; leave this option out")
         _graph(found, against, sample, seed, key, threads, progress, as_json=as_json)
     else:
         _check_results(found, against)
         why = f"{found} is not a graph, expected one with this option; leave the option out"
-        _refuse(context, ("sample", "seed", "key", "threads", "progress"), why)
+        refuse(context, ("sample", "seed", "key", "threads", "progress"), why)
         _results(found, against, metric or "euclidean", as_json=as_json)
-
-
-def _refuse(context: click.Context, names: tuple[str, ...], why: str) -> None:
-    for parameter in context.command.params:
-        given = context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
-        if given and parameter.name in names:
-            raise click.BadParameter(why, context, parameter)
 
 
 def _graph(
@@ -100,7 +92,7 @@ def _graph(
     if kind != "points":
         what = "a graph" if kind == "graph" else "neighbours"
         raise ValueError(f"{points}: holds {what}, expected the points from which {graph} was built")
-    made = KNNGraph.load(graph)
+    made = load_graph(graph)
     measured = quality.graph_recall(
         made.lists, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress
     )

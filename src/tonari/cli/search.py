@@ -1,4 +1,4 @@
-"""tonari search: from files of points and queries to a file with the nearest points of every query."""
+"""tonari search: from files of points and queries to the nearest points of every query, in a file or a directory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import click
 import numpy as np
 
 from tonari import api, io
-from tonari.api import search_to_file
+from tonari.api import build_neighbors, search_to_file
 from tonari.cli import _common
+from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.io._atomic import atomic
 from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.shards.state import bytes_of, read_state
 from tonari.streams.output import kept
 
 
@@ -21,7 +23,9 @@ from tonari.streams.output import kept
 @_common.file_argument("points")
 @_common.file_argument("queries")
 @_common.k_option
-@_common.output_option(".npz (arrays indices and distances) or .ibin (Big-ANN ground truth, distances in float32)")
+@_common.output_option(
+    ".npz (arrays indices and distances) or .ibin (Big-ANN ground truth, distances in float32)", directories=True
+)
 @_common.metric_option
 @_common.method_option
 @_common.key_option
@@ -32,11 +36,13 @@ from tonari.streams.output import kept
 @_common.progress_option
 @_common.json_option
 @_common.verbose_option
+@click.pass_context
 def search(
+    context: click.Context,
     points: Path,
     queries: Path,
     k: int,
-    output: Path,
+    output: str,
     force: bool,
     metric: str,
     method: str,
@@ -56,46 +62,75 @@ def search(
     than fit in memory. Until it is complete it is named OUT.part; after an interruption the same command resumes where
     it stopped, and --force starts over.
 
+    If the output is a directory, the points may be larger than memory, too. Then --memory counts points and queries,
+    the method is "exact", the plan is printed before the start, and the same command resumes. tonari.open_neighbors and
+    numpy.load map the result.
+
     \b
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
+      tonari search base.u8bin queries.u8bin -k 100 --memory 8GB -o truth/
     """
-    output = _common.check_output(output, (".npz", ".ibin"), inputs=(points, queries), force=force)
+    options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": memory}
+    options["progress"] = progress
+    if names_a_directory(output):
+        _in_directory(context, points, queries, k, output, method, force=force, as_json=as_json, options=options)
+        return
+    target = _common.check_output(Path(output), (".npz", ".ibin"), inputs=(points, queries), force=force)
     if queries_key is None and queries.suffix.lower() in HDF5_SUFFIXES:
         queries_key = "test"  # the name in ann-benchmarks; the reader's default, "train", would be the points again
     started = time.perf_counter()
     base, asked = io.read(points, key=key), io.read(queries, key=queries_key)
-    options: dict[str, Any] = {
-        "metric": metric,
-        "method": method,
-        "device": device,
-        "threads": threads,
-        "memory": memory,
-    }
-    if output.suffix.lower() == ".ibin":
+    if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines():
-                search_to_file(asked, base, k, output, resume=not force, progress=progress, **options)
+                search_to_file(asked, base, k, target, method=method, resume=not force, **options)
         except KeyboardInterrupt:
-            _tell_what_is_kept(output, len(asked), force=force)
+            _tell_what_is_kept(target, len(asked), force=force)
             raise
     else:
-        found = api.search(asked, base, k, progress=progress, **options)
-        with atomic(output) as file:
+        found = api.search(asked, base, k, method=method, **options)
+        with atomic(target) as file:
             np.savez(file, indices=found.indices, distances=found.distances)
+    _emit(target, len(asked), len(base), k, metric, started, as_json=as_json)
+
+
+def _in_directory(
+    context: click.Context,
+    points: Path,
+    queries: Path,
+    k: int,
+    output: str,
+    method: str,
+    *,
+    force: bool,
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    refuse(context, ("key", "queries_key"), f"{output} is a directory, which does not support this; leave it out")
+    if method not in ("auto", "exact"):
+        refuse(context, ("method",), f"{output} is a directory, expected 'exact' or 'auto'")
+    started, folder = time.perf_counter(), Path(output)
+    with told(folder, force=force):
+        found = build_neighbors(points, queries, k, folder, resume=not force, **options)
+    n = read_state(folder).manifest.source["n"]
+    _emit(folder, len(found.indices), n, k, options["metric"], started, as_json=as_json)
+
+
+def _emit(output: Path, m: int, n: int, k: int, metric: str, started: float, *, as_json: bool) -> None:
     seconds = time.perf_counter() - started
-    size = output.stat().st_size
+    size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {
         "output": str(output),
-        "rows": len(asked),
-        "points": len(base),
+        "rows": m,
+        "points": n,
         "k": k,
         "metric": metric,
         "seconds": seconds,
         "bytes": size,
     }
     text = (
-        f"{len(asked):,} queries in {len(base):,} points, k={k}, {metric}, in {seconds:.3g} s\n"
+        f"{m:,} queries in {n:,} points, k={k}, {metric}, in {seconds:.3g} s\n"
         f"wrote {click.format_filename(output)}, {size:,} bytes"
     )
     _common.emit(facts, text, as_json=as_json)

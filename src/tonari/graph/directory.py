@@ -1,6 +1,6 @@
-"""A graph as a directory: manifest.json, indices.npy and distances.npy, which are mapped, not read.
+"""A graph, or neighbours of queries, as a directory: manifest.json, indices.npy and distances.npy, which are mapped.
 
-While a graph is being built (``shards/``), its arrays have the suffix ``.part`` and the manifest says "building".
+While it is being built (``shards/``), its arrays have the suffix ``.part`` and the manifest says "building".
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from tonari.io._common import FileFormatError
 from tonari.nn_descent.report import DescentReport
 
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
-FORMAT, VERSION = "tonari.graph", 1
+GRAPH, NEIGHBORS = "graph", "neighbors"
+VERSION = 1
+_FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
 _LONGEST = 64 << 20  # bytes of a manifest; an entry of `rows` takes about 60
 
@@ -46,6 +48,8 @@ class Manifest:
         Of a complete graph: CRC-32 of ranges of rows.
     report : dict, optional
         The measured recall, of a graph in which neighbours may be missing.
+    queries : dict, optional
+        What identifies the queries; None for a graph, in which each point asks for its neighbours among the others.
     """
 
     state: str
@@ -55,10 +59,24 @@ class Manifest:
     method: str
     rows: list[list[int]] = dataclasses.field(default_factory=list)
     report: dict[str, Any] | None = None
+    queries: dict[str, Any] | None = None
+
+    @property
+    def kind(self) -> str:
+        """ "graph" or "neighbors"."""
+        return GRAPH if self.queries is None else NEIGHBORS
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the arrays."""
+        asked = self.source if self.queries is None else self.queries
+        return asked["n"], self.request["k"]
 
     def write(self, folder: Path) -> None:
         """Replace the file atomically."""
-        facts = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(self)
+        facts = {"format": _FORMATS[self.kind], "version": VERSION} | dataclasses.asdict(self)
+        if self.queries is None:
+            del facts["queries"]
         with atomic(folder / MANIFEST) as file:
             file.write(json.dumps(facts, indent=1).encode())
 
@@ -68,17 +86,23 @@ class Manifest:
 
         Raises
         ------
-        FileNotFoundError
+        FileNotFoundError, NotADirectoryError
             There is none.
         tonari.io.FileFormatError
             It is damaged or of a later version.
         """
         path = folder / MANIFEST
-        with path.open("rb") as file:
-            text = file.read(_LONGEST)
+        try:
+            with path.open("rb") as file:
+                text = file.read(_LONGEST)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            what = f"has no {MANIFEST}" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
+            message = f"{folder}: {what}, expected a directory that tonari.build_graph wrote"
+            raise type(error)(message) from None
         try:
             facts = json.loads(text)
-            if facts.pop("format") != FORMAT:
+            format_read = facts.pop("format")
+            if format_read not in _FORMATS.values():
                 raise ValueError("it is of another format")
             version = facts.pop("version")
             if version != VERSION:
@@ -90,11 +114,15 @@ class Manifest:
                     raise ValueError(f"its {name} is {getattr(made, name)!r}")
             if made.state not in (BUILDING, COMPLETE):
                 raise ValueError(f"its state is {made.state!r}")
-            for name in ("n", "d"):
-                if type(made.source[name]) is not int:
-                    raise ValueError(f"its number {name} is {made.source[name]!r}")
+            if format_read != _FORMATS[made.kind]:
+                has = "no queries" if made.queries is None else "queries"
+                raise ValueError(f"its format is {format_read!r}, but it has {has}")
+            for about in filter(None, (made.source, made.queries)):
+                for name in ("n", "d"):
+                    if type(about[name]) is not int:
+                        raise ValueError(f"its number {name} is {about[name]!r}")
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            expected = "the manifest of a graph"
+            expected = "the manifest of a graph or of neighbours"
             message = f"{path}: found {len(text)} bytes, expected {expected}: {error}"
             raise FileFormatError(message, path, len(text), expected) from error
         return made
@@ -123,20 +151,43 @@ def open_lists(folder: Path) -> Lists:
         A file is damaged, or of a later version.
     """
     manifest = Manifest.read(folder)
+    found = _open_arrays(folder, manifest, GRAPH, "holds neighbours of queries; open it with tonari.open_neighbors")
+    report = None if manifest.report is None else DescentReport.from_dict(manifest.report)
+    request = manifest.request
+    seed = None if manifest.method == "exact" else request["seed"]
+    return Lists(found, request["metric"], manifest.method, False, seed, report)
+
+
+def open_neighbors(folder: str | os.PathLike[str]) -> Neighbors:
+    """Map the neighbours in a directory that :func:`tonari.build_neighbors` wrote; values are read when they are used.
+
+    Raises
+    ------
+    FileNotFoundError
+        There are none.
+    ValueError
+        They are not complete yet.
+    tonari.io.FileFormatError
+        A file is damaged, or of a later version of the format.
+    """
+    folder = Path(folder)
+    return _open_arrays(folder, Manifest.read(folder), NEIGHBORS, "holds a graph; open it with tonari.KNNGraph.open")
+
+
+def _open_arrays(folder: Path, manifest: Manifest, kind: str, other: str) -> Neighbors:
+    if manifest.kind != kind:
+        raise ValueError(f"{folder}: {other}")
     if manifest.state != COMPLETE:
-        raise ValueError(f"{folder}: this graph is not complete; build it with the same call, which resumes")
-    n, k = manifest.source["n"], manifest.request["k"]
-    expected = {INDICES: index_dtype(n), DISTANCES: value_dtype(manifest.source["dtype"])}
+        what = "this graph is" if kind == GRAPH else "these neighbours are"
+        raise ValueError(f"{folder}: {what} not complete; build it with the same call, which resumes")
+    expected = {INDICES: index_dtype(manifest.source["n"]), DISTANCES: value_dtype(manifest.source["dtype"])}
     arrays = {}
     for name, dtype in expected.items():
         path = folder / name
         array = npy.read(path, mmap=True, key=None, most=np.inf)
-        if array.shape != (n, k) or array.dtype != dtype:
-            size, wanted = os.stat(path).st_size, f"{dtype} of shape {(n, k)}"
+        if array.shape != manifest.shape or array.dtype != dtype:
+            size, wanted = os.stat(path).st_size, f"{dtype} of shape {manifest.shape}"
             message = f"{path}: found {array.dtype} of shape {array.shape}, expected {wanted} as the manifest says"
             raise FileFormatError(message, path, size, wanted)
         arrays[name] = array
-    found = Neighbors(arrays[DISTANCES], arrays[INDICES])
-    report = None if manifest.report is None else DescentReport.from_dict(manifest.report)
-    request = manifest.request
-    return Lists(found, request["metric"], manifest.method, False, request["seed"], report)
+    return Neighbors(arrays[DISTANCES], arrays[INDICES])

@@ -127,11 +127,11 @@ def refusal(problem: Problem) -> str | None:
             "use method='exact' or 'kdtree'"
         )
     if problem.n > MOST_POINTS:
-        return f"n={problem.n}: method='nn-descent' takes up to {MOST_POINTS} points; use method='exact'"
+        return f"n={problem.n}: method='nn-descent' takes up to {MOST_POINTS} points; use tonari.build_graph"
     if len(problem.devices) > 1:
         return (
             f"method='nn-descent' runs on one device, got {', '.join(problem.devices)}: its rounds read lists of all "
-            f"points; use device={problem.devices[0]!r}"
+            f"points; use device={problem.devices[0]!r}, or tonari.build_graph, which gives each device its own shards"
         )
     return None if problem.devices else refuse_own_metric(problem)
 
@@ -189,5 +189,5 @@ def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None)
     if budget is not None and plan.total_bytes > budget:
         raise BudgetExceeded(
             f"a memory budget of {budget} bytes cannot hold a graph by NN-Descent: allow at least {plan.total_bytes}, "
-            "or use method='exact' or a smaller list_size"
+            "or use tonari.build_graph, which works shard by shard on files, method='exact', or a smaller list_size"
         )

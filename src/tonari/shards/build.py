@@ -25,6 +25,7 @@ from tonari.shards.tasks import Job, Task
 from tonari.shards.workspace import Lock, remove_graph
 
 logger = logging.getLogger("tonari")
+plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
 
 
 class Executor(Protocol):
@@ -47,6 +48,7 @@ class Request:
     devices: tuple[str, ...]
     threads: int | None
     memory: int | None
+    queries: Source | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def build(request: Request, folder: Path, executor: Executor, *, resume: bool, p
             ).files.complete()  # a run may have ended before it gave the files their names
             return
         job = _job(request, folder, manifest)
-        logger.info("plan:\n%s", job.plan)
+        plan_logger.info("plan:\n%s", job.plan)
         _check_room(job)
         job.files.begin()
         rows = _run(job, executor, progress)
@@ -83,7 +85,7 @@ def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
     ValueError
         It holds a graph of other points or another request.
     """
-    facts = request.source.facts()
+    facts = request.source.facts(), None if request.queries is None else request.queries.facts()
     try:
         manifest = Manifest.read(folder)
     except FileNotFoundError:
@@ -97,28 +99,46 @@ def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
             _check_same(manifest, request, facts, folder)
             return manifest
         remove_graph(folder)
-    asked = Sizes(request.source, request.k, request.metric, request.recall, request.devices, request.threads)
+    m = None if request.queries is None else request.queries.n
+    asked = Sizes(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m)
     plan = plan_build(asked, request.method, request.memory)
     method = "exact" if plan.route == "exact" else "nn-descent"
-    made = Manifest(state=BUILDING, source=facts, request=request.facts, plan=plan.as_dict(), method=method)
+    made = Manifest(
+        state=BUILDING,
+        source=facts[0],
+        queries=facts[1],
+        request=request.facts,
+        plan=plan.as_dict(),
+        method=method,
+    )
     made.write(folder)
     return made
 
 
-def _check_same(manifest: Manifest, request: Request, facts: dict[str, Any], folder: Path) -> None:
-    """Raise ValueError unless a directory is of the same points and request, within the same memory."""
+def _check_same(
+    manifest: Manifest, request: Request, facts: tuple[dict[str, Any], dict[str, Any] | None], folder: Path
+) -> None:
+    """Raise ValueError unless a directory is of the same points, queries and request, within the same memory."""
     words = {"sample": "other points (their values differ)", "stamps": "files that have changed since"}
-    for theirs, ours in ((manifest.source, facts), (manifest.request, request.facts)):
+    points, queries = facts
+    if (manifest.queries is None) != (queries is None):
+        kinds = ("a graph", "neighbours of queries")
+        held, asked = kinds if manifest.queries is None else reversed(kinds)
+        raise ValueError(f"{folder}: holds {held}, not {asked}; name another directory, or use resume=False (--force)")
+    pairs = ((manifest.source, points), (manifest.queries or {}, queries or {}), (manifest.request, request.facts))
+    for theirs, ours in pairs:
         for name in {**theirs, **ours}:
             if theirs.get(name) != ours.get(name):
                 how = words.get(name, f"{name}={theirs.get(name)!r}, not {ours.get(name)!r}")
-                raise ValueError(f"{folder}: holds a graph of {how}; name another directory, or use resume=False")
+                held = "a graph" if queries is None else "a search"
+                message = f"{folder}: holds {held} of {how}; name another directory, or use resume=False (--force)"
+                raise ValueError(message)
     plan = ShardPlan(**manifest.plan)
     needed = plan.device_bytes if request.devices else plan.host_bytes
     if manifest.state == BUILDING and request.memory is not None and request.memory < needed:
         raise BudgetExceeded(
             f"{folder}: was begun with a plan for {needed} bytes of memory, now it is {request.memory}: allow as much, "
-            "or use resume=False"
+            "or use resume=False (--force)"
         )
 
 
@@ -133,6 +153,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
         threads=request.threads,
         memory=request.memory,
         plan=ShardPlan(**manifest.plan),
+        queries=request.queries,
     )
 
 
@@ -152,7 +173,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike) -> list[list[int]
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
-        for stage in ROUTES[job.plan.route].stages(job):
+        for stage in ROUTES[job.plan.route].stages(files, job.plan):
             bar.extend(sum(task.work for task in stage.tasks))
             left = []
             for task in stage.tasks:

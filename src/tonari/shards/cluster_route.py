@@ -38,9 +38,9 @@ from tonari.shards.common import (
     truth_of,
     truth_stage,
 )
-from tonari.shards.plan import COPIES
-from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
-from tonari.shards.workspace import Done
+from tonari.shards.plan import COPIES, ShardPlan
+from tonari.shards.tasks import Route, Stage, Step, Task, Worker
+from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
@@ -218,15 +218,15 @@ def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
     return Neighbors(*map(in_host_memory, worker.graph(rows, worker.job.seed, worker.job.target)))
 
 
-def _stages(job: Job) -> Iterator[Stage]:
-    n, plan = job.source.n, job.plan
+def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
+    n = files.n
     yield truth_stage(n)
     if plan.shards == 1:
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
         yield recall_stage()
         return
     yield Stage([Task("centres", "centres")])
-    shards = job.files.done("centres").facts["shards"]
+    shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
     yield Stage(

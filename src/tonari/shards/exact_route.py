@@ -1,7 +1,8 @@
-"""Every slab of rows meets every other: the lists of a slab's rows are merged over all slabs of points.
+"""Every block of rows meets every slab of points: the lists of a block's rows are merged over all slabs.
 
-The lists have the bits of a graph that is built in memory: values are exact, and lists are ordered by (distance, row)
-wherever they are cut.
+The rows are queries; or, for a graph, the points themselves, and a block is a slab, which meets itself, too. The lists
+have the bits of a search or a graph in memory: values are exact, and lists are ordered by (distance, row) wherever they
+are cut.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import numpy as np
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.shards.common import blocks, empty_lists, merge_into, renumbered
-from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
-from tonari.shards.workspace import Done
+from tonari.shards.plan import ShardPlan
+from tonari.shards.tasks import Route, Stage, Step, Task, Worker
+from tonari.shards.workspace import Done, Workspace
 
 
 def _read(worker: Worker, args: tuple[int, int]) -> Any:
-    return worker.load.range(*args)
+    return worker.load_queries.range(*args)
 
 
 def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
@@ -35,8 +37,10 @@ def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
             numbers = np.arange(part.start, part.stop).astype(index_dtype(n))
             merge_into(worker, kept, everyone, renumbered(found, numbers))
 
-    meet(own, queries, self_join=True)
-    others = [part for part in cut(n, job.plan.rows) if part != own]
+    others = cut(n, job.plan.rows)
+    if job.queries is None:
+        meet(own, queries, self_join=True)
+        others.remove(own)
     for part, points in blocks(worker, others):
         meet(part, points, self_join=False)
     return kept
@@ -46,11 +50,12 @@ def _write(worker: Worker, args: tuple[int, int], found: Neighbors) -> Done:
     return Done(rows=worker.job.files.write_rows(args[0], found))
 
 
-def _stages(job: Job) -> Iterator[Stage]:
-    n = job.source.n
-    slabs = cut(n, job.plan.rows)
+def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     yield Stage(
-        [Task(f"rows-{at:06}", "rows", (s.start, s.stop), (s.stop - s.start) * n) for at, s in enumerate(slabs)]
+        [
+            Task(f"rows-{at:06}", "rows", (block.start, block.stop), (block.stop - block.start) * files.points)
+            for at, block in enumerate(cut(files.n, plan.block))
+        ]
     )
 
 

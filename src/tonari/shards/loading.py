@@ -43,8 +43,10 @@ class HostLoader:
         at = 0
         for part in parts:
             here = out[at : (at := at + part.stop - part.start)]
-            here[:] = inputs.as_rows(inputs.to_host(source.rows(part.start, part.stop)), "points", check_values=False)
-            inputs.check_values(here, "points", first=part.start, nonnegative=get_metric(self._metric).nonnegative)
+            here[:] = inputs.as_rows(
+                inputs.to_host(source.rows(part.start, part.stop)), source.name, check_values=False
+            )
+            inputs.check_values(here, source.name, first=part.start, nonnegative=get_metric(self._metric).nonnegative)
         return out
 
     def at(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

@@ -92,7 +92,7 @@ class CudaLoader:
         nonnegative = get_metric(self._metric).nonnegative
         low, high = (float(bound) for bound in torch.aminmax(rows))
         if not (math.isfinite(low) and math.isfinite(high)) or (nonnegative and low < 0):
-            inputs.check_values(rows, "points", first=first, nonnegative=nonnegative)
+            inputs.check_values(rows, self._source.name, first=first, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
         """Wait for the copies; the memory is not used anew before other work with it is done."""

@@ -21,9 +21,9 @@ from tonari.streams.pipeline import Ended, Pipeline
 logger = logging.getLogger("tonari")
 
 _WAKE_SECONDS = 0.1  # how often the waiting thread hears of Ctrl-C
-_TRIES = 3
+TRIES = 3
 # What a second try cannot mend: wrong data, a full disk, a file that is gone, a budget, and all that is a defect.
-_PASSING = (RuntimeError, MemoryError)
+PASSING = (RuntimeError, MemoryError)
 
 
 class LocalExecutor:
@@ -108,7 +108,7 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
             task = todo.get_nowait()
         except Empty:
             return
-        worker.job.source.check_unchanged()
+        worker.job.check_unchanged()
         started = time.perf_counter()
         data = step_of(worker.job, task).read(worker, task.args)
         logger.debug("%s: read in %.3g s", task.name, time.perf_counter() - started)
@@ -117,10 +117,10 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
 
 
 def _tried(work: Callable[[], Any]) -> Any:
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(TRIES)):
         try:
             return work()
-        except _PASSING:
+        except PASSING:
             if not left:
                 raise
     raise AssertionError

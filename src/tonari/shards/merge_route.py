@@ -32,8 +32,9 @@ from tonari.shards.common import (
     renumbered,
     truth_stage,
 )
+from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
-from tonari.shards.workspace import Done
+from tonari.shards.workspace import Done, Workspace
 
 
 def rounds_of(shards: int) -> list[list[tuple[int, int]]]:
@@ -166,9 +167,8 @@ def _write_rows(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
     return Done(rows=worker.job.files.write_rows(_slab(worker.job, args[0]).start, found))
 
 
-def _stages(job: Job) -> Iterator[Stage]:
-    n, shards = job.source.n, job.plan.shards
-    size = job.plan.rows
+def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
+    n, shards, size = files.n, plan.shards, plan.rows
     yield truth_stage(n)
     yield Stage([Task(f"graph-{at:06}", "shard", (at,), size) for at in range(shards)])
     rounds = rounds_of(shards)

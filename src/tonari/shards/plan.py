@@ -17,6 +17,7 @@ from tonari.cuda.memory import available
 from tonari.graph.directory import value_dtype
 from tonari.methods.registry import method_for
 from tonari.metrics.problem import make_problem
+from tonari.nn_descent.entries import MOST_POINTS
 from tonari.shards.source import Source
 
 METHODS = ("auto", "exact", "clusters", "ggm")
@@ -83,6 +84,12 @@ class Sizes:
     recall: float | None
     devices: tuple[str, ...]
     threads: int | None
+    queries: int | None = None  # of a search; None for a graph
+
+    @property
+    def asked(self) -> int:
+        """Rows of the result."""
+        return self.source.n if self.queries is None else self.queries
 
     @property
     def entry_bytes(self) -> int:
@@ -93,10 +100,12 @@ class Sizes:
         """Bytes of the lists of some rows."""
         return rows * self.k * self.entry_bytes
 
-    def made(self, name: str, n: int, *, self_join: bool, memory: int | None = None, **given: Any) -> Plan:
-        """Plan a search of n rows for n rows by a method, on one worker."""
+    def made(
+        self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
+    ) -> Plan:
+        """Plan a search of n rows for n or m rows by a method, on one worker."""
         devices = self.devices[:1]
-        sizes = n, n, self.source.d, min(self.k, n - 1)
+        sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
         facts: dict[str, Any] = {"dtype": self.source.dtype, "metric": self.metric, "self_join": self_join}
         facts["memory"] = memory
         problem = make_problem(
@@ -181,13 +190,15 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(sizes.k + 1, _LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        return Needs(sizes, rows_held=3 * rows, lists_held=3 * rows)  # queries, points, the next points
+        block = min(rows, sizes.asked)
+        return Needs(sizes, rows_held=block + 2 * rows, lists_held=3 * block)  # queries, points, the next points
 
     def engine(rows: int, memory: int) -> Plan | None:
         """Plan a slab against another within a memory, all points packed once; None if that is too little."""
         memory -= needs(rows).beside_engine
         try:
-            plan = sizes.made("exact", rows, self_join=False, memory=memory) if memory > 0 else None
+            m = min(rows, sizes.asked)
+            plan = sizes.made("exact", rows, m=m, self_join=False, memory=memory) if memory > 0 else None
         except BudgetExceeded:
             return None
         return None if plan is None or plan.packs_anew else plan
@@ -202,13 +213,14 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
     plan, even = engine(rows, budget), -(-n // slabs)
     assert plan is not None
     rows, plan = (even, other) if (other := engine(even, budget)) is not None else (rows, plan)
+    blocks = -(-sizes.asked // rows)
     return needs(rows).plan(
-        *("exact", budget, plan.total_bytes, plan.seconds * slabs * slabs),
+        *("exact", budget, plan.total_bytes, plan.seconds * slabs * blocks),
         rows=rows,
         shards=slabs,
-        block=rows,
-        disk_bytes=sizes.lists_bytes(n),
-        rows_read=n * (slabs + 1),
+        block=rows if sizes.queries is None else -(-sizes.asked // blocks),
+        disk_bytes=sizes.lists_bytes(sizes.asked),
+        rows_read=sizes.asked + n * blocks,
     )
 
 
@@ -225,12 +237,12 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         return needs(rows).beside_engine + engine(rows).total_bytes
 
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
-    if whole.beside_engine + engine(n).total_bytes <= budget:
+    if n <= MOST_POINTS and whole.beside_engine + engine(n).total_bytes <= budget:
         plan = engine(n)
         disk = sizes.lists_bytes(n)
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
         return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **given)
-    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, n, least)
+    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
     if rows == 0:
         raise _too_little("clusters", budget, bytes_of(least), least)
     shards = max(2, math.ceil(n * COPIES / (_ROOM * rows)))
@@ -261,11 +273,11 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
         plans = engine(rows, "clusters"), engine(2 * rows, "graph")
         return needs(rows).beside_engine + max(plan.total_bytes for plan in plans)
 
-    if whole.beside_engine + engine(n, "clusters").total_bytes <= budget:
+    if n <= MOST_POINTS and whole.beside_engine + engine(n, "clusters").total_bytes <= budget:
         plan = engine(n, "clusters")
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
-    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, n // 2, least)
+    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS) // 2, least)
     if rows == 0:
         raise _too_little("ggm", budget, bytes_of(least), least)
     shards = -(-n // rows)

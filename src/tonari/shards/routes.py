@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tonari.core.floats import in_default_floats
 from tonari.shards.cluster_route import CLUSTERS
 from tonari.shards.exact_route import EXACT
@@ -17,12 +19,13 @@ def step_of(job: Job, task: Task) -> Step:
 
 
 @in_default_floats
-def run_task(worker: Worker, task: Task) -> str:
+def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> str:
     """Run a task by itself, and return its name; what another run of it has done is kept."""
     job = worker.job
     if not job.files.is_done(task.name):
-        job.source.check_unchanged()
+        job.check_unchanged()
         step = step_of(job, task)
         made = step.compute(worker, task.args, step.read(worker, task.args))
+        before_writing()
         job.files.finish(task.name, step.write(worker, task.args, made))
     return task.name

@@ -33,6 +33,7 @@ class Source(ABC):
     n: int
     d: int
     dtype: str
+    name: str = "points"  # for messages
 
     @property
     def row_bytes(self) -> int:
@@ -167,7 +168,7 @@ class FileSource(Source):
             if [about.st_size, about.st_mtime_ns] != seen:
                 raise ValueError(
                     f"{path}: has changed since the graph was begun (size and time {about.st_size}, "
-                    f"{about.st_mtime_ns}; they were {seen[0]}, {seen[1]}); build anew with resume=False"
+                    f"{about.st_mtime_ns}; they were {seen[0]}, {seen[1]}); build anew with resume=False (--force)"
                 )
 
 
@@ -212,22 +213,11 @@ class ObjectSource(Source):
         """An object is known by the rows that it makes, which are compared when a build is resumed."""
 
 
-def as_source(given: Any) -> Source:
-    """Return the source for what a caller gave: a path, several, an object with rows(begin, end), or an array."""
-    if isinstance(given, Source):
-        return given
-    if isinstance(given, str | os.PathLike):
-        return FileSource([given])
-    if callable(getattr(given, "rows", None)) and hasattr(given, "shape"):
-        return ObjectSource(given)
-    if isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given):
-        return FileSource(given)
-    if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return ObjectSource(_Rows(inputs.as_rows(given, "source", check_values=False)))
-    raise TypeError(
-        f"source: expected a path, a list of paths, an array, or an object with shape and rows(begin, end), got "
-        f"{type(given).__name__}"
-    )
+class ArraySource(ObjectSource):
+    """The rows of an array in memory."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        super().__init__(_Rows(array))
 
 
 class _Rows:
@@ -238,3 +228,19 @@ class _Rows:
 
     def rows(self, begin: int, end: int) -> npt.NDArray[Any]:
         return self._rows[begin:end]
+
+
+def as_source(given: Any, name: str = "source") -> Source:
+    """Return the source for what a caller gave: a path, several, an object with rows(begin, end), or an array."""
+    if isinstance(given, str | os.PathLike):
+        return FileSource([given])
+    if callable(getattr(given, "rows", None)) and hasattr(given, "shape"):
+        return ObjectSource(given)
+    if isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given):
+        return FileSource(given)
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return ArraySource(inputs.as_rows(given, name, check_values=False))
+    raise TypeError(
+        f"{name}: expected a path, a list of paths, an array, or an object with shape and rows(begin, end), got "
+        f"{type(given).__name__}"
+    )

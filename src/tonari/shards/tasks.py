@@ -71,12 +71,12 @@ class Route(NamedTuple):
     ----------
     steps : dict
         By kind of task.
-    stages : callable(job)
+    stages : callable(files, plan)
         Yields the stages; each is asked for after the one before is done, and may depend on what its tasks found out.
     """
 
     steps: dict[str, Step]
-    stages: Callable[[Job], Iterator[Stage]]
+    stages: Callable[[Workspace, ShardPlan], Iterator[Stage]]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,8 @@ class Job:
     threads, memory : int, optional
         As for :func:`tonari.knn_graph`; of each worker.
     plan : ShardPlan
+    queries : Source, optional
+        Whose neighbours among the points are searched; None for those of each point among the others, a graph.
     """
 
     folder: Path
@@ -106,6 +108,7 @@ class Job:
     threads: int | None
     memory: int | None
     plan: ShardPlan
+    queries: Source | None = None
 
     @property
     def target(self) -> float:
@@ -113,10 +116,17 @@ class Job:
         assert self.recall is not None
         return self.recall
 
+    def check_unchanged(self) -> None:
+        """Raise if the points or the queries are known to have changed or to be gone."""
+        self.source.check_unchanged()
+        if self.queries is not None:
+            self.queries.check_unchanged()
+
     @cached_property
     def files(self) -> Workspace:
         """The directory."""
-        return Workspace(self.folder, self.source.n, self.k, value_dtype(self.source.dtype))
+        rows = self.source if self.queries is None else self.queries
+        return Workspace(self.folder, rows.n, self.k, value_dtype(self.source.dtype), self.source.n)
 
 
 class Worker:
@@ -143,12 +153,20 @@ class Worker:
         """Reads rows of the source to where this worker computes."""
         return loader_for(self.job.source, self.job.metric, self.threads or 1, self.device)
 
+    @cached_property
+    def load_queries(self) -> Loader:
+        """Reads those whose neighbours are searched: queries, or the points of a graph."""
+        queries = self.job.queries
+        return self.load if queries is None else loader_for(queries, self.job.metric, self.threads or 1, self.device)
+
     def __enter__(self) -> Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if "load" in self.__dict__:
-            self.load.close()
+        for loader in {
+            id(made): made for name in ("load", "load_queries") if (made := self.__dict__.get(name))
+        }.values():
+            loader.close()
 
     def nearest(
         self, queries: Any, points: Any, k: int, *, self_join: bool = False, metric: str | None = None

@@ -35,6 +35,7 @@ from tonari.io.ground_truth_part import locked
 
 _LOCK, _DONE, _PARTS = "lock", "done", "parts"
 _LONGEST = 16 << 20  # bytes of the record of a task
+_ANEW = "build anew with resume=False (--force)"
 # What a full disk, a quota or a limit on the size of files says.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -67,14 +68,17 @@ class Workspace:
     n, k : int
         Shape of the result.
     value_dtype : dtype of its distances
+    points : int, optional
+        Number of points that the result names. Default: n.
     """
 
-    def __init__(self, folder: Path, n: int, k: int, value_dtype: Any) -> None:
+    def __init__(self, folder: Path, n: int, k: int, value_dtype: Any, points: int | None = None) -> None:
         self.folder, self.n, self.k = folder, n, k
+        self.points = n if points is None else points
         self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that were checked
         self._own: set[str] = set()  # parts that this process wrote
         self._records: dict[str, Done] = {}
-        self._dtypes = {INDICES: index_dtype(n), DISTANCES: np.dtype(value_dtype)}
+        self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
 
     # --- parts and tasks
 
@@ -105,7 +109,10 @@ class Workspace:
         if not whole:
             found, expected = path.stat().st_size, f"values of {size} bytes with the checksum {checksum}"
             raise FileFormatError(
-                f"{path}: is damaged, expected {expected}; build anew with resume=False", path, found, expected
+                f"{path}: is damaged, expected {expected}; {_ANEW}",
+                path,
+                found,
+                expected,
             )
         self._loaded[name] = array
         return array
@@ -143,7 +150,7 @@ class Workspace:
             found = self._records[task] = Done(**json.loads(text))
             return found
         except (ValueError, TypeError) as error:
-            message = f"{path}: is damaged ({error}); build anew with resume=False"
+            message = f"{path}: is damaged ({error}); {_ANEW}"
             raise FileFormatError(message, path, len(text), "the record of a task") from error
 
     def names_done(self) -> set[str]:
@@ -196,7 +203,7 @@ class Workspace:
                 path = array_path(self.folder, name, BUILDING)
                 expected = f"the checksum {checksum}"
                 raise FileFormatError(
-                    f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; build anew with resume=False",
+                    f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; {_ANEW}",
                     path,
                     path.stat().st_size,
                     expected,

@@ -1,0 +1,104 @@
+"""How far the graph in a directory is, without its points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tonari.graph.directory import BUILDING, Manifest, value_dtype
+from tonari.metrics.recall import Recall
+from tonari.nn_descent.report import DescentReport
+from tonari.shards.plan import ShardPlan
+from tonari.shards.routes import ROUTES
+from tonari.shards.workspace import Workspace, is_being_built
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A directory of :func:`tonari.build_graph`.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    running : bool
+        Whether a process builds in it now.
+    tasks_done, tasks_known : int
+        Of a graph that is not complete; 0 for others.
+    all_known : bool
+        Whether more tasks can follow from what those do.
+    covered : float, optional
+        Of a graph by clusters that is not complete: the share of the sampled neighbours that share a shard, above which
+        its recall cannot be.
+    recall : Recall, optional
+        As measured.
+    bytes : int
+        All files of the directory.
+    """
+
+    manifest: Manifest
+    running: bool
+    tasks_done: int
+    tasks_known: int
+    all_known: bool
+    covered: float | None
+    recall: Recall | None
+    bytes: int
+
+    @property
+    def plan(self) -> ShardPlan:
+        """How the graph is built."""
+        return ShardPlan(**self.manifest.plan)
+
+
+def read_state(folder: Path) -> State:
+    """Read how far the graph in a directory is.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none.
+    tonari.io.FileFormatError
+        The manifest is damaged or of a later version.
+    """
+    manifest = Manifest.read(folder)
+    facts: dict[str, Any] = {"manifest": manifest, "running": is_being_built(folder), "bytes": bytes_of(folder)}
+    facts |= {"tasks_done": 0, "tasks_known": 0, "all_known": True, "covered": None, "recall": None}
+    if manifest.state == BUILDING:
+        facts |= _progress(folder, manifest)
+    elif manifest.report is not None:
+        facts["recall"] = DescentReport.from_dict(manifest.report).estimate
+    return State(**facts)
+
+
+def bytes_of(folder: Path) -> int:
+    """Return the bytes of all files of a directory; those that vanish meanwhile count nothing."""
+    found = 0
+    for path in folder.rglob("*"):
+        try:
+            found += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
+    source, plan = manifest.source, ShardPlan(**manifest.plan)
+    files = Workspace(folder, *manifest.shape, value_dtype(source["dtype"]), source["n"])
+    done, known, all_known = files.names_done(), set[str](), True
+    stages = ROUTES[plan.route].stages(files, plan)
+    while True:
+        try:
+            known |= {task.name for task in next(stages).tasks}
+        except StopIteration:
+            break
+        except FileNotFoundError:  # what the next tasks are is found out by one that is not done
+            all_known = False
+            break
+    return {
+        "tasks_done": len(done & known),
+        "tasks_known": len(known),
+        "all_known": all_known,
+        "covered": files.done("centres").facts["covered"] if "centres" in done else None,
+        "recall": Recall(**files.done("recall").facts) if "recall" in done else None,
+    }
