@@ -234,7 +234,8 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     if whole.total_bytes + (0 if sizes.devices else host_bytes(source.n) // 2) <= budget:
         rows = source.n
     else:
-        rows = _most_rows(lambda rows: bytes_of(rows) <= budget, source.n // 2, least)
+        # Two shards at least, each with more than k rows.
+        rows = _most_rows(lambda rows: bytes_of(rows) <= budget, source.n // 2, least) if source.n >= 2 * least else 0
         if rows == 0:
             raise _too_little("ggm", budget, bytes_of(least), least)
     shards = -(-source.n // rows)
