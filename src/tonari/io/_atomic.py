@@ -51,6 +51,12 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
         sync_directory(target.parent)
 
 
+def remove_unfinished(folder: Path, name: str = "*") -> None:
+    """Remove the temporary files that killed processes left of :func:`atomic`; nobody may be writing them."""
+    for path in folder.glob(f".{name[:16]}.{'[0-9a-f]' * 8}.tmp"):
+        path.unlink()
+
+
 def sync_directory(folder: Path) -> None:
     """Wait until the names in a directory are on the disk, where the system can."""
     if os.name != "posix":

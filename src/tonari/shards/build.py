@@ -15,14 +15,15 @@ from typing import Any, Protocol
 from tonari.core.callers import callers_level
 from tonari.core.errors import BudgetExceeded
 from tonari.core.progress import Progress, ProgressLike
-from tonari.graph.directory import BUILDING, COMPLETE, Manifest
+from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest
+from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 from tonari.shards.plan import ShardPlan, Sizes, plan_build
 from tonari.shards.routes import ROUTES
 from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task
-from tonari.shards.workspace import Lock, remove_graph
+from tonari.shards.workspace import Lock, full_disk_named, remove_graph
 
 logger = logging.getLogger("tonari")
 plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
@@ -58,16 +59,18 @@ class Request:
 
 def build(request: Request, folder: Path, executor: Executor, *, resume: bool, progress: ProgressLike) -> None:
     """Build the graph of a source in a directory; see :func:`tonari.build_graph`."""
-    folder.mkdir(exist_ok=True)
+    if not folder.is_dir():
+        folder.mkdir()
+        sync_directory(folder.absolute().parent)
     started = time.perf_counter()
     with Lock(folder):
         manifest = begin(request, folder, resume=resume)
-        if manifest.state == COMPLETE:
-            _job(
-                request, folder, manifest
-            ).files.complete()  # a run may have ended before it gave the files their names
-            return
         job = _job(request, folder, manifest)
+        if manifest.state == COMPLETE:
+            job.files.complete()  # a run may have ended before it gave the files their names
+            for written in manifest.rows:
+                job.files.check_rows(written, COMPLETE)
+            return
         plan_logger.info("plan:\n%s", job.plan)
         _check_room(job)
         job.files.begin()
@@ -86,6 +89,7 @@ def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
         It holds a graph of other points or another request.
     """
     facts = request.source.facts(), None if request.queries is None else request.queries.facts()
+    remove_unfinished(folder, MANIFEST)
     try:
         manifest = Manifest.read(folder)
     except FileNotFoundError:
@@ -111,7 +115,8 @@ def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
         plan=plan.as_dict(),
         method=method,
     )
-    made.write(folder)
+    with full_disk_named(folder):
+        made.write(folder)
     return made
 
 
@@ -202,5 +207,6 @@ def _finish(job: Job, manifest: Manifest, rows: list[list[int]], seconds: float)
         if not report.reached:
             warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
     about = None if report is None else report.as_dict()
-    dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about).write(job.folder)
+    with full_disk_named(job.folder):
+        dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about).write(job.folder)
     job.files.complete()

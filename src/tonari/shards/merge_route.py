@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from tonari.core.neighbors import Neighbors
-from tonari.core.slices import cut
 from tonari.graph.lists import Lists
 from tonari.graph.merging import merge_lists
 from tonari.shards.common import (
@@ -58,7 +57,9 @@ def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
 
 
 def _slab(job: Job, shard: int) -> slice:
-    return cut(job.source.n, job.plan.rows)[shard]
+    """Return the rows of a shard. All have the same number, to one row: a remainder could have fewer than k + 1."""
+    n, shards = job.source.n, job.plan.shards
+    return slice(n * shard // shards, n * (shard + 1) // shards)
 
 
 def _load(worker: Worker, kind: str, shard: int, version: int, by: str) -> Neighbors:

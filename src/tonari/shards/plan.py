@@ -277,7 +277,9 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
         plan = engine(n, "clusters")
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
-    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS) // 2, least)
+    # Two shards at least, each with more than k rows.
+    most = min(n, MOST_POINTS) // 2
+    rows = _most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
     if rows == 0:
         raise _too_little("ggm", budget, bytes_of(least), least)
     shards = -(-n // rows)

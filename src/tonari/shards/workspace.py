@@ -29,7 +29,7 @@ import numpy.typing as npt
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
 from tonari.io import npy
-from tonari.io._atomic import atomic, sync_directory
+from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError
 from tonari.io.ground_truth_part import locked
 
@@ -133,7 +133,7 @@ class Workspace:
         if done.parts:
             sync_directory(self.folder / _PARTS)
         with full_disk_named(self.folder), atomic(self.folder / _DONE / f"{task}.json") as file:
-            file.write(json.dumps(done.__dict__).encode())
+            file.write(json.dumps(_sealed({"task": task} | done.__dict__)).encode())
 
     def is_done(self, task: str) -> bool:
         """Whether a task is done."""
@@ -147,9 +147,15 @@ class Workspace:
         with path.open("rb") as file:
             text = file.read(_LONGEST)
         try:
-            found = self._records[task] = Done(**json.loads(text))
+            facts = json.loads(text)
+            if facts.pop("task") != task:
+                raise ValueError("it is of another task")
+            checksum = facts.pop("checksum")
+            if _sealed({"task": task} | facts)["checksum"] != checksum:
+                raise ValueError("its checksum is wrong")
+            found = self._records[task] = Done(**facts)
             return found
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             message = f"{path}: is damaged ({error}); {_ANEW}"
             raise FileFormatError(message, path, len(text), "the record of a task") from error
 
@@ -163,6 +169,7 @@ class Workspace:
         """Make the directories and the files of the result, with their full size."""
         for name in (_DONE, _PARTS):
             (self.folder / name).mkdir(exist_ok=True)
+            remove_unfinished(self.folder / name)
         for name, dtype in self._dtypes.items():
             path = array_path(self.folder, name, BUILDING)
             head, size = npy.header(dtype, (self.n, self.k)), self.n * self.k * dtype.itemsize
@@ -195,12 +202,12 @@ class Workspace:
         paths = (array_path(self.folder, name, state) for name in (DISTANCES, INDICES))
         return Neighbors(*(npy.read(path, mmap=True, key=None, most=np.inf) for path in paths))
 
-    def check_rows(self, rows: list[int]) -> None:
+    def check_rows(self, rows: list[int], state: str = BUILDING) -> None:
         """Raise FileFormatError if rows of the result are not as they were written."""
         begin, end, *sums = rows
-        for name, array, checksum in zip((INDICES, DISTANCES), reversed(self.rows()), sums, strict=True):
+        for name, array, checksum in zip((INDICES, DISTANCES), reversed(self.rows(state)), sums, strict=True):
             if _checksum(array[begin:end]) != checksum:
-                path = array_path(self.folder, name, BUILDING)
+                path = array_path(self.folder, name, state)
                 expected = f"the checksum {checksum}"
                 raise FileFormatError(
                     f"{path}: rows {begin} to {end - 1} are damaged, expected {expected}; {_ANEW}",
@@ -254,6 +261,7 @@ def is_being_built(folder: Path) -> bool:
 def remove_graph(folder: Path) -> None:
     """Remove what builds leave in a directory, and nothing else; the manifest first, so that it never promises more."""
     (folder / MANIFEST).unlink(missing_ok=True)
+    sync_directory(folder)
     for name in (INDICES, DISTANCES):
         for state in (f"{name}.part", name):
             (folder / state).unlink(missing_ok=True)
@@ -285,6 +293,11 @@ def _reserve(descriptor: int, size: int) -> None:
         if isinstance(error, OSError) and error.errno in _FULL:
             raise
         os.ftruncate(descriptor, size)
+
+
+def _sealed(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with its own checksum."""
+    return facts | {"checksum": zlib.crc32(json.dumps(facts, sort_keys=True).encode())}
 
 
 def _checksum(array: npt.NDArray[Any]) -> int:

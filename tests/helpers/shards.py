@@ -1,0 +1,140 @@
+"""What the tests of graphs beyond one memory share: plans of many small shards, and builds by them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.checks import Array, assert_same_neighbors
+from tonari.core.neighbors import Neighbors
+from tonari.graph.knn_graph import KNNGraph
+from tonari.shards import build, plan
+from tonari.shards.plan import ShardPlan, Sizes
+from tonari.shards.routes import run_task, step_of
+from tonari.shards.tasks import Job, Task, Worker
+from tonari.shards.workspace import Workspace
+
+ROUTES = ("exact", "clusters", "ggm")
+_PLANNED = plan.plan_build
+api = importlib.import_module("tonari.api.shards")
+
+
+def plans_of(rows: int, block: int | None = None, clusters: int | None = None) -> Callable[..., ShardPlan]:
+    """Return a planner that makes shards of so many rows at most, whatever the memory."""
+
+    def planned(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
+        made, n = _PLANNED(sizes, method, memory), sizes.source.n
+        shards = -(-n // rows)
+        if made.route == "clusters" and shards > 1:
+            shards = math.ceil(plan.COPIES * n / (0.9 * rows))
+            centres = max(2, min(4 * shards, n // 4)) if clusters is None else clusters
+            return dataclasses.replace(made, rows=rows, shards=shards, block=block or rows, clusters=centres)
+        return dataclasses.replace(made, rows=min(rows, n), shards=shards, block=block or rows)
+
+    return planned
+
+
+def by_shards(
+    monkeypatch: pytest.MonkeyPatch, rows: int, block: int | None = None, clusters: int | None = None
+) -> None:
+    """Let builds that begin in this process have shards of so many rows."""
+    monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters))
+
+
+def lists(graph: KNNGraph) -> Neighbors:
+    """Return copies of the lists of a graph, which may be mapped."""
+    return Neighbors(np.array(graph.distances), np.array(graph.indices))
+
+
+def assert_exact(graph: KNNGraph, points: Any, k: int, metric: str = "euclidean") -> None:
+    """Check that a graph has the bits of the exact one, built in memory."""
+    truth = tonari.knn_graph(points, k, metric=metric, method="exact")
+    assert graph.method == "exact"
+    assert_same_neighbors(lists(graph), lists(truth), metric=metric)
+
+
+def contents(folder: Path) -> list[str]:
+    """Return the paths of all files under a folder."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def clustered(n: int, d: int = 8, seed: int = 0) -> Array:
+    """Make overlapping clusters of different sizes, some rows repeated."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((max(2, n // 50), d)) * 2
+    rows = (centres[rng.integers(len(centres), size=n) ** 2 % len(centres)] + rng.standard_normal((n, d))).astype(
+        np.float32
+    )
+    rows[:: n // 8] = rows[0]
+    return rows
+
+
+class Shuffled:
+    """An executor that runs tasks in a random order, each on one of several workers, which get the job pickled."""
+
+    def __init__(self, seed: int, workers: int) -> None:
+        self._rng, self._count = np.random.default_rng(seed), workers
+
+    def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
+        """Run tasks; some of them twice, as may happen when a worker is thought dead."""
+        workers = [Worker(pickle.loads(pickle.dumps(job)), "cpu") for _ in range(self._count)]
+        for at in self._rng.permutation(len(tasks)).tolist():
+            task, worker = tasks[at], workers[int(self._rng.integers(self._count))]
+            step = step_of(job, task)
+            if at % 3 == 0:  # up to its record, which is the last that it writes
+                step.write(worker, task.args, step.compute(worker, task.args, step.read(worker, task.args)))
+            run_task(worker, task)
+            done(task)
+
+
+def by_executor(monkeypatch: pytest.MonkeyPatch, executor: Any) -> None:
+    """Let builds in this process run their tasks by an executor."""
+    monkeypatch.setattr(api, "_executor", lambda *_: executor)
+
+
+# ---------------------------------------------------------------- small builds of files
+
+SMALL = {"exact": 60, "clusters": 80, "ggm": 60}  # rows of a shard, by route
+COMPLETE = ["distances.npy", "indices.npy", "lock", "manifest.json"]
+
+
+def small_points(folder: Path) -> Path:
+    """Write 240 points; return the file."""
+    np.save(folder / "points.npy", clustered(240))
+    return folder / "points.npy"
+
+
+def small(points: Any, out: Path, method: str = "exact", **more: Any) -> tonari.KNNGraph:
+    """Build a graph of 4 neighbours."""
+    given: dict[str, Any] = {"method": method, "threads": 1} | ({} if method == "exact" else {"recall": 0.9})
+    return tonari.build_graph(points, 4, out, **given | more)
+
+
+class Stopped(Exception):
+    """What ends a build."""
+
+
+def stopped(points: Any, out: Path, method: str, after: int | str, patch: pytest.MonkeyPatch, **more: Any) -> None:
+    """Begin a build that ends after a number of tasks, or before the one of this name."""
+    finish, done = Workspace.finish, []
+
+    def until(files: Workspace, task: str, made: Any) -> None:
+        if task == after or len(done) == after:
+            raise Stopped
+        done.append(task)
+        finish(files, task, made)
+
+    with patch.context() as patched:
+        by_shards(patched, SMALL[method])
+        patched.setattr(Workspace, "finish", until)
+        with pytest.raises(Stopped):
+            small(points, out, method, **more)

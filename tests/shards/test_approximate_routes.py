@@ -1,0 +1,177 @@
+"""Graphs by clusters and by merging pairs: the recall that they report is the real one, and their lists are valid."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
+from tests.helpers.shards import Shuffled, by_executor, by_shards, clustered, contents, lists
+from tonari.core.neighbors import Neighbors
+from tonari.metrics import METRICS
+from tonari.metrics.recall import neighbors_recall
+from tonari.metrics.reference import brute
+from tonari.shards.merge_route import rounds_of
+
+ROUTES = ("clusters", "ggm")
+
+
+def built(points: Any, k: int, out: Path, method: str, **given: Any) -> tonari.KNNGraph:
+    return tonari.build_graph(points, k, out / "graph", method=method, **given)
+
+
+def check(graph: tonari.KNNGraph, points: Any, metric: str = "euclidean") -> Neighbors:
+    """Check that lists are valid and whole and distances exact; return the truth."""
+    n, found = graph.n, lists(graph)
+    dtype = np.float64 if np.asarray(points).dtype == np.float64 else np.float32
+    assert_valid_neighbors(found, m=n, n=n, k=graph.k, dtype=dtype, metric=metric, self_ids=np.arange(n))
+    whole = brute(points, points, n - 1, metric, self_ids=np.arange(n))
+    every = np.empty((n, n), whole.distances.dtype)
+    np.put_along_axis(every, whole.indices.astype(np.int64), whole.distances, axis=1)
+    np.testing.assert_array_equal(np.take_along_axis(every, found.indices.astype(np.int64), axis=1), found.distances)
+    return Neighbors(*(np.ascontiguousarray(part[:, : graph.k]) for part in whole))
+
+
+@pytest.mark.parametrize("method", ROUTES)
+@pytest.mark.parametrize("rows", [110, 200])
+@pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
+def test_the_recall_of_all_rows(
+    recall: float, rows: int, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_shards(monkeypatch, rows)
+    points = clustered(500)  # fewer than are sampled: the recall is measured on all of them
+    graph = built(points, 6, tmp_path, method, recall=recall)
+    truth = check(graph, points)
+    assert graph.report is not None
+    measured = neighbors_recall(lists(graph), truth)
+    assert graph.report.estimate.by_index == measured.by_index
+    assert graph.report.estimate.by_distance == measured.by_distance >= recall
+    assert (graph.report.reached, graph.report.target, graph.method) == (True, recall, "nn-descent")
+    assert contents(tmp_path / "graph") == ["distances.npy", "indices.npy", "lock", "manifest.json"]
+
+
+@pytest.mark.parametrize("method", ROUTES)
+def test_the_recall_of_a_sample(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_shards(monkeypatch, 900)
+    points = clustered(4000)
+    graph = built(points, 6, tmp_path, method, recall=0.8)
+    truth = tonari.knn_graph(points, 6)
+    assert graph.report is not None
+    measured = neighbors_recall(lists(graph), lists(truth))
+    assert graph.report.estimate.rows == 1000
+    assert graph.report.estimate.low - 0.01 <= measured.by_distance <= graph.report.estimate.high + 0.01
+    assert measured.by_distance >= 0.8
+
+
+def test_a_recall_that_is_not_reached_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_shards(monkeypatch, 60)
+    points = checks.gaussian(600, 40)  # without clusters: no margin covers the neighbours
+    with pytest.warns(UserWarning, match=r"graph: recall 0\.\d+ .*of 0.99 not reached"):
+        graph = built(points, 10, tmp_path, "clusters", recall=0.99)
+    truth = check(graph, points)
+    assert graph.report is not None
+    assert not graph.report.reached
+    assert graph.report.estimate.by_index == neighbors_recall(lists(graph), truth).by_index < 0.99
+
+
+OTHERS = [name for name in METRICS if name not in ("euclidean", "inner_product", "l1")]
+
+
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "inner_product", "l1", *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)]
+)
+@pytest.mark.parametrize("method", ROUTES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
+def test_metrics_and_dtypes(
+    dtype: str, method: str, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_shards(monkeypatch, 120)
+    points = np.abs(20 * clustered(300)).clip(0, 200).astype(dtype)
+    graph = built(points, 5, tmp_path, method, metric=metric, recall=0.5)
+    check(graph, points, metric)
+
+
+@pytest.mark.parametrize("name", ["all_equal", "offset_float64", "zero_rows"])
+@pytest.mark.parametrize("method", ROUTES)
+def test_hostile_points(method: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_shards(monkeypatch, 100)
+    points = checks.HOSTILE[name](350, 6, 0)
+    graph = built(points, 5, tmp_path, method, recall=0.5)
+    check(graph, points)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "rows"), [(2, 1, 1), (3, 2, 2), (9, 8, 3), (10, 3, 2), (17, 3, 4), (40, 39, 25), (41, 5, 8)]
+)
+@pytest.mark.parametrize("method", ROUTES)
+def test_small_graphs_have_no_missing_entries(
+    method: str, n: int, k: int, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if method == "ggm":  # whose shards have more than k rows
+        rows = max(rows, 2 * (k + 1))
+    by_shards(monkeypatch, rows)
+    points = checks.gaussian(n, 3)
+    graph = built(points, k, tmp_path, method, recall=0.5)
+    check(graph, points)
+
+
+@pytest.mark.parametrize("block", [33, 700])
+def test_blocks_do_not_change_a_graph_by_clusters(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = clustered(700)
+    made = []
+    for at, size in enumerate((150, block)):
+        by_shards(monkeypatch, 150, block=size)
+        made.append(tonari.build_graph(points, 5, tmp_path / str(at), method="clusters", recall=0.9))
+    assert_same_neighbors(*map(lists, made))
+
+
+@pytest.mark.parametrize("method", ["exact", *ROUTES])
+def test_neither_order_nor_workers_change_the_bits(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_shards(monkeypatch, 110)
+    np.save(tmp_path / "points.npy", clustered(500))
+    given: dict[str, Any] = {"method": method} | ({} if method == "exact" else {"recall": 0.9})
+    wanted = tonari.build_graph(tmp_path / "points.npy", 5, tmp_path / "wanted", **given)
+    for workers, threads in ((1, 1), (3, 2)):
+        with monkeypatch.context() as patch:
+            by_executor(patch, Shuffled(workers, workers))
+            graph = tonari.build_graph(tmp_path / "points.npy", 5, tmp_path / str(workers), threads=threads, **given)
+        assert_same_neighbors(lists(graph), lists(wanted))
+
+
+@pytest.mark.parametrize("method", ROUTES)
+def test_the_seed_decides(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_shards(monkeypatch, 110)
+    points = checks.gaussian(500, 20)
+    made = [
+        lists(tonari.build_graph(points, 5, tmp_path / f"{at}", method=method, recall=0.5, seed=seed))
+        for at, seed in enumerate((7, 7))
+    ]
+    assert_same_neighbors(*made)
+
+
+@pytest.mark.parametrize("shards", range(1, 10))
+def test_every_two_shards_meet_once(shards: int) -> None:
+    rounds = rounds_of(shards)
+    met = [pair for pairs in rounds for pair in pairs]
+    assert sorted(met) == list(itertools.combinations(range(shards), 2))
+    for pairs in rounds:
+        players = [shard for pair in pairs for shard in pair]
+        assert len(players) == len(set(players))
+    assert len(rounds) == (shards - 1 if shards % 2 == 0 else shards) or shards == 1
+
+
+@pytest.mark.parametrize("shards", [2, 3, 5, 6])
+def test_any_number_of_shards_is_merged(shards: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_shards(monkeypatch, -(-360 // shards))
+    points = clustered(360)
+    graph = built(points, 6, tmp_path, "ggm", recall=0.9)
+    measured = neighbors_recall(lists(graph), check(graph, points))
+    assert measured.by_distance >= 0.9

@@ -1,0 +1,225 @@
+"""Directories: what a resumed build refuses, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.checks import gaussian
+from tests.helpers.shards import (
+    COMPLETE,
+    ROUTES,
+    SMALL,
+    assert_exact,
+    by_shards,
+    clustered,
+    contents,
+    small,
+    small_points,
+    stopped,
+)
+from tonari.core.errors import BudgetExceeded
+from tonari.shards import local
+from tonari.shards.source import FileSource
+from tonari.shards.workspace import Lock, Workspace
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    return small_points(tmp_path)
+
+
+# ---------------------------------------------------------------- what a resumed build refuses
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 5}, "k=4, not 5"),
+        ({"metric": "l1"}, "metric='euclidean', not 'l1'"),
+        ({"method": "auto"}, "method='exact', not 'auto'"),
+        ({"seed": 1}, "seed=0, not 1"),
+    ],
+)
+@pytest.mark.parametrize("complete", [False, True])
+def test_another_request(
+    complete: bool, change: dict[str, Any], message: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "graph"
+    if complete:
+        small(points, out)
+    else:
+        stopped(points, out, "exact", 2, monkeypatch)
+    before = {name: (out / name).read_bytes() for name in contents(out)}
+    given: dict[str, Any] = {"k": 4, "method": "exact", "threads": 1} | change
+    with pytest.raises(ValueError, match=rf"graph: holds a graph of {message}; name another directory, or use resume"):
+        tonari.build_graph(points, out=out, **given)
+    assert {name: (out / name).read_bytes() for name in contents(out)} == before
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_other_points(complete: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, out = clustered(240), tmp_path / "graph"
+    other = rows.copy()
+    other[17, 3] += 1
+    if complete:
+        small(rows, out)
+    else:
+        stopped(rows, out, "exact", 2, monkeypatch)
+    for given, message in (
+        (other, r"other points \(their values differ\)"),
+        (rows[:-1], "n=240, not 239"),
+        (rows[:, :-1], "d=8, not 7"),
+        (rows.astype(np.float64), "dtype='float32', not 'float64'"),
+    ):
+        with pytest.raises(ValueError, match=f"graph: holds a graph of {message}"):
+            small(given, out)
+    assert_exact(small(rows, out), rows, 4)
+    assert_exact(small(other, out, resume=False), other, 4)
+
+
+@pytest.mark.parametrize("method", ROUTES)
+def test_a_file_that_changed_before_it_was_resumed(
+    method: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(points, tmp_path / "graph", method, 2, monkeypatch)
+    about = points.stat()
+    os.utime(points, ns=(about.st_atime_ns, about.st_mtime_ns + 1))  # the same values
+    with pytest.raises(ValueError, match="graph: holds a graph of files that have changed since"):
+        small(points, tmp_path / "graph", method)
+    os.utime(points, ns=(about.st_atime_ns, about.st_mtime_ns))
+    points.rename(tmp_path / "elsewhere.npy")
+    with pytest.raises(FileNotFoundError, match=r"points\.npy"):
+        small(points, tmp_path / "graph", method)
+    (tmp_path / "elsewhere.npy").rename(points)
+    small(points, tmp_path / "graph", method)
+
+
+@pytest.mark.parametrize("method", ROUTES)
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_file_that_changes_between_tasks(
+    gone: bool, method: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_shards(monkeypatch, 20 if method == "exact" else SMALL[method])
+    finish, done = Workspace.finish, []
+
+    def meddle(files: Workspace, task: str, made: Any) -> None:
+        finish(files, task, made)
+        done.append(task)
+        if len(done) == 2:
+            if gone:
+                points.rename(tmp_path / "elsewhere.npy")
+            else:
+                os.utime(points, ns=(0, 0))
+
+    monkeypatch.setattr(Workspace, "finish", meddle)
+    error, message = (FileNotFoundError, "is gone; put it back") if gone else (ValueError, "has changed since")
+    with pytest.raises(error, match=rf"points\.npy: {message}"):
+        small(points, tmp_path / "graph", method)
+    assert len(done) < 7  # what was under way, and no more
+
+
+def test_a_source_that_travels_is_compared(points: Path) -> None:
+    source = FileSource([points])
+    text = pickle.dumps(source)
+    assert len(text) < 1000  # no values
+    np.testing.assert_array_equal(pickle.loads(text).rows(3, 9), source.rows(3, 9))
+    os.utime(points, ns=(0, 0))
+    with pytest.raises(ValueError, match=r"points\.npy: has changed since"):
+        pickle.loads(text)
+
+
+def test_less_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, out = gaussian(3000, 16), tmp_path / "graph"
+    stopped(rows, out, "exact", 2, monkeypatch, memory="20MB")
+    needed = json.loads((out / "manifest.json").read_text())["plan"]["host_bytes"]
+    with pytest.raises(
+        BudgetExceeded, match=rf"begun with a plan for {needed} bytes of memory, now it is {needed - 1}"
+    ):
+        small(rows, out, memory=needed - 1)
+    small(rows, out, memory=needed)
+    small(rows, out, memory=1)  # nothing is left to do
+
+
+# ---------------------------------------------------------------- the directory
+
+
+def test_what_others_hold_there_is_not_touched(points: Path, tmp_path: Path) -> None:
+    out = tmp_path / "graph"
+    out.mkdir()
+    (out / "thesis.txt").write_text("years of work")
+    for resume in (True, False):
+        with pytest.raises(FileExistsError, match=r"graph: is not empty \(thesis.txt and 0 more\) and holds no graph"):
+            small(points, out, resume=resume)
+    assert (out / "thesis.txt").read_text() == "years of work"
+    assert set(contents(out)) <= {"thesis.txt", "lock"}
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_starting_over_removes_only_what_builds_leave(
+    complete: bool, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "graph"
+    if complete:
+        small(points, out)
+    else:
+        stopped(points, out, "clusters", "rows-000001", monkeypatch)
+    (out / "notes.txt").write_text("mine")
+    assert_exact(small(points, out, resume=False, metric="l1"), np.load(points), 4, "l1")
+    assert contents(out) == sorted([*COMPLETE, "notes.txt"])
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_a_complete_graph_is_returned_without_work(
+    points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small(points, tmp_path / "graph")
+    monkeypatch.setattr(local.LocalExecutor, "run", lambda *_: pytest.fail("it is complete"))
+    assert_exact(small(points, tmp_path / "graph"), np.load(points), 4)
+
+
+def test_two_builds_at_once(points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, met = tmp_path / "graph", []
+    by_shards(monkeypatch, 60)
+    finish = Workspace.finish
+
+    def meanwhile(files: Workspace, task: str, made: Any) -> None:
+        for resume in (True, False):
+            with pytest.raises(BlockingIOError, match="graph: another process is building a graph there"):
+                small(points, out, resume=resume)
+        met.append(task)
+        finish(files, task, made)
+
+    monkeypatch.setattr(Workspace, "finish", meanwhile)
+    assert_exact(small(points, out), np.load(points), 4)
+    assert len(met) == 4
+    with Lock(out):
+        pass  # it was released
+
+
+def test_a_disk_without_room_is_said_before_the_start(
+    points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1000}))
+    with pytest.raises(
+        OSError, match=r"the build needs \d+ bytes of disk at its peak, 1000 are free and \d+ are taken"
+    ):
+        small(points, tmp_path / "graph")
+    monkeypatch.undo()
+    assert_exact(small(points, tmp_path / "graph"), np.load(points), 4)
+
+
+def test_checksums_are_crc_32_of_little_endian_rows(points: Path, tmp_path: Path) -> None:
+    graph = small(points, tmp_path / "graph")
+    ((begin, end, indices, distances),) = json.loads((tmp_path / "graph" / "manifest.json").read_text())["rows"]
+    assert (begin, end) == (0, 240)
+    assert indices == zlib.crc32(np.ascontiguousarray(graph.indices).astype("<i4").tobytes())
+    assert distances == zlib.crc32(np.ascontiguousarray(graph.distances).astype("<f4").tobytes())
