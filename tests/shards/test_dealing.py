@@ -58,32 +58,50 @@ def test_cuts_are_across_the_longest_axis() -> None:
 
 @pytest.mark.parametrize("near", [1, 2, 8])
 @pytest.mark.parametrize("margin", [0.0, 0.1, 1.0])
-def test_memberships_are_those_of_a_loop(margin: float, near: int) -> None:
+@pytest.mark.parametrize("most_turns", [1, 3])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_memberships_are_those_of_a_loop(library: str, most_turns: int, margin: float, near: int) -> None:
     rng = np.random.default_rng(near)
     distances = np.sort(rng.uniform(0, 3, (200, near)), axis=1).astype(np.float32)
     distances[5] = 0  # on several centres at once
-    numbers = np.argsort(rng.random((200, 12)), axis=1)[:, :near]
-    shard_of = rng.integers(5, size=12)
-    of, rows = dealing.memberships(distances, numbers, shard_of, margin)
+    centres = np.argsort(rng.random((200, 12)), axis=1)[:, :near]
+    first, turns, numbers = rng.integers(5, size=12), rng.integers(1, most_turns + 1, 12), rng.integers(10**9, size=200)
+    arrays = [distances, centres, numbers, first, turns]
+    if library == "torch":
+        arrays = list(map(pytest.importorskip("torch").from_numpy, arrays))
+    shards = dealing.Shards(arrays[3], arrays[4], margin)
+    of, rows = dealing.memberships(dealing.Near(*arrays[:3]), shards)
     expected = {
-        (int(shard_of[numbers[row, at]]), row)
+        (int(first[centre] + numbers[row] % turns[centre]), row)
         for row in range(200)
-        for at in range(near)
+        for at, centre in enumerate(centres[row].tolist())
         if at == 0 or distances[row, at] <= np.float32(1 + margin) * distances[row, 0]
     }
     assert list(zip(of.tolist(), rows.tolist(), strict=True)) == sorted(expected)
+    assert shards.total == (first + turns).max()
 
 
-def expectation(dealt: dealing.Dealt, sample: Any, theirs: Any, truth: Array) -> tuple[float, float, float]:
+def expectation(dealt: dealing.Dealt, seen: dealing.Seen) -> tuple[float, float, float]:
     """Share of neighbours that share a shard, shards per row, and the largest shard, by loops over sets."""
-    inside = []
-    for distances, near in (sample, theirs):
-        of, rows = dealing.memberships(distances, near, dealt.shard_of, dealt.margin)
-        inside.append([set(of[rows == row].tolist()) for row in range(len(near))])
-    shared = [bool(inside[0][row] & inside[1][other]) for row in range(len(truth)) for other in truth[row]]
-    sizes = [sum(shard in held for held in inside[0]) for shard in range(dealt.shards)]
-    copies = sum(map(len, inside[0])) / len(truth)
-    return float(np.mean(shared)), copies, max(sizes) / len(truth)
+
+    def inside(near: dealing.Near) -> list[set[int]]:
+        of, rows = dealing.memberships(near, dealt.shards)
+        return [set(of[rows == row].tolist()) for row in range(len(near.rows))]
+
+    ours, theirs, many = map(inside, (seen.sample, seen.others, seen.many))
+    shared = [bool(ours[row] & theirs[other]) for row in range(len(seen.truth)) for other in seen.truth[row]]
+    sizes = [sum(shard in held for held in many) for shard in range(dealt.shards.total)]
+    return float(np.mean(shared)), sum(map(len, many)) / len(many), max(sizes) / len(many)
+
+
+def seen_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Seen:
+    sampled = np.arange(0, len(rows), 3)
+    truth = brute(rows[sampled], rows, k, self_ids=sampled).indices
+    others, places = np.unique(truth, return_inverse=True)
+    numbers = (np.arange(1, len(rows), 2), sampled, others)
+    return dealing.Seen(
+        *(dealing.Near(*nearest(rows[some], centres, near), some) for some in numbers), places.reshape(truth.shape)
+    )
 
 
 @pytest.mark.parametrize("wanted", [0.5, 0.9, 0.999])
@@ -91,27 +109,34 @@ def expectation(dealt: dealing.Dealt, sample: Any, theirs: Any, truth: Array) ->
 def test_the_choice_has_the_numbers_that_it_says(most: float, wanted: float) -> None:
     rows = gaussian(600, 3)
     centres = dealing.train(rows, 48, nearest, seed=0)
-    truth = brute(rows[::3], rows, 5, self_ids=np.arange(0, 600, 3)).indices
-    others, places = np.unique(truth, return_inverse=True)
-    sample, theirs = nearest(rows[::3], centres, 8), nearest(rows[others], centres, 8)
-    places = places.reshape(truth.shape)
-    dealt = dealing.choose(centres, sample, theirs, places, shards=4, most=most, wanted=wanted)
-    assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, sample, theirs, places))
+    seen = seen_of(rows, centres, 8)
+    dealt = dealing.choose(centres, seen, shards=4, most=most, wanted=wanted)
+    assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, seen))
     assert dealt.covered >= wanted
-    assert dealt.largest <= most or dealt.shards == 24
-    assert 4 <= dealt.shards <= 24
-    # The least margin that is enough.
-    less = dealing.MARGINS[max(0, dealing.MARGINS.index(dealt.margin) - 1)]
-    if less < dealt.margin:
-        smaller = dealing._measure(dealt.shard_of, dealt.shards, less, sample, theirs, places)
-        assert smaller.covered < wanted
+    assert dealt.largest <= most
+    assert dealt.shards.total >= 4
+    assert (dealt.shards.turns == 1).all()
+    less = [margin for margin in dealing.MARGINS if margin < dealt.shards.margin]  # the least that is enough
+    if less:
+        smaller = dealt._replace(shards=dealt.shards._replace(margin=less[-1]))
+        assert expectation(smaller, seen)[0] < wanted
 
 
 def test_where_no_margin_is_enough_the_largest_is_taken() -> None:
     rows = gaussian(200, 30)
     centres = rows[:64]
-    truth = brute(rows, rows, 20, self_ids=np.arange(200)).indices
-    near = nearest(rows, centres, 2)
-    dealt = dealing.choose(centres, near, near, truth.astype(np.int64), shards=16, most=1.0, wanted=1.0)
-    assert (dealt.margin, dealt.shards) == (dealing.MARGINS[-1], 16)
+    dealt = dealing.choose(centres, seen_of(rows, centres, 2, k=20), shards=16, most=1.0, wanted=1.0)
+    assert (dealt.shards.margin, dealt.shards.total) == (dealing.MARGINS[-1], 16)
     assert dealt.covered < 1
+
+
+@pytest.mark.parametrize("copies", [1.0, 0.7])
+def test_rows_of_one_centre_that_are_too_many_take_turns(copies: float) -> None:
+    rows = gaussian(600, 3)
+    rows[: round(600 * copies)] = 1.5
+    centres = dealing.train(rows, 20, nearest, seed=0)
+    seen = seen_of(rows, centres, 8)
+    dealt = dealing.choose(centres, seen, shards=3, most=0.2, wanted=0.99)
+    assert dealt.largest <= 0.2
+    assert dealt.shards.turns.max() >= 4 if copies == 1.0 else dealt.shards.turns.max() >= 3
+    assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, seen))

@@ -71,7 +71,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     job = worker.job
     source, plan = job.source, job.plan
     size = max(1, min(source.n, _TRAINED * plan.clusters) // _PIECES)
-    rows, unseen = (_drawn(worker, size, shift) for shift in (0.0, 0.5))
+    (rows, _), (unseen, numbers) = (_drawn(worker, size, shift) for shift in (0.0, 0.5))
 
     def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
@@ -80,27 +80,32 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     sample, truth = truth_of(worker)
     near = min(dealing.NEAR, plan.clusters)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    of_rows, of_others = (_near_in_host_memory(worker, worker.load.at(ids), centres, near) for ids in (sample, others))
+    of_rows, of_others = (
+        dealing.Near(*_near_in_host_memory(worker, worker.load.at(ids), centres, near), ids) for ids in (sample, others)
+    )
+    many = dealing.Near(*nearest(unseen, centres, near), numbers)
     dealt = dealing.choose(
         centres,
-        dealing.Seen(nearest(unseen, centres, near), of_rows, of_others, places.reshape(truth.indices.shape)),
+        dealing.Seen(many, of_rows, of_others, places.reshape(truth.indices.shape)),
         shards=min(plan.clusters, max(2, math.ceil(COPIES * source.n / plan.rows))),
         most=plan.rows / source.n / _SPREAD,
         wanted=1 - _LOST_TO_CUTS * (1 - job.target),
     )
     logger.info(
         "%d shards, margin %g: %.4f of the neighbours share one, %.2f shards a row, the largest has %.3f of all rows",
-        *(dealt.shards, dealt.margin, dealt.covered, dealt.copies, dealt.largest),
+        *(dealt.shards.total, dealt.shards.margin, dealt.covered, dealt.copies, dealt.largest),
     )
     return centres, dealt
 
 
-def _drawn(worker: Worker, size: int, shift: float) -> dealing.Floats:
-    """Return evenly spaced ranges of so many rows, float32, in host memory; with a shift, others."""
+def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt.NDArray[np.int64]]:
+    """Return evenly spaced ranges of so many rows in host memory, and their numbers; with a shift, others."""
     source = worker.job.source
     begins = np.unique(((np.arange(_PIECES) + shift) * (source.n - size) / _PIECES).astype(np.int64))
     pieces = [in_host_memory(worker.load.range(begin, begin + size)) for begin in begins.tolist()]
-    return np.ascontiguousarray(inputs.as_floats(np.concatenate(pieces)), np.float32)
+    numbers = (begins[:, None] + np.arange(size)).reshape(-1)
+    dtype = np.float64 if source.dtype == "float64" else np.float32
+    return np.ascontiguousarray(inputs.as_floats(np.concatenate(pieces)), dtype), numbers
 
 
 _SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
@@ -109,9 +114,10 @@ _SPREAD = 1.05  # the largest shard may be larger than the sample says by this f
 def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Dealt]) -> Done:
     centres, dealt = made
     files = worker.job.files
-    parts = {"centres": files.save("centres", centres), "shard_of": files.save("shard_of", dealt.shard_of[:, None])}
-    names = ("shards", "margin", "covered", "copies", "largest")
-    return Done(parts, facts={name: getattr(dealt, name) for name in names})
+    shards = np.stack([dealt.shards.first, dealt.shards.turns], axis=1)
+    parts = {"centres": files.save("centres", centres), "shards": files.save("shards", shards)}
+    facts = {name: getattr(dealt, name) for name in ("covered", "copies", "largest")}
+    return Done(parts, facts=facts | {"shards": dealt.shards.total, "margin": dealt.shards.margin})
 
 
 # --- members
@@ -121,13 +127,13 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
     return worker.load.range(*args[1:])
 
 
-def _compute_members(worker: Worker, args: Any, rows: Any) -> tuple[Any, Any]:
-    files = worker.job.files
-    centres, shard_of = (np.array(files.load(name, "centres")) for name in ("centres", "shard_of"))
-    distances, near = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
-    margin = files.done("centres").facts["margin"]
-    found = dealing.memberships(distances, near, worker.place.there(shard_of[:, 0]), margin)
-    return in_host_memory(found[0]), in_host_memory(found[1])
+def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, Any]:
+    files, there = worker.job.files, worker.place.there
+    centres, table = (np.array(files.load(name, "centres")) for name in ("centres", "shards"))
+    distances, numbers = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
+    shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
+    near = dealing.Near(distances, numbers, there(np.arange(*args[1:])))
+    return tuple(map(in_host_memory, dealing.memberships(near, shards)))  # type: ignore[return-value]
 
 
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
@@ -231,7 +237,7 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
     yield Stage(
         [Task(f"shard-{shard:06}", "shard", (shard,), 4 * n // shards) for shard in range(shards)],
-        drops=("centres", "shard_of"),
+        drops=("centres", "shards"),
     )
     lists = itertools.chain.from_iterable(map(_shard_parts, range(shards)))
     members = (f"members-{args[0]:06}" for args in blocks)

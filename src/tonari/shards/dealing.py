@@ -2,6 +2,7 @@
 
     centres         k-means of a sample of the rows
     shard_of        centres cut in two along their first principal axis, again and again, into shards of equal weight
+    parts           rows of one centre that are too many for a shard take turns, by their numbers
     memberships     a row is in the shard of its nearest centre, and in those of other near centres that are at most
                     1 + margin times as far
 
@@ -17,13 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.errors import BudgetExceeded
-
 NEAR = 8  # centres per row that are looked at
 MARGINS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.6, 1.0)
 _ROUNDS = 5  # of k-means
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
 Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 
 
@@ -70,19 +69,54 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
     return of
 
 
-def memberships(distances: Any, near: Any, shard_of: Any, margin: float) -> tuple[Any, Any]:
-    """Return pairs (shard, row) in order: the shards that rows are in, by the distances of their near centres.
+class Shards(NamedTuple):
+    """Which shards rows are in.
+
+    Attributes
+    ----------
+    first : int64 of shape (centres,)
+        The shard of each centre's rows, or the first of those among which they take turns.
+    turns : int64 of shape (centres,)
+        The number of these.
+    margin : float
+    """
+
+    first: Any
+    turns: Any
+    margin: float
+
+    @property
+    def total(self) -> int:
+        """The number of shards."""
+        return int((self.first + self.turns).max())
+
+    def holds(self, shard: int) -> Any:
+        """Return which centres have rows in a shard."""
+        return (self.first <= shard) & (shard < self.first + self.turns)
+
+
+class Near(NamedTuple):
+    """Rows by their near centres: distances and numbers of the centres, ascending, and the numbers of the rows."""
+
+    distances: Any
+    centres: Any
+    rows: Any
+
+
+def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
+    """Return pairs (shard, place of a row in `near`) in order.
 
     All are NumPy arrays, or all are tensors on one device; numbers are int64.
     """
-    count, width = near.shape
-    of = shard_of[near]
-    kept = distances <= (1 + margin) * distances[:, :1]
+    distances, near_centres = near.distances, near.centres
+    count, width = near_centres.shape
+    of = shards.first[near_centres] + near.rows[:, None] % shards.turns[near_centres]
+    kept = distances <= (1 + shards.margin) * distances[:, :1]
     kept[:, 0] = True
     for later in range(1, width):
         for before in range(later):
             kept[:, later] &= ~(kept[:, before] & (of[:, before] == of[:, later]))
-    if isinstance(near, np.ndarray):
+    if isinstance(near_centres, np.ndarray):
         keys = np.sort((of * count + np.arange(count)[:, None])[kept])
     else:
         rows = kept.new_ones(count, dtype=of.dtype).cumsum(0) - 1
@@ -95,9 +129,7 @@ class Dealt(NamedTuple):
 
     Attributes
     ----------
-    shard_of : int64 of shape (centres,)
-    shards : int
-    margin : float
+    shards : Shards
     covered : float
         Share of the neighbours of sampled rows that share a shard with them.
     copies : float
@@ -106,35 +138,33 @@ class Dealt(NamedTuple):
         Share of all rows in the largest shard.
     """
 
-    shard_of: npt.NDArray[np.int64]
-    shards: int
-    margin: float
+    shards: Shards
     covered: float
     copies: float
     largest: float
 
 
 class Seen(NamedTuple):
-    """Rows by which shards are judged: distances and numbers of their near centres, ascending.
+    """Rows by which shards are judged.
 
     Attributes
     ----------
-    many : (distances, numbers)
-        Of rows drawn evenly, for sizes.
-    sample, others : (distances, numbers)
-        Of sampled rows, and of the rows that are their neighbours.
+    many : Near
+        Rows drawn evenly, for sizes.
+    sample, others : Near
+        Sampled rows, and the rows that are their neighbours.
     truth : int64 of shape (sampled rows, k)
-        Their neighbours, as rows of `others`.
+        Their neighbours, as places in `others`.
     """
 
-    many: tuple[npt.NDArray[Any], npt.NDArray[Any]]
-    sample: tuple[npt.NDArray[Any], npt.NDArray[Any]]
-    others: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    many: Near
+    sample: Near
+    others: Near
     truth: npt.NDArray[np.int64]
 
 
 def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: float) -> Dealt:
-    """Choose shards and the margin: the least margin that covers enough; shards that are too large are cut in two.
+    """Choose shards and the margin: the least margin that covers enough; shards that are too large are cut.
 
     Parameters
     ----------
@@ -146,57 +176,58 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
         The largest share of all rows that a shard may have.
     wanted : float
         Share of the neighbours to cover, as far as margins go and shards of one centre stay small enough.
-
-    Raises
-    ------
-    BudgetExceeded
-        The rows of one centre are too many by themselves.
     """
-    weights = np.bincount(seen.many[1][:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
-    of, margins = deal(centres, weights, shards), len(MARGINS)
+    weights = np.bincount(seen.many.centres[:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
+    of = deal(centres, weights, shards)
+    turns, margins = np.ones(len(centres), np.int64), len(MARGINS)
     while True:
         for margin in MARGINS[:margins]:
-            covered = _covered(of, margin, seen)
+            made = _numbered(of, turns, margin)
+            covered = _covered(made, seen)
             if covered >= wanted:
                 break
-        sizes = _shares(of, margin, seen.many)
+        sizes = _shares(made, seen.many)
         large = np.flatnonzero(sizes > most)
         if not len(large):
-            return Dealt(of, len(sizes), margin, covered, float(sizes.sum()), float(sizes.max()))
+            return Dealt(made, covered, float(sizes.sum()), float(sizes.max()))
         cut = False
-        for shard in large.tolist():
+        for shard in np.unique(np.concatenate([of[made.holds(shard)] for shard in large.tolist()])).tolist():
             own = np.flatnonzero(of == shard)
             if len(own) > 1:
                 of[own[deal(centres[own], weights[own], 2) == 1]] = of.max() + 1
                 cut = True
-        if not cut:
-            margins = MARGINS.index(margin)
-            if not margins:
-                raise BudgetExceeded(
-                    f"near rows do not fit the memory together: {sizes.max():.2%} of all have the same nearest "
-                    f"centre, and a shard may have {most:.2%}; allow more memory, or use method='exact' or 'ggm'"
-                )
+        if cut:
+            continue
+        margins = MARGINS.index(margin)
+        if not margins:  # what is too large are rows of one centre: copies, or a cluster within
+            margins = 1
+            for shard in large.tolist():
+                own = made.holds(shard)
+                turns[own] = np.ceil(turns[own] * sizes[shard] / most * 1.01)
 
 
-def _inside(
-    of: npt.NDArray[np.int64], margin: float, rows: tuple[npt.NDArray[Any], npt.NDArray[Any]]
-) -> npt.NDArray[np.bool_]:
-    """Return whether each row is in each shard."""
-    shards, members = memberships(*rows, of, margin)
-    held = np.zeros((len(rows[1]), of.max() + 1), bool)
-    held[members, shards] = True
-    return held
+def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:
+    """Return shards with room for those that take turns."""
+    sizes = np.zeros(of.max() + 1, np.int64)
+    np.maximum.at(sizes, of, turns)
+    begins = np.cumsum(sizes) - sizes
+    return Shards(begins[of], turns.copy(), margin)
 
 
-def _covered(of: npt.NDArray[np.int64], margin: float, seen: Seen) -> float:
+def _covered(shards: Shards, seen: Seen) -> float:
     """Return the share of the sample's neighbours that share a shard with it."""
-    ours, theirs = (_inside(of, margin, rows) for rows in (seen.sample, seen.others))
-    return float(np.mean([(own & theirs[near]).any(axis=1) for own, near in zip(ours, seen.truth, strict=True)]))
+    inside = []
+    for near in (seen.sample, seen.others):
+        of, rows = memberships(near, shards)
+        held = np.zeros((len(near.rows), shards.total), bool)
+        held[rows, of] = True
+        inside.append(held)
+    return float(
+        np.mean([(own & inside[1][near]).any(axis=1) for own, near in zip(inside[0], seen.truth, strict=True)])
+    )
 
 
-def _shares(
-    of: npt.NDArray[np.int64], margin: float, rows: tuple[npt.NDArray[Any], npt.NDArray[Any]]
-) -> npt.NDArray[np.float64]:
+def _shares(shards: Shards, near: Near) -> npt.NDArray[np.float64]:
     """Return the share of all rows that each shard has."""
-    shards, _ = memberships(*rows, of, margin)
-    return np.bincount(shards, minlength=int(of.max()) + 1) / len(rows[1])
+    of, _ = memberships(near, shards)
+    return np.bincount(of, minlength=shards.total) / len(near.rows)
