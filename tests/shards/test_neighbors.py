@@ -34,8 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _memory() -> int:
-    return tight_memory("points.npy", K, queries="queries.fbin")
+def _memory(metric: str = "euclidean") -> int:
+    return tight_memory("points.npy", K, metric=metric, queries="queries.fbin")
 
 
 def _build(out: str = "t", **options: Any) -> tonari.Neighbors:
@@ -49,7 +49,7 @@ def _same(found: tonari.Neighbors, truth: tonari.Neighbors) -> bool:
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1"])
 def test_the_bits_are_those_of_a_search(metric: str) -> None:
-    found = _build(metric=metric)
+    found = _build(metric=metric, memory=_memory(metric))
     plan = read_state(Path("t")).plan
     assert plan.shards > 1
     assert plan.block < M
