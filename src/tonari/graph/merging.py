@@ -107,7 +107,7 @@ def _check_room(lists: Lists, sides: Sides) -> None:
     if needed > free:
         raise BudgetExceeded(
             f"add holds all points and lists in memory, {needed} bytes beside the search, but {free} are free; build "
-            "the graph of all points, from files, in another directory: tonari.build_graph([points, new_points], k, out)"
+            "the graph of all points, from files, in a new directory: tonari.build_graph([points, new_points], k, out)"
         )
 
 
