@@ -11,14 +11,21 @@ from tonari.shards.source import as_source
 
 
 def tight_memory(
-    source: Any, k: int, method: str = "exact", *, recall: float | None = None, shards: int = 3, queries: Any = None
+    source: Any,
+    k: int,
+    method: str = "exact",
+    *,
+    metric: str = "euclidean",
+    recall: float | None = None,
+    shards: int = 3,
+    queries: Any = None,
 ) -> int:
     """Return a budget, in bytes, within which one thread builds a graph of the source in `shards` shards or more.
 
     With queries: a budget within which it searches the source for them.
     """
     m = None if queries is None else as_source(queries).n
-    sizes = Sizes(as_source(source), k, "euclidean", recall, (), 1, m)
+    sizes = Sizes(as_source(source), k, metric, recall, (), 1, m)
     try:
         plan_build(sizes, method, 1)
     except BudgetExceeded as error:

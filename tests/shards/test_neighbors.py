@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _memory() -> int:
-    return tight_memory("points.npy", K, queries="queries.fbin")
+def _memory(metric: str = "euclidean") -> int:
+    return tight_memory("points.npy", K, metric=metric, queries="queries.fbin")
 
 
 def _build(out: str = "t", **options: Any) -> tonari.Neighbors:
@@ -49,7 +50,7 @@ def _same(found: tonari.Neighbors, truth: tonari.Neighbors) -> bool:
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1"])
 def test_the_bits_are_those_of_a_search(metric: str) -> None:
-    found = _build(metric=metric)
+    found = _build(metric=metric, memory=_memory(metric))
     plan = read_state(Path("t")).plan
     assert plan.shards > 1
     assert plan.block < M
@@ -127,6 +128,17 @@ def test_other_queries_do_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"t: holds a search of files that have changed since"):
         _build()
     assert _same(_build(resume=False), tonari.search(queries + 1, io.read("points.npy"), K, method="exact"))
+
+
+def test_queries_that_change_while_they_are_searched() -> None:
+    io.write("many.fbin", checks.gaussian(4 * N, D))  # more than one block is read ahead of the one that is done
+
+    def touch(done: int, total: int) -> None:
+        os.utime("many.fbin", ns=(0, 0))
+
+    with pytest.raises(ValueError, match=r"many.fbin: has changed since"):
+        _build(queries="many.fbin", progress=touch)
+    assert 1 <= read_state(Path("t")).tasks_done < read_state(Path("t")).tasks_known
 
 
 def test_graphs_and_neighbours_are_told_apart() -> None:

@@ -195,6 +195,8 @@ class KNNGraph:
         """Return the graph of this graph's points followed by new points.
 
         A few new points are searched exactly; for many, a graph of the new points is built and merged with this one.
+        The result is in memory, with a copy of all points: a graph from a directory that is too large for that is
+        refused, and :func:`tonari.build_graph` builds the graph of the old files followed by the new ones.
 
         Parameters
         ----------

@@ -10,8 +10,12 @@ import dataclasses
 import time
 from typing import Any
 
+import numpy as np
+
 from tonari import inputs
+from tonari.core.errors import BudgetExceeded
 from tonari.core.floats import in_default_floats
+from tonari.core.host_memory import free_host_memory
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
@@ -75,6 +79,7 @@ def add_points(
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
     sides, metric = Sides(lists, points, new_points, device, OF_ADD), lists.metric
     sides.check(lists, 0)  # before a graph of the new points is built
+    _check_room(lists, sides)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, metric), "exact")
     if len(sides.b) > lists.k:
@@ -89,6 +94,21 @@ def add_points(
         among = sides.own(build_lists(new_points, len(sides.b) - 1, metric=metric, **given), 1)
     plan = None if lists.exact else sides.plan(recall, seed, threads, memory)
     return sides.joined(*_Crossing(sides, threads, memory).run((own, among), plan, progress))
+
+
+def _check_room(lists: Lists, sides: Sides) -> None:
+    """Raise BudgetExceeded if a mapped graph is too large to be held in memory with its points."""
+    if not isinstance(lists.found.indices, np.memmap):
+        return
+    count, old = len(sides.a) + len(sides.b), lists.found
+    row = sides.a.shape[1] * inputs.dtype_of(inputs.name_of_dtype(sides.a)).itemsize
+    entry = old.indices.itemsize + old.distances.itemsize
+    needed, free = count * (row + 2 * lists.k * entry), free_host_memory()  # lists are held before and after
+    if needed > free:
+        raise BudgetExceeded(
+            f"add holds all points and lists in memory, {needed} bytes beside the search, but {free} are free; build "
+            "the graph of all points, from files, in a new directory: tonari.build_graph([points, new_points], k, out)"
+        )
 
 
 def _checked(recall: Any, seed: Any, threads: Any, memory: Any, progress: Any) -> tuple[float, int, ProgressLike]:

@@ -63,7 +63,7 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
         axis *= np.sign(axis[np.abs(axis).argmax()])  # either sign would do, but always the same
         order = np.argsort(centres[some] @ axis, kind="stable")
         share = np.cumsum(weight[order]) / weight.sum()
-        cut = int(np.searchsorted(share, (middle - begin) / (end - begin)))
+        cut = 1 + int(np.abs(share - (middle - begin) / (end - begin)).argmin())
         cut = min(max(cut, middle - begin), len(some) - (end - middle))
         todo += [(some[order[:cut]], begin, middle), (some[order[cut:]], middle, end)]
     return of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.host_memory import free_host_memory
 from tonari.core.neighbors import index_dtype
 from tonari.core.plan import Plan, table
 from tonari.core.units import MIB
@@ -179,11 +179,7 @@ def _budget(sizes: Sizes, memory: int | None) -> int:
     if sizes.devices:
         free = available(sizes.devices)
         return free if memory is None else min(memory, free)
-    return _free_host() // 2 if memory is None else memory
-
-
-def _free_host() -> int:
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return free_host_memory() // 2 if memory is None else memory
 
 
 def _exact(sizes: Sizes, budget: int) -> ShardPlan:

@@ -1,0 +1,21 @@
+"""How much memory the host can give."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")  # of Linux
+
+
+def free_host_memory() -> int:
+    """Return the bytes that can be taken without swapping; what the system keeps of files counts as free.
+
+    >>> free_host_memory() > 0
+    True
+    """
+    try:
+        lines = _MEMINFO.read_text().splitlines()
+    except FileNotFoundError:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
