@@ -104,8 +104,7 @@ def seen_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Seen:
     )
 
 
-@pytest.mark.parametrize("wanted", [0.5, 0.9, 0.999])
-@pytest.mark.parametrize("most", [0.15, 0.5])
+@pytest.mark.parametrize(("most", "wanted"), [(0.15, 0.5), (0.15, 0.9), (0.5, 0.5), (0.5, 0.9), (0.5, 0.999)])
 def test_the_choice_has_the_numbers_that_it_says(most: float, wanted: float) -> None:
     rows = gaussian(600, 3)
     centres = dealing.train(rows, 48, nearest, seed=0)

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
-from tonari.metrics import get_metric
 from tonari.shards import dealing
 from tonari.shards.common import (
     RECALL,
@@ -52,10 +51,8 @@ _LOST_TO_CUTS, _LOST_IN_SHARDS = 0.5, 0.5
 
 
 def _near(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
-    """Return distances and numbers of the nearest centres: by the metric, or by lengths where larger is nearer."""
-    metric = get_metric(worker.job.metric)
-    name = "euclidean" if metric.descending else metric.name
-    found = worker.nearest(rows, worker.place.there(centres), k, metric=name)
+    """Return distances and numbers of the nearest centres."""
+    found = worker.nearest(rows, worker.place.there(centres), k)
     return found.distances, found.indices
 
 
@@ -70,7 +67,7 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: 
 def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Dealt]:
     job = worker.job
     source, plan = job.source, job.plan
-    size = max(1, min(source.n, _TRAINED * plan.clusters) // _PIECES)
+    size = -(-_TRAINED * plan.clusters // _PIECES)
     (rows, _), (unseen, numbers) = (_drawn(worker, size, shift) for shift in (0.0, 0.5))
 
     def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
@@ -101,7 +98,10 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
 def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt.NDArray[np.int64]]:
     """Return evenly spaced ranges of so many rows in host memory, and their numbers; with a shift, others."""
     source = worker.job.source
-    begins = np.unique(((np.arange(_PIECES) + shift) * (source.n - size) / _PIECES).astype(np.int64))
+    if size * _PIECES >= source.n:
+        begins, size = np.zeros(1, np.int64), source.n
+    else:
+        begins = ((np.arange(_PIECES) + shift) * (source.n - size) / _PIECES).astype(np.int64)
     pieces = [in_host_memory(worker.load.range(begin, begin + size)) for begin in begins.tolist()]
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
     dtype = np.float64 if source.dtype == "float64" else np.float32

@@ -21,6 +21,7 @@ import numpy.typing as npt
 NEAR = 8  # centres per row that are looked at
 MARGINS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.6, 1.0)
 _ROUNDS = 5  # of k-means
+_MOST_TURNS = 16  # times as many as equal shares would need
 
 Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
 Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
@@ -187,8 +188,8 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
             if covered >= wanted:
                 break
         sizes = _shares(made, seen.many)
-        large = np.flatnonzero(sizes > most)
-        if not len(large):
+        large = np.flatnonzero(sizes > max(most, 1.5 / len(seen.many.rows)))
+        if not len(large) or turns.max() * most > _MOST_TURNS:
             return Dealt(made, covered, float(sizes.sum()), float(sizes.max()))
         cut = False
         for shard in np.unique(np.concatenate([of[made.holds(shard)] for shard in large.tolist()])).tolist():

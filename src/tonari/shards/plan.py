@@ -16,6 +16,7 @@ from tonari.core.units import MIB
 from tonari.cuda.memory import available
 from tonari.graph.directory import value_dtype
 from tonari.methods.registry import method_for
+from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.shards.source import Source
@@ -221,6 +222,11 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
+    if get_metric(sizes.metric).descending:
+        raise Unsupported(
+            f"metric={sizes.metric!r}: method='clusters' needs rows that are near each other's neighbours; "
+            "use method='ggm' or 'exact'"
+        )
     n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
 
     def needs(rows: int) -> Needs:

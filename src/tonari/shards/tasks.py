@@ -168,13 +168,11 @@ class Worker:
         }.values():
             loader.close()
 
-    def nearest(
-        self, queries: Any, points: Any, k: int, *, self_join: bool = False, metric: str | None = None
-    ) -> Neighbors:
+    def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
         """Find the k nearest points of every query exactly; in a self-join, without itself."""
-        method, name = search_method("exact", self.place.device), metric or self.job.metric
+        method = search_method("exact", self.place.device)
         given: dict[str, Any] = {"self_join": self_join, "threads": self.job.threads, "memory": self._memory}
-        plan = method.plan(problem_of(self.place, points, queries, k, name, **given))
+        plan = method.plan(problem_of(self.place, points, queries, k, self.job.metric, **given))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
