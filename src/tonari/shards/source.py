@@ -33,6 +33,7 @@ class Source(ABC):
     n: int
     d: int
     dtype: str
+    most_rows = 1 << 62  # that may be read at once, by the plan
 
     @property
     def row_bytes(self) -> int:
@@ -42,7 +43,12 @@ class Source(ABC):
     @property
     def block_rows(self) -> int:
         """Rows that are read at once where nothing else decides."""
-        return max(1, min(self.n, BLOCK_BYTES // self.row_bytes))
+        return max(1, min(self.n, self.most_rows, BLOCK_BYTES // self.row_bytes))
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether ranges of rows are used where the system keeps them, without a copy in the memory of this process."""
+        return False
 
     @abstractmethod
     def rows(self, begin: int, end: int) -> Any:
@@ -63,7 +69,7 @@ class Source(ABC):
     def checked(self, begin: int, end: int, metric: str) -> npt.NDArray[Any]:
         """Return rows [begin, end) in host memory, with values that the metric accepts."""
         rows = inputs.as_rows(inputs.to_host(self.rows(begin, end)), "points", check_values=False)
-        inputs.check_values(rows, "points", first=begin, nonnegative=get_metric(metric).nonnegative)
+        inputs.check_held_values(rows, "points", first=begin, nonnegative=get_metric(metric).nonnegative)
         return rows
 
     def sampled(self) -> Sample:
@@ -107,6 +113,10 @@ class FileSource(Source):
     def _open(self) -> None:
         self._parts = [io.read(path) for path in self.paths]
         self._ends = np.cumsum([len(part) for part in self._parts])
+
+    @property
+    def is_mapped(self) -> bool:
+        return len(self._parts) == 1 and bool(self._parts[0].flags.c_contiguous)
 
     def _stamps(self) -> list[list[int]]:
         found = (os.stat(path) for path in self.paths)
