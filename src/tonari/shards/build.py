@@ -128,6 +128,8 @@ def _check_same(manifest: Manifest, request: Request, facts: dict[str, Any], fol
 
 
 def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
+    plan = ShardPlan(**manifest.plan)
+    request.source.most_rows = plan.rows
     return Job(
         folder=folder,
         source=request.source,
@@ -137,7 +139,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
         seed=request.seed,
         threads=request.threads,
         memory=request.memory,
-        plan=ShardPlan(**manifest.plan),
+        plan=plan,
     )
 
 

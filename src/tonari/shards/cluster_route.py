@@ -66,14 +66,11 @@ def _as_floats(rows: npt.NDArray[Any]) -> dealing.Floats:
 def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Dealt]:
     job = worker.job
     source, plan = job.source, job.plan
-    size = max(1, min(source.n, _TRAINED * plan.clusters) // _PIECES)
-    begins = np.unique(np.linspace(0, source.n - size, _PIECES).astype(np.int64))
-    pieces = [_as_floats(source.checked(begin, begin + size, job.metric)) for begin in begins.tolist()]
-    centres = dealing.train(np.concatenate(pieces), plan.clusters, lambda *given: _near(worker, *given), job.seed)
+    centres = dealing.train(_training_rows(worker), plan.clusters, lambda *given: _near(worker, *given), job.seed)
     rows, truth = truth_of(worker)
     near = min(dealing.NEAR, plan.clusters)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    of_rows, of_others = (_near(worker, source.take(ids, worker.threads or 1), centres, near) for ids in (rows, others))
+    of_rows, of_others = (_near_of(worker, ids, centres, near) for ids in (rows, others))
     dealt = dealing.choose(
         centres,
         of_rows,
@@ -88,6 +85,32 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
         *(dealt.shards, dealt.margin, dealt.covered, dealt.copies, dealt.largest),
     )
     return centres, dealt
+
+
+def _training_rows(worker: Worker) -> dealing.Floats:
+    """Read the rows from which centres are computed: fewer than wanted where they would exceed the budget."""
+    job, source, plan = worker.job, worker.job.source, worker.job.plan
+    count = min(source.n, _TRAINED * plan.clusters)
+    if worker.device == "cpu":  # instead of two shards, and of a part of what builds their graphs
+        room = 2 * plan.rows * source.row_bytes + plan.engine_bytes // 8
+        count = min(count, max(plan.clusters, room // (4 * source.d)))
+    size = max(1, count // _PIECES)
+    begins = np.unique(np.linspace(0, source.n - size, max(_PIECES, -(-plan.clusters // size))).astype(np.int64))
+    rows = np.empty((len(begins) * size, source.d), np.float32)
+    for at, begin in enumerate(begins.tolist()):
+        rows[at * size : (at + 1) * size] = _as_floats(source.checked(begin, begin + size, job.metric))
+    return rows
+
+
+def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, k: int) -> tuple[Any, Any]:
+    """Return the nearest centres of rows of the source, of which a shard's worth is read at a time."""
+    job = worker.job
+    found = [
+        _near(worker, job.source.take(ids[part], worker.threads or 1), centres, k)
+        for part in cut(len(ids), job.plan.rows)
+    ]
+    distances, numbers = zip(*found, strict=True)
+    return np.concatenate(distances), np.concatenate(numbers)
 
 
 _SPREAD = 1.1  # the largest shard may be larger than the sample says by this factor

@@ -27,6 +27,7 @@ _LEAST_ROWS = 256
 _MOST_BLOCK = 1 << 20  # rows of the result that are joined at a time
 _PER_CLUSTER = 500  # rows per centre, about; between these numbers of centres:
 _CLUSTERS = (64, 2048)
+_CENTRE_BYTES = 64  # of each dimension
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +145,9 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
     least = max(sizes.k + 1, _LEAST_ROWS)
 
     def host_bytes(rows: int) -> int:
-        return 3 * rows * source.row_bytes + 3 * sizes.lists_bytes(rows)  # queries, points, the next points; lists
+        # Queries and the next ones; points and the next ones.
+        held = 2 if source.is_mapped else 4
+        return held * rows * source.row_bytes + 3 * sizes.lists_bytes(rows)
 
     def engine(rows: int, memory: int) -> Plan | None:
         """Plan a slab against another within a memory, all points packed once; None if that is too little."""
@@ -199,6 +202,8 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
     shards = 1 if rows >= source.n else math.ceil(source.n * COPIES / (_ROOM * rows))
     copies = COPIES if shards > 1 else 1.0
     clusters = 1 if shards == 1 else min(max(_CLUSTERS[0], 16 * shards, source.n // _PER_CLUSTER), _CLUSTERS[1])
+    if not sizes.devices:  # centres, sums of their rows as float64, and what computes these take half of the memory
+        clusters = min(clusters, budget // (_CENTRE_BYTES * source.d))
     clusters = max(min(clusters, source.n // 8), min(2 * shards, source.n // 2))
     of_a_row = sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall).seconds / rows
     taken = bytes_of(rows)
