@@ -91,7 +91,7 @@ def test_a_damaged_part(
     damage(path)
     with pytest.raises(FileFormatError, match=r"parts/\S+\.npy: is damaged, expected .* build anew with resume=False"):
         small(points, out, method)
-    with pytest.raises(ValueError, match="is not complete yet"):
+    with pytest.raises(ValueError, match="this graph is not complete"):
         tonari.KNNGraph.open(out)
     assert_same_neighbors(*(lists(small(points, tmp_path / name, method, resume=False)) for name in ("graph", "new")))
 

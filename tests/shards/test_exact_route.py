@@ -109,7 +109,7 @@ def test_a_negative_value_is_named_by_its_row(tmp_path: Path, monkeypatch: pytes
     points = np.abs(checks.gaussian(100, 4))
     points[57, 1] = -1
     with pytest.raises(ValueError, match=r"points: row 57 has a negative value"):
-        built(points, 5, tmp_path, metric="hellinger")
+        built(points, 5, tmp_path, metric="chi2")
 
 
 def test_nothing_but_the_graph_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
