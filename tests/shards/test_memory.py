@@ -19,6 +19,8 @@ import pytest
 import tonari
 from tests.helpers.shards import ROUTES
 from tonari.core.errors import BudgetExceeded
+from tonari.shards.plan import Sizes, plan_build
+from tonari.shards.source import as_source
 
 pytestmark = pytest.mark.process
 
@@ -75,5 +77,7 @@ def test_too_little_memory_says_how_much_is_needed(method: str, tmp_path: Path) 
         tonari.build_graph(points, 10, tmp_path / "graph", method=method, memory="1MB")
     enough = int(str(refused.value).split("at least ")[1].split(" ")[0])
     assert 1_000_000 < enough < 100_000_000
-    given = {"method": method, "memory": enough} | ({} if method == "exact" else {"recall": 0.5})
-    tonari.build_graph(points, 10, tmp_path / "graph", **given)  # type: ignore[arg-type]
+    sizes = Sizes(as_source(points), 10, "euclidean", None if method == "exact" else 0.99, (), None)
+    assert plan_build(sizes, method, enough).host_bytes <= enough
+    with pytest.raises(BudgetExceeded):
+        plan_build(sizes, method, enough // 2)
