@@ -34,7 +34,7 @@ test: $(VENV)/.tests ## the tests: each value of each parameter meets each value
 test-all: test $(VENV)/.tests ## the tests, then all combinations of their parameters and the tests of the benchmarks
 	$(PYTEST_RUN) -m 'full or bench' $(TESTS)
 
-mutants: $(VENV)/.tests $(VENV)/.native ## put 60 faults in, one at a time, and see that the tests find them: about an hour
+mutants: $(VENV)/.tests $(VENV)/.native ## put 66 faults in, one at a time, and see that the tests find them: about an hour
 	$(BIN)/python -m tests.mutants
 
 lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of native/

@@ -70,6 +70,7 @@ class Disk:
             torn()
             if self._power_cut:
                 self._lose()
+            self.remove()
             self._end()
 
     def _lose(self) -> None:

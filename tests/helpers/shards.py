@@ -17,6 +17,7 @@ import tonari
 from tests.helpers.checks import Array, assert_same_neighbors
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics import METRICS
 from tonari.shards import build, plan
 from tonari.shards.plan import ShardPlan, Sizes
 from tonari.shards.routes import run_task, step_of
@@ -24,6 +25,11 @@ from tonari.shards.tasks import Job, Task, Worker
 from tonari.shards.workspace import Workspace
 
 ROUTES = ("exact", "clusters", "ggm")
+# Metrics of each kind in the thin suite, all others in the full one.
+MOST_METRICS = [
+    name if name in ("euclidean", "inner_product", "l1") else pytest.param(name, marks=pytest.mark.full)
+    for name in METRICS
+]
 _PLANNED = plan.plan_build
 api = importlib.import_module("tonari.api.shards")
 

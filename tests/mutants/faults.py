@@ -452,8 +452,8 @@ _PYTHON = (
     Fault(
         "io-lock-shared",
         "src/tonari/io/ground_truth_part.py",
-        "if not _locked(self._file.fileno(), shared=False):",
-        "if not _locked(self._file.fileno(), shared=True):",
+        "if not locked(self._file.fileno(), shared=False):",
+        "if not locked(self._file.fileno(), shared=True):",
         "two processes write the same file",
         ("tests/streams/test_files.py::test_two_runs_do_not_write_one_file",),
     ),
@@ -531,4 +531,55 @@ _PYTHON = (
     ),
 )
 
-FAULTS = _NATIVE + _CUDA + _PYTHON
+_SHARDS = (
+    Fault(
+        "shards-rows-not-synced",
+        "src/tonari/shards/workspace.py",
+        "                os.fsync(file.fileno())\n            sums.append",
+        "            sums.append",
+        "a task counts as done before its rows are on the disk",
+        ("tests/shards/test_kills.py::test_a_build_that_ends_at_some_calls",),
+    ),
+    Fault(
+        "shards-pair-skipped",
+        "src/tonari/shards/merge_route.py",
+        "for _ in range(len(ring) - 1):",
+        "for _ in range(len(ring) - 2):",
+        "some pairs of shards never meet",
+        ("tests/shards/test_approximate_routes.py::test_every_two_shards_meet_once",),
+    ),
+    Fault(
+        "shards-checksum-not-compared",
+        "src/tonari/shards/workspace.py",
+        "whole = array.nbytes == size and _checksum(array) == checksum",
+        "whole = array.nbytes == size",
+        "a part with a flipped bit is used",
+        ("tests/shards/test_damage.py::test_a_damaged_part",),
+    ),
+    Fault(
+        "shards-second-forgotten",
+        "src/tonari/shards/dealing.py",
+        "close = distances <= (1 + margin) * distances[:, :1]",
+        "close = distances < distances[:, :1]",
+        "a row is in one shard only, whatever the margin",
+        ("tests/shards/test_dealing.py::test_memberships_are_those_of_a_loop",),
+    ),
+    Fault(
+        "shards-self-not-excluded",
+        "src/tonari/shards/exact_route.py",
+        "found = worker.nearest(queries, points, k, self_join=self_join)",
+        "found = worker.nearest(queries, points, k)",
+        "a row is its own neighbour",
+        ("tests/shards/test_exact_route.py::test_any_slab_and_any_k",),
+    ),
+    Fault(
+        "shards-other-points-resumed",
+        "src/tonari/shards/build.py",
+        "for theirs, ours in ((manifest.source, facts), (manifest.request, request.facts)):",
+        "for theirs, ours in ((manifest.request, request.facts),):",
+        "a build goes on with other points",
+        ("tests/shards/test_build.py::test_other_points",),
+    ),
+)
+
+FAULTS = _NATIVE + _CUDA + _PYTHON + _SHARDS

@@ -12,10 +12,9 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors, assert_valid_neighbors
-from tests.helpers.shards import Shuffled, by_executor, by_shards, clustered, contents, lists
+from tests.helpers.shards import MOST_METRICS, Shuffled, by_executor, by_shards, clustered, contents, lists
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
-from tonari.metrics import METRICS
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 from tonari.shards.merge_route import rounds_of
@@ -81,14 +80,9 @@ def test_a_recall_that_is_not_reached_is_said(tmp_path: Path, monkeypatch: pytes
     assert graph.report.estimate.by_index == neighbors_recall(lists(graph), truth).by_index < 0.99
 
 
-OTHERS = [name for name in METRICS if name not in ("euclidean", "inner_product", "l1")]
-
-
-@pytest.mark.parametrize(
-    "metric", ["euclidean", "inner_product", "l1", *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)]
-)
+@pytest.mark.parametrize("metric", MOST_METRICS)
 @pytest.mark.parametrize("method", ROUTES)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", pytest.param("float16", marks=pytest.mark.full)])
 def test_metrics_and_dtypes(
     dtype: str, method: str, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,17 +143,6 @@ def test_neither_order_nor_workers_change_the_bits(
             by_executor(patch, Shuffled(workers, workers))
             graph = tonari.build_graph(tmp_path / "points.npy", 5, tmp_path / str(workers), threads=threads, **given)
         assert_same_neighbors(lists(graph), lists(wanted))
-
-
-@pytest.mark.parametrize("method", ROUTES)
-def test_the_seed_decides(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_shards(monkeypatch, 110)
-    points = checks.gaussian(500, 20)
-    made = [
-        lists(tonari.build_graph(points, 5, tmp_path / f"{at}", method=method, recall=0.5, seed=seed))
-        for at, seed in enumerate((7, 7))
-    ]
-    assert_same_neighbors(*made)
 
 
 @pytest.mark.parametrize("shards", range(1, 10))

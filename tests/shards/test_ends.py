@@ -47,7 +47,7 @@ except OSError as error:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("method", ROUTES)
+@pytest.mark.parametrize("method", ["exact", *(pytest.param(name, marks=pytest.mark.full) for name in ROUTES[1:])])
 def test_a_limit_on_the_size_of_files(
     method: str, points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from tonari.inputs.devices import devices_for, parse_device
 from tonari.inputs.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
 from tonari.inputs.rows import ACCEPTED, ACCEPTED_NAMES, as_rows, same_width
 from tonari.inputs.selected import SELECTED, as_lengths, as_values
-from tonari.inputs.values import LARGEST_FLOAT64, check_flags, check_nonnegative, check_values
+from tonari.inputs.values import LARGEST_FLOAT64, check_flags, check_held_values, check_nonnegative, check_values
 
 __all__ = [
     "ACCEPTED",
@@ -45,6 +45,7 @@ __all__ = [
     "check_count",
     "check_flag",
     "check_flags",
+    "check_held_values",
     "check_k",
     "check_nonnegative",
     "check_output_path",

@@ -30,9 +30,13 @@ def check_finite(rows: npt.NDArray[Any], name: str) -> None:
     row = _native.first_nonfinite_row(rows)
     if row >= 0:
         raise _NOT_FINITE.error(rows[row], row, name)
-    if rows.dtype == np.float64 and max(rows.max(), -rows.min()) > LARGEST_FLOAT64:
+    if _overflows(rows):
         row = int(((rows.min(axis=1) < -LARGEST_FLOAT64) | (rows.max(axis=1) > LARGEST_FLOAT64)).argmax())
         raise _OVERFLOWING.error(rows[row], row, name)
+
+
+def _overflows(rows: npt.NDArray[Any]) -> bool:
+    return bool(rows.dtype == np.float64 and max(rows.max(), -rows.min()) > LARGEST_FLOAT64)
 
 
 def check_nonnegative(x: npt.NDArray[Any], name: str) -> None:
@@ -63,6 +67,13 @@ def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None
         error = kind.first_error(rows, name, first)
         if error is not None:
             raise error
+
+
+def check_held_values(rows: npt.NDArray[Any], name: str, *, first: int, nonnegative: bool) -> None:
+    """Do the same for a result of :func:`as_rows`, in one pass that needs no memory."""
+    bad = _native.first_nonfinite_row(rows) >= 0 or _overflows(rows)
+    if bad or (nonnegative and _native.first_negative_row(rows) >= 0):
+        check_values(rows, name, first=first, nonnegative=nonnegative)
 
 
 def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:

@@ -148,6 +148,8 @@ def _check_same(
 
 
 def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
+    plan = ShardPlan(**manifest.plan)
+    request.source.most_rows = plan.rows
     return Job(
         folder=folder,
         source=request.source,
@@ -157,7 +159,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
         seed=request.seed,
         threads=request.threads,
         memory=request.memory,
-        plan=ShardPlan(**manifest.plan),
+        plan=plan,
         queries=request.queries,
     )
 

@@ -67,7 +67,7 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: 
 def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Dealt]:
     job = worker.job
     source, plan = job.source, job.plan
-    size = -(-_TRAINED * plan.clusters // _PIECES)
+    size = _piece_rows(worker)
     (rows, _), (unseen, numbers) = (_drawn(worker, size, shift) for shift in (0.0, 0.5))
 
     def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
@@ -93,6 +93,16 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
         *(dealt.shards.total, dealt.shards.margin, dealt.covered, dealt.copies, dealt.largest),
     )
     return centres, dealt
+
+
+def _piece_rows(worker: Worker) -> int:
+    """Return the rows of each range that centres are trained on: fewer than wanted where they exceed the budget."""
+    source, plan = worker.job.source, worker.job.plan
+    count = _TRAINED * plan.clusters
+    if worker.device == "cpu":  # instead of two shards, and of a part of what builds their graphs
+        room = 2 * plan.rows * source.row_bytes + plan.engine_bytes // 8
+        count = min(count, max(plan.clusters, room // (8 * source.d)))
+    return -(-count // _PIECES)
 
 
 def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt.NDArray[np.int64]]:

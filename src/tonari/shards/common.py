@@ -99,7 +99,8 @@ def sample_rows(n: int, recall: float, seed: int) -> npt.NDArray[np.int64]:
 def _compute_truth(worker: Worker, args: Any, data: Any) -> tuple[npt.NDArray[np.int64], Neighbors]:
     job = worker.job
     rows = sample_rows(job.source.n, job.target, job.seed)
-    return rows, nearest_of_all(worker, rows, slab=min(job.plan.rows, job.source.block_rows))
+    found = [nearest_of_all(worker, rows[part], slab=job.source.block_rows) for part in cut(len(rows), job.plan.rows)]
+    return rows, Neighbors(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _write_truth(worker: Worker, args: Any, made: tuple[npt.NDArray[np.int64], Neighbors]) -> Done:

@@ -18,10 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.slices import cut
+
 NEAR = 8  # centres per row that are looked at
 MARGINS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.6, 1.0)
 _ROUNDS = 5  # of k-means
 _MOST_TURNS = 16  # times as many as equal shares would need
+_SUMMED_BYTES = 4 << 20  # of rows, as float64, that are added up at a time
 
 Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
 Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
@@ -36,10 +39,12 @@ def train(rows: Floats, count: int, nearest: Nearest, seed: int) -> Floats:
     centres = rows[drawn].copy()
     for _ in range(_ROUNDS):
         of = nearest(rows, centres, 1)[1][:, 0]
-        order = np.argsort(of, kind="stable")
-        present, begins = np.unique(of[order], return_index=True)
-        sums = np.add.reduceat(rows[order].astype(np.float64), begins, axis=0)
-        centres[present] = sums / np.diff(np.append(begins, len(of)))[:, None]
+        sums, sizes = np.zeros(centres.shape), np.bincount(of, minlength=count)
+        for part in cut(len(rows), max(1, _SUMMED_BYTES // sums[0].nbytes)):
+            order = np.argsort(of[part], kind="stable")
+            present, begins = np.unique(of[part][order], return_index=True)
+            sums[present] += np.add.reduceat(rows[part][order].astype(np.float64), begins, axis=0)
+        centres[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
     return centres
 
 
@@ -63,10 +68,10 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
         axis = np.linalg.eigh(here.T @ here)[1][:, -1]
         axis *= np.sign(axis[np.abs(axis).argmax()])  # either sign would do, but always the same
         order = np.argsort(centres[some] @ axis, kind="stable")
-        share = np.cumsum(weight[order]) / weight.sum()
-        cut = 1 + int(np.abs(share - (middle - begin) / (end - begin)).argmin())
-        cut = min(max(cut, middle - begin), len(some) - (end - middle))
-        todo += [(some[order[:cut]], begin, middle), (some[order[cut:]], middle, end)]
+        share = np.cumsum(np.append(0.0, weight[order])) / weight.sum()
+        at = int(np.abs(share - (middle - begin) / (end - begin)).argmin())
+        at = min(max(at, middle - begin), len(some) - (end - middle))
+        todo += [(some[order[:at]], begin, middle), (some[order[at:]], middle, end)]
     return of
 
 

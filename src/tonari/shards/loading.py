@@ -46,7 +46,9 @@ class HostLoader:
             here[:] = inputs.as_rows(
                 inputs.to_host(source.rows(part.start, part.stop)), source.name, check_values=False
             )
-            inputs.check_values(here, source.name, first=part.start, nonnegative=get_metric(self._metric).nonnegative)
+            inputs.check_held_values(
+                here, source.name, first=part.start, nonnegative=get_metric(self._metric).nonnegative
+            )
         return out
 
     def at(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

@@ -30,6 +30,7 @@ _LEAST_ROWS = 256
 _MOST_BLOCK = 1 << 20  # rows of the result that are joined at a time
 _PER_CLUSTER = 500  # rows per centre, about; between these numbers of centres:
 _CLUSTERS = (64, 2048)
+_CENTRE_BYTES = 64  # of each dimension
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +189,9 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
 
     def needs(rows: int) -> Needs:
         block = min(rows, sizes.asked)
-        return Needs(sizes, rows_held=block + 2 * rows, lists_held=3 * block)  # queries, points, the next points
+        return Needs(
+            sizes, rows_held=2 * block + 2 * rows, lists_held=3 * block
+        )  # queries and points, each with the next
 
     def engine(rows: int, memory: int) -> Plan | None:
         """Plan a slab against another within a memory, all points packed once; None if that is too little."""
@@ -249,6 +252,8 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         raise _too_little("clusters", budget, bytes_of(least), least)
     shards = max(2, math.ceil(n * COPIES / (_ROOM * rows)))
     clusters = min(max(_CLUSTERS[0], 16 * shards, n // _PER_CLUSTER), _CLUSTERS[1])
+    if not sizes.devices:  # centres, sums of their rows as float64, and what computes these take half of the memory
+        clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d))
     plan = engine(rows)
     return needs(rows).plan(
         *("clusters", budget, plan.total_bytes, plan.seconds * COPIES * n / rows),

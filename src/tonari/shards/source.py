@@ -34,6 +34,7 @@ class Source(ABC):
     d: int
     dtype: str
     name: str = "points"  # for messages
+    most_rows = 1 << 62  # that may be read at once, by the plan
 
     @property
     def row_bytes(self) -> int:
@@ -43,7 +44,12 @@ class Source(ABC):
     @property
     def block_rows(self) -> int:
         """Rows that are read at once where nothing else decides."""
-        return max(1, min(self.n, BLOCK_BYTES // self.row_bytes))
+        return max(1, min(self.n, self.most_rows, BLOCK_BYTES // self.row_bytes))
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether ranges of rows are used where the system keeps them, without a copy in the memory of this process."""
+        return False
 
     @abstractmethod
     def rows(self, begin: int, end: int) -> Any:
@@ -103,6 +109,10 @@ class FileSource(Source):
     def _open(self) -> None:
         self._parts = [io.read(path) for path in self.paths]
         self._ends = np.cumsum([len(part) for part in self._parts])
+
+    @property
+    def is_mapped(self) -> bool:
+        return len(self._parts) == 1 and bool(self._parts[0].flags.c_contiguous)
 
     def _stamps(self) -> list[list[int]]:
         found = (os.stat(path) for path in self.paths)
