@@ -551,7 +551,7 @@ _SHARDS = (
     Fault(
         "shards-checksum-not-compared",
         "src/tonari/shards/workspace.py",
-        "whole = array.nbytes == size and _checksum(array) == checksum",
+        "whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)",
         "whole = array.nbytes == size",
         "a part with a flipped bit is used",
         ("tests/shards/test_damage.py::test_a_damaged_part",),
@@ -559,8 +559,8 @@ _SHARDS = (
     Fault(
         "shards-second-forgotten",
         "src/tonari/shards/dealing.py",
-        "close = distances <= (1 + margin) * distances[:, :1]",
-        "close = distances < distances[:, :1]",
+        "kept = distances <= (1 + shards.margin) * distances[:, :1]",
+        "kept = distances < distances[:, :1]",
         "a row is in one shard only, whatever the margin",
         ("tests/shards/test_dealing.py::test_memberships_are_those_of_a_loop",),
     ),
@@ -575,8 +575,8 @@ _SHARDS = (
     Fault(
         "shards-other-points-resumed",
         "src/tonari/shards/build.py",
-        "for theirs, ours in ((manifest.source, facts), (manifest.request, request.facts)):",
-        "for theirs, ours in ((manifest.request, request.facts),):",
+        "    pairs = ((manifest.source, points), (manifest.queries",
+        "    pairs = ((manifest.source, manifest.source), (manifest.queries",
         "a build goes on with other points",
         ("tests/shards/test_build.py::test_other_points",),
     ),

@@ -79,7 +79,7 @@ PARTS = [
         for part in PARTS
         for damage in (flip, truncate, empty, swap)
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_a_damaged_part(
     method: str,

@@ -11,6 +11,7 @@ import pytest
 
 import tonari
 from tests.helpers.devices import HAS_TORCH, on_cuda, on_gpu
+from tests.helpers.shards import by_shards
 from tonari.graph.directory import Manifest
 from tonari.inputs import BFLOAT16, as_floats, held
 from tonari.shards.loading import Loader, loader_for
@@ -139,7 +140,8 @@ def test_rows_wider_than_a_buffer(place: str, tmp_path: Path, monkeypatch: pytes
 
 @on_gpu
 @pytest.mark.parametrize("method", ["exact", "clusters", "ggm"])
-def test_a_graph_on_a_device(method: str, tmp_path: Path) -> None:
+def test_a_graph_on_a_device(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_shards(monkeypatch, 20_000)
     rng = np.random.default_rng(0)
     whole = (rng.standard_normal((40, 16))[rng.integers(0, 40, 60_000)] * 3).astype(np.float32)
     whole += rng.standard_normal(whole.shape).astype(np.float32)
@@ -147,7 +149,7 @@ def test_a_graph_on_a_device(method: str, tmp_path: Path) -> None:
     truth = tonari.knn_graph(whole, 10, method="exact")
     options = {} if method == "exact" else {"recall": 0.95}
     source, out = tmp_path / "points.npy", tmp_path / "graph"
-    found = tonari.build_graph(source, 10, out, method=method, device="cuda", memory="300MB", **options)
+    found = tonari.build_graph(source, 10, out, method=method, device="cuda", **options)
     plan = Manifest.read(tmp_path / "graph").plan
     assert plan["shards"] > 1
     if method == "exact":

@@ -20,6 +20,7 @@ from tonari.shards.tasks import Stage, Step, Task, Worker
 from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
 
+_RENUMBERED_AT_ONCE = 1 << 18  # rows on a device
 _MERGED_AT_ONCE = 1 << 14  # rows that a thread merges at a time
 
 
@@ -60,10 +61,11 @@ def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
     if isinstance(found.indices, np.ndarray):
         indices = found.indices
         return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
-    numbers = found.indices.new_tensor(ids)
-    indices = found.indices.long()
-    named = numbers[indices.clamp(min=0)].masked_fill_(indices < 0, -1)
-    return Neighbors(in_host_memory(found.distances), in_host_memory(named))
+    numbers, parts = found.indices.new_tensor(ids), []
+    for some in found.indices.split(_RENUMBERED_AT_ONCE):
+        named = numbers[some.long().clamp(min=0)].masked_fill_(some < 0, -1)
+        parts.append(in_host_memory(named))
+    return Neighbors(in_host_memory(found.distances), np.concatenate(parts))
 
 
 def nearest_of_all(worker: Worker, rows: npt.NDArray[np.int64], *, slab: int) -> Neighbors:
