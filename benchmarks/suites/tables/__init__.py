@@ -4,9 +4,16 @@ A paper's rows are in the file of the suite that it belongs to, and so are its t
 """
 
 from ...harness.report.table import Table
-from . import exact, graphs, kdtree, overview, select
+from . import exact, graphs, kdtree, overview, select, shards
 from .code import CODE
 
-TABLES: dict[str, Table] = {**overview.TABLES, **exact.TABLES, **kdtree.TABLES, **graphs.TABLES, **select.TABLES}
+TABLES: dict[str, Table] = {
+    **overview.TABLES,
+    **exact.TABLES,
+    **kdtree.TABLES,
+    **graphs.TABLES,
+    **select.TABLES,
+    **shards.TABLES,
+}
 
 __all__ = ["CODE", "TABLES"]

@@ -19,6 +19,8 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("kdtree", "cuda"): _KDTREE_CUDA,
     ("nn_descent", "cpu"): _DESCENT_CPU,
     ("nn_descent", "cuda"): _DESCENT_CUDA,
+    ("shards", "cpu"): ("src/tonari/shards", *_DESCENT_CPU),
+    ("shards", "cuda"): ("src/tonari/shards", *_DESCENT_CUDA),
     ("select", "cpu"): _SELECT_CPU,
     ("select", "cuda"): _SELECT_CUDA,
     ("tang2015", "cpu"): _SELECT_CPU,
