@@ -281,7 +281,7 @@ def rows_of(case: Case, verdict: Verdict, commits: Mapping[str, str], note: str)
     base = {"ratio": 1 / verdict.ratio}
     return [
         case.columns()
-        | {"who": who, "commit": commit, "stage": "compare", "note": note}
+        | {"who": who, "commit": commit, "stage": rows.COMPARED, "note": note}
         | seconds_of(timing_of(seconds))
         | more
         for (who, commit), seconds, more in zip(

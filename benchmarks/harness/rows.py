@@ -47,6 +47,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+COMPARED = "compare"  # the stage of two commits side by side
 
 # Column -> the type of what it holds.
 COLUMNS: dict[str, type] = {

@@ -148,7 +148,7 @@ def test_a_row_for_each_bar_is_one_measurement() -> None:
 
 
 def test_no_table_has_rows_that_were_made_smaller_or_hold_no_measurement() -> None:
-    assert Results.of([row(scale=0.5), row(seconds=None, note="not reached")]).rows == []
+    assert Results.of([row(scale=0.5), row(seconds=None, note="not reached"), row(stage="compare")]).rows == []
     with pytest.raises(Missing, match="has no seconds: over the cap"):
         text_of(cells.seconds(), row(seconds=None, extras={"series": "x"}, note="over the cap"))
 

@@ -19,7 +19,7 @@ SHARED = {
     "device": "cpu",
     "machine": "a machine",
 }
-NAMES = ("exact_cpu", "exact_cuda", "kdtree", "nn_descent", "select")
+NAMES = ("exact_cpu", "exact_cuda", "kdtree", "nn_descent", "select", "shards")
 
 
 def written(path: Path, **columns: Any) -> rows.Row:

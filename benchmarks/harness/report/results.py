@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..rows import Row, read
+from ..rows import COMPARED, Row, read
 
 # Column, or "parameters.name" or "extras.name" -> what it has to be: a number, a pattern of shells for text, or a tuple
 # of which one has to be met.
@@ -82,8 +82,13 @@ class Results:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Results:
-        """Keep what tables are made from: no row that only says why there is no measurement, none of a smaller size."""
-        return cls([row for row in rows if row["scale"] == 1 and (row["seconds_median"] is not None or row["extras"])])
+        """Keep what tables are made from.
+
+        That is no row that only says why there is no measurement, none of a smaller size, and none of two commits that
+        were compared.
+        """
+        whole = (row for row in rows if row["scale"] == 1 and row["stage"] != COMPARED)
+        return cls([row for row in whole if row["seconds_median"] is not None or row["extras"]])
 
     def find(self, where: Where) -> list[Row]:
         """All rows that are as asked."""

@@ -10,7 +10,6 @@ from .machines import H200
 
 CLUSTERS = "tonari build_graph clusters"
 GIGABYTES = number("peak_bytes", lambda found: f"{found / 1e9:.1f} GB")
-ALLOWED = number("parameters.memory", lambda found: f"{found / 1e9:.1f} GB")
 TWO = {"case": "40m-two", "who": f"{CLUSTERS} on 2 GPUs"}
 
 TABLES: dict[str, Table] = {
@@ -20,9 +19,7 @@ TABLES: dict[str, Table] = {
         columns=(
             Column("build_graph", seconds(bold=True)),
             Column("recall", recall_alone()),
-            Column("shards", number("extras.plan.shards", "d")),
             Column("device memory", GIGABYTES),
-            Column("allowed", ALLOWED, sparse=True),
         ),
         lines=(
             Line("one H200: 100,000,000 × 96, made by blocks, recall=0.95", {"case": "100m", "who": CLUSTERS}),
