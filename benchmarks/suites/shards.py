@@ -135,8 +135,8 @@ def build(run: Run, case: Case) -> None:
             timing, facts = _in_memory(run, case, np.load(source, mmap_mode="r"))
             seconds[IN_MEMORY] = timing.median
             run.write(case, [{"who": IN_MEMORY} | seconds_of(timing) | facts])
-        if budget == "tenth":
-            budget = _whole(run, case) // 10
+        if budget is not None:
+            budget = _whole(run, case) // 10 if budget == "tenth" else round(budget * run.scale)
         for route in routes:
             for count in dict.fromkeys((1, devices)):
                 who = f"tonari build_graph {route}" + (f" on {count} GPUs" if count > 1 else "")
@@ -214,7 +214,7 @@ def _route(
     seconds[who] = took
     measured = {"seconds": took, "recall": recall}
     if budget is not None:
-        measured[MEMORY] = peak / (budget if isinstance(budget, int) else 600e6)
+        measured[MEMORY] = peak / budget
     if IN_MEMORY in seconds:
         measured[OF_MEMORY] = took / seconds[IN_MEMORY]
     one = f"tonari build_graph {route}"
@@ -242,14 +242,14 @@ SUITE = Suite(
     (
         _case(
             *("exact-1m", "cpu", MILLION, 128),
-            parameters={"routes": ("exact",), "memory": "600MB", "in_memory": True},
+            parameters={"routes": ("exact",), "memory": 600 * MILLION, "in_memory": True},
             bars=(_most(OF_MEMORY, 1.15, ""), _most(MEMORY, 1.0, "")),
             cost=1000,
         ),
         _case(
             *("recall-1m", "cpu", MILLION, 128),
             target=0.97,
-            parameters={"routes": ("clusters",), "memory": "600MB", "in_memory": True},
+            parameters={"routes": ("clusters",), "memory": 600 * MILLION, "in_memory": True},
             bars=(_most(OF_MEMORY, 1.5, ""), _most(MEMORY, 1.0, ""), Bar("recall", 0.97, home="")),
             cost=300,
         ),

@@ -35,9 +35,9 @@ def _threads_end() -> Iterator[None]:
 
 
 def _ours() -> list[str]:
-    """Threads that are neither the test's nor the one with which tqdm watches its bars."""
-    here = threading.current_thread()
-    return [each.name for each in threading.enumerate() if each is not here and type(each).__name__ != "TMonitor"]
+    """Threads that are neither the test's, nor the one with which tqdm watches its bars, nor those that Dask keeps."""
+    others = [each for each in threading.enumerate() if each is not threading.current_thread()]
+    return [each.name for each in others if type(each).__name__ != "TMonitor" and not each.name.startswith("Dask-")]
 
 
 # ---------------------------------------------------------------- the same bits

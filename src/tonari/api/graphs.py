@@ -115,8 +115,8 @@ def merge(
     seed : int
         Seed of the random choices.
     device, threads, memory, progress
-        As for :func:`tonari.knn_graph`. A copy of all points is needed in addition to `memory`; for more points than
-        memory holds there is :func:`tonari.build_graph`.
+        As for :func:`tonari.knn_graph`. A copy of all points is needed in addition to `memory`, unless both are slices
+        of one array, one after the other; for more points than memory holds there is :func:`tonari.build_graph`.
 
     Returns
     -------

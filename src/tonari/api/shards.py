@@ -225,9 +225,10 @@ def build_neighbors(
 
 
 def _metric(given: str) -> str:
-    if is_own(given):
+    name = get_metric(given).name
+    if is_own(name):
         raise ValueError("metric: a Triton function is supported by knn_graph only")
-    return get_metric(given).name
+    return name
 
 
 def _place(device: str | Sequence[str], threads: int | None) -> tuple[tuple[str, ...], int | None]:
@@ -239,6 +240,8 @@ def _place(device: str | Sequence[str], threads: int | None) -> tuple[tuple[str,
 
 
 def _build(request: Request, out: str | os.PathLike[str], executor: Any, resume: bool, progress: ProgressLike) -> None:
+    if not isinstance(out, str | os.PathLike):
+        raise TypeError(f"out={out!r}: expected the path of a directory, got {type(out).__name__}")
     runs = _executor(executor, request)
     inputs.check_flag(resume, "resume")
     build(request, Path(out), runs, resume=resume, progress=inputs.check_progress(progress))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
 from tonari.io import npy
@@ -158,6 +159,7 @@ def open_lists(folder: Path) -> Lists:
     return Lists(found, request["metric"], manifest.method, False, seed, report)
 
 
+@in_default_floats
 def open_neighbors(folder: str | os.PathLike[str]) -> Neighbors:
     """Map the neighbours in a directory that :func:`tonari.build_neighbors` wrote; values are read when they are used.
 

@@ -53,7 +53,7 @@ def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], fou
     def merge(part: slice) -> None:
         _native.merge_into(*kept, rows[part], distances[part], indices[part], descending)
 
-    Workers(worker.threads or 1).map(merge, cut(len(rows), _MERGED_AT_ONCE))
+    Workers(worker.threads).map(merge, cut(len(rows), _MERGED_AT_ONCE))
 
 
 def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:

@@ -59,7 +59,7 @@ def _on_all(job: Job, devices: Sequence[str], todo: SimpleQueue[Task], done: Cal
 
         def work(device: str) -> None:
             try:
-                _work(job, device, todo, done, pipeline)
+                _work(job, device, todo, done, pipeline, len(threads))
             except Ended:
                 pass
             except BaseException as error:
@@ -84,13 +84,15 @@ def _on_all(job: Job, devices: Sequence[str], todo: SimpleQueue[Task], done: Cal
         raise errors[0]
 
 
-def _work(job: Job, device: str, todo: SimpleQueue[Task], done: Callable[[Task], None], pipeline: Pipeline) -> None:
+def _work(
+    job: Job, device: str, todo: SimpleQueue[Task], done: Callable[[Task], None], pipeline: Pipeline, workers: int = 1
+) -> None:
     """Run tasks on a device until none is left."""
 
     def check(*_: int) -> None:
         pipeline.check()
 
-    with Worker(job, device, check) as worker, _Writer(pipeline) as writer:
+    with Worker(job, device, check, workers=workers) as worker, _Writer(pipeline) as writer:
         for task, data in pipeline.prefetch(_read(worker, todo, pipeline), f"read-{device}", foreign=True):
             pipeline.check()
             step, started = step_of(job, task), time.perf_counter()

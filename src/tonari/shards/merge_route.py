@@ -130,7 +130,7 @@ def _compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> list
         seed=job.seed,
         device=worker.device,
         threads=job.threads,
-        memory=None,
+        memory=worker.memory,
         progress=worker.progress,
     ).found
     starts = [_slab(job, shard).start for shard in args[1:]]

@@ -17,8 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.workers import default_threads
 from tonari.graph.directory import value_dtype
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import method_for, search_method
@@ -139,25 +141,34 @@ class Worker:
         "cpu" or "cuda:0" and so on.
     progress : None or callable(done, total)
         Called from time to time; may raise to stop the task.
+    workers : int
+        How many share the processors of this machine.
+
+    Attributes
+    ----------
+    threads : int
+        For what is done in host memory.
+    memory : int or None
+        What a search or a graph may take at a time.
     """
 
-    def __init__(self, job: Job, device: str, progress: ProgressLike = False) -> None:
+    def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
         self.job, self.device, self.progress = job, device, progress
         self.place: Place = place_for(device)
-        self.threads = self.place.threads_to_prepare(job.threads)
+        self.threads = job.threads or max(1, default_threads() // max(1, workers))
         # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
-        self._memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
+        self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
 
     @cached_property
     def load(self) -> Loader:
         """Reads rows of the source to where this worker computes."""
-        return loader_for(self.job.source, self.job.metric, self.threads or 1, self.device)
+        return loader_for(self.job.source, self.job.metric, self.threads, self.device)
 
     @cached_property
     def load_queries(self) -> Loader:
         """Reads those whose neighbours are searched: queries, or the points of a graph."""
         queries = self.job.queries
-        return self.load if queries is None else loader_for(queries, self.job.metric, self.threads or 1, self.device)
+        return self.load if queries is None else loader_for(queries, self.job.metric, self.threads, self.device)
 
     def __enter__(self) -> Worker:
         return self
@@ -171,19 +182,22 @@ class Worker:
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
         """Find the k nearest points of every query exactly; in a self-join, without itself."""
         method = search_method("exact", self.place.device)
-        given: dict[str, Any] = {"self_join": self_join, "threads": self.job.threads, "memory": self._memory}
+        given: dict[str, Any] = {"self_join": self_join, "threads": self.job.threads, "memory": self.memory}
         plan = method.plan(problem_of(self.place, points, queries, k, self.job.metric, **given))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
         """Build the lists of a shard, where the rows are, to a recall as far as NN-Descent reaches it."""
         most = min(self.job.k, len(rows) - 1)
-        given: dict[str, Any] = {"self_join": True, "threads": self.job.threads, "memory": self._memory}
+        given: dict[str, Any] = {"self_join": True, "threads": self.job.threads, "memory": self.memory}
         problem = problem_of(self.place, rows, rows, most, self.job.metric, **given)
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
-        plan = descent.plan(problem, recall=recall, seed=seed)
         by_force = exact.plan(problem)
-        if by_force.seconds < plan.seconds:
+        try:
+            plan = descent.plan(problem, recall=recall, seed=seed)
+        except BudgetExceeded:  # a shard with more rows than the sample promised
+            plan = None
+        if plan is None or by_force.seconds < plan.seconds:
             return exact.build_graph(rows, by_force, progress=self.progress).found
         made: Neighbors = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
         return made

@@ -66,7 +66,7 @@ def test_a_build_is_measured_and_proved(
     monkeypatch.setenv("TONARI_SCRATCH", str(tmp_path))
     monkeypatch.setattr(shards, "points_of", lambda run, case: points)
     target = 0.0 if route == "exact" else 0.9
-    parameters = {"routes": (route,), "memory": "60MB", "in_memory": True}
+    parameters = {"routes": (route,), "memory": 60_000_000, "in_memory": True}
     case = bench_checks.a_case(n=4500, m=4500, d=24, k=5, target=target, parameters=parameters, work=shards.build)
     run = done(bench_checks.a_run(), case)
     assert {row.get("note") for row in run.rows} == {None}, notes(run)
