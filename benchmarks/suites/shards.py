@@ -198,10 +198,11 @@ def _route(
             shutil.rmtree(out)
             took = run.time_once(call)
     graph = found[-1]
+    # Now: the proof needs memory, too.
+    peak = max(torch.cuda.max_memory_allocated(device) for device in where) if run.cuda else host.bytes
     manifest = run.tonari.graph.directory.Manifest.read(out)
     recall = 1.0 if route == "exact" else recall_of(run, case, points_of(run, case), graph)
     plan = manifest.plan
-    peak = max(torch.cuda.max_memory_allocated(device) for device in where) if run.cuda else host.bytes
     extras = {
         "plan": {name: plan[name] for name in ("rows", "shards", "host_bytes", "device_bytes", "disk_bytes")},
         "expected_seconds": plan["seconds"],

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from ...harness.report.cells import number, recall_alone, seconds
+from ...harness.report.cells import recall_alone, seconds
 from ...harness.report.table import Column, Line, Table
 from .machines import H200
 
 CLUSTERS = "tonari build_graph clusters"
-GIGABYTES = number("peak_bytes", lambda found: f"{found / 1e9:.1f} GB")
 TWO = {"case": "40m-two", "who": f"{CLUSTERS} on 2 GPUs"}
 
 TABLES: dict[str, Table] = {
@@ -19,7 +18,6 @@ TABLES: dict[str, Table] = {
         columns=(
             Column("build_graph", seconds(bold=True)),
             Column("recall", recall_alone()),
-            Column("device memory", GIGABYTES),
         ),
         lines=(
             Line("one H200: 100,000,000 × 96, made by blocks, recall=0.95", {"case": "100m", "who": CLUSTERS}),
