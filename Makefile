@@ -16,7 +16,7 @@ INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
 BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
-.PHONY: help demo quick test test-all mutants lint clang tidy sanitize docs bench report develop clean
+.PHONY: help demo quick test test-all kills mutants lint clang tidy sanitize docs bench report develop clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,6 +33,9 @@ test: $(VENV)/.tests ## the tests: each value of each parameter meets each value
 
 test-all: test $(VENV)/.tests ## the tests, then all combinations of their parameters and the tests of the benchmarks
 	$(PYTEST_RUN) -m 'full or bench' $(TESTS)
+
+kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
+	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py
 
 mutants: $(VENV)/.tests $(VENV)/.native ## put 66 faults in, one at a time, and see that the tests find them: about an hour
 	$(BIN)/python -m tests.mutants

@@ -1,7 +1,11 @@
-"""Builds that end at any call that writes, at any time, and in power cuts: resumed, they give the same bits."""
+"""Builds that end at any call that writes, at any time, and in power cuts: resumed, they give the same bits.
+
+With TONARI_KILLS=all (`make kills`) every call is tried, which takes minutes; else every few calls.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,8 @@ from tonari.core.neighbors import Neighbors
 from tonari.shards.workspace import Workspace
 
 N, K = 240, 4
+EVERY = os.environ.get("TONARI_KILLS") == "all"
+STEP, TIMES = (1, 60) if EVERY else (11, 6)
 
 pytestmark = pytest.mark.process
 
@@ -110,15 +116,17 @@ def test_a_build_that_ends_at_some_calls(method: str, resumed: Resumed) -> None:
 @pytest.mark.parametrize("method", ROUTES)
 def test_a_build_that_ends_at_any_call(method: str, power_cut: bool, resumed: Resumed) -> None:
     calls = resumed.calls(method)
-    done = [resumed(method, end_at=at, power_cut=power_cut) for at in range(1, len(calls) + 1)]
-    assert sorted(set(done)) == list(range(done[-1] + 1))  # between every two tasks
+    done = [resumed(method, end_at=at, power_cut=power_cut) for at in range(1, len(calls) + 1, STEP)]
+    if EVERY:
+        assert sorted(set(done)) == list(range(done[-1] + 1))  # between every two tasks
+    assert min(done) == 0 < max(done)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("method", ROUTES)
 def test_a_build_that_is_killed_at_random_times(method: str, resumed: Resumed) -> None:
     rng = np.random.default_rng(0)
-    for seconds in rng.uniform(0.0, 0.4, 60).tolist():
+    for seconds in rng.uniform(0.0, 0.4, TIMES).tolist():
         resumed(method, after=seconds)
 
 
