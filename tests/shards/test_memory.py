@@ -63,10 +63,9 @@ def test_the_peak_of_an_exact_graph(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("memory", [30_000_000, 40_000_000])
-@pytest.mark.parametrize("method", ROUTES)
-def test_the_peak_of_each_route(method: str, memory: int, tmp_path: Path) -> None:
-    points = write(tmp_path / "points.npy", 60_000 if method == "exact" else 24_000, 512)
-    found = peak(points, memory, method)
+def test_the_peak_of_shards_of_clusters(memory: int, tmp_path: Path) -> None:
+    points = write(tmp_path / "points.npy", 24_000, 512)
+    found = peak(points, memory, "clusters")
     assert memory / 4 < found["peak"] <= memory, found
 
 

@@ -68,12 +68,12 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     job = worker.job
     source, plan = job.source, job.plan
     size = _piece_rows(worker)
-    (rows, _), (unseen, numbers) = (_drawn(worker, size, shift) for shift in (0.0, 0.5))
 
     def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
 
-    centres = dealing.train(rows, plan.clusters, nearest, job.seed)
+    centres = dealing.train(_drawn(worker, size, 0.0)[0], plan.clusters, nearest, job.seed)
+    unseen, numbers = _drawn(worker, size, 0.5)
     sample, truth = truth_of(worker)
     near = min(dealing.NEAR, plan.clusters)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
@@ -112,10 +112,11 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
         begins, size = np.zeros(1, np.int64), source.n
     else:
         begins = ((np.arange(_PIECES) + shift) * (source.n - size) / _PIECES).astype(np.int64)
-    pieces = [in_host_memory(worker.load.range(begin, begin + size)) for begin in begins.tolist()]
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
-    dtype = np.float64 if source.dtype == "float64" else np.float32
-    return np.ascontiguousarray(inputs.as_floats(np.concatenate(pieces)), dtype), numbers
+    rows = np.empty((len(numbers), source.d), np.float64 if source.dtype == "float64" else np.float32)
+    for at, begin in enumerate(begins.tolist()):
+        rows[at * size : (at + 1) * size] = inputs.as_floats(in_host_memory(worker.load.range(begin, begin + size)))
+    return rows, numbers
 
 
 _SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
