@@ -132,7 +132,7 @@ class Side:
         """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # of a process that died: its death is told elsewhere
+        with contextlib.suppress(BrokenPipeError):  # the process has ended, which `ask` reports
             self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()

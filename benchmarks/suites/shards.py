@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -157,10 +157,8 @@ def _in_memory(run: Run, case: Case, rows: Any) -> tuple[Timing, dict[str, Any]]
     points = np.array(rows)
     method = "nn-descent" if case.target else "exact"
     options = {"recall": case.target} if case.target else {}
-    call: Callable[[], Any] = lambda: run.tonari.knn_graph(  # noqa: E731
-        points, case.k, method=method, device=run.where if run.cuda else "cpu", **options, **run.options()
-    )
-    seconds = run.time_once(call)
+    given = {"method": method, "device": run.where if run.cuda else "cpu", **options, **run.options()}
+    seconds = run.time_once(functools.partial(run.tonari.knn_graph, points, case.k, **given))
     return Timing(seconds, seconds, seconds, 1), {}
 
 

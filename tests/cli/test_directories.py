@@ -17,7 +17,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
-from tests.helpers.sharding import tight_memory
+from tests.helpers.shards import tight_memory
 from tonari import io
 from tonari.graph.knn_graph import KNNGraph
 from tonari.shards import local

@@ -1,4 +1,4 @@
-"""What the tests of graphs beyond one memory share: plans of many small shards, and builds by them."""
+"""What the tests of graphs beyond one memory share: plans of many small shards, budgets that need them, and builds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ import pytest
 
 import tonari
 from tests.helpers.checks import Array, assert_same_neighbors
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.metrics import METRICS
 from tonari.shards import build, plan
 from tonari.shards.plan import ShardPlan, Sizes
 from tonari.shards.routes import run_task, step_of
+from tonari.shards.source import as_source
 from tonari.shards.tasks import Job, Task, Worker
 from tonari.shards.workspace import Workspace
 
@@ -54,6 +56,36 @@ def by_shards(
 ) -> None:
     """Let builds that begin in this process have shards of so many rows."""
     monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters))
+
+
+def tight_memory(
+    source: Any,
+    k: int,
+    method: str = "exact",
+    *,
+    metric: str = "euclidean",
+    recall: float | None = None,
+    shards: int = 3,
+    queries: Any = None,
+) -> int:
+    """Return a budget, in bytes, within which one thread builds a graph of the source in `shards` shards or more.
+
+    With queries: a budget within which it searches the source for them.
+    """
+    m = None if queries is None else as_source(queries).n
+    sizes = Sizes(as_source(source), k, metric, recall, (), 1, m)
+    try:
+        _PLANNED(sizes, method, 1)
+    except BudgetExceeded as error:
+        enough = int(str(error).partition("needs at least ")[2].partition(" ")[0])
+    for memory in range(enough * 3 // 4, 2 * enough, 1 << 16):  # what it says is enough may be enough for all rows
+        try:
+            made = _PLANNED(sizes, method, memory)
+        except BudgetExceeded:
+            continue
+        assert made.shards >= shards, made
+        return memory
+    raise AssertionError(f"{method}: not even {2 * enough} bytes")
 
 
 def lists(graph: KNNGraph) -> Neighbors:

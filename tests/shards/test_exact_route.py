@@ -65,7 +65,8 @@ class Ranges:
     """Makes rows, and remembers what it was asked for."""
 
     def __init__(self, rows: Array) -> None:
-        self._rows, self.shape, self.asked = rows, rows.shape, set()  # type: ignore[var-annotated]
+        self._rows, self.shape = rows, rows.shape
+        self.asked: set[Any] = set()
 
     def rows(self, begin: int, end: int) -> Array:
         self.asked.add((begin, end))

@@ -1,7 +1,7 @@
 """The memory of a build is what was allowed: measured in a process of its own, on a file of several times as much.
 
-Measured is what the library holds: glibc is told to return larger blocks to the system as soon as they are freed. By
-default it keeps some in each of its arenas, which is not ours to plan.
+The tests measure what the library holds. So they tell glibc to return larger blocks to the system as soon as they are
+freed: by default it keeps some in each of its arenas, which is not ours to plan.
 """
 
 from __future__ import annotations

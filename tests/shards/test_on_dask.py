@@ -18,7 +18,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.command_line import as_json
 from tests.helpers.dask_sources import WAITS_SECONDS, Points
-from tests.helpers.sharding import tight_memory
+from tests.helpers.shards import tight_memory
 from tonari.shards import on_dask
 from tonari.shards.on_dask import DaskExecutor
 from tonari.shards.source import as_source

@@ -55,7 +55,7 @@ def build_graph(
     k : int
         Neighbours per point, 1 to n - 1. A point is never its own neighbour.
     out : path
-        A directory. Created if it does not exist; otherwise empty, or of an earlier run.
+        A directory. It is created if it does not exist; if it does, it must be empty or hold an earlier run.
     metric : str
     method : "auto", "exact", "clusters" or "ggm"
         "exact": every slab of rows meets every other; the graph has the bits of :func:`tonari.knn_graph`. "clusters":
@@ -79,7 +79,7 @@ def build_graph(
         of files does not count). On CUDA, the most on each device. Default: half of the free host memory; all free
         memory of a device.
     resume : bool
-        Go on with an earlier run of the same call. False starts over.
+        Whether to continue an earlier run of the same call. False starts over.
     progress : None, bool or callable(done, total)
 
     Returns
@@ -173,7 +173,7 @@ def build_neighbors(
     k : int
         Neighbours per query, 1 to the number of points.
     out : path
-        A directory. Created if it does not exist; otherwise empty, or of an earlier run.
+        A directory. It is created if it does not exist; if it does, it must be empty or hold an earlier run.
     metric : str
     device, executor, threads, memory, resume, progress
         As for :func:`tonari.build_graph`.

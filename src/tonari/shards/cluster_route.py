@@ -45,6 +45,7 @@ logger = logging.getLogger("tonari")
 
 _TRAINED = 64  # rows per centre that k-means sees
 _PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
+_SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
 # Of the neighbours that may be missed: the share that may be missed because no shard has both ends, and the share that
 # the graph of a shard may miss.
 _LOST_TO_CUTS, _LOST_IN_SHARDS = 0.5, 0.5
@@ -77,9 +78,7 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
     sample, truth = truth_of(worker)
     near = min(dealing.NEAR, plan.clusters)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    of_rows, of_others = (
-        dealing.Near(*_near_in_host_memory(worker, worker.load.at(ids), centres, near), ids) for ids in (sample, others)
-    )
+    of_rows, of_others = (_near_of(worker, ids, centres, near) for ids in (sample, others))
     many = dealing.Near(*nearest(unseen, centres, near), numbers)
     dealt = dealing.choose(
         centres,
@@ -119,7 +118,14 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
     return rows, numbers
 
 
-_SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
+def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, k: int) -> dealing.Near:
+    """Return the nearest centres of rows of the source, of which a shard's worth is held at a time."""
+    found = [
+        _near_in_host_memory(worker, worker.load.at(ids[part]), centres, k)
+        for part in cut(len(ids), worker.job.plan.rows)
+    ]
+    distances, numbers = zip(*found, strict=True)
+    return dealing.Near(np.concatenate(distances), np.concatenate(numbers), ids)
 
 
 def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Dealt]) -> Done:
@@ -144,7 +150,8 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     distances, numbers = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
     shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
     near = dealing.Near(distances, numbers, there(np.arange(*args[1:])))
-    return tuple(map(in_host_memory, dealing.memberships(near, shards)))  # type: ignore[return-value]
+    of, numbered = dealing.memberships(near, shards)
+    return in_host_memory(of), in_host_memory(numbered)
 
 
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:

@@ -53,7 +53,8 @@ def rounds_of(shards: int) -> list[list[tuple[int, int]]]:
 
 def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
     """Return the names of the distances and indices of a shard after a number of rounds."""
-    return tuple(f"{kind}-{shard:06}-{version:06}-{array}" for array in ("distances", "indices"))  # type: ignore[return-value]
+    name = f"{kind}-{shard:06}-{version:06}"
+    return f"{name}-distances", f"{name}-indices"
 
 
 def _slab(job: Job, shard: int) -> slice:

@@ -189,9 +189,8 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
 
     def needs(rows: int) -> Needs:
         block = min(rows, sizes.asked)
-        return Needs(
-            sizes, rows_held=2 * block + 2 * rows, lists_held=3 * block
-        )  # queries and points, each with the next
+        # Queries and points, each with the next.
+        return Needs(sizes, rows_held=2 * block + 2 * rows, lists_held=3 * block)
 
     def engine(rows: int, memory: int) -> Plan | None:
         """Plan a slab against another within a memory, all points packed once; None if that is too little."""
@@ -215,7 +214,10 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
     rows, plan = (even, other) if (other := engine(even, budget)) is not None else (rows, plan)
     blocks = -(-sizes.asked // rows)
     return needs(rows).plan(
-        *("exact", budget, plan.total_bytes, plan.seconds * slabs * blocks),
+        "exact",
+        budget,
+        plan.total_bytes,
+        plan.seconds * slabs * blocks,
         rows=rows,
         shards=slabs,
         block=rows if sizes.queries is None else -(-sizes.asked // blocks),
@@ -256,7 +258,10 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d))
     plan = engine(rows)
     return needs(rows).plan(
-        *("clusters", budget, plan.total_bytes, plan.seconds * COPIES * n / rows),
+        "clusters",
+        budget,
+        plan.total_bytes,
+        plan.seconds * COPIES * n / rows,
         rows=rows,
         shards=shards,
         block=max(1, min(n, _MOST_BLOCK, rows)),
@@ -294,7 +299,10 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     one, pair = engine(rows, "clusters"), engine(2 * rows, "graph")
     pairs = shards * (shards - 1) // 2
     return needs(rows).plan(
-        *("ggm", budget, max(one.total_bytes, pair.total_bytes), shards * one.seconds + pairs * pair.seconds),
+        "ggm",
+        budget,
+        max(one.total_bytes, pair.total_bytes),
+        shards * one.seconds + pairs * pair.seconds,
         rows=rows,
         shards=shards,
         block=rows,

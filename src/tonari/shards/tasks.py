@@ -155,28 +155,31 @@ class Worker:
     def __init__(self, job: Job, device: str, progress: ProgressLike = False, *, workers: int = 1) -> None:
         self.job, self.device, self.progress = job, device, progress
         self.place: Place = place_for(device)
-        self.threads = job.threads or max(1, default_threads() // max(1, workers))
+        self.threads = job.threads or max(1, default_threads() // workers)
+        self._loaders: list[Loader] = []
         # On the CPU without a budget, the engine decides; on a device, rows arrive beside it.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
 
     @cached_property
     def load(self) -> Loader:
         """Reads rows of the source to where this worker computes."""
-        return loader_for(self.job.source, self.job.metric, self.threads, self.device)
+        return self._loader(self.job.source)
 
     @cached_property
     def load_queries(self) -> Loader:
         """Reads those whose neighbours are searched: queries, or the points of a graph."""
-        queries = self.job.queries
-        return self.load if queries is None else loader_for(queries, self.job.metric, self.threads, self.device)
+        return self.load if self.job.queries is None else self._loader(self.job.queries)
+
+    def _loader(self, rows: Source) -> Loader:
+        made = loader_for(rows, self.job.metric, self.threads, self.device)
+        self._loaders.append(made)
+        return made
 
     def __enter__(self) -> Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for loader in {
-            id(made): made for name in ("load", "load_queries") if (made := self.__dict__.get(name))
-        }.values():
+        for loader in self._loaders:
             loader.close()
 
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
