@@ -57,6 +57,7 @@ void RowStates::open(std::int64_t begin, std::int64_t count, std::int64_t room) 
   for (std::int64_t r = 0; r < count; ++r) {
     Row& row = rows_[static_cast<std::size_t>(r)];
     row.was_sampled = row.retries = row.beyond = false;
+    row.resolved = 0;
     row.settled.clear();
     keep_first(r, 0);
   }
@@ -104,8 +105,11 @@ void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
   condense(r, sampling ? spec_.sample_rank : wanted_, scratch);
   const std::int64_t held = std::ssize(survivors(r)), room = row.room;
   if (held * 4 <= room * 3) return;
-  if (room < spec_.capacity && grow(r, std::min(room * 2, spec_.capacity))) return;
-  if (spec_.may_retry) {
+  const bool may_grow = room < spec_.capacity;
+  if (may_grow && grow(r, std::min(room * 2, spec_.capacity))) return;
+  // Where rows share less than they may hold, resolving what a row holds is cheaper than another pass over all points.
+  row.resolved += held;
+  if (spec_.may_retry && (!may_grow || row.resolved > spec_.capacity)) {
     row.retries = true;
     keep_first(r, 0);
     set_threshold(r, -kInfinity);
@@ -225,7 +229,7 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     end = row.retries ? RowStatus::retry : RowStatus::done;
     if (row.retries) continue;
     condense(r, wanted_, scratch);
-    refined += std::ssize(survivors(r));
+    refined += row.resolved + std::ssize(survivors(r));
     refine(r, scratch);
     std::vector<Ranked>& ranked = scratch.ranked;
     sort_ranked(ranked);

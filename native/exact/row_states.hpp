@@ -88,6 +88,7 @@ class RowStates {
     std::int64_t room = 0;        // survivors that it may hold before it is condensed
     std::int64_t held = 0;        // survivors that there is memory for
     std::vector<Ranked> settled;  // resolved exactly, at most k; its capacity is no larger
+    std::int64_t resolved = 0;    // survivors that were, and are not held any more
     double shift = 0;
     float sampled = 0;  // threshold taken from the sample, if `was_sampled`
     bool was_sampled = false;

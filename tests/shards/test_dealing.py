@@ -114,19 +114,38 @@ def test_the_choice_has_the_numbers_that_it_says(most: float, wanted: float) -> 
     assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, seen))
     assert dealt.covered >= wanted
     assert dealt.largest <= most
-    assert dealt.shards.total >= 4
     assert (dealt.shards.turns == 1).all()
-    less = [margin for margin in dealing.MARGINS if margin < dealt.shards.margin]  # the least that is enough
-    if less:
-        smaller = dealt._replace(shards=dealt.shards._replace(margin=less[-1]))
+    if dealt.shards.margin:  # the least that is enough
+        smaller = dealt._replace(shards=dealt.shards._replace(margin=0.999 * dealt.shards.margin))
         assert expectation(smaller, seen)[0] < wanted
+
+
+# Without what shards have in common, 2 would be enough for 0.5, and 4 for 0.25.
+@pytest.mark.parametrize(("most", "fewest"), [(0.99, 2), (0.51, 2), (0.5, 3), (0.34, 3), (0.26, 4), (0.25, 5)])
+def test_there_are_as_few_shards_as_are_small_enough(most: float, fewest: int) -> None:
+    line = np.linspace(0, 1, 600, dtype=np.float32)[:, None]
+    centres = line[5::10].copy()
+    dealt = dealing.choose(centres, seen_of(line, centres, 2, k=8), shards=20, most=most, wanted=1.0)
+    assert dealt.shards.total == fewest
+    assert dealt.largest <= most
+
+
+def test_a_margin_that_makes_shards_too_large_is_lowered() -> None:
+    rows = gaussian(400, 30)
+    centres = rows[::4].copy()
+    seen = seen_of(rows, centres, 8)
+    wide = dealing.choose(centres, seen, shards=4, most=1.0, wanted=1.0)
+    assert wide.largest > 0.5
+    narrow = dealing.choose(centres, seen, shards=4, most=0.1, wanted=1.0)
+    assert narrow.largest <= 0.1
+    assert narrow.shards.margin < wide.shards.margin
 
 
 def test_where_no_margin_is_enough_the_largest_is_taken() -> None:
     rows = gaussian(200, 30)
     centres = rows[:64]
     dealt = dealing.choose(centres, seen_of(rows, centres, 2, k=20), shards=16, most=1.0, wanted=1.0)
-    assert (dealt.shards.margin, dealt.shards.total) == (dealing.MARGINS[-1], 16)
+    assert (dealt.shards.margin, dealt.shards.total) == (dealing.MOST_MARGIN, 2)
     assert dealt.covered < 1
 
 

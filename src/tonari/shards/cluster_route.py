@@ -98,8 +98,8 @@ def _piece_rows(worker: Worker) -> int:
     """Return the rows of each range that centres are trained on: fewer than wanted where they exceed the budget."""
     source, plan = worker.job.source, worker.job.plan
     count = _TRAINED * plan.clusters
-    if worker.device == "cpu":  # instead of two shards, and of a part of what builds their graphs
-        room = 2 * plan.rows * source.row_bytes + plan.engine_bytes // 8
+    if worker.device == "cpu":  # instead of a shard, and of a part of what builds their graphs
+        room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
     return -(-count // _PIECES)
 

@@ -25,9 +25,12 @@ _MERGED_AT_ONCE = 1 << 14  # rows that a thread merges at a time
 
 
 def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
-    """Yield ranges of rows, each read while the one before is used."""
+    """Yield ranges of rows, by the plan each read while the one before is used; the caller drops each after use."""
+    read = ((part, worker.load.range(part.start, part.stop)) for part in parts)
+    if not worker.job.plan.reads_ahead:
+        yield from read
+        return
     with Pipeline() as pipeline:
-        read = ((part, worker.load.range(part.start, part.stop)) for part in parts)
         yield from pipeline.prefetch(read, "read", foreign=True)
 
 
@@ -78,6 +81,7 @@ def nearest_of_all(worker: Worker, rows: npt.NDArray[np.int64], *, slab: int) ->
         found = worker.nearest(asked, points, min(job.k + 1, len(points)))
         numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(n))
         merge_into(worker, kept, everyone, without_own(renumbered(found, numbers), rows))
+        del points
     return kept
 
 

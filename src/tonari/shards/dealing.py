@@ -6,12 +6,14 @@
     memberships     a row is in the shard of its nearest centre, and in those of other near centres that are at most
                     1 + margin times as far
 
-Shards with too many rows are cut in two. Two neighbours are found if they share a shard. What share of neighbours do is
-measured before anything is built, on rows whose true neighbours are known, and the margin is chosen by it.
+Two neighbours are found if they share a shard. What margin that takes is known, before anything is built, for rows whose
+true neighbours are known, and the margin is the least that is enough for as many of them as are wanted. Fewer shards
+have fewer rows in common, so there are as few as can hold all rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,9 +23,13 @@ import numpy.typing as npt
 from tonari.core.slices import cut
 
 NEAR = 8  # centres per row that are looked at
-MARGINS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.6, 1.0)
+MOST_MARGIN = 1.0
+_LEAST_MARGIN = 0.01  # below which there are no copies, where shards are too large
 _ROUNDS = 5  # of k-means
+_STEPS = 16  # towards the first principal axis
+_MORE = 1.1  # times as many shards, where some are too large
 _MOST_TURNS = 16  # times as many as equal shares would need
+_PAIRED = 1 << 13  # neighbours at once
 _SUMMED_BYTES = 4 << 20  # of rows, as float64, that are added up at a time
 
 Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
@@ -64,15 +70,24 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
             continue
         middle = (begin + end) // 2
         weight, here = weights[some], centres[some].astype(np.float64)
-        here = (here - np.average(here, axis=0, weights=weight)) * np.sqrt(weight)[:, None]
-        axis = np.linalg.eigh(here.T @ here)[1][:, -1]
-        axis *= np.sign(axis[np.abs(axis).argmax()])  # either sign would do, but always the same
-        order = np.argsort(centres[some] @ axis, kind="stable")
+        order = np.argsort(here @ _principal_axis(here, weight), kind="stable")
         share = np.cumsum(np.append(0.0, weight[order])) / weight.sum()
         at = int(np.abs(share - (middle - begin) / (end - begin)).argmin())
         at = min(max(at, middle - begin), len(some) - (end - middle))
         todo += [(some[order[:at]], begin, middle), (some[order[at:]], middle, end)]
     return of
+
+
+def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
+    """Return about the first principal axis of weighted rows, by the power method."""
+    spread = (rows - np.average(rows, axis=0, weights=weights)) * np.sqrt(weights)[:, None]
+    axis = spread[np.square(spread).sum(axis=1).argmax()]
+    for _ in range(_STEPS):
+        length = np.linalg.norm(axis)
+        if length == 0:  # all rows are the same
+            break
+        axis = spread.T @ (spread @ (axis / length))
+    return axis
 
 
 class Shards(NamedTuple):
@@ -116,7 +131,7 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
     """
     distances, near_centres = near.distances, near.centres
     count, width = near_centres.shape
-    of = shards.first[near_centres] + near.rows[:, None] % shards.turns[near_centres]
+    of = _shards_of(near, shards)
     kept = distances <= (1 + shards.margin) * distances[:, :1]
     kept[:, 0] = True
     for later in range(1, width):
@@ -128,6 +143,11 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
         rows = kept.new_ones(count, dtype=of.dtype).cumsum(0) - 1
         keys = (of * count + rows[:, None])[kept].sort().values
     return keys // count, keys % count
+
+
+def _shards_of(near: Near, shards: Shards) -> Any:
+    """Return the shards of the near centres of rows."""
+    return shards.first[near.centres] + near.rows[:, None] % shards.turns[near.centres]
 
 
 class Dealt(NamedTuple):
@@ -170,46 +190,87 @@ class Seen(NamedTuple):
 
 
 def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: float) -> Dealt:
-    """Choose shards and the margin: the least margin that covers enough; shards that are too large are cut.
+    """Choose the fewest shards that are small enough, with the least margin that covers enough.
 
     Parameters
     ----------
     centres : float32 of shape (c, d)
     seen : Seen
     shards : int
-        The number to begin with.
+        With so many of equal weight, those that are too large are cut instead.
     most : float
         The largest share of all rows that a shard may have.
     wanted : float
         Share of the neighbours to cover, as far as margins go and shards of one centre stay small enough.
     """
     weights = np.bincount(seen.many.centres[:, 0], minlength=len(centres)).astype(np.float64) + 1e-3
-    of = deal(centres, weights, shards)
-    turns, margins = np.ones(len(centres), np.int64), len(MARGINS)
+    most = max(most, 1.5 / len(seen.many.rows))
+    count = min(shards, max(2, math.ceil(1 / most)))
     while True:
-        for margin in MARGINS[:margins]:
-            made = _numbered(of, turns, margin)
-            covered = _covered(made, seen)
-            if covered >= wanted:
-                break
+        of = deal(centres, weights, count)
+        made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, MOST_MARGIN)
+        if count >= shards or _shares(made, seen.many).max() <= most:
+            return _cut(made, of, centres, weights, seen, most, wanted)
+        count = min(shards, max(count + 1, round(count * _MORE)))
+
+
+def _cut(
+    made: Shards,
+    of: npt.NDArray[np.int64],
+    centres: Floats,
+    weights: npt.NDArray[np.float64],
+    seen: Seen,
+    most: float,
+    wanted: float,
+) -> Dealt:
+    """Cut shards that are too large, or where that is impossible lower the margin, or divide rows of one centre."""
+    turns, limit = made.turns, MOST_MARGIN
+    while True:
         sizes = _shares(made, seen.many)
-        large = np.flatnonzero(sizes > max(most, 1.5 / len(seen.many.rows)))
+        large = np.flatnonzero(sizes > most)
         if not len(large) or turns.max() * most > _MOST_TURNS:
-            return Dealt(made, covered, float(sizes.sum()), float(sizes.max()))
-        cut = False
+            return Dealt(made, _covered(made, seen), float(sizes.sum()), float(sizes.max()))
+        divided = False
         for shard in np.unique(np.concatenate([of[made.holds(shard)] for shard in large.tolist()])).tolist():
             own = np.flatnonzero(of == shard)
             if len(own) > 1:
                 of[own[deal(centres[own], weights[own], 2) == 1]] = of.max() + 1
-                cut = True
-        if cut:
-            continue
-        margins = MARGINS.index(margin)
-        if not margins:  # what is too large are rows of one centre: copies, or a cluster within
-            margins = 1
+                divided = True
+        if not divided and made.margin:
+            limit = made.margin / 2 if made.margin > _LEAST_MARGIN else 0.0
+        elif not divided:  # what is too large are rows of one centre: copies, or a cluster within
             for shard in large.tolist():
                 own = made.holds(shard)
                 turns[own] = np.ceil(turns[own] * sizes[shard] / most * 1.01)
+        made = _with_margin(of, turns, seen, wanted, limit)
+
+
+def _with_margin(
+    of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], seen: Seen, wanted: float, limit: float
+) -> Shards:
+    """Return shards with the least margin that covers the wanted share of neighbours, or the limit."""
+    made = _numbered(of, turns, limit)
+    (sample, sample_margins), (others, others_margins) = (_entries(near, made) for near in (seen.sample, seen.others))
+    needed = np.empty(seen.truth.size)
+    width = seen.truth.shape[1]
+    for part in cut(len(needed), _PAIRED):
+        rows, near = np.arange(part.start, part.stop) // width, seen.truth.reshape(-1)[part]
+        same = sample[rows, :, None] == others[near, None, :]
+        margins = np.maximum(sample_margins[rows, :, None], others_margins[near, None, :])
+        needed[part] = np.where(same, margins, np.inf).min(axis=(1, 2))
+    least = np.sort(needed)[max(0, math.ceil(wanted * len(needed)) - 1)]
+    # A little more, for margins are compared as products in the precision of the distances.
+    return made._replace(margin=min(limit, float(least) * (1 + 1e-5) + 1e-6) if least > 0 else 0.0)
+
+
+def _entries(near: Near, shards: Shards) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the shards of each row's near centres, and the margin from which on it is in them."""
+    of = _shards_of(near, shards)
+    distances = near.distances.astype(np.float64)
+    first = np.broadcast_to(distances[:, :1], distances.shape)
+    margins = np.where(distances > first, np.inf, 0.0)
+    np.divide(distances - first, first, out=margins, where=first > 0)
+    return of, margins
 
 
 def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:

@@ -43,6 +43,7 @@ def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
         others.remove(own)
     for part, points in blocks(worker, others):
         meet(part, points, self_join=False)
+        del points
     return kept
 
 

@@ -1,6 +1,6 @@
 """Run tasks in this process: one after the other on the CPU, and on every CUDA device at the same time.
 
-On each device a thread reads the next task, and another writes the last one, while one is computed.
+A thread writes the last task while one is computed; on a CUDA device another reads the next.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def _work(
         pipeline.check()
 
     with Worker(job, device, check, workers=workers) as worker, _Writer(pipeline) as writer:
-        for task, data in pipeline.prefetch(_read(worker, todo, pipeline), f"read-{device}", foreign=True):
+        read = _read(worker, todo, pipeline)
+        ahead = job.plan.reads_ahead
+        for task, data in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
             pipeline.check()
             step, started = step_of(job, task), time.perf_counter()
             made = _tried(functools.partial(step.compute, worker, task.args, data))

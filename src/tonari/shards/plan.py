@@ -28,7 +28,7 @@ _ROOM = 0.9  # of a shard's rows, that the expected largest shard may take
 _READ_RATE = 1.5e9  # bytes a second that come from files; a guess, for the choice of a route
 _LEAST_ROWS = 256
 _MOST_BLOCK = 1 << 20  # rows of the result that are joined at a time
-_PER_CLUSTER = 500  # rows per centre, about; between these numbers of centres:
+_PER_CLUSTER = 1000  # rows per centre, about; between these numbers of centres:
 _CLUSTERS = (64, 2048)
 _CENTRE_BYTES = 64  # of each dimension
 
@@ -68,6 +68,11 @@ class ShardPlan:
     disk_bytes: int
     seconds: float
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether rows are read while others are computed: not on the CPU, where larger shards are worth more."""
+        return self.device_bytes > 0
+
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
         return dataclasses.asdict(self)
@@ -92,6 +97,11 @@ class Sizes:
     def asked(self) -> int:
         """Rows of the result."""
         return self.source.n if self.queries is None else self.queries
+
+    @property
+    def sets(self) -> int:
+        """Sets of rows that are held: those that are computed, and on a device those that are read meanwhile."""
+        return 2 if self.devices else 1
 
     @property
     def entry_bytes(self) -> int:
@@ -189,8 +199,7 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
 
     def needs(rows: int) -> Needs:
         block = min(rows, sizes.asked)
-        # Queries and points, each with the next.
-        return Needs(sizes, rows_held=2 * block + 2 * rows, lists_held=3 * block)
+        return Needs(sizes, rows_held=sizes.sets * (block + rows), lists_held=3 * block)
 
     def engine(rows: int, memory: int) -> Plan | None:
         """Plan a slab against another within a memory, all points packed once; None if that is too little."""
@@ -235,7 +244,7 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        return Needs(sizes, rows_held=2 * rows, lists_held=4 * rows)  # this shard and the next
+        return Needs(sizes, rows_held=sizes.sets * rows, lists_held=(2 + sizes.sets) * rows)
 
     def engine(rows: int) -> Plan:
         return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall)
@@ -276,7 +285,7 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
 
     def needs(rows: int) -> Needs:
-        return Needs(sizes, rows_held=4 * rows, lists_held=12 * rows)  # two shards and the next two
+        return Needs(sizes, rows_held=2 * sizes.sets * rows, lists_held=(8 + 2 * sizes.sets) * rows)
 
     def engine(rows: int, start: str) -> Plan:
         return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall, start=start)
