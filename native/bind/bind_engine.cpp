@@ -66,6 +66,7 @@ template <class T>
 using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ids = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Known = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
@@ -234,13 +235,20 @@ struct BoundJoin {
     join.prepare(begin, end, run.packed);
   }
 
+  void know(std::int64_t begin, std::int64_t end, const Known& values) {
+    check_active(begin, end);
+    check_shape("values", values, {end - begin});
+    join.know(begin, end, values.data());
+  }
+
   template <class Value, class Index>
   std::int64_t finish(std::int64_t begin, std::int64_t end, const Output<Value>& distances,
-                      const Output<Index>& indices, const Status& status) {
+                      const Output<Index>& indices, const Status& status, std::int64_t first, std::int64_t last) {
     check_active(begin, end);
+    check_range("points", first, last, 0, points.n);
     check_found<Value, Index>(end - begin, spec.k, spec.double_output, points.n, distances, indices, status);
     Unlocked unlocked;
-    return join.finish(begin, end, distances.data(), indices.data(), status.data());
+    return join.finish(begin, end, distances.data(), indices.data(), status.data(), first, last);
   }
 };
 
@@ -281,7 +289,8 @@ void bind_finish(Class<BoundBlock>& block, Class<BoundJoin>& join) {
   block.def("finish", &BoundBlock::finish<Value, Index>, nb::arg("distances").noconvert(),
             nb::arg("indices").noconvert(), nb::arg("status").noconvert());
   join.def("finish", &BoundJoin::finish<Value, Index>, nb::arg("begin"), nb::arg("end"),
-           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert());
+           nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("status").noconvert(),
+           nb::arg("first"), nb::arg("last"));
 }
 
 }  // namespace
@@ -361,7 +370,8 @@ void bind_engine(Module& module) {
           nb::arg("self_ids").noconvert(), nb::arg("double_output"), nb::arg("may_retry"), nb::arg("capacity"),
           nb::arg("growth"), nb::keep_alive<1, 3>())  // the form
       .def_unlocked("open", &BoundJoin::open, nb::arg("begin"), nb::arg("end"))
-      .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"));
+      .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"))
+      .def_unlocked("know", &BoundJoin::know, nb::arg("begin"), nb::arg("end"), nb::arg("values").noconvert());
 
   Class<BoundWorker>(module, "JoinWorker", "One thread's hand in a join; see exact/self_join.hpp.")
       .def(nb::init<BoundJoin&>(), nb::arg("join"), nb::keep_alive<1, 2>())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -56,7 +57,7 @@ void RowStates::open(std::int64_t begin, std::int64_t count, std::int64_t room) 
   thresholds_.assign(static_cast<std::size_t>(count) + kPadding, -kInfinity);
   for (std::int64_t r = 0; r < count; ++r) {
     Row& row = rows_[static_cast<std::size_t>(r)];
-    row.was_sampled = row.retries = row.beyond = false;
+    row.was_sampled = row.retries = row.beyond = row.known = false;
     row.resolved = 0;
     row.settled.clear();
     keep_first(r, 0);
@@ -93,6 +94,13 @@ void RowStates::start(std::int64_t r, double shift, bool beyond) {
   row.shift = shift;
   row.beyond = beyond;
   set_threshold(r, beyond ? -kInfinity : kNoThreshold);
+}
+
+void RowStates::know(std::int64_t r, double value) {
+  const auto at = static_cast<std::size_t>(r);
+  rows_[at].known = true;
+  if (!std::isfinite(value)) return;
+  set_threshold(r, std::min(thresholds_[at], bounds_.threshold_from_value(value, rows_[at].shift)));
 }
 
 // Other threads may read thresholds while this one falls; an old value only lets more through.
@@ -238,9 +246,15 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
       end = RowStatus::resample;
       continue;
     }
-    if (std::ssize(ranked) < spec_.k) throw std::logic_error("a row lost neighbours: its bound does not hold");
+    if (std::ssize(ranked) < spec_.k && !row.known) {
+      throw std::logic_error("a row lost neighbours: its bound does not hold");
+    }
     Value* out_distances = distances + (r - first) * spec_.k;
     Index* out_indices = indices + (r - first) * spec_.k;
+    const std::int64_t found = std::ssize(ranked);
+    std::fill(out_distances + found, out_distances + spec_.k,
+              static_cast<Value>(bounds_.key(std::numeric_limits<double>::infinity())));
+    std::fill(out_indices + found, out_indices + spec_.k, Index{-1});
     for (const Ranked& item : ranked) {
       *out_distances++ = static_cast<Value>(bounds_.key(item.key)) + Value{0};  // no negative zero
       *out_indices++ = static_cast<Index>(item.id);

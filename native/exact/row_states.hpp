@@ -53,6 +53,9 @@ class RowStates {
   void open(std::int64_t begin, std::int64_t count, std::int64_t room);
   // Sets a row's query_term. A row beyond the screen's range lets nothing pass.
   void start(std::int64_t row, double shift, bool beyond);
+  // The row has k neighbours already, the last at this returned value unless that is not finite: it may find fewer, and
+  // keeps nothing that is farther.
+  void know(std::int64_t row, double value);
 
   std::int64_t begin() const { return begin_; }
   std::int64_t count() const { return count_; }
@@ -94,6 +97,7 @@ class RowStates {
     bool was_sampled = false;
     bool retries = false;
     bool beyond = false;
+    bool known = false;  // has k neighbours already, which are not here
     bool grown = false;  // out of its first room
   };
 

@@ -8,7 +8,6 @@ namespace tonari {
 namespace {
 
 constexpr std::int64_t kFirstRoom = 24;  // survivors beyond 2 k before the first condensing, for all active rows
-constexpr std::size_t kPadding = 64;     // the widest tile of queries
 
 // Tells the processor that this thread waits for another one's store.
 inline void pause() {
@@ -52,8 +51,8 @@ void SelfJoin::open(std::int64_t begin, std::int64_t end) {
   const auto count = static_cast<std::size_t>(end - begin);
   states_.open(begin, end - begin, kFirstRoom);
   locks_ = std::make_unique<std::atomic_flag[]>(count);
-  low_.assign(count + kPadding, std::numeric_limits<float>::infinity());
-  own_.assign(count + kPadding, 0.0f);
+  low_.assign(count, std::numeric_limits<float>::infinity());
+  own_.assign(count, 0.0f);
 }
 
 void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed) {
@@ -70,24 +69,33 @@ void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints&
   }
 }
 
-template <class Value, class Index>
-std::int64_t SelfJoin::finish(std::int64_t begin, std::int64_t end, Value* distances, Index* indices,
-                              std::uint8_t* status) {
-  Scratch scratch;
-  const std::int64_t first = begin - states_.begin(), last = end - states_.begin();
-  for (std::int64_t row = first; row < last; ++row) {
-    if (states_.is_beyond(row)) states_.search_exactly(row, 0, points_.n, scratch);
-  }
-  return states_.finish(first, last, distances, indices, status, scratch);
+void SelfJoin::know(std::int64_t begin, std::int64_t end, const double* values) {
+  for (std::int64_t id = begin; id < end; ++id) states_.know(id - states_.begin(), values[id - begin]);
 }
 
-template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, float*, std::int32_t*, std::uint8_t*);
-template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, float*, std::int64_t*, std::uint8_t*);
-template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, double*, std::int32_t*, std::uint8_t*);
-template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, double*, std::int64_t*, std::uint8_t*);
+template <class Value, class Index>
+std::int64_t SelfJoin::finish(std::int64_t begin, std::int64_t end, Value* distances, Index* indices,
+                              std::uint8_t* status, std::int64_t first, std::int64_t last) {
+  Scratch scratch;
+  const std::int64_t first_row = begin - states_.begin(), last_row = end - states_.begin();
+  for (std::int64_t row = first_row; row < last_row; ++row) {
+    if (states_.is_beyond(row)) states_.search_exactly(row, first, last, scratch);
+  }
+  return states_.finish(first_row, last_row, distances, indices, status, scratch);
+}
+
+template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, float*, std::int32_t*, std::uint8_t*, std::int64_t,
+                                        std::int64_t);
+template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, float*, std::int64_t*, std::uint8_t*, std::int64_t,
+                                        std::int64_t);
+template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, double*, std::int32_t*, std::uint8_t*, std::int64_t,
+                                        std::int64_t);
+template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, double*, std::int64_t*, std::uint8_t*, std::int64_t,
+                                        std::int64_t);
 
 void JoinWorker::open(std::int64_t begin, std::int64_t end) {
   begin_ = begin - join_.states_.begin();
+  count_ = end - begin;
   packed_ = PackedQueries(join_.kernel_, join_.form_, join_.points_, begin, end);
   const auto tiles = static_cast<std::size_t>(packed_.tiles);
   const auto width = static_cast<std::ptrdiff_t>(join_.kernel_.layout.query_tile);
@@ -97,6 +105,12 @@ void JoinWorker::open(std::int64_t begin, std::int64_t end) {
     tile_norm_[t] = *std::max_element(packed_.norm.begin() + at, packed_.norm.begin() + at + width);
     tile_rest_[t] = *std::max_element(packed_.rest.begin() + at, packed_.rest.begin() + at + width);
   }
+  // The last tile may be wider than the block: nobody finds what fills it.
+  const std::size_t first = static_cast<std::size_t>(begin_), rows = static_cast<std::size_t>(end - begin);
+  low_.assign(tiles * static_cast<std::size_t>(width), std::numeric_limits<float>::infinity());
+  own_.assign(low_.size(), 0.0f);
+  std::copy_n(join_.low_.data() + first, rows, low_.data());
+  std::copy_n(join_.own_.data() + first, rows, own_.data());
 }
 
 void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, bool both) {
@@ -108,20 +122,22 @@ void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, st
     std::int64_t queries;  // first query's place among the active rows
     std::int64_t points;   // first point's place among the active rows; outside of them if it is not one
     std::int64_t begin;    // first active row
+    std::int64_t count;    // queries; the last tile may have more, filled with zeros
 
     void keep(std::int64_t row, Survivor survivor) {
       const Locked lock(locks[row]);
       states.keep(row, survivor, false, scratch);
     }
-  } keeper{states, join_.locks_.get(), scratch_, begin_, points.base() - states.begin(), states.begin()};
+  } keeper{states, join_.locks_.get(), scratch_, begin_, points.base() - states.begin(), states.begin(),
+           count_};
 
   QueriesView queries = packed_.view();
   queries.threshold = states.thresholds() + begin_;
   ReverseView reverse;
   if (both) {
     reverse = {.threshold = states.thresholds() + keeper.points,
-               .low = join_.low_.data() + begin_,
-               .own = join_.own_.data() + begin_,
+               .low = low_.data(),
+               .own = own_.data(),
                .tile_norm = tile_norm_.data(),
                .tile_rest = tile_rest_.data()};
   }
@@ -136,6 +152,7 @@ void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, st
                         .keep =
                             [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
                               Keeper& self = *static_cast<Keeper*>(context);
+                              if (row >= self.count) return;
                               self.keep(self.queries + row, {lower, upper, self.begin + self.points + point});
                             },
                         .keep_reverse =

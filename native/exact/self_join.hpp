@@ -21,8 +21,13 @@ class SelfJoin {
   // Makes rows [begin, end) active; prepare() must then be called for all of them, in any order and on any threads.
   void open(std::int64_t begin, std::int64_t end);
   void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
+  // Prepared rows from `begin` on have k neighbours already, the last at these returned values (not finite: they do not).
+  // They may then find fewer than k, and keep nothing that is farther.
+  void know(std::int64_t begin, std::int64_t end, const double* values);
+  // Rows beyond the screen's range are compared with points [first, last).
   template <class Value, class Index>
-  std::int64_t finish(std::int64_t begin, std::int64_t end, Value* distances, Index* indices, std::uint8_t* status);
+  std::int64_t finish(std::int64_t begin, std::int64_t end, Value* distances, Index* indices, std::uint8_t* status,
+                      std::int64_t first, std::int64_t last);
 
  private:
   friend class JoinWorker;
@@ -47,7 +52,8 @@ class JoinWorker {
  private:
   SelfJoin& join_;
   PackedQueries packed_;
-  std::int64_t begin_ = 0;
+  std::int64_t begin_ = 0, count_ = 0;
+  std::vector<float> low_, own_;  // of the block's rows, as points
   std::vector<float> tile_norm_, tile_rest_;
   Scratch scratch_;
 };

@@ -62,6 +62,7 @@ def main(given: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
 
     import tonari
+    from tonari.graph.directory import Manifest
     from tonari.shards import local
     from tonari.shards.tasks import Job, Step, Task
 
@@ -83,7 +84,8 @@ def main(given: dict[str, Any]) -> dict[str, Any]:
         local.step_of = watched
         tonari.build_graph(**given)
     highest = {kind: most - before for kind, most in peak.highest.items()}
-    return {"memory": given["memory"], "peak": max(highest.values()), "kinds": highest}
+    route = Manifest.read(Path(given["out"])).plan["route"]
+    return {"memory": given["memory"], "peak": max(highest.values()), "kinds": highest, "route": route}
 
 
 if __name__ == "__main__":

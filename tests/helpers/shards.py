@@ -17,8 +17,9 @@ import tonari
 from tests.helpers.checks import Array, assert_same_neighbors
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cpu import across
 from tonari.graph.knn_graph import KNNGraph
-from tonari.metrics import METRICS
+from tonari.metrics import METRICS, get_metric
 from tonari.shards import build, plan
 from tonari.shards.plan import ShardPlan, Sizes
 from tonari.shards.routes import run_task, step_of
@@ -36,11 +37,15 @@ _PLANNED = plan.plan_build
 api = importlib.import_module("tonari.api.shards")
 
 
-def plans_of(rows: int, block: int | None = None, clusters: int | None = None) -> Callable[..., ShardPlan]:
+def plans_of(
+    rows: int, block: int | None = None, clusters: int | None = None, route: str | None = None
+) -> Callable[..., ShardPlan]:
     """Return a planner that makes shards of so many rows at most, whatever the memory."""
 
     def planned(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         made, n = _PLANNED(sizes, method, memory), sizes.source.n
+        if route is not None:
+            made = dataclasses.replace(made, route=route)
         shards = -(-n // rows)
         if made.route == "clusters" and shards > 1:
             shards = math.ceil(plan.COPIES * n / (0.9 * rows))
@@ -52,10 +57,16 @@ def plans_of(rows: int, block: int | None = None, clusters: int | None = None) -
 
 
 def by_shards(
-    monkeypatch: pytest.MonkeyPatch, rows: int, block: int | None = None, clusters: int | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    rows: int,
+    block: int | None = None,
+    clusters: int | None = None,
+    route: str | None = None,
 ) -> None:
     """Let builds that begin in this process have shards of so many rows."""
-    monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters))
+    monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters, route))
+    if route == "exact-pairs":  # whatever is faster
+        monkeypatch.setattr(across, "can_join", lambda metric, d, isa: get_metric(metric).form == "gemm")
 
 
 def tight_memory(

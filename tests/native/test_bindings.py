@@ -411,11 +411,24 @@ CASES: dict[str, Case] = {
             ({"packed": _native.PackedPoints(KERNEL, FORM, POINTS, 0, 19)}, "expected 0 <= begin <= end <= 19"),
         ],
     ),
+    "SelfJoin.know": Case(
+        lambda join, **given: join().know(**given),
+        lambda: {"join": lambda: join_of(4, 20), "begin": 4, "end": 20, "values": np.ones(16)},
+        [
+            ({"join": lambda: join_of(0, 0)}, r"call open\(\) first"),
+            ({"begin": 3}, "expected 4 <= begin <= end <= 20"),
+            ({"end": 21}, "expected 4 <= begin <= end <= 20"),
+            ({"values": np.ones(15)}, r"values has shape \(15,\), expected \(16,\)"),
+        ],
+    ),
     "SelfJoin.finish": Case(
         lambda join, **given: join().finish(**given),
-        lambda: {"join": searched_join, "begin": 0, "end": N} | found(N),
+        lambda: {"join": searched_join, "begin": 0, "end": N} | found(N) | {"first": 0, "last": N},
         [
             *ranges(N),
+            ({"first": -1}, f"expected 0 <= begin <= end <= {N}"),
+            ({"last": N + 1}, f"expected 0 <= begin <= end <= {N}"),
+            ({"first": 3, "last": 2}, f"expected 0 <= begin <= end <= {N}"),
             ({"join": lambda: join_of(0, 0)}, r"call open\(\) first"),
             ({"begin": 1}, r"distances has shape \(40, 3\), expected \(39, 3\)"),
             ({"distances": np.zeros((N, K))}, "distances are float64, expected float32"),
@@ -868,7 +881,7 @@ def answer_of_join(join: _native.SelfJoin) -> Any:
     worker = _native.JoinWorker(join)
     worker.open(0, N)
     worker.screen(PACKED, 0, PACKED.groups, False)
-    join.finish(0, N, **out)
+    join.finish(0, N, **out, first=0, last=N)
     return out["distances"].tobytes(), out["indices"].tobytes()
 
 

@@ -17,7 +17,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
-from tonari.shards.merge_route import rounds_of
+from tonari.shards.pair_rounds import rounds_of
 
 ROUTES = ("clusters", "ggm")
 

@@ -37,7 +37,7 @@ def write(path: Path, n: int, d: int) -> Path:
     return path
 
 
-def peak(points: Path, memory: int, method: str, **more: Any) -> dict[str, Any]:
+def peak(points: Path, memory: int, method: str, *, isa: str | None = None, **more: Any) -> dict[str, Any]:
     """Build in another process; return what was measured there."""
     root = Path(__file__).parents[2]
     given: dict[str, Any] = {"source": str(points), "k": 10, "out": str(points.with_name(method)), "memory": memory}
@@ -48,7 +48,9 @@ def peak(points: Path, memory: int, method: str, **more: Any) -> dict[str, Any]:
         capture_output=True,
         text=True,
         cwd=root,
-        env=os.environ | {"PYTHONPATH": paths, "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"},
+        env=os.environ
+        | ({} if isa is None else {"TONARI_ISA": isa})
+        | {"PYTHONPATH": paths, "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"},
     )
     assert told.returncode == 0, told.stderr
     return dict(json.loads(told.stdout))
@@ -59,6 +61,14 @@ def test_the_peak_of_an_exact_graph(tmp_path: Path) -> None:
     found = peak(points, memory, "exact")
     assert points.stat().st_size > 2 * memory
     assert memory / 4 < found["peak"] <= memory, found  # the least: the measurement sees something
+
+
+@pytest.mark.full
+def test_the_peak_of_pairs_of_slabs(tmp_path: Path) -> None:
+    points, memory = write(tmp_path / "points.npy", 30_000, 512), 52_000_000
+    found = peak(points, memory, "exact", isa="generic")
+    assert found["route"] == "exact-pairs"
+    assert memory / 4 < found["peak"] <= memory, found
 
 
 @pytest.mark.full

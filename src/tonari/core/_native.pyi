@@ -58,6 +58,7 @@ class SelfJoin:
     ) -> None: ...
     def open(self, begin: int, end: int) -> None: ...
     def prepare(self, begin: int, end: int, packed: PackedPoints) -> None: ...
+    def know(self, begin: int, end: int, values: npt.NDArray[np.float64]) -> None: ...
     def finish(
         self,
         begin: int,
@@ -65,6 +66,8 @@ class SelfJoin:
         distances: npt.NDArray[Any],
         indices: npt.NDArray[Any],
         status: npt.NDArray[np.uint8],
+        first: int,
+        last: int,
     ) -> int: ...
 
 class JoinWorker:

@@ -14,8 +14,6 @@ from tonari.costs.formulas import BruteCosts, MeanVisits, TreeCosts
 from tonari.costs.rates import BRUTE, CARD, DESCENT, LOOK_BYTE, READ_RATE, SHARED, TREE
 from tonari.metrics import get_metric
 
-_FEW_DIMENSIONS = 30  # up to here the work on survivors dominates, and shared products increase it
-
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:
     """Return the seconds of brute force, packing of the points included.
@@ -32,7 +30,7 @@ def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = Fa
     """
     costs = _brute(problem, isa)
     seconds = costs.seconds(problem.n, problem.m, problem.d, problem.k, workers)
-    return seconds * SHARED if shared and problem.d <= _FEW_DIMENSIONS else seconds
+    return seconds * SHARED if shared else seconds
 
 
 def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -> float:

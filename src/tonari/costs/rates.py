@@ -163,7 +163,7 @@ DESCENT = {
     "cuda": DescentCosts(start=5e-3, point=1.4e-10, value=6.5e-13),
 }
 
-SHARED = 1.4  # slowdown of brute force in few dimensions if each product is used for both of its rows
+SHARED = 0.8  # of the seconds of brute force if each product is used for both of its rows
 READ_RATE = 1e10  # bytes per second that one core reads from memory
 LOOK_BYTE = 2.5e-10  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
 

@@ -15,7 +15,8 @@ from tonari.core.units import MIB
 SURVIVOR_BYTES = 16
 METADATA_BYTES = 24  # per packed point: its term, its errors, its share of its group's data
 STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points packed for them alone
-JOIN_GROWTH = 128 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
+JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
+JOIN_GROWTH = 32 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
 TILE = 32  # queries in the widest tile of any kernel
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
@@ -133,11 +134,14 @@ class Needs:
 def resident_choices(needs: Needs, wish: BlockSizes, fixed: Collection[str]) -> list[BlockSizes]:
     """Return the wish, and alternatives that keep the same points packed in less memory.
 
-    First less memory for points packed during the search, then no sharing of products in a self-join, then smaller
-    blocks of queries.
+    First less memory for points packed during the search, then less sharing of products in a self-join, then none, then
+    smaller blocks of queries.
     """
     choices = _with_stream_sizes([wish], needs)
     if "active_rows" not in fixed:
+        active = wish.active_rows
+        while (active := active // 2 // JOIN_BLOCK * JOIN_BLOCK) and shares_enough(active, needs.n):
+            choices += _with_stream_sizes([replace(wish, active_rows=active)], needs)
         blocks = [size for size in _halves(wish, fixed) if size >= min(wish.query_block, TILE)]
         choices += _with_stream_sizes([replace(wish, query_block=size, active_rows=0) for size in blocks], needs)
     return choices
@@ -201,6 +205,11 @@ def _halves(wish: BlockSizes, fixed: Collection[str]) -> list[int]:
         half = halves[-1] // 2
         halves.append(max(1, half // TILE * TILE if half > TILE else half))
     return halves
+
+
+def shares_enough(active: int, n: int) -> bool:
+    """Return whether so many active rows of a self-join share enough products to pay off."""
+    return active >= 8 * JOIN_BLOCK and 8 * active >= n
 
 
 def join_row_bytes(k: int) -> int:

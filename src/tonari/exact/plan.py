@@ -21,6 +21,7 @@ from tonari.costs.rates import PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.memory import (
     ELEMENT_BYTES,
     GROUPS_FIT,
+    JOIN_BLOCK,
     STREAM_BLOCKS,
     SURVIVOR_BYTES,
     TILE,
@@ -29,6 +30,7 @@ from tonari.exact.memory import (
     join_row_bytes,
     padded,
     resident_choices,
+    shares_enough,
     within,
 )
 from tonari.exact.overrides import ON_CPU
@@ -42,9 +44,11 @@ from tonari.metrics.problem import refuse_own_metric
 _CHUNK_VALUES = 1 << 21
 _QUERY_BLOCK = 256  # queries that share one pass over the points: enough to be bound by arithmetic, not by memory
 _BLOCK_BYTES = 16 * MIB  # most memory for the survivors of one block of queries
-JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
-_JOIN_BYTES = 112 * MIB  # initial buffers for the survivors of all active rows of a self-join
-_AMX_JOIN_FROM = 512  # dimensions; with fewer, AMX multiplies faster than a product's other side can be screened
+# First buffers for the survivors of all active rows of a self-join; more if the points themselves take more.
+_JOIN_BYTES = 112 * MIB
+# Values of all points, and dimensions, from which on a self-join is faster: below, multiplying again takes less time
+# than keeping survivors for both sides.
+_JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
 
@@ -259,9 +263,9 @@ def _wish(
     stride, rank = _sample(n, k) if splits == 1 else (0, 0)
     sample = _checked_sample(given.get("sample_stride", stride), given.get("sample_rank", rank), splits)
     resident = given.get("resident", True)
-    joins = problem.self_join and resident and get_metric(problem.metric).form == "gemm" and not sample[0]
-    joins = joins and (isa != "amx" or d >= _AMX_JOIN_FROM)
-    active = _checked_active(given.get("active_rows", _active_rows(n, k) if joins else 0), problem.self_join)
+    joins = problem.self_join and resident and can_join(problem.metric, d, isa) and not sample[0]
+    joins = joins and n * d >= _JOIN_FROM[isa][0]
+    active = _checked_active(given.get("active_rows", _active_rows(problem) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
     needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits)
     return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
@@ -306,17 +310,23 @@ def _checked_sample(stride: Any, rank: Any, splits: int) -> tuple[int, int]:
     return stride, rank
 
 
+def can_join(metric: str, d: int, isa: str) -> bool:
+    """Return whether products of two points can serve both, and are not faster made twice."""
+    return get_metric(metric).form == "gemm" and d >= _JOIN_FROM[isa][1]
+
+
 def _checked_active(active: Any, self_join: bool) -> int:
     if active and (not self_join or active % JOIN_BLOCK):
         raise ValueError(f"active_rows={active}: expected a multiple of {JOIN_BLOCK}, and only for a self-join")
     return int(active)
 
 
-def _active_rows(n: int, k: int) -> int:
+def _active_rows(problem: Problem) -> int:
     """Return how many active rows memory allows, in whole blocks; 0 if too few products would be shared to pay off."""
-    whole = -(-n // JOIN_BLOCK) * JOIN_BLOCK
-    active = min(whole, _JOIN_BYTES // join_row_bytes(k) // JOIN_BLOCK * JOIN_BLOCK)
-    return active if active >= 8 * JOIN_BLOCK and 8 * active >= n else 0
+    n = problem.n
+    room = max(_JOIN_BYTES, n * problem.d * inputs.dtype_of(problem.dtype).itemsize)
+    active = min(-(-n // JOIN_BLOCK), room // join_row_bytes(problem.k) // JOIN_BLOCK) * JOIN_BLOCK
+    return active if shares_enough(active, n) else 0
 
 
 def _point_chunk(n: int, d: int) -> int:

@@ -106,7 +106,7 @@ def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
     m = None if request.queries is None else request.queries.n
     asked = Sizes(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m)
     plan = plan_build(asked, request.method, request.memory)
-    method = "exact" if plan.route == "exact" else "nn-descent"
+    method = "exact" if plan.is_exact else "nn-descent"
     made = Manifest(
         state=BUILDING,
         source=facts[0],

@@ -6,8 +6,8 @@
     memberships     a row is in the shard of its nearest centre, and in those of other near centres that are at most
                     1 + margin times as far
 
-Two neighbours are found if they share a shard. What margin that takes is known, before anything is built, for rows whose
-true neighbours are known, and the margin is the least that is enough for as many of them as are wanted. Fewer shards
+Two neighbours are found if they share a shard. What margin that takes is known, before anything is built, for rows
+whose true neighbours are known, and the margin is the least that is enough for as many as are wanted. Fewer shards
 have fewer rows in common, so there are as few as can hold all rows.
 """
 
@@ -80,8 +80,8 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
 
 def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
     """Return about the first principal axis of weighted rows, by the power method."""
-    spread = (rows - np.average(rows, axis=0, weights=weights)) * np.sqrt(weights)[:, None]
-    axis = spread[np.square(spread).sum(axis=1).argmax()]
+    spread: Floats = (rows - np.average(rows, axis=0, weights=weights)) * np.sqrt(weights)[:, None]
+    axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
     for _ in range(_STEPS):
         length = np.linalg.norm(axis)
         if length == 0:  # all rows are the same

@@ -1,14 +1,8 @@
-"""A graph of each shard of consecutive rows; then every two shards are merged once (GGM, wang2021, section 5).
+"""A graph of each shard; then every two shards are merged once (GGM, wang2021, section 5).
 
-    truth            the true neighbours of a sample of rows
-    graph-S          the graph of a shard
-    pair-R-A-B       round R: the graphs of two shards are merged, and each row keeps the nearest of all that it met
-    rows-S           the lists of a shard, as rows of the result
-    recall           measured on the sample
-
-The rounds are those of a tournament in which every two players meet once: in a round each shard is in one pair at most,
-so its pairs run on several workers. A pair is merged from the graphs of the two shards alone, which do not change; so
-the result does not depend on what ran where, or on a round that was repeated.
+truth            the true neighbours of a sample of rows
+...              graphs of slabs that meet in pairs (pair_rounds.py)
+recall           measured on the sample
 """
 
 from __future__ import annotations
@@ -16,116 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists
 from tonari.graph.merging import merge_lists
-from tonari.shards.common import (
-    RECALL,
-    TRUTH,
-    empty_lists,
-    in_host_memory,
-    merge_into,
-    recall_stage,
-    renumbered,
-    truth_stage,
-)
+from tonari.shards import pair_rounds
+from tonari.shards.common import RECALL, TRUTH, recall_stage, truth_stage
 from tonari.shards.plan import ShardPlan
-from tonari.shards.tasks import Job, Route, Stage, Step, Task, Worker
-from tonari.shards.workspace import Done, Workspace
+from tonari.shards.tasks import Route, Stage, Worker
+from tonari.shards.workspace import Workspace
 
 
-def rounds_of(shards: int) -> list[list[tuple[int, int]]]:
-    """Return the rounds of a tournament in which every two of the shards meet once.
-
-    >>> rounds_of(4)
-    [[(0, 3), (1, 2)], [(0, 2), (1, 3)], [(0, 1), (2, 3)]]
-    """
-    ring: list[int | None] = [*range(shards), *([None] if shards % 2 else [])]
-    made = []
-    for _ in range(len(ring) - 1):
-        pairs = zip(ring[: len(ring) // 2], reversed(ring[len(ring) // 2 :]), strict=True)
-        made.append(sorted((min(a, b), max(a, b)) for a, b in pairs if a is not None and b is not None))
-        ring = [ring[0], ring[-1], *ring[1:-1]]
-    return made
+def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
+    return worker.graph(rows, worker.job.seed + shard, worker.job.target)
 
 
-def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
-    """Return the names of the distances and indices of a shard after a number of rounds."""
-    name = f"{kind}-{shard:06}-{version:06}"
-    return f"{name}-distances", f"{name}-indices"
-
-
-def _slab(job: Job, shard: int) -> slice:
-    """Return the rows of a shard. All have the same number, to one row: a remainder could have fewer than k + 1."""
-    n, shards = job.source.n, job.plan.shards
-    return slice(n * shard // shards, n * (shard + 1) // shards)
-
-
-def _load(worker: Worker, kind: str, shard: int, version: int, by: str) -> Neighbors:
-    return Neighbors(*(worker.job.files.load(name, by) for name in _parts(kind, shard, version)))
-
-
-def _save(worker: Worker, kind: str, shard: int, version: int, found: Neighbors) -> dict[str, list[int]]:
-    named = zip(_parts(kind, shard, version), found, strict=True)
-    return {name: worker.job.files.save(name, part) for name, part in named}
-
-
-# --- shards
-
-
-def _read_shard(worker: Worker, args: tuple[int]) -> Any:
-    own = _slab(worker.job, args[0])
-    return worker.load.range(own.start, own.stop)
-
-
-def _compute_shard(worker: Worker, args: tuple[int], rows: Any) -> Neighbors:
-    return worker.graph(rows, worker.job.seed + args[0], worker.job.target)
-
-
-def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    return Done(_save(worker, "graph", args[0], 0, Neighbors(*map(in_host_memory, found))))
-
-
-# --- pairs
-
-
-def _read_pair(worker: Worker, args: tuple[int, int, int]) -> tuple[Any, list[Neighbors], list[Neighbors]]:
-    """Read the rows of two shards into one array, their graphs, and what their rows met so far."""
-    at, *both = args
-    slabs = [_slab(worker.job, shard) for shard in both]
-    rows = worker.load.ranges(slabs)
-    graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in both]
-    return rows, graphs, [_lists(worker, shard, at) for shard in both]
-
-
-def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
-    """Return the lists of a shard before a round, as numbers of the source."""
-    for version in range(at, 0, -1):
-        for pair in rounds_of(worker.job.plan.shards)[version - 1]:
-            if shard in pair:
-                return _load(worker, "lists", shard, version, _pair_name(version - 1, pair))
-    return _shifted(worker, _load(worker, "graph", shard, 0, f"graph-{shard:06}"), _slab(worker.job, shard).start)
-
-
-def _shifted(worker: Worker, found: Neighbors, first: int) -> Neighbors:
-    """Return lists with `first` added to their numbers, and k columns."""
-    kept = empty_lists(worker, len(found.indices))
-    indices = found.indices + np.where(found.indices < 0, 0, first).astype(kept.indices.dtype)
-    merge_into(worker, kept, np.arange(len(indices)), Neighbors(found.distances, indices))
-    return kept
-
-
-def _compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> list[Neighbors]:
+def _merge(worker: Worker, rows: Any, graphs: list[Neighbors], kept: list[Neighbors]) -> Neighbors:
     job = worker.job
-    rows, graphs, kept = read
     size = len(graphs[0].indices)
     parts = rows[:size], rows[size:]
     sides = [
         (Lists(found, job.metric, "nn-descent", seed=job.seed), part) for found, part in zip(graphs, parts, strict=True)
     ]
-    merged = merge_lists(
+    return merge_lists(
         *sides,
         recall=job.target,
         seed=job.seed,
@@ -134,76 +40,12 @@ def _compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> list
         memory=worker.memory,
         progress=worker.progress,
     ).found
-    starts = [_slab(job, shard).start for shard in args[1:]]
-    numbers = np.concatenate([start + np.arange(len(part)) for start, part in zip(starts, parts, strict=True)])
-    named = renumbered(merged, numbers.astype(kept[0].indices.dtype))
-    made = []
-    for here, old in zip((slice(0, size), slice(size, None)), kept, strict=True):
-        new = Neighbors(*map(np.array, old))
-        merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in named)))
-        made.append(new)
-    return made
-
-
-def _write_pair(worker: Worker, args: tuple[int, int, int], made: list[Neighbors]) -> Done:
-    at, *both = args
-    parts: dict[str, list[int]] = {}
-    for shard, found in zip(both, made, strict=True):
-        parts |= _save(worker, "lists", shard, at + 1, found)
-    return Done(parts)
-
-
-def _pair_name(at: int, pair: tuple[int, int]) -> str:
-    return f"pair-{at:06}-{pair[0]:06}-{pair[1]:06}"
-
-
-# --- rows
-
-
-def _read_rows(worker: Worker, args: tuple[int]) -> Neighbors:
-    found = _lists(worker, args[0], len(rounds_of(worker.job.plan.shards)))
-    return Neighbors(*map(np.array, found))
-
-
-def _write_rows(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    return Done(rows=worker.job.files.write_rows(_slab(worker.job, args[0]).start, found))
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
-    n, shards, size = files.n, plan.shards, plan.rows
-    yield truth_stage(n)
-    yield Stage([Task(f"graph-{at:06}", "shard", (at,), size) for at in range(shards)])
-    rounds = rounds_of(shards)
-    for at, pairs in enumerate(rounds):
-        met = [shard for pair in pairs for shard in pair]
-        older = (_parts("lists", shard, before) for shard in met for before in _versions(rounds, shard, at)[-1:])
-        yield Stage(
-            [Task(_pair_name(at, pair), "pair", (at, *pair), 2 * size) for pair in pairs],
-            drops=tuple(name for names in older for name in names),
-        )
-    last = [
-        _parts("lists", shard, made) for shard in range(shards) for made in _versions(rounds, shard, len(rounds))[-1:]
-    ]
-    graphs = [_parts("graph", shard, 0) for shard in range(shards)]
-    yield Stage(
-        [Task(f"rows-{at:06}", "rows", (at,)) for at in range(shards)],
-        drops=tuple(name for names in (*last, *graphs) for name in names),
-    )
+    yield truth_stage(files.n)
+    yield from pair_rounds.stages(files, plan)
     yield recall_stage()
 
 
-def _versions(rounds: list[list[tuple[int, int]]], shard: int, before: int) -> list[int]:
-    """Return the versions of a shard's lists that rounds before this one made."""
-    return [at + 1 for at in range(before) if any(shard in pair for pair in rounds[at])]
-
-
-MERGES = Route(
-    {
-        "truth": TRUTH,
-        "shard": Step(_read_shard, _compute_shard, _write_shard),
-        "pair": Step(_read_pair, _compute_pair, _write_pair),
-        "rows": Step(_read_rows, lambda worker, args, found: found, _write_rows),
-        "recall": RECALL,
-    },
-    _stages,
-)
+MERGES = Route({"truth": TRUTH, "recall": RECALL} | pair_rounds.steps(_graph, _merge), _stages)

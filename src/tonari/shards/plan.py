@@ -12,8 +12,11 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.host_memory import free_host_memory
 from tonari.core.neighbors import index_dtype
 from tonari.core.plan import Plan, table
+from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.cuda.memory import available
+from tonari.exact.cpu.across import plan_across
+from tonari.exact.plan import ExactPlan
 from tonari.graph.directory import value_dtype
 from tonari.methods.registry import method_for
 from tonari.metrics import get_metric
@@ -39,7 +42,7 @@ class ShardPlan:
 
     Attributes
     ----------
-    route : "exact", "clusters" or "ggm"
+    route : "exact", "exact-pairs", "clusters" or "ggm"
     rows : int
         Most rows of a slab or shard.
     shards : int
@@ -67,6 +70,11 @@ class ShardPlan:
     device_bytes: int
     disk_bytes: int
     seconds: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no neighbour is missed."""
+        return self.route in ("exact", "exact-pairs")
 
     @property
     def reads_ahead(self) -> bool:
@@ -116,15 +124,16 @@ class Sizes:
         self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
     ) -> Plan:
         """Plan a search of n rows for n or m rows by a method, on one worker."""
-        devices = self.devices[:1]
-        sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
-        facts: dict[str, Any] = {"dtype": self.source.dtype, "metric": self.metric, "self_join": self_join}
-        facts["memory"] = memory
-        problem = make_problem(
-            *sizes, **facts, devices=devices, host_points=False, host_queries=False, threads=self.threads
-        )
-        plan: Plan = method_for(name, "cuda" if devices else "cpu").plan(problem, **given)
+        problem = self.problem(n, self_join=self_join, memory=memory, m=m)
+        plan: Plan = method_for(name, "cuda" if self.devices else "cpu").plan(problem, **given)
         return plan
+
+    def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
+        """Return the problem of a search of n rows for n or m rows, on one worker."""
+        sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
+        facts: dict[str, Any] = {"dtype": self.source.dtype, "metric": self.metric, "devices": self.devices[:1]}
+        facts |= {"self_join": self_join, "memory": memory, "threads": self.threads}
+        return make_problem(*sizes, **facts, host_points=False, host_queries=False)
 
 
 @dataclass(frozen=True)
@@ -172,9 +181,10 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
     Unsupported
         The method cannot build this graph.
     """
-    if method != "auto":
-        return _ROUTES[method](sizes, _budget(sizes, memory))
-    names = ("exact",) if sizes.recall is None else ("clusters", "ggm", "exact")
+    if method == "auto":
+        names = _ROUTES_OF["exact"] if sizes.recall is None else ("clusters", "ggm", *_ROUTES_OF["exact"])
+    else:
+        names = _ROUTES_OF[method]
     made, refused = [], []
     for name in names:
         try:
@@ -182,7 +192,7 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         except (BudgetExceeded, Unsupported) as error:
             refused.append(error)
     if not made:
-        raise refused[-1]
+        raise refused[0 if method != "auto" else -1]
     return min(made, key=lambda plan: plan.seconds)
 
 
@@ -232,6 +242,46 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
         block=rows if sizes.queries is None else -(-sizes.asked // blocks),
         disk_bytes=sizes.lists_bytes(sizes.asked),
         rows_read=sizes.asked + n * blocks,
+    )
+
+
+def _exact_pairs(sizes: Sizes, budget: int) -> ShardPlan:
+    if sizes.devices or sizes.queries is not None:
+        raise Unsupported("pairs of slabs serve both of their rows in a graph on the CPU alone")
+    if _exact(sizes, budget).shards == 1:
+        raise Unsupported("there is room for all rows in one slab")
+    n, least = sizes.source.n, max(sizes.k + 1, _LEAST_ROWS)
+
+    def needs(rows: int) -> Needs:
+        return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
+
+    def engine(rows: int, budget: int | None) -> ExactPlan:
+        memory = None if budget is None else max(1, budget - needs(rows).beside_engine)
+        return plan_across(sizes.problem(min(n, 2 * rows), self_join=True, memory=memory))
+
+    def fits(rows: int) -> bool:
+        try:
+            engine(rows, budget)
+        except BudgetExceeded:
+            return False
+        return True
+
+    rows = _most_rows(fits, -(-n // 2), least) if n >= 2 * least else 0
+    if rows == 0:
+        raise _too_little("exact", budget, needs(least).beside_engine + engine(least, None).total_bytes, 2 * least)
+    shards = -(-n // rows)
+    rows = -(-n // shards)
+    plan = engine(rows, budget)
+    return needs(rows).plan(
+        "exact-pairs",
+        budget,
+        plan.total_bytes,
+        plan.seconds * (n / plan.n) ** 2,
+        rows=rows,
+        shards=shards,
+        block=rows,
+        disk_bytes=5 * sizes.lists_bytes(n),
+        rows_read=n * shards,
     )
 
 
@@ -320,7 +370,14 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     )
 
 
-_ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": _exact, "clusters": _clusters, "ggm": _ggm}
+_ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {
+    "exact": _exact,
+    "exact-pairs": _exact_pairs,
+    "clusters": _clusters,
+    "ggm": _ggm,
+}
+# What a method may be: the route that is expected to be faster.
+_ROUTES_OF = {"exact": ("exact", "exact-pairs"), "clusters": ("clusters",), "ggm": ("ggm",)}
 
 
 def _most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from tonari.core.floats import in_default_floats
 from tonari.shards.cluster_route import CLUSTERS
+from tonari.shards.exact_pairs_route import EXACT_PAIRS
 from tonari.shards.exact_route import EXACT
 from tonari.shards.merge_route import MERGES
 from tonari.shards.tasks import Job, Route, Step, Task, Worker
 
-ROUTES: dict[str, Route] = {"exact": EXACT, "clusters": CLUSTERS, "ggm": MERGES}
+ROUTES: dict[str, Route] = {"exact": EXACT, "exact-pairs": EXACT_PAIRS, "clusters": CLUSTERS, "ggm": MERGES}
 
 
 def step_of(job: Job, task: Task) -> Step:

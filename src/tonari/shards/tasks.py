@@ -21,6 +21,7 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.workers import default_threads
+from tonari.exact.cpu.across import plan_across, search_across
 from tonari.graph.directory import value_dtype
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import method_for, search_method
@@ -188,6 +189,13 @@ class Worker:
         given: dict[str, Any] = {"self_join": self_join, "threads": self.job.threads, "memory": self.memory}
         plan = method.plan(problem_of(self.place, points, queries, k, self.job.metric, **given))
         return method.search_once(queries, points, plan, self_join=self_join, progress=self.progress)
+
+    def across(self, rows: Any, boundary: int, known: Any) -> Neighbors:
+        """Find the nearest rows on the other side of a boundary exactly, on the CPU; see :func:`search_across`."""
+        k = min(self.job.k, max(boundary, len(rows) - boundary))
+        given: dict[str, Any] = {"self_join": True, "threads": self.job.threads, "memory": self.memory}
+        plan = plan_across(problem_of(self.place, rows, rows, k, self.job.metric, **given))
+        return search_across(rows, boundary, plan, known=known, progress=self.progress)
 
     def graph(self, rows: Any, seed: int, recall: float) -> Neighbors:
         """Build the lists of a shard, where the rows are, to a recall as far as NN-Descent reaches it."""

@@ -29,12 +29,17 @@ class PreparedPoints:
         Determines the kernel, the slices, and how many points stay packed.
     progress : None, bool or callable(done, total)
         As in :func:`tonari.search`. A callable is not called here, because it counts pairs.
+    boundary : int
+        A row at which slices are cut; all points must then stay packed.
     """
 
-    def __init__(self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None) -> None:
+    def __init__(
+        self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None, *, boundary: int = 0
+    ) -> None:
         self.points = points
         self.form = _form(points, plan.metric)
-        self.slices = [(a, min(a + plan.point_chunk, len(points))) for a in range(0, len(points), plan.point_chunk)]
+        sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
+        self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # for the one search that changes what is held
         if plan.resident_points:

@@ -8,7 +8,6 @@ for precision in precisions:                  only rows that the previous one co
 
 from __future__ import annotations
 
-import bisect
 import logging
 import threading
 import time
@@ -23,12 +22,11 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact.cpu.join import Bounds, Join, join_of
 from tonari.exact.cpu.prepared import PreparedPoints
-from tonari.exact.memory import JOIN_GROWTH
-from tonari.exact.plan import JOIN_BLOCK, ExactPlan
+from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
-Bounds: TypeAlias = tuple[int, int]  # queries [begin, end)
 Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their level, and whether to use a sample
 NewBlock: TypeAlias = Callable[[], _native.RowBlock]
 CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
@@ -62,7 +60,7 @@ def search_prepared(
     report = Report(rows=m)
     seconds = plan.seconds - plan.prepare_seconds
     with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
-        search = _Search(prepared, plan, Workers(plan.threads), bar, report)
+        search = Search(prepared, plan, Workers(plan.threads), bar, report)
         level, sampled = prepared.first_level(plan), plan.sample_rank > 0
         search.hold(level, n if level else plan.resident_points)
         pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
@@ -104,7 +102,7 @@ def search_prepared(
 
 
 @dataclass
-class _Search:
+class Search:
     """The state that all passes of one search share."""
 
     prepared: PreparedPoints
@@ -209,83 +207,28 @@ class _Search:
     def join(
         self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
-        """Search the points for each other; a product of two active rows serves both. Skip rows before `first`."""
-        plan, prepared, precision = self.plan, self.prepared, self.plan.precisions[level]
-        packed = self.resident(plan.kernel(precision))
-        join = _native.SelfJoin(
-            plan.kernel(precision),
-            prepared.form,
-            prepared.points,
-            plan.k,
-            plan.isa,
-            self_ids,
-            found.distances.dtype == np.float64,
-            level + 1 < len(plan.precisions),
-            plan.capacity,
-            JOIN_GROWTH,
+        """Search the points for each other, from row `first` on."""
+        status = np.empty(len(self.prepared.points) - first, np.uint8)
+        refined = self._join(level, self_ids, found).all_points(found, status, first)
+        return self._count(status, self.plan.precisions[level], refined)
+
+    def across(
+        self, found: Neighbors, *, level: int, boundary: int, known: npt.NDArray[np.float64] | None
+    ) -> npt.NDArray[np.uint8]:
+        """Search the points on each side of a boundary for those on the other; see :meth:`Join.across`."""
+        n = len(self.prepared.points)
+        status = np.empty(n, np.uint8)
+        refined = self._join(level, np.arange(n), found).across(found, status, boundary, known)
+        return self._count(status, self.plan.precisions[level], refined)
+
+    def _join(self, level: int, self_ids: npt.NDArray[np.int64], found: Neighbors) -> Join:
+        kernel = self.plan.kernel(self.plan.precisions[level])
+        may_retry = level + 1 < len(self.plan.precisions)
+        double = found.distances.dtype == np.float64
+        return Join(
+            *(self.prepared, self.plan, self.workers, self.bar, self.resident(kernel)),
+            join_of(self.prepared, self.plan, kernel, self_ids, double=double, may_retry=may_retry),
         )
-        n = len(prepared.points)
-        status = np.empty(n - first, np.uint8)
-        refined = 0
-        start = first // JOIN_BLOCK * JOIN_BLOCK
-        for begin in range(start, n, plan.active_rows):
-            end = min(begin + plan.active_rows, n)
-            refined += self._join_active(join, packed, (begin, end), found, status, first)
-        return self._count(status, precision, refined)
-
-    def _join_active(
-        self,
-        join: _native.SelfJoin,
-        packed: list[_native.PackedPoints],
-        active: Bounds,
-        found: Neighbors,
-        status: npt.NDArray[np.uint8],
-        first: int,
-    ) -> int:
-        starts = [bounds[0] for bounds in self.prepared.slices]
-        blocks = [(a, min(a + JOIN_BLOCK, active[1])) for a in range(*active, JOIN_BLOCK)]
-        join.open(*active)
-
-        def prepare(block: Bounds) -> None:
-            self.workers.check()
-            at, begin = bisect.bisect_right(starts, block[0]) - 1, block[0]
-            while begin < block[1]:
-                end = min(block[1], self.prepared.slices[at][1])
-                join.prepare(begin, end, packed[at])
-                at, begin = at + 1, end
-
-        own = threading.local()  # one worker per thread
-
-        def work(block: Bounds) -> None:
-            if not hasattr(own, "worker"):
-                own.worker = _native.JoinWorker(join)
-            own.worker.open(*block)
-            # Products with points outside the active rows, and within the block itself, are used only for this block.
-            for span, both in (
-                ((0, active[0]), False),
-                (block, False),
-                ((block[1], active[1]), True),
-                ((active[1], len(self.prepared.points)), False),
-            ):
-                for (begin, end), part in zip(self.prepared.slices, packed, strict=True):
-                    low, high = max(begin, span[0]), min(end, span[1])
-                    if low < high:
-                        self.workers.check()
-                        groups = ((low - begin) // part.group, -(-(high - begin) // part.group))
-                        own.worker.screen(part, *groups, both)
-                        self.bar.add((block[1] - block[0]) * (high - low) * (1 + both))
-
-        def close(block: Bounds) -> int:
-            self.workers.check()
-            low = max(block[0], first)
-            if low >= block[1]:
-                return 0
-            rows = slice(low - first, block[1] - first)
-            return join.finish(low, block[1], found.distances[rows], found.indices[rows], status[rows])
-
-        self.workers.map(prepare, blocks)
-        self.workers.map(work, blocks)
-        return sum(self.workers.map(close, blocks))
 
     def _screen(
         self,

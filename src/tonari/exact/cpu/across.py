@@ -1,0 +1,117 @@
+"""The neighbours of points on the other side of a boundary: every product of two rows serves both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.isa import chosen_isa
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.problem import Problem
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.slices import cut
+from tonari.core.workers import Workers
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.search import Search, search_prepared
+from tonari.exact.memory import JOIN_BLOCK
+from tonari.exact.plan import ExactPlan, can_join, plan_on_cpu
+from tonari.exact.report import Report
+from tonari.metrics import get_metric
+from tonari.metrics.problem import make_problem
+
+_PARTS = 16  # of all rows; the points are packed again for each
+
+
+def plan_across(problem: Problem) -> ExactPlan:
+    """Plan a search of points on both sides of a boundary for each other, by the self-join of all of them.
+
+    Raises
+    ------
+    Unsupported
+        Products cannot serve both sides, or that is slower.
+    BudgetExceeded
+        There is no room for all rows at a time.
+    """
+    if not can_join(problem.metric, problem.d, chosen_isa()):
+        raise Unsupported(f"metric={problem.metric!r}, d={problem.d}: products are not shared between two rows")
+    whole = -(-problem.n // JOIN_BLOCK) * JOIN_BLOCK
+    plan = plan_on_cpu(problem, active_rows=whole, sample_stride=0, sample_rank=0)
+    if plan.resident_points < problem.n:
+        raise BudgetExceeded(f"memory={problem.memory}: too little for {problem.n} rows that share products")
+    return plan
+
+
+def search_across(
+    points: npt.NDArray[Any],
+    boundary: int,
+    plan: ExactPlan,
+    *,
+    known: npt.NDArray[np.float64] | None = None,
+    progress: ProgressLike = None,
+) -> Neighbors:
+    """Find the nearest points on the other side of a boundary for every point.
+
+    Parameters
+    ----------
+    points : array of shape (n, d), checked
+    boundary : int
+        Rows below it are one side.
+    plan : ExactPlan
+        Made by :func:`plan_across`.
+    known : float64 array of shape (n,), optional
+        The returned value of the k-th neighbour that each row has already; not finite where there is none. Without it,
+        each side has k rows at least.
+
+    Returns
+    -------
+    Neighbors of shape (n, k)
+        The bits of two searches; with `known`, of those neighbours that are no farther, and perhaps of others, with -1
+        where they are fewer than k.
+    """
+    n = len(points)
+    found = _lists(n, plan)
+    prepared = PreparedPoints(points, plan, progress, boundary=boundary)
+    with Progress(progress, total=2 * boundary * (n - boundary), seconds=plan.seconds / 2, label="neighbours") as bar:
+        search = Search(prepared, plan, Workers(plan.threads), bar, Report(rows=n))
+        status = search.across(found, level=_level(search, points), boundary=boundary, known=known)
+    del search, prepared  # their memory is available for what follows
+    for side, other in ((slice(0, boundary), slice(boundary, n)), (slice(boundary, n), slice(0, boundary))):
+        left = np.flatnonzero(status[side]) + side.start
+        for part in cut(len(left), max(JOIN_BLOCK, n // _PARTS)):
+            _search_again(left[part], points, other, plan, found)
+    return found
+
+
+def _lists(rows: int, plan: ExactPlan) -> Neighbors:
+    value = np.float64 if plan.dtype == "float64" else np.float32
+    return Neighbors(np.empty((rows, plan.k), value), np.empty((rows, plan.k), index_dtype(plan.n)))
+
+
+def _level(search: Search, points: npt.NDArray[Any]) -> int:
+    """Hold all points packed, and return the precision level: that which a search would take after its first rows."""
+    plan, report, n = search.plan, search.report, len(points)
+    search.hold(0, n)
+    if not plan.adaptive:
+        return 0
+    pilot = min(n, plan.query_block * plan.threads)
+    search.rows(points[:pilot], np.arange(pilot), _lists(pilot, plan), level=0, sampled=False)
+    level = int(plan.prefers_finer(0, report.refined / pilot))
+    search.hold(level, n)
+    return level
+
+
+def _search_again(
+    rows: npt.NDArray[np.int64], points: npt.NDArray[Any], other: slice, plan: ExactPlan, found: Neighbors
+) -> None:
+    """Search the other side for rows whose survivors were too many, in the memory of the plan."""
+    k = min(plan.k, other.stop - other.start)
+    sizes = other.stop - other.start, len(rows), plan.d, k
+    problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)
+    made = plan_on_cpu(problem)
+    lists, _ = search_prepared(points[rows], PreparedPoints(points[other], made), made)
+    found.distances[rows, :k], found.indices[rows, :k] = lists.distances, lists.indices + other.start
+    found.distances[rows, k:] = -np.inf if get_metric(plan.metric).descending else np.inf
+    found.indices[rows, k:] = -1

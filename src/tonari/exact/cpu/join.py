@@ -1,0 +1,144 @@
+"""The points as their own queries: a product of two rows serves both (komarov2014, section 4, has half of the matrix).
+
+While rows are active, their thresholds and survivors are shared by all threads, so that any product of two of them can
+be used for both (``native/exact/self_join.hpp``).
+"""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Progress
+from tonari.core.workers import Workers
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.memory import JOIN_BLOCK, JOIN_GROWTH
+from tonari.exact.plan import ExactPlan
+
+Bounds: TypeAlias = tuple[int, int]  # rows [begin, end)
+Spans: TypeAlias = Iterable[tuple[Bounds, bool]]  # points that a block meets, and whether both sides use the products
+Status: TypeAlias = npt.NDArray[np.uint8]
+
+
+def join_of(
+    prepared: PreparedPoints,
+    plan: ExactPlan,
+    kernel: str,
+    self_ids: npt.NDArray[np.int64],
+    *,
+    double: bool,
+    may_retry: bool,
+) -> _native.SelfJoin:
+    """Return the rows' thresholds and survivors; none is active yet."""
+    return _native.SelfJoin(
+        *(kernel, prepared.form, prepared.points, plan.k, plan.isa, self_ids),
+        *(double, may_retry, plan.capacity, JOIN_GROWTH),
+    )
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join of points that are all packed; both verbs return how many survivors were refined."""
+
+    prepared: PreparedPoints
+    plan: ExactPlan
+    workers: Workers
+    bar: Progress
+    packed: list[_native.PackedPoints]
+    native: _native.SelfJoin
+
+    def all_points(self, found: Neighbors, status: Status, first: int) -> int:
+        """Search all points for the rows from `first` on, to which `found` and `status` belong."""
+        n, size = len(self.prepared.points), self.plan.active_rows
+        starts = range(first // JOIN_BLOCK * JOIN_BLOCK, n, size)
+        return sum(self._of_active((begin, min(begin + size, n)), found, status, first) for begin in starts)
+
+    def across(self, found: Neighbors, status: Status, boundary: int, known: npt.NDArray[np.float64] | None) -> int:
+        """Search the points on the other side of the boundary, where slices are cut, for every row.
+
+        `known`: of each row, the k-th value that it has already. It then finds no more than what is as near, and where
+        that is fewer than k points, the rest of its list is missing.
+        """
+        sides = (0, boundary), (boundary, len(self.prepared.points))
+        blocks = [_blocks(side) for side in sides]
+        self._meet((0, sides[1][1]), blocks[0], lambda block: [(sides[1], True)], known)
+        return sum(
+            self._finish(own, found, status, 0, other) for own, other in zip(blocks, reversed(sides), strict=True)
+        )
+
+    def _of_active(self, active: Bounds, found: Neighbors, status: Status, first: int) -> int:
+        def spans(block: Bounds) -> Spans:
+            # Products with points outside the active rows, and within the block itself, are used only for this block.
+            yield (0, active[0]), False
+            yield block, False
+            yield (block[1], active[1]), True
+            yield (active[1], len(self.prepared.points)), False
+
+        blocks = _blocks(active)
+        self._meet(active, blocks, spans)
+        return self._finish(blocks, found, status, first, (0, len(self.prepared.points)))
+
+    def _meet(
+        self,
+        active: Bounds,
+        blocks: list[Bounds],
+        spans_of: Callable[[Bounds], Spans],
+        known: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        """Compare blocks of active rows with spans of points."""
+        self.native.open(*active)
+        self.workers.map(self._prepare, _blocks(active))
+        if known is not None:
+            self.native.know(*active, known)
+        own = threading.local()  # one worker per thread
+
+        def work(block: Bounds) -> None:
+            if not hasattr(own, "worker"):
+                own.worker = _native.JoinWorker(self.native)
+            own.worker.open(*block)
+            for span, both in spans_of(block):
+                for (begin, end), part in zip(self.prepared.slices, self.packed, strict=True):
+                    low, high = max(begin, span[0]), min(end, span[1])
+                    if low < high:
+                        self.workers.check()
+                        groups = ((low - begin) // part.group, -(-(high - begin) // part.group))
+                        own.worker.screen(part, *groups, both)
+                        self.bar.add((block[1] - block[0]) * (high - low) * (1 + both))
+
+        self.workers.map(work, blocks)
+
+    def _prepare(self, block: Bounds) -> None:
+        self.workers.check()
+        slices, begin = self.prepared.slices, block[0]
+        at = bisect.bisect_right([bounds[0] for bounds in slices], begin) - 1
+        while begin < block[1]:
+            end = min(block[1], slices[at][1])
+            self.native.prepare(begin, end, self.packed[at])
+            at, begin = at + 1, end
+
+    def _finish(self, blocks: list[Bounds], found: Neighbors, status: Status, first: int, met: Bounds) -> int:
+        """Write the lists of blocks of rows from `first` on, which met a range of points."""
+
+        def close(block: Bounds) -> int:
+            self.workers.check()
+            low = max(block[0], first)
+            if low >= block[1]:
+                return 0
+            part = slice(low - first, block[1] - first)
+            lists = found.distances[part], found.indices[part]
+            refined: int = self.native.finish(low, block[1], *lists, status[part], *met)
+            return refined
+
+        return sum(self.workers.map(close, blocks))
+
+
+def _blocks(rows: Bounds) -> list[Bounds]:
+    return [(begin, min(begin + JOIN_BLOCK, rows[1])) for begin in range(*rows, JOIN_BLOCK)]

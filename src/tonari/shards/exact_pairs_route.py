@@ -1,0 +1,29 @@
+"""Every two slabs of rows meet once, and each product of two rows serves both: on the CPU, where that is faster.
+
+The graph has the bits of one in memory: values are exact, and lists are ordered by (distance, row) wherever they are
+cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari.core.neighbors import Neighbors
+from tonari.shards import pair_rounds
+from tonari.shards.common import empty_lists
+from tonari.shards.tasks import Route, Worker
+
+
+def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
+    k = min(worker.job.k, len(rows) - 1)
+    return worker.nearest(rows, rows, k, self_join=True) if k else empty_lists(worker, len(rows))
+
+
+def _meet(worker: Worker, rows: Any, graphs: list[Neighbors], kept: list[Neighbors]) -> Neighbors:
+    known = np.concatenate([lists.distances[:, -1] for lists in kept]).astype(np.float64)
+    return worker.across(rows, len(graphs[0].indices), known)
+
+
+EXACT_PAIRS = Route(pair_rounds.steps(_graph, _meet), pair_rounds.stages)
