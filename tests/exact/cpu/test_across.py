@@ -168,8 +168,8 @@ def test_what_cannot_be_shared_is_refused() -> None:
 def test_a_graph_whose_rows_run_out_of_shared_room_is_not_begun_anew(
     growth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    points, n, k = checks.gaussian(2500, D, 7), 2500, 10
-    problem = make_problem(n, n, D, k, dtype="float32", metric="euclidean", self_join=True, threads=2)
+    points, n, d, k = checks.gaussian(2500, 300, 7), 2500, 300, 10  # in so many dimensions int8 leaves many survivors
+    problem = make_problem(n, n, d, k, dtype="float32", metric="euclidean", self_join=True, threads=2)
     plan = plan_on_cpu(problem, active_rows=2592, precisions=("int8", "float32"), adaptive=False)
     monkeypatch.setattr(join, "JOIN_GROWTH", growth)
     found, report = search_prepared(points, PreparedPoints(points, plan), plan, self_ids=np.arange(n))
