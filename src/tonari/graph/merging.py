@@ -39,6 +39,7 @@ def merge_lists(
     *,
     recall: float,
     seed: int,
+    update: str | None = None,
     device: Any,
     threads: int | None,
     memory: int | str | None,
@@ -54,7 +55,7 @@ def merge_lists(
     own = sides.own(a[0], 0), sides.own(b[0], 1)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, sides.metric), "exact")
-    plan = sides.plan(recall, seed, threads, memory)
+    plan = sides.plan(recall, seed, threads, memory, update)
     crossing = _Crossing(sides, threads, memory)
     if crossing.seconds > _SHARE * plan.seconds:
         return sides.joined(*_descended(sides, own, plan, progress))
