@@ -48,8 +48,9 @@ def knn_graph(
     method : str
         As for :func:`search`, or "nn-descent": approximate, for many points in more than a few dimensions, on the CPU
         or on one CUDA device. Its distances are those of exact search, and it finds nearly all true neighbours; the
-        same seed gives the same graph for any number of threads, except with ``update="gnnd"``. "auto" takes it if `recall` is given and it is
-        expected to be clearly faster, and returns the exact graph if NN-Descent does not reach the recall.
+        same seed gives the same graph for any number of threads, except with ``update="gnnd"``. "auto" takes it if
+        `recall` is given and it is expected to be clearly faster, and returns the exact graph if NN-Descent does not
+        reach the recall.
     recall : float, optional
         Share of the true neighbours to find, below 1: NN-Descent continues until a random sample of rows, compared
         with the exact answer, shows with 97.5 % confidence that the graph has it, and warns if it cannot reach it. For
@@ -57,8 +58,8 @@ def knn_graph(
     seed : int, optional
         Seed of the random choices of NN-Descent. Default: 0.
     start : "clusters", "random" or KNNGraph, optional
-        What NN-Descent starts from: members of near clusters (default), random neighbours (default of "gnnd"), or the neighbours in a
-        graph of the same points, of any metric or k.
+        What NN-Descent starts from: members of near clusters (default), random neighbours (default of "gnnd"), or the
+        neighbours in a graph of the same points, of any metric or k.
     update : "pull" or "gnnd", optional
         For ``method="nn-descent"`` on CUDA: what a round does with the lists. "pull" (default): each point reads the
         lists of its neighbours, and writes its own. "gnnd": the rounds of wang2021 (section 4), in which points insert

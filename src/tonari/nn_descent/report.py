@@ -46,8 +46,8 @@ class DescentReport:
     seconds : float
         Duration of the call that made the graph.
     update : str
-        "pull" or "gnnd", as in :class:`tonari.nn_descent.plan.DescentPlan`. Of "gnnd" another run with the same seed may
-        make another graph.
+        "pull" or "gnnd", as in :class:`tonari.nn_descent.plan.DescentPlan`. With "gnnd" another run with the same seed
+        may make another graph.
     """
 
     target: float

@@ -1,7 +1,7 @@
 """The updates that a plan can name: what a round does with the lists, and the numbers that only one of them uses.
 
-    pull    every row reads the lists of its neighbours, and writes its own (the default; the only one on the CPU)
-    gnnd    every row introduces its neighbours to one another, and inserts into their lists (wang2021, section 4; CUDA)
+pull    every row reads the lists of its neighbours, and writes its own (the default; the only one on the CPU)
+gnnd    every row introduces its neighbours to one another, and inserts into their lists (wang2021, section 4; CUDA)
 """
 
 from __future__ import annotations

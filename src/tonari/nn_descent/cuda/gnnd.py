@@ -114,9 +114,7 @@ class Spinlocks:
         )
 
 
-def descend(
-    form: Form, lists: Lists, update: Spinlocks, samples: int, block: int, boundary: int | None = None
-) -> None:
+def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: int, boundary: int | None = None) -> None:
     """Run one round (algorithm 1, lines 8 to 33); the lists change in place.
 
     Parameters

@@ -1,8 +1,8 @@
 """Lists with distances (wang2021, section 4): the entries of a start are measured, and put in their places.
 
     distance   query term + member term - 2 <q, x> of float16 rows (cuda/form.py), at least 0, as a float32
-    list       SIZE columns of (entry, distance) in segments of SEGMENT; a point belongs in segment
-               id % (SIZE // SEGMENT); a segment ascends by (distance, id), with (-1, infinite) at its end   (section 4.3)
+    list       SIZE columns of (entry, distance) in segments of SEGMENT, each ascending by (distance, id), with
+               (-1, infinite) at its end; a point belongs in segment id % (SIZE // SEGMENT)              (section 4.3)
 
 A program takes one row: its WIDTH entries are gathered in steps of STEP columns, [WIDTH, STEP]; all pairs of them,
 [WIDTH, WIDTH], give the place of each. What is listed twice, is the row itself, or finds its segment full is dropped.
