@@ -25,6 +25,21 @@ from tonari.nn_descent.cuda.kernels.lists import precedes
 
 
 @triton.jit
+def lock(lock_ptr):
+    """Wait until the lock is free, and take it; reads of what it guards come after."""
+    while tl.atomic_cas(lock_ptr, 0, 1, sem="acquire", scope="gpu") != 0:
+        pass
+    tl.debug_barrier()
+
+
+@triton.jit
+def unlock(lock_ptr):
+    """Give the lock back; writes to what it guards come before."""
+    tl.debug_barrier()
+    tl.atomic_xchg(lock_ptr, 0, sem="release", scope="gpu")
+
+
+@triton.jit
 def insert_kernel(
     # inputs: [program][BATCH]
     keys_ptr,
@@ -56,9 +71,7 @@ def insert_kernel(
             listed = tl.load(entries, cache_modifier=".cg") & ID
             last = tl.max(tl.load(distances, cache_modifier=".cg"), axis=0)
             if (tl.sum((listed == id).to(tl.int32), axis=0) == 0) & (distance <= last):
-                while tl.atomic_cas(locks_ptr + segment, 0, 1, sem="acquire", scope="gpu") != 0:
-                    pass
-                tl.debug_barrier()
+                lock(locks_ptr + segment)
                 listed = tl.load(entries, cache_modifier=".cg") & ID
                 value = tl.load(distances, cache_modifier=".cg")
                 entry_before = tl.load(entries - 1, mask=columns > 0, other=-1, cache_modifier=".cg")
@@ -68,5 +81,4 @@ def insert_kernel(
                 tl.debug_barrier()  # a lane writes what its neighbour has read
                 tl.store(entries, tl.where(columns > rank, entry_before, id | NEW), mask=columns >= rank)
                 tl.store(distances, tl.where(columns > rank, value_before, distance), mask=columns >= rank)
-                tl.debug_barrier()
-                tl.atomic_xchg(locks_ptr + segment, 0, sem="release", scope="gpu")
+                unlock(locks_ptr + segment)
