@@ -135,6 +135,15 @@ def test_the_verb_uses_or_refuses_it(given: Any, message: str) -> None:
         tonari.knn_graph(POINTS, 3, update="gnnd", **given)
 
 
+def test_a_name_is_checked_even_where_nothing_is_built() -> None:
+    with pytest.raises(ValueError, match="update='push': expected one of 'pull', 'gnnd'"):
+        tonari.knn_graph(POINTS, 1, method="nn-descent", include_self=True, update="push")
+    halves = POINTS[:30], POINTS[30:]
+    graphs = [tonari.knn_graph(half, 1, include_self=True) for half in halves]
+    with pytest.raises(ValueError, match="update='push'"):
+        tonari.merge(*graphs, *halves, update="push")
+
+
 def test_a_merge_refuses_it_on_the_cpu() -> None:
     halves = POINTS[:30], POINTS[30:]
     graphs = [tonari.knn_graph(half, 3) for half in halves]

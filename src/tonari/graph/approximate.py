@@ -14,6 +14,7 @@ from tonari.methods.place import Place
 from tonari.methods.plan import check_exact
 from tonari.methods.registry import is_exact, method_for
 from tonari.nn_descent.plan import check_recall, check_seed
+from tonari.nn_descent.updates import check_name
 
 
 def may_miss(method: str, recall: Any, seed: Any, start: Any, update: Any, plan: Any) -> bool:
@@ -28,6 +29,7 @@ def may_miss(method: str, recall: Any, seed: Any, start: Any, update: Any, plan:
         check_exact(method, recall=recall, seed=seed, start=start)
     if is_exact(method):  # "auto" chooses the update too
         check_exact(method, update=update)
+    check_name(update)
     if recall is not None:
         check_recall(recall)
     if seed is not None:

@@ -30,6 +30,12 @@ _UNUSED = {
 _OF_CLUSTERS = ("n_clusters", "n_probe", "train_per_cluster", "kmeans_iters")
 
 
+def check_name(update: Any) -> None:
+    """Raise ValueError unless it is None or the name of an update."""
+    if update is not None and update not in UPDATES:
+        raise ValueError(f"update={update!r}: expected one of {', '.join(map(repr, UPDATES))}")
+
+
 def check_update(update: Any, problem: Problem) -> str:
     """Return the update for a problem, "pull" by default.
 
@@ -40,10 +46,9 @@ def check_update(update: Any, problem: Problem) -> str:
     ValueError
         There is no such update, or it is named on the CPU.
     """
+    check_name(update)
     if update is None:
         return PULL
-    if update not in UPDATES:
-        raise ValueError(f"update={update!r}: expected one of {', '.join(map(repr, UPDATES))}")
     if not problem.devices:
         raise ValueError(
             f"update={update!r} with device='cpu': expected none, since rounds on the CPU always pull; leave update "
