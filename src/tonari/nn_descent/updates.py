@@ -6,6 +6,7 @@ gnnd    every row introduces its neighbours to one another, and inserts into the
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,8 +33,8 @@ _OF_CLUSTERS = ("n_clusters", "n_probe", "train_per_cluster", "kmeans_iters")
 
 def check_name(update: Any) -> None:
     """Raise ValueError unless it is None or the name of an update."""
-    if update is not None and update not in UPDATES:
-        raise ValueError(f"update={update!r}: expected one of {', '.join(map(repr, UPDATES))}")
+    if update is not None and (not isinstance(update, str) or update not in UPDATES):
+        raise ValueError(f"update={reprlib.repr(update)}: expected one of {', '.join(map(repr, UPDATES))}")
 
 
 def check_update(update: Any, problem: Problem) -> str:
