@@ -197,6 +197,7 @@ def cross(
             "SIZE": lists.entries.shape[1],
             "SEGMENT": segment,
             "ACROSS": boundary is not None,
+            "SYMMETRIC": form.query_terms is form.member_terms,
         },
         warps=_WARPS,
         registers=_REGISTERS,

@@ -83,17 +83,19 @@ def cross_kernel(
     SIZE: tl.constexpr,
     SEGMENT: tl.constexpr,
     ACROSS: tl.constexpr,
+    SYMMETRIC: tl.constexpr,
 ):
-    """Write the proposals of one row, from row `first` on."""
+    """Write the proposals of one row, from row `first` on; without SYMMETRIC a distance depends on the target."""
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE
     new = tl.load(new_ptr + row + slots)
     old = tl.load(old_ptr + row + slots)
     new_new, new_old = match(rows_ptr, new, old, D, STEP, TILE)
-    new_queries = tl.load(query_terms_ptr + new, mask=new >= 0, other=_INFINITE)
-    old_queries = tl.load(query_terms_ptr + old, mask=old >= 0, other=_INFINITE)
     new_members = tl.load(member_terms_ptr + new, mask=new >= 0, other=_INFINITE)
     old_members = tl.load(member_terms_ptr + old, mask=old >= 0, other=_INFINITE)
+    new_queries = new_members
+    if not SYMMETRIC:
+        new_queries = tl.load(query_terms_ptr + new, mask=new >= 0, other=_INFINITE)
     out = tl.program_id(0).to(tl.int64) * (3 * TILE) + slots
     found = measure(new_new, new, new, new_queries, new_members, boundary, ACROSS)
     distance, slot = tl.min(found, axis=1, return_indices=True)
@@ -105,8 +107,9 @@ def cross_kernel(
     id = tl.load(old_ptr + row + slot)
     propose(keys_ptr + out, ids_ptr + out, distances_ptr, new, distance, id, SIZE, SEGMENT)
     out += TILE
-    # For the inner product a distance depends on which of the two is the target.
-    found = measure(new_old, new, old, new_members, old_queries, boundary, ACROSS)
+    if not SYMMETRIC:
+        old_queries = tl.load(query_terms_ptr + old, mask=old >= 0, other=_INFINITE)
+        found = measure(new_old, new, old, new_members, old_queries, boundary, ACROSS)
     distance, slot = tl.min(found, axis=0, return_indices=True)
     id = tl.load(new_ptr + row + slot)
     propose(keys_ptr + out, ids_ptr + out, distances_ptr, old, distance, id, SIZE, SEGMENT)
