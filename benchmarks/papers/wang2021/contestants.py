@@ -76,9 +76,11 @@ class Watched(Unrepeatable):
         ]
 
 
-def gnnd(run: Run, case: Case, **settings: Any) -> OurGraph:
-    """The product's update, from its random start."""
-    return Unrepeatable(run, case, GNND, method="nn-descent", update="gnnd", seed=SEED, **settings)
+def gnnd(run: Run, case: Case, samples: int, rounds: int) -> OurGraph:
+    """The product's update, from its random start, for a number of rounds."""
+    name = GNND if samples == pushing.SAMPLES else f"{GNND}, p = {samples}"
+    settings = ENDLESS | {"samples": samples, "rounds": rounds}
+    return Unrepeatable(run, case, name, method="nn-descent", update="gnnd", seed=SEED, **settings)
 
 
 class MergedBy(Merged):

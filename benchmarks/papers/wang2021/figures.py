@@ -56,8 +56,7 @@ def ablation(run: Run, case: Case) -> None:
 def curve(run: Run, case: Case) -> None:
     """Figure 6: a row for every update and number of rounds, as long as there is time."""
     _pushed(run, case, UPDATES)
-    settings = [{"samples": samples, "rounds": rounds} for samples in SAMPLES for rounds in ROUNDS]
-    one_by_one(run, case, [gnnd(run, case, **ENDLESS, **given) for given in settings])
+    one_by_one(run, case, [gnnd(run, case, samples, rounds) for samples in SAMPLES for rounds in ROUNDS])
 
 
 def _pushed(run: Run, case: Case, updates: Sequence[str]) -> None:

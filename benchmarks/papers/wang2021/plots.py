@@ -35,18 +35,12 @@ def panels(kind: str, rows: Sequence[Row]) -> list[Panel]:
         own = [row for row in rows if row["case"] == case]
         curves: Curves = {}
         for row in own:
-            curves.setdefault(_series(row), []).append(_place(kind, row))
+            curves.setdefault(row["who"], []).append(_place(kind, row))
         curves = {name: sorted(places) for name, places in curves.items()}
         title = f"{case.partition('-')[2]}, {own[0]['n']:,} x {own[0]['d']}"
         axes = ("round", "sum of distances") if kind == "phi" else ("recall@10", "seconds")
         found.append(Panel(title, *axes, curves, log_x=False))
     return found
-
-
-def _series(row: Row) -> str:
-    """The curve that a row is a point of: the contestant, with its p where that is not the paper's."""
-    samples = row["parameters"].get("samples", 32)
-    return str(row["who"]) if samples == 32 else f"{row['who']}, p = {samples}"
 
 
 def _place(kind: str, row: Row) -> tuple[float, float]:

@@ -32,7 +32,7 @@ if HAS_TORCH:
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
-MANY = 300 if HAS_CUDA else 24  # rows: the interpreter takes some ten milliseconds for each
+MANY = 300 if HAS_CUDA else 20  # rows: the interpreter takes some ten milliseconds for each
 
 
 def on_device(array: Array) -> Any:
@@ -304,7 +304,7 @@ def recall_of(graph: tonari.KNNGraph, points: Array) -> float:
 def test_a_graph_of_clustered_points(metric: str, dtype: str, start: str) -> None:
     points = mixture(MANY)
     points = (np.abs(8 * points) if dtype == "uint8" else points).astype(dtype)
-    graph = graph_of(points, 5, metric=metric, start=start, rounds=4)
+    graph = graph_of(points, 3, metric=metric, start=start, rounds=12 if HAS_CUDA else 3)
     report = graph.report
     assert report is not None
     assert (graph.method, report.update, report.start) == ("nn-descent", "gnnd", start)
