@@ -85,6 +85,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "recall": (True, "x", math.nan, 0, 1, 5),
     "seed": (2.5, "a", True, -1),
     "start": ("x", 5, X, []),
+    "update": ("push", 5, X, [], "gnnd"),
     "include_self": (2, 0, "no", []),
     "indices": (None, GRAPH.indices.tolist(), MASKED, np.ma.masked_equal(GRAPH.indices, GRAPH.indices[0, 0])),
     "distances": (None, GRAPH.distances.tolist(), np.ma.masked_equal(GRAPH.distances, GRAPH.distances[0, 0])),

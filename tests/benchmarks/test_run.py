@@ -110,7 +110,7 @@ def test_no_case_was_lost() -> None:
         "matsumoto2015": 16,
         "komarov2014": 8,
         "gieseke2014": 14,
-        "wang2021": 4,
+        "wang2021": 13,
     }
 
 

@@ -1,55 +1,38 @@
-"""wang2021, GNND: its rounds, with locks and without, on the curves of recall against time (CUDA)."""
+"""wang2021, GNND: figures 4 to 7, by the product's update "gnnd" and by the paper's rounds with other updates."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from ...harness.case import Case, Suite
-from ...harness.proof.graph import GraphTruth
-from ...harness.proof.neighbors import Answer
-from ...harness.rows import merged
 from ...harness.run import Run
 from ...suites.nn_descent import SUITE as NN_DESCENT
-from ...suites.nn_descent.contestants import PROOF, SEED, OurGraph, sampled
-from ...suites.nn_descent.curves import ROUNDS, curve, one_by_one
-from . import rounds as pushing
+from ...suites.nn_descent import curves
+from . import figures, plots
+
+# What a case's name begins with -> figure, work.
+FIGURES: dict[str, tuple[str, Callable[[Run, Case], None]]] = {
+    "curve": ("6", figures.curve),
+    "phi": ("4", figures.phi),
+    "ablation": ("5", figures.ablation),
+    "ggm": ("7", figures.ggm),
+}
 
 
-class PushedGraph(OurGraph):
-    """A graph by these rounds, as a contestant of the suite nn_descent."""
-
-    def __init__(self, run: Run, case: Case, update: str, rounds: int) -> None:
-        sizes = {"list_size": pushing.LIST_SIZE, "samples": pushing.SAMPLES}
-        super().__init__(run, case, f"wang2021 {update}", rounds=rounds, **sizes)
-        self._update = update
-
-    def _graph(self, rows: int | None) -> Any:
-        return pushing.build(self._points[:rows], self._case.k, update=self._update, seed=SEED, **self.settings)
-
-    def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Behind locks what is made again may be another graph, and is proved again."""
-        if self._update == "locks":
-            self._proved = None
-        return super().judged(truth)
-
-    def _facts(self, truth: GraphTruth, found: Answer) -> dict[str, Any]:
-        facts = {"proof": PROOF, "proved": truth.check(found, self._case.k)}
-        extras = {"start": "random", "rounds": self.settings["rounds"]}
-        return merged(facts, truth.columns(sampled(found, truth), self._case.k), {"extras": extras})
-
-
-def pushed(run: Run, case: Case) -> None:
-    """A row for every update and number of rounds, as long as there is time."""
-    one_by_one(run, case, [PushedGraph(run, case, update, rounds) for update in pushing.UPDATES for rounds in ROUNDS])
+def _cases() -> Iterator[Case]:
+    """The curves of the suite nn_descent on CUDA, as figures of the paper; merged are descriptors, as in the paper."""
+    for case in NN_DESCENT.cases:
+        if case.device == "cuda" and case.work is curves.curve:
+            for name, (figure, work) in FIGURES.items():
+                if name != "ggm" or case.data == "sift":
+                    named = {"name": f"{name}-{case.data}", "figure": figure, "work": work}
+                    yield case.resized(split=case.n // 2 if name == "ggm" else 0, peers=(), rare=False, **named)
 
 
 SUITE = Suite(
     "wang2021",
     NN_DESCENT.results,
-    tuple(
-        case.resized(work=pushed, peers=(), rare=False)
-        for case in NN_DESCENT.cases
-        if case.device == "cuda" and case.work is curve
-    ),
+    tuple(_cases()),
     libraries=NN_DESCENT.libraries,
+    draw=plots.draw_all,
 )

@@ -95,7 +95,7 @@ class OurGraph:
         points = self._points[:rows]
         settings = dict(self.settings)
         given = {name: settings.pop(name) for name in self.arguments if name in settings}
-        given |= run.options()
+        given |= self._options()
         if settings:
             progress, n = given.pop("progress"), len(points)
             place = {"device": run.where} if run.cuda else {}
@@ -105,6 +105,9 @@ class OurGraph:
             # A target that is not reached is a column.
             warnings.simplefilter("ignore", UserWarning)
             return run.tonari.knn_graph(run.device.values(points), case.k, **given)
+
+    def _options(self) -> dict[str, Any]:
+        return self._run.options()
 
     def warm(self) -> dict[str, Any]:
         if self._case.n > WARM_ROWS:

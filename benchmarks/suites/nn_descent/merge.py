@@ -25,10 +25,11 @@ class Merged(OurGraph):
         run, case = self._run, self._case
         cut = max(case.k + 1, round(rows * case.split / case.n))
         sides = [run.device.values(self._points[part]) for part in (slice(cut), slice(cut, rows))]
+        given = {"recall": case.target, "seed": SEED}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return [
-                (run.tonari.knn_graph(side, case.k, method="nn-descent", **self.settings, **run.options()), side)
+                (run.tonari.knn_graph(side, case.k, method="nn-descent", **given, **run.options()), side)
                 for side in sides
             ]
 

@@ -31,7 +31,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("komarov2014", "cuda"): _SELECT_CUDA,
     ("gieseke2014", "cpu"): _KDTREE_CPU,
     ("gieseke2014", "cuda"): _KDTREE_CUDA,
-    # The paper's rounds are the benchmarks' own.
+    # Updates of the lists beside the product's are the benchmarks' own.
     ("wang2021", "cuda"): ("benchmarks/papers/wang2021", *_DESCENT_CUDA),
 }
 # The first path names the code.

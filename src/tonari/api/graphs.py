@@ -24,6 +24,7 @@ def knn_graph(
     recall: float | None = None,
     seed: int | None = None,
     start: str | KNNGraph | None = None,
+    update: str | None = None,
     include_self: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -47,8 +48,9 @@ def knn_graph(
     method : str
         As for :func:`search`, or "nn-descent": approximate, for many points in more than a few dimensions, on the CPU
         or on one CUDA device. Its distances are those of exact search, and it finds nearly all true neighbours; the
-        same seed gives the same graph for any number of threads. "auto" takes it if `recall` is given and it is
-        expected to be clearly faster, and returns the exact graph if NN-Descent does not reach the recall.
+        same seed gives the same graph for any number of threads, except with ``update="gnnd"``. "auto" takes it if
+        `recall` is given and it is expected to be clearly faster, and returns the exact graph if NN-Descent does not
+        reach the recall.
     recall : float, optional
         Share of the true neighbours to find, below 1: NN-Descent continues until a random sample of rows, compared
         with the exact answer, shows with 97.5 % confidence that the graph has it, and warns if it cannot reach it. For
@@ -56,8 +58,14 @@ def knn_graph(
     seed : int, optional
         Seed of the random choices of NN-Descent. Default: 0.
     start : "clusters", "random" or KNNGraph, optional
-        What NN-Descent starts from: members of near clusters (default), random neighbours, or the neighbours in a
-        graph of the same points, of any metric or k.
+        What NN-Descent starts from: members of near clusters (default), random neighbours (default of "gnnd"), or the
+        neighbours in a graph of the same points, of any metric or k.
+    update : "pull" or "gnnd", optional
+        For ``method="nn-descent"`` on CUDA: what a round does with the lists. "pull" (default): each point reads the
+        lists of its neighbours, and writes its own. "gnnd": the rounds of wang2021 (section 4), in which points insert
+        into each other's lists, behind locks; by default from a random start. It supports euclidean, sqeuclidean,
+        cosine, correlation and inner_product. Its distances are those of exact search too, but another run with the
+        same seed may find other neighbours.
     include_self : bool
         Put the point itself into column 0 (at distance 0; at <x, x> for "inner_product"), as one of the k columns;
         k is then from 1 to n.
@@ -83,7 +91,8 @@ def knn_graph(
     asked: dict[str, Any] = {"metric": metric, "method": method, "recall": recall, "seed": seed, "plan": plan}
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
     begin = start.lists if isinstance(start, KNNGraph) else start
-    return KNNGraph.of_lists(build_lists(points, k, start=begin, include_self=include_self, **asked, **given))
+    asked |= {"start": begin, "update": update}
+    return KNNGraph.of_lists(build_lists(points, k, include_self=include_self, **asked, **given))
 
 
 @in_default_floats
@@ -95,6 +104,7 @@ def merge(
     *,
     recall: float = 0.99,
     seed: int = 0,
+    update: str | None = None,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -114,6 +124,9 @@ def merge(
         that a graph lacks on its own side are not searched for.
     seed : int
         Seed of the random choices.
+    update : "pull" or "gnnd", optional
+        On CUDA, what the rounds do, as for :func:`tonari.knn_graph`; with "gnnd" they are those of wang2021's merge
+        (GGM, section 5.1). If one side is small, all pairs are compared, and there are no rounds.
     device, threads, memory, progress
         As for :func:`tonari.knn_graph`. A copy of all points is needed in addition to `memory`, unless both are slices
         of one array, one after the other; for more points than memory holds there is :func:`tonari.build_graph`.
@@ -149,4 +162,4 @@ def merge(
             raise TypeError(f"{name}: expected a tonari.KNNGraph, got {type(graph).__name__}")
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
     pairs = (graph_a.lists, points_a), (graph_b.lists, points_b)
-    return KNNGraph.of_lists(merge_lists(*pairs, recall=recall, seed=seed, **given))
+    return KNNGraph.of_lists(merge_lists(*pairs, recall=recall, seed=seed, update=update, **given))

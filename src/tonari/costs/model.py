@@ -132,4 +132,4 @@ def least_build_seconds(plan: Plan) -> float:
 
 def descent_seconds(plan: Any) -> float:
     """Return the seconds of the whole graph by NN-Descent."""
-    return DESCENT[plan.device].seconds(plan.n, plan.d, plan.list_size, max(1, plan.threads))
+    return DESCENT[plan.device, plan.update].seconds(plan.n, plan.d, plan.list_size, max(1, plan.threads))

@@ -12,7 +12,8 @@ factor of about two on other machines of the same kind.
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
     CARD                     an H100; python -m benchmarks run exact_cuda
-    DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent
+    DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent; for "gnnd" an H100,
+                             8 rounds; python -m benchmarks run wang2021 --case curve-sift
 """
 
 from __future__ import annotations
@@ -158,9 +159,11 @@ TREE = {
 }
 TREE["amx"] = TREE["avx512"].slower(2.0)  # trees do not use AMX; these cores are of another vendor
 
+# Keys: device, and the update of a round.
 DESCENT = {
-    "cpu": DescentCosts(start=2e-2, point=3.6e-8, value=1.1e-10),
-    "cuda": DescentCosts(start=5e-3, point=1.4e-10, value=6.5e-13),
+    ("cpu", "pull"): DescentCosts(start=2e-2, point=3.6e-8, value=1.1e-10),
+    ("cuda", "pull"): DescentCosts(start=5e-3, point=1.4e-10, value=6.5e-13),
+    ("cuda", "gnnd"): DescentCosts(start=5e-3, point=2.8e-10, value=1.3e-12),
 }
 
 SHARED = 0.8  # of the seconds of brute force if each product is used for both of its rows

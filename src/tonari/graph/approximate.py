@@ -14,18 +14,22 @@ from tonari.methods.place import Place
 from tonari.methods.plan import check_exact
 from tonari.methods.registry import is_exact, method_for
 from tonari.nn_descent.plan import check_recall, check_seed
+from tonari.nn_descent.updates import check_name
 
 
-def may_miss(method: str, recall: Any, seed: Any, start: Any, plan: Any) -> bool:
+def may_miss(method: str, recall: Any, seed: Any, start: Any, update: Any, plan: Any) -> bool:
     """Return whether the graph may be approximate; raise ValueError for arguments that do not apply."""
     if plan is not None:
-        for name, value in (("recall", recall), ("seed", seed)):
+        for name, value in (("recall", recall), ("seed", seed), ("update", update)):
             if value is not None:
                 raise ValueError(f"{name}={value!r}: a plan has its own {name}; pass it to tonari.plan, not with plan=")
         method = plan.method
     approximate = not is_exact(method) or (method == "auto" and recall is not None)
     if not approximate:
         check_exact(method, recall=recall, seed=seed, start=start)
+    if is_exact(method):  # "auto" chooses the update too
+        check_exact(method, update=update)
+    check_name(update)
     if recall is not None:
         check_recall(recall)
     if seed is not None:
@@ -53,14 +57,18 @@ def choose_or_plan(
     method: str,
     recall: float | None,
     seed: int | None,
-    start: str,
+    start: Any,
+    update: str | None,
     progress: ProgressLike,
 ) -> Decision:
     """Plan the given approximate method; for "auto" with a recall, choose the method expected to be faster."""
     if method == "auto" and recall is not None:
-        return choose_graph(problem, rows, recall=recall, seed=seed, start=start, progress=progress)
+        return choose_graph(problem, rows, recall=recall, seed=seed, start=kind_of_start(start), progress=progress)
+    named: dict[str, Any] = {} if start is None else {"start": kind_of_start(start)}
+    if update is not None:
+        named["update"] = update
     made = method_for(method, problem.device)
-    return by_plan(made, made.plan(problem, recall=recall, seed=seed, start=start))
+    return by_plan(made, made.plan(problem, recall=recall, seed=seed, **named))
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:

@@ -13,7 +13,7 @@ from tonari.core.method import GraphLists
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda.cuda_graph_cache import CAPTURED, key_of, replayed
-from tonari.graph.approximate import choose_or_plan, entries_of_start, kind_of_start, may_miss
+from tonari.graph.approximate import choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists
 from tonari.methods.answer import check_plan, decide, on_side_of
 from tonari.methods.decision import Decision
@@ -34,6 +34,7 @@ def build_lists(
     recall: float | None = None,
     seed: int | None = None,
     start: str | Lists | None = None,
+    update: str | None = None,
     include_self: bool = False,
     device: Any = "auto",
     threads: int | None = None,
@@ -47,7 +48,7 @@ def build_lists(
     name = get_metric(metric).name
     include_self, progress = inputs.check_flag(include_self, "include_self"), inputs.check_progress(progress)
     check_plan(plan, graph=True)
-    approximate = may_miss(method, recall, seed, start, plan)
+    approximate = may_miss(method, recall, seed, start, update, plan)
     place = place_for(device, points=points)
     rows = place.rows(points, "points", name)
     n = len(rows)
@@ -65,7 +66,7 @@ def build_lists(
     if lists is None:
         problem = problem_of(place, rows, rows, others, name, self_join=True, threads=threads, memory=memory)
         if approximate and plan is None:
-            decision = choose_or_plan(problem, rows, method, recall, seed, kind_of_start(start), progress)
+            decision = choose_or_plan(problem, rows, method, recall, seed, start, update, progress)
         else:
             decision = decide(place, problem, rows, rows, method, plan, progress)
         lists, made_by = _build(rows, decision, entries_of_start(place, start, n), progress)

@@ -28,6 +28,7 @@ from tonari.nn_descent.driver import Measure, build, report_of
 from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
 from tonari.nn_descent.report import DescentReport
+from tonari.nn_descent.updates import check_name
 from tonari.select.merge import merge_neighbors
 
 _SHARE = 0.5  # expected time of a merge by rounds, as a share of that of building the joined graph from scratch
@@ -39,6 +40,7 @@ def merge_lists(
     *,
     recall: float,
     seed: int,
+    update: str | None = None,
     device: Any,
     threads: int | None,
     memory: int | str | None,
@@ -46,6 +48,7 @@ def merge_lists(
 ) -> Lists:
     """Join two graphs, each given with its points; see :func:`tonari.merge`."""
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
+    check_name(update)
     for name in ("metric", "k", "include_self"):
         ours, theirs = getattr(a[0], name), getattr(b[0], name)
         if ours != theirs:
@@ -54,7 +57,7 @@ def merge_lists(
     own = sides.own(a[0], 0), sides.own(b[0], 1)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, sides.metric), "exact")
-    plan = sides.plan(recall, seed, threads, memory)
+    plan = sides.plan(recall, seed, threads, memory, update)
     crossing = _Crossing(sides, threads, memory)
     if crossing.seconds > _SHARE * plan.seconds:
         return sides.joined(*_descended(sides, own, plan, progress))

@@ -103,11 +103,14 @@ class Sides:
         """The method whose rounds join the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
-    def plan(self, recall: float, seed: int, threads: int | None, memory: int | str | None) -> DescentPlan:
+    def plan(
+        self, recall: float, seed: int, threads: int | None, memory: int | str | None, update: str | None = None
+    ) -> DescentPlan:
         """Plan NN-Descent for the points of both sides."""
         given: dict[str, Any] = {"self_join": True, "threads": threads, "memory": memory}
         problem = problem_of(self.place, self.both, self.both, self.k, self.metric, **given)
-        return self.descent.plan(problem, recall=recall, seed=seed, start="graph")
+        named = {} if update is None else {"update": update}
+        return self.descent.plan(problem, recall=recall, seed=seed, start="graph", **named)
 
     def joined(
         self, found: Neighbors, method: str, seed: int | None = None, report: DescentReport | None = None

@@ -2,11 +2,13 @@
 
     plan.py          the record of a plan: list lengths, start, rounds
     planner.py       makes the plan
+    updates.py       the updates that a plan can name, and the numbers of "gnnd"
     memory.py        the memory that a plan needs
     entries.py       the entry of a list: an id, and a bit that marks it as new
     method.py        the method as registered
     backend.py       the steps that a device provides: start, round, exact rows
     reference.py     the steps in plain NumPy: the specification of a round
+    gnnd_reference.py   the same for a round of "gnnd"
     driver.py        runs rounds until the recall, measured on a sample, is reached
     report.py        the recall and the rounds of a finished graph
     intrinsic_dimension.py   estimates how hard a data set is for NN-Descent
@@ -14,5 +16,6 @@
 
 The algorithm follows wang2021 (fixed-size lists, new and old entries, merging), but a round has two phases and needs no
 locks: all rows read the lists of the previous round, and each writes only its own. The same seed therefore gives the
-same bits with any number of threads. docs/graphs.md has the benchmarks.
+same bits with any number of threads. On CUDA the update "gnnd" runs the paper's own rounds instead, behind locks.
+docs/graphs.md has the benchmarks.
 """

@@ -12,8 +12,9 @@ class Round(NamedTuple):
 
     Attributes
     ----------
-    entries : int32 of shape (n, list_size)
-        See ``entries.py``; rows ascend by (returned value, id), missing entries are at the end.
+    entries
+        What the next round is given. Of "pull" int32 of shape (n, list_size), see ``entries.py``; rows ascend by
+        (returned value, id), missing entries are at the end. Of "gnnd" :class:`tonari.nn_descent.cuda.gnnd.Lists`.
     found : Neighbors of shape (n, k)
         The first k of each row, with the distances of exact search.
     changed : int
@@ -48,6 +49,8 @@ class Backend(Protocol):
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
         """Run one round: compare every point with the neighbours of its neighbours.
+
+        `entries` are those of a start, or of the round before, which may change them.
 
         With a boundary, only with those on the other side; with `light`, by the plan's smaller numbers.
         """

@@ -138,10 +138,11 @@ def report_of(
     plan: DescentPlan, estimate: Recall, done: list[RoundReport], seconds: float, *, warned: bool = True
 ) -> DescentReport:
     """Return the report of a run; with `warned`, warn if it did not reach the plan's recall."""
-    report = DescentReport(plan.recall, estimate, estimate.low >= plan.recall, plan.start, tuple(done), seconds)
+    reached = estimate.low >= plan.recall
+    report = DescentReport(plan.recall, estimate, reached, plan.start, tuple(done), seconds, plan.update)
     if warned and not report.reached:
         warnings.warn(
-            f"{report}; for more: a larger n_probe (now {plan.n_probe}), n_hubs (now {plan.n_hubs}) or, to be surer, "
+            f"{report}; for more: a larger {plan.wider} or, to be surer, "
             f"sample (now {plan.sample}), through tonari.plan(..., method='nn-descent'), or method='exact'",
             stacklevel=callers_level(),
         )

@@ -15,7 +15,7 @@ MISSING = -1
 MOST_POINTS = NEW
 
 # Multipliers of a hash of row, column and seed, in the style of the 32-bit finalisers of Steele et al. (2014).
-_MIX = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35))
+MIX = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35)
 
 
 def random_entries(
@@ -48,10 +48,11 @@ def random_entries(
     """
     begin, end = among or (0, n)
     numbers = np.arange(n, dtype=np.uint32)[rows, None]
+    by_row, by_column, by_seed = map(np.uint32, MIX)
     with np.errstate(over="ignore"):
-        mixed = numbers * _MIX[0] + np.arange(size, dtype=np.uint32) * _MIX[1] + np.uint32(seed % 2**32) * _MIX[2]
+        mixed = numbers * by_row + np.arange(size, dtype=np.uint32) * by_column + np.uint32(seed % 2**32) * by_seed
         for shift in (16, 13, 16):
-            mixed = (mixed ^ (mixed >> np.uint32(shift))) * _MIX[1]
+            mixed = (mixed ^ (mixed >> np.uint32(shift))) * by_column
     drawn = np.sort((begin + mixed.astype(np.int64) % (end - begin)).astype(np.int32), axis=1)
     again = np.zeros(drawn.shape, bool)
     again[:, 1:] = drawn[:, 1:] == drawn[:, :-1]

@@ -6,6 +6,7 @@ from tonari.core.units import MIB
 from tonari.exact.memory import packed_row_bytes
 from tonari.metrics import get_metric
 from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.updates import GNND, SEGMENT
 
 SCORES_OF_A_PAIR = 16  # on CUDA, minimum number of members kept per (point, cluster) pair
 SORTED_ON_CUDA = 1 << 22  # numbers sorted at once on CUDA, or one per point if that is more
@@ -34,7 +35,15 @@ def working_bytes(plan: DescentPlan) -> int:
 
     The candidates of the rows in work are included.
     """
-    return _on_cuda(plan) if plan.devices else _on_cpu(plan)
+    if not plan.devices:
+        return _on_cpu(plan)
+    start = 0 if plan.start == "random" else _start_on_cuda(plan)
+    # The packed form of the points is freed before the rounds of "pull" begin; those of "gnnd" compare its rows.
+    if plan.update == GNND:
+        rounds = max(_gnnd_rounds(plan), list_bytes(plan) + _FORMING_BYTES)
+    else:
+        rounds = _pull_rounds(plan) - packed_bytes(plan)
+    return _SMALL_CHANGE_ON_CUDA + max(rounds, start) + _sample(plan)
 
 
 def cluster_bytes(clusters: int) -> int:
@@ -61,23 +70,50 @@ def _on_cpu(plan: DescentPlan) -> int:
     return _SMALL_CHANGE + max(lists + reverse, begun) + tasks + _sample(plan)
 
 
-def _on_cuda(plan: DescentPlan) -> int:
-    """Working memory on CUDA. The packed form of the points exists during the start, but not during the rounds."""
+def list_bytes(plan: DescentPlan) -> int:
+    """Return the bytes of the lists that are held while a sample's true neighbours are searched, on CUDA."""
+    return plan.n * plan.list_size * 8  # two of entries, or entries and distances
+
+
+def _pull_rounds(plan: DescentPlan) -> int:
+    """Return the bytes of a round of "pull" on CUDA.
+
+    Lists, reverse lists, per-row order, counts and sums; and for a block of rows either the candidates, duplicates
+    included, or the distinct candidates with their values while the best are selected.
+    """
+    n, rows = plan.n, min(plan.n, plan.block)
+    met = plan.list_size + plan.width
+    of_a_row = 4 * met + max(4 * candidate_slots(plan), 16 * met + 16 * (plan.d + 16))
+    return list_bytes(plan) + n * (4 * plan.reverse + 8 + 8 + 12) + max(_sorting(plan), rows * of_a_row)
+
+
+def _gnnd_rounds(plan: DescentPlan) -> int:
+    """Return the bytes of a round of "gnnd".
+
+    Lists, the entries that they had before, and locks; own samples of both kinds, those that sample a point, of one
+    kind, and both together; and then, for a block of rows, either the proposals to 2 * samples points of three kinds,
+    12 bytes each, or the entries with their values while the best are selected.
+    """
+    n, rows, p, size = plan.n, min(plan.n, plan.block), plan.samples, plan.list_size
+    lists = list_bytes(plan) + n * (4 * size + 4 * -(-size // SEGMENT) + 12)
+    of_a_row = max(3 * 2 * p * 12, (_SORT_BYTES + 36) * size + 16 * (plan.d + 16))
+    return lists + max(n * (4 * 2 * p + 3 * 4 * 2 * p + 4), n * 2 * 4 * 2 * p + rows * of_a_row)
+
+
+def _start_on_cuda(plan: DescentPlan) -> int:
+    """Return the bytes of a start on CUDA: the clusters of each point and their centres; then a block's scores."""
     n, rows = plan.n, min(plan.n, plan.block)
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32
-    sorting = _SORT_BYTES * max(n, min(SORTED_ON_CUDA, n * plan.n_hubs))
-    # A round: lists, reverse lists, per-row order, counts and sums; and for a block of rows either the candidates,
-    # duplicates included, or the distinct candidates with their values while the best are selected.
-    met = plan.list_size + plan.width
-    of_a_row = 4 * met + max(4 * candidate_slots(plan), 16 * met + 16 * (plan.d + 16))
-    rounds = 2 * entries + n * (4 * plan.reverse + 8 + 8 + 12) + max(sorting, rows * of_a_row) - packed_bytes(plan)
-    # The start: the clusters of each point and their centres; then the scores of a block of points.
     near = n * (12 + plan.n_probe * cluster_bytes(plan.n_clusters))
     trained = plan.n_clusters * (plan.train_per_cluster * (_SORT_BYTES + 6 * MEANS_COLUMNS) + 8 * wide)
     pairs = rows * plan.n_probe * (2 * 8 * max(SCORES_OF_A_PAIR, plan.list_size // plan.n_probe) + _SORT_BYTES)
-    start = max(_FORMING_BYTES, n * _SORT_BYTES + trained, near + sorting, near + entries + pairs)
-    return _SMALL_CHANGE_ON_CUDA + max(rounds, 0 if plan.start == "random" else start) + _sample(plan)
+    return max(_FORMING_BYTES, n * _SORT_BYTES + trained, near + _sorting(plan), near + entries + pairs)
+
+
+def _sorting(plan: DescentPlan) -> int:
+    """Return the bytes of what is sorted at once on CUDA."""
+    return _SORT_BYTES * max(plan.n, min(SORTED_ON_CUDA, plan.n * plan.n_hubs))
 
 
 def _met(plan: DescentPlan) -> int:

@@ -16,6 +16,7 @@ from tonari.nn_descent.backend import Backend
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.planner import plan_descent, refusal
+from tonari.nn_descent.updates import GNND
 
 
 class NnDescent(Method):
@@ -71,8 +72,10 @@ class NnDescentOnCuda(NnDescent):
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
         from tonari.cuda.devices import to_device
         from tonari.nn_descent.cuda.backend import CudaBackend
+        from tonari.nn_descent.cuda.gnnd_backend import GnndBackend
 
-        return CudaBackend(to_device(points, plan.devices[0]), plan)
+        backend = GnndBackend if plan.update == GNND else CudaBackend
+        return backend(to_device(points, plan.devices[0]), plan)
 
 
 def beside_rows(found: Neighbors, rows: Any) -> Neighbors:

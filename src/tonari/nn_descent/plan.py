@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tonari.core.plan import Override, Plan
+from tonari.nn_descent.updates import GNND
 
-OVERRIDES_ON_CUDA = {
+_SHARED = {
     "list_size": Override("neighbours kept per point while lists grow"),
     "start": Override("clusters, random or graph", "word"),
     "n_clusters": Override("clusters of the start"),
@@ -26,7 +27,11 @@ OVERRIDES_ON_CUDA = {
     "sample": Override("rows for which recall is measured"),
     "block": Override("rows per task"),
 }
-OVERRIDES = OVERRIDES_ON_CUDA | {"isa": Override("instruction set: generic, avx2, avx512 or amx", "word")}
+OVERRIDES = _SHARED | {"isa": Override("instruction set: generic, avx2, avx512 or amx", "word")}
+OVERRIDES_ON_CUDA = _SHARED | {
+    "update": Override("pull, or gnnd: the rounds of wang2021", "word"),
+    "samples": Override("with update=gnnd, NEW and OLD neighbours of a point that meet in a round"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +56,10 @@ class DescentPlan(Plan):
         Seed of every random choice.
     list_size : int
         Neighbours kept per point during the run; at least k.
+    update : str
+        What a round does with the lists. "pull": every point reads the lists of its neighbours and writes its own.
+        "gnnd", on CUDA: every point introduces its sampled neighbours to one another, and what they find is inserted
+        into their lists behind spinlocks (wang2021, section 4).
     start : str
         Initial lists. "clusters": the nearest members of near clusters; "random": random points; "graph": the
         neighbours in a given graph.
@@ -58,9 +67,12 @@ class DescentPlan(Plan):
         Number of clusters; clusters whose members a point is compared with; k-means sample points per cluster; and
         k-means iterations.
     n_hubs, reverse, neighbors_per_hub, width : int
-        In a round a point takes its first `n_hubs` neighbours, and at most `reverse` points that have it among theirs,
-        and collects the first `neighbors_per_hub` neighbours of each. It is compared with at most `width` of those that
-        are not in its list yet.
+        In a round of "pull" a point takes its first `n_hubs` neighbours, and at most `reverse` points that have it
+        among theirs, and collects the first `neighbors_per_hub` neighbours of each. It is compared with at most `width`
+        of those that are not in its list yet. 0 with "gnnd".
+    samples : int
+        In a round of "gnnd" the first so many NEW and OLD neighbours of a point are sampled, and as many that sample
+        the point; the paper's p. 0 with "pull".
     light_rounds, rounds : int
         Number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which is enough for most
         lists; and the maximum number of rounds.
@@ -79,6 +91,7 @@ class DescentPlan(Plan):
 
     recall: float
     seed: int
+    update: str
     list_size: int
     start: str
     n_clusters: int
@@ -89,6 +102,7 @@ class DescentPlan(Plan):
     reverse: int
     neighbors_per_hub: int
     width: int
+    samples: int
     light_rounds: int
     rounds: int
     sample: int
@@ -99,6 +113,13 @@ class DescentPlan(Plan):
         """The plan of a light round."""
         hubs, reverse, breadth = (-(-number // 2) for number in (self.n_hubs, self.reverse, self.neighbors_per_hub))
         return dataclasses.replace(self, n_hubs=hubs, reverse=reverse, neighbors_per_hub=breadth)
+
+    @property
+    def wider(self) -> str:
+        """What to enlarge for more recall, for messages."""
+        if self.update == GNND:
+            return f"list_size (now {self.list_size}), samples (now {self.samples})"
+        return f"n_probe (now {self.n_probe}), n_hubs (now {self.n_hubs})"
 
 
 def check_recall(recall: Any) -> float:

@@ -21,6 +21,7 @@ from tonari.metrics.problem import refuse_own_metric
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.nn_descent.memory import packed_bytes, working_bytes
 from tonari.nn_descent.plan import OVERRIDES, OVERRIDES_ON_CUDA, DescentPlan, check_recall, check_seed
+from tonari.nn_descent.updates import GNND, check_update, gnnd_list_size, gnnd_samples, refuse_unused
 
 RECALL, SEED = 0.99, 0  # defaults
 MOST_NEAR_ON_CUDA = 256  # clusters per point
@@ -77,6 +78,7 @@ def plan_descent(
     if why_not is not None:
         raise Unsupported(why_not)
     on_cuda = bool(problem.devices)
+    update = check_update(overrides.get("update"), problem)
     check_overrides(overrides, OVERRIDES_ON_CUDA if on_cuda else OVERRIDES)
     target = check_recall(RECALL if recall is None else recall)
     drawn = check_seed(SEED if seed is None else seed)
@@ -85,9 +87,10 @@ def plan_descent(
     isa = "" if on_cuda else overrides.get("isa") or chosen_isa()
     if isa:
         check_isa(isa)
-    start = overrides.get("start", "clusters")
+    start = overrides.get("start", "random" if update == GNND else "clusters")
     if start not in STARTS:
         raise ValueError(f"start={start!r}: expected one of {', '.join(map(repr, STARTS))}")
+    refuse_unused(update, start, overrides)
     copied = n * d * inputs.dtype_of(problem.dtype).itemsize if on_cuda and problem.host_points else 0
     made = DescentPlan(
         n=n,
@@ -102,6 +105,7 @@ def plan_descent(
         isa=isa,
         recall=target,
         seed=drawn,
+        update=update,
         start=start,
         threads=threads,
         packed_bytes=0,
@@ -109,7 +113,7 @@ def plan_descent(
         working_bytes=0,
         output_bytes=n * k * (4 + (8 if problem.dtype == "float64" else 4)),
         seconds=0.0,
-        **_numbers(n, k, target, start, overrides, on_cuda=on_cuda),
+        **_numbers(n, k, target, update, start, overrides, on_cuda=on_cuda),
     )
     seconds = arrival_seconds(problem) + descent_seconds(made)
     made = dataclasses.replace(
@@ -136,11 +140,20 @@ def refusal(problem: Problem) -> str | None:
     return None if problem.devices else refuse_own_metric(problem)
 
 
-def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *, on_cuda: bool) -> dict[str, int]:
-    """Return all integer fields of a plan: the given ones, checked, and defaults for the rest."""
-    size = int(given.get("list_size", min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16)))
+def _list_size(n: int, k: int, given: int | None) -> int:
+    """Return the entries of a list of "pull"."""
+    size = min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16) if given is None else int(given)
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
+    return size
+
+
+def _numbers(
+    n: int, k: int, recall: float, update: str, start: str, given: dict[str, Any], *, on_cuda: bool
+) -> dict[str, int]:
+    """Return all integer fields of a plan: the given ones, checked, and defaults for the rest."""
+    gnnd, asked = update == GNND, given.get("list_size")
+    size = gnnd_list_size(k, asked) if gnnd else _list_size(n, k, asked)
     usual_clusters = max(1, n // _CLUSTER) if on_cuda else min(max(1, n // _CLUSTER_ON_CPU), _MOST_CLUSTERS_ON_CPU)
     clusters = int(given.get("n_clusters", usual_clusters))
     joined = on_cuda and start == "graph"  # the given lists are good: a few correct seeds let a round find the rest
@@ -162,11 +175,14 @@ def _numbers(n: int, k: int, recall: float, start: str, given: dict[str, Any], *
         # With 16 + 16 hubs this gives just under 512 or 1024 candidates, which a device sorts at once.
         "neighbors_per_hub": min(size, 15 if few else 31),
         "width": 192 if few else 384,
+        "samples": gnnd_samples(size, given.get("samples")) if gnnd else 0,
         "light_rounds": 0 if on_cuda else 1,
         "rounds": 24 if start == "random" else 12,
         "sample": min(n, max((2000 if joined else 4000) if on_cuda else 1000, round(_SAMPLE / (1 - recall)))),
         "block": min(_MOST_BLOCK, max(_LEAST_BLOCK, n // _BLOCKS // 1024 * 1024)) if on_cuda else 256,
     }
+    if gnnd:  # its tasks are short: many rows at once
+        usual |= {"n_hubs": 0, "reverse": 0, "neighbors_per_hub": 0, "width": 0, "block": _MOST_BLOCK}
     chosen = usual | {name: int(value) for name, value in given.items() if name in usual}
     for name, most, why in (
         ("n_clusters", n, "there are no more points"),

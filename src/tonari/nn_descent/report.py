@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tonari.metrics.recall import Recall
+from tonari.nn_descent.updates import PULL
 
 
 class RoundReport(NamedTuple):
@@ -44,6 +45,9 @@ class DescentReport:
     rounds : tuple of RoundReport
     seconds : float
         Duration of the call that made the graph.
+    update : str
+        "pull" or "gnnd", as in :class:`tonari.nn_descent.plan.DescentPlan`. With "gnnd" another run with the same seed
+        may make another graph.
     """
 
     target: float
@@ -52,6 +56,7 @@ class DescentReport:
     start: str
     rounds: tuple[RoundReport, ...]
     seconds: float
+    update: str = PULL  # files of earlier versions do not have it
 
     def __str__(self) -> str:
         here = self.estimate

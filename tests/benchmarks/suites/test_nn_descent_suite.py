@@ -297,10 +297,11 @@ def pushed(monkeypatch: pytest.MonkeyPatch, update: str, *lose: int, spoil: Call
         library = Library(lose[len(asked) - 1], spoil if last else None)
         return library.knn_graph(points.numpy(), k, method="nn-descent", progress=False)
 
-    monkeypatch.setattr(wang2021.pushing, "build", build)
+    monkeypatch.setattr(wang2021.contestants.pushing, "build", build)
     monkeypatch.setattr(contestants, "WARM_ROWS", 150)
-    monkeypatch.setattr(wang2021, "ROUNDS", (4,))
-    run = done(a_run(who=(f"wang2021 {update}",)), a_case(work=wang2021.pushed))
+    monkeypatch.setattr(wang2021.figures, "ROUNDS", (4,))
+    work = wang2021.figures.curve if update in wang2021.figures.UPDATES else wang2021.figures.ablation
+    run = done(a_run(who=(f"wang2021 {update}",)), a_case(work=work))
     assert len(asked) == len(lose)
     assert all(given["update"] == update and given["rounds"] == 4 for given in asked)
     return run
@@ -310,7 +311,7 @@ def unspoilt(distances: Any, indices: Any) -> None:
     pass
 
 
-@pytest.mark.parametrize("update", ["locks", "proposals"])
+@pytest.mark.parametrize("update", ["locks", "proposals", "r1", "r2"])
 def test_rounds_that_push_have_a_row_for_each_number(update: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = pushed(monkeypatch, update, 10, 10, 10, 10, spoil=unspoilt)
     assert run.wrong == 0, notes(run)
@@ -322,11 +323,63 @@ def test_rounds_that_push_have_a_row_for_each_number(update: str, monkeypatch: p
 
 
 def test_only_behind_locks_another_run_may_make_another_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pushed(monkeypatch, "locks", 10, 10, 10, 7, spoil=unspoilt).wrong == 0
+    for update in ("locks", "r1", "r2"):
+        run = pushed(monkeypatch, update, 10, 10, 10, 7, spoil=unspoilt)
+        assert run.wrong == 0
+        assert "WRONG" not in notes(run)
     run = pushed(monkeypatch, "proposals", 10, 10, 10, 7, spoil=unspoilt)
     assert "made again, the graph is another" in notes(run)
     run = pushed(monkeypatch, "locks", 10, 10, 10, 10, spoil=farther)
     assert "WRONG: row 7 has a distance that is not that of its point" in notes(run)
+
+
+def test_the_product_has_a_row_for_each_number_of_rounds_and_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wang2021.figures, "ROUNDS", (4, 6))
+    library = Library()
+    run = done(a_run(library, who=("tonari gnnd*",), repeats=1), a_case(work=wang2021.figures.curve))
+    assert run.wrong == 0, notes(run)
+    told = [(row["parameters"]["samples"], row["parameters"]["rounds"]) for row in run.rows]
+    assert told == [(16, 4), (16, 6), (32, 4), (32, 6)]
+    plan = library.asked[0]["plan"]
+    assert (plan.update, plan.samples, plan.rounds, plan.recall) == ("gnnd", 16, 4, 0.999)
+
+
+def test_each_round_has_a_row_with_its_sum_and_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counting(Library):
+        def knn_graph(self, points: Any, k: int, *, progress: Any, **given: Any) -> Any:  # type: ignore[override]
+            if callable(progress):
+                for done in range(4):  # the start, two rounds, the end
+                    progress(done, 3)
+            return super().knn_graph(points, k, progress=False, **given)
+
+    library = Counting()
+    run = done(a_run(library), a_case(name="phi-tests", work=wang2021.figures.phi))
+    assert run.wrong == 0, notes(run)
+    assert [(row["who"], row["extras"]["round"], row["extras"]["phi"]) for row in run.rows] == [
+        ("tonari random start", 1, 9.0),
+        ("tonari random start", 2, 7.5),
+        ("tonari gnnd", 1, 9.0),
+        ("tonari gnnd", 2, 7.5),
+    ]
+    seconds = [row["extras"]["seconds"] for row in run.rows[:2]]
+    assert 0 < seconds[0] <= seconds[1]
+    ours, theirs = (asked["plan"] for asked in library.asked if "plan" in asked)
+    assert (ours.start, ours.list_size, ours.seed) == (theirs.start, theirs.samples, theirs.seed) == ("random", 32, 0)
+
+
+def test_halves_are_merged_by_both_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wang2021.figures, "RECALLS", (0.9, 0.95))
+    library = Library()
+    case = a_case(name="ggm-tests", split=150, work=wang2021.figures.ggm)
+    run = done(a_run(library, repeats=1), case)
+    assert run.wrong == 0, notes(run)
+    assert [(row["who"], row["parameters"]["update"], row["parameters"]["recall"]) for row in run.rows] == [
+        ("tonari merge", "pull", 0.9),
+        ("tonari merge", "pull", 0.95),
+        ("tonari merge gnnd", "gnnd", 0.9),
+        ("tonari merge gnnd", "gnnd", 0.95),
+    ]
+    assert [asked["n"] for asked in library.asked if asked["n"] < N] == [150, N - 150]  # the halves are made once
 
 
 def test_curves_end_in_time() -> None:
@@ -401,7 +454,8 @@ def test_cases_have_known_data_and_curves_are_rare() -> None:
         assert all(case.data in data.KINDS for case in found)
         assert {f"curve-{kind}" for kind in data.KINDS} <= {case.name for case in found}
     assert all(case.rare == case.name.startswith("curve-") for case in SUITE.cases)
-    assert [case.name for case in wang2021.SUITE.cases] == [f"curve-{kind}" for kind in data.KINDS]
+    names = {case.name for case in wang2021.SUITE.cases}
+    assert names == {f"{name}-{kind}" for name in ("curve", "phi", "ablation") for kind in data.KINDS} | {"ggm-sift"}
 
 
 def test_rows_become_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,6 +468,26 @@ def test_rows_become_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (drawn,) = figures.draw_all(rows.read(path), tmp_path)
     assert drawn.name == "nn_descent-recall-cpu.svg"
     assert "tonari random start" in drawn.read_text()
+
+
+def test_the_papers_rows_become_its_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="drawing needs it")
+    monkeypatch.setattr(wang2021.figures, "RECALLS", (0.9,))
+    monkeypatch.setattr(wang2021.figures, "ROUNDS", (4,))
+    monkeypatch.setattr(
+        wang2021.contestants.pushing,
+        "build",
+        lambda points, k, **_: Library().knn_graph(points.numpy(), k, method="nn-descent", progress=False),
+    )
+    path = tmp_path / "nn_descent.csv"
+    run = a_run(path=path, repeats=1, suite="wang2021")
+    for name, (figure, work) in wang2021.FIGURES.items():
+        done(run, a_case(name=f"{name}-gaussian", figure=figure, work=work, split=150))
+    drawn = [each.name for each in wang2021.plots.draw_all(rows.read(path), tmp_path)]
+    assert drawn == [f"nn_descent-wang2021-fig{figure}-cuda.svg" for figure in (4, 5, 6, 7)]
+    assert "wang2021 r1" in (tmp_path / drawn[1]).read_text()
+    assert "tonari gnnd, p = 16" in (tmp_path / drawn[2]).read_text()
+    assert "tonari merge gnnd" in (tmp_path / drawn[3]).read_text()
 
 
 def test_a_contestant_measured_later_stands_beside_the_others(tmp_path: Path) -> None:

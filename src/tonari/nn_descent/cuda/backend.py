@@ -15,11 +15,12 @@ from tonari.metrics import get_metric
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cuda.clusters import find_clusters
 from tonari.nn_descent.cuda.exact_neighbors import nearest
-from tonari.nn_descent.cuda.form import form_of
+from tonari.nn_descent.cuda.form import Form, form_of
+from tonari.nn_descent.cuda.random_entries import random_on
 from tonari.nn_descent.cuda.rounds import round_of
 from tonari.nn_descent.cuda.scan import scan
-from tonari.nn_descent.entries import MISSING, NEW, random_entries
-from tonari.nn_descent.memory import truth_bytes
+from tonari.nn_descent.entries import MISSING, NEW
+from tonari.nn_descent.memory import list_bytes, truth_bytes
 from tonari.nn_descent.plan import DescentPlan
 
 
@@ -48,18 +49,24 @@ class CudaBackend:
         self._held = 0  # bytes of lists
 
     def start(self, kind: str) -> Any:
-        plan = self.plan
-        if kind == "random":
-            return torch.from_numpy(random_entries(plan.n, plan.list_size, plan.seed)).to(self.points.device)
-        return self._scan(plan.list_size, None)
+        size = self.plan.list_size
+        return self._random(size) if kind == "random" else self._scan(size, None)
 
     def seeds(self, boundary: int, size: int) -> Any:
         return self._scan(size, boundary)
 
+    def _random(self, size: int) -> Any:
+        with on(self.points.device):
+            return random_on(self.points.device, self.plan.n, size, self.plan.seed)
+
+    def _formed(self) -> Form:
+        """Return the points as the start compares them."""
+        return form_of(self.points, self.plan.metric)
+
     def _scan(self, size: int, boundary: int | None) -> Any:
         plan = self.plan
         with on(self.points.device):
-            form = form_of(self.points, plan.metric)
+            form = self._formed()
             clusters = find_clusters(form, plan)
             self._order = clusters.order
             return scan(form, clusters, size, plan.block, boundary=boundary)
@@ -75,7 +82,7 @@ class CudaBackend:
         return torch.cat([both, room], 1)
 
     def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
-        self._held = 2 * entries.numel() * entries.element_size()
+        self._held = list_bytes(self.plan)
         with on(self.points.device):
             order = self._order
             if order is None:

@@ -1,0 +1,102 @@
+"""Who makes graphs by wang2021's rounds: the benchmarks' own rounds, and the product's update "gnnd"."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ...harness.case import Case
+from ...harness.proof.graph import GraphTruth
+from ...harness.proof.neighbors import Answer
+from ...harness.rows import merged
+from ...harness.run import Run
+from ...suites.nn_descent.contestants import PROOF, SEED, OurGraph, sampled
+from ...suites.nn_descent.curves import PAPER
+from ...suites.nn_descent.merge import MERGE, Merged
+from . import rounds as pushing
+
+GNND = "tonari gnnd"
+# Of the runs that are told how many rounds they have: as PAPER, no recall ends them.
+ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
+
+
+class Unrepeatable(OurGraph):
+    """A graph that another run may make otherwise: each is proved."""
+
+    def judged(self, truth: GraphTruth) -> dict[str, Any]:
+        self._proved = None
+        return super().judged(truth)
+
+
+class PushedGraph(OurGraph):
+    """A graph by the rounds of ``rounds``, as a contestant of the suite nn_descent."""
+
+    def __init__(self, run: Run, case: Case, update: str, rounds: int) -> None:
+        sizes = {"list_size": pushing.LIST_SIZE, "samples": pushing.SAMPLES}
+        super().__init__(run, case, f"wang2021 {update}", rounds=rounds, **sizes)
+        self._update = update
+
+    def _graph(self, rows: int | None) -> Any:
+        return pushing.build(self._points[:rows], self._case.k, update=self._update, seed=SEED, **self.settings)
+
+    def judged(self, truth: GraphTruth) -> dict[str, Any]:
+        """Behind locks what is made again may be another graph, and is proved again."""
+        if self._update != "proposals":
+            self._proved = None
+        return super().judged(truth)
+
+    def _facts(self, truth: GraphTruth, found: Answer) -> dict[str, Any]:
+        facts = {"proof": PROOF, "proved": truth.check(found, self._case.k)}
+        extras = {"start": "random", "rounds": self.settings["rounds"]}
+        return merged(facts, truth.columns(sampled(found, truth), self._case.k), {"extras": extras})
+
+
+class Watched(Unrepeatable):
+    """A graph whose rounds are timed, each from the beginning of the call to the end of its measuring."""
+
+    began = 0.0
+
+    def _options(self) -> dict[str, Any]:
+        return super()._options() | {"progress": self._tick}
+
+    def _tick(self, done: int, total: int) -> None:
+        self._ticks.append(time.perf_counter() - self.began)
+
+    def call(self) -> None:
+        self._ticks: list[float] = []
+        self.began = time.perf_counter()
+        super().call()
+
+    def course(self) -> list[dict[str, Any]]:
+        """Extras about each round of the graph that was made last: its number, φ and seconds."""
+        ends = self._ticks[1:]  # after the start
+        return [
+            {"round": number, "phi": made.phi, "changed": made.changed, "seconds": seconds}
+            for number, (made, seconds) in enumerate(zip(self._made.report.rounds, ends, strict=False), 1)
+        ]
+
+
+def gnnd(run: Run, case: Case, samples: int, rounds: int) -> OurGraph:
+    """The product's update, from its random start, for a number of rounds."""
+    name = GNND if samples == pushing.SAMPLES else f"{GNND}, p = {samples}"
+    settings = ENDLESS | {"samples": samples, "rounds": rounds}
+    return Unrepeatable(run, case, name, method="nn-descent", update="gnnd", seed=SEED, **settings)
+
+
+class MergedBy(Merged):
+    """The graphs of two parts, merged by the rounds of an update (GGM); all begin with the same two graphs."""
+
+    def __init__(self, run: Run, case: Case, update: str, recall: float) -> None:
+        super().__init__(run, case, recall=recall, seed=SEED, update=update)
+        self.name = MERGE if update == "pull" else f"{MERGE} {update}"
+        self._unrepeatable = update != "pull"
+
+    def _parts(self, rows: int) -> list[tuple[Any, Any]]:
+        key = "halves", rows, self._case.split, self._case.k
+        found: list[tuple[Any, Any]] = self._run.also(key, lambda: super(MergedBy, self)._parts(rows))
+        return found
+
+    def judged(self, truth: GraphTruth) -> dict[str, Any]:
+        if self._unrepeatable:
+            self._proved = None
+        return super().judged(truth)

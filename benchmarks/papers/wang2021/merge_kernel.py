@@ -1,0 +1,72 @@
+"""The update without locks: all proposals exist, in order, before any list changes.
+
+    proposal    64 bits, the target above the bits of its distance, as kernels/cross.py of the product writes them
+    list        one segment of SIZE, as kernels/lists.py of the product has it
+
+A program takes ROWS rows, and CHUNK proposals to each at a time. Pairs of a chunk and a list, [ROWS, CHUNK, SIZE], are
+compared once: how many of the list precede a proposal, and how many proposals an entry has to make room for. Each of
+both goes to the place that its rank is; what the list has already, or the chunk before, is left out.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.nn_descent.cuda.kernels.lists import precedes
+
+_INFINITE = tl.constexpr(float("inf"))
+
+
+@triton.jit(do_not_specialize=["n"])
+def merge_kernel(
+    # inputs: ascending by target, then by distance; int64 [n + 1], where each target's begin
+    keys_ptr,
+    ids_ptr,
+    firsts_ptr,
+    # outputs: lists of one segment
+    entries_ptr,
+    distances_ptr,
+    # shapes
+    n,
+    # constants
+    SIZE: tl.constexpr,
+    CHUNK: tl.constexpr,
+    ROWS: tl.constexpr,
+    NEW: tl.constexpr,
+    ID: tl.constexpr,
+):
+    """Merge all proposals to ROWS rows into their lists."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    columns = tl.arange(0, SIZE)[None, :]
+    slots = tl.arange(0, CHUNK)[None, :]
+    entries_ptr += row * SIZE
+    distances_ptr += row * SIZE
+    inside = row < n
+    at = tl.load(firsts_ptr + row, mask=inside, other=0)
+    end = tl.load(firsts_ptr + row + 1, mask=inside, other=0)
+    while tl.max(tl.max(end - at, axis=1), axis=0) > 0:
+        there = at + slots < end
+        distance = tl.load(keys_ptr + at + slots, mask=there, other=0).to(tl.int32).to(tl.float32, bitcast=True)
+        id = tl.load(ids_ptr + at + slots, mask=there, other=-1)
+        entry = tl.load(entries_ptr + columns, mask=inside, other=-1)
+        value = tl.load(distances_ptr + columns, mask=inside, other=_INFINITE)
+        listed = entry & ID
+        known = tl.sum((id[:, :, None] == listed[:, None, :]).to(tl.int32), axis=2)
+        twins = (id[:, :, None] == id[:, None, :]) & (slots[:, None, :] < slots[:, :, None])
+        fresh = there & (known + tl.sum(twins.to(tl.int32), axis=2) == 0)
+        nearer = precedes(value[:, None, :], listed[:, None, :], distance[:, :, None], id[:, :, None])
+        column = columns + tl.sum((fresh[:, :, None] & (nearer == 0)).to(tl.int32), axis=1)
+        before = precedes(distance[:, None, :], id[:, None, :], distance[:, :, None], id[:, :, None])
+        rank = tl.sum(nearer.to(tl.int32), axis=2) + tl.sum((before & fresh[:, None, :]).to(tl.int32), axis=2)
+        tl.debug_barrier()
+        tl.store(entries_ptr + column, entry, mask=inside & (column < SIZE))
+        tl.store(distances_ptr + column, value, mask=inside & (column < SIZE))
+        tl.store(entries_ptr + rank, id | NEW, mask=fresh & (rank < SIZE))
+        tl.store(distances_ptr + rank, distance, mask=fresh & (rank < SIZE))
+        tl.debug_barrier()
+        # Proposals ascend: behind one that is farther than the last of the list no other is nearer.
+        at += CHUNK
+        following = tl.load(keys_ptr + at, mask=at < end, other=0).to(tl.int32).to(tl.float32, bitcast=True)
+        last = tl.load(distances_ptr + SIZE - 1, mask=inside, other=_INFINITE)
+        at = tl.where(following > last, end, at)

@@ -1,0 +1,48 @@
+"""The figures of wang2021 from rows of results: of each case, device and contestant the newest run counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...harness.plots import Curves, Panel, draw, where
+from ...harness.rows import Row, newest
+
+NAME = "wang2021"
+# The first part of a case's name -> figure, and what it shows.
+FIGURES = {
+    "phi": ("4", "φ after each round"),
+    "ablation": ("5", "the selective update and its locks"),
+    "curve": ("6", "recall against time"),
+    "ggm": ("7", "two halves merged"),
+}
+
+
+def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
+    """Draw each figure that has rows."""
+    found = newest([row for row in rows if row["suite"] == NAME and row["scale"] == 1], "device", "case", "who")
+    for kind, (figure, title) in FIGURES.items():
+        own = [row for row in found if row["case"].partition("-")[0] == kind and not row["note"]]
+        target = folder / f"nn_descent-{NAME}-fig{figure}-cuda.svg"
+        if own and draw(target, panels(kind, own), f"{title} (figure {figure}); {where(own[-1])}, {own[-1]['commit']}"):
+            yield target
+
+
+def panels(kind: str, rows: Sequence[Row]) -> list[Panel]:
+    """One panel for each data set."""
+    found = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        own = [row for row in rows if row["case"] == case]
+        curves: Curves = {}
+        for row in own:
+            curves.setdefault(row["who"], []).append(_place(kind, row))
+        curves = {name: sorted(places) for name, places in curves.items()}
+        title = f"{case.partition('-')[2]}, {own[0]['n']:,} x {own[0]['d']}"
+        axes = ("round", "sum of distances") if kind == "phi" else ("recall@10", "seconds")
+        found.append(Panel(title, *axes, curves, log_x=False))
+    return found
+
+
+def _place(kind: str, row: Row) -> tuple[float, float]:
+    extras = row["extras"]
+    return (extras["round"], extras["phi"]) if kind == "phi" else (extras["recall_10"], row["seconds_median"])

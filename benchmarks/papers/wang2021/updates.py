@@ -1,0 +1,75 @@
+"""Updates of the lists beside the product's, on top of its samples, matching and locks; they need torch.
+
+- ``locks``, the paper's and the product's: the nearest of each batch, a spinlock for each segment of 32 entries.
+- ``r2``, of the paper's ablation (section 6.2): the nearest of each batch, one spinlock for each list.
+- ``r1``, of the same: all that is matched is merged into the lists, one spinlock for each.
+- ``proposals``: the nearest of each batch, sorted by target and merged by rank into lists of one segment; reverse
+  samples come by rank (``reverse_of`` of ours). Nothing is locked, and every run makes the same graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.cuda.launch import launch
+from tonari.nn_descent.cuda.form import Form
+from tonari.nn_descent.cuda.gnnd import Lists, Spinlocks, rows_of_a_program, shape_of
+from tonari.nn_descent.cuda.reverse import reverse_of
+from tonari.nn_descent.entries import ID, NEW
+
+from .everything_kernels import everything_kernel, tiles_kernel
+from .merge_kernel import merge_kernel
+
+TILES_BLOCK = 1 << 12  # rows whose distances exist at once, 12 (2p)² bytes each
+CHUNK = 32  # proposals that are merged at once
+WARPS = 4
+
+
+class OneLock(Spinlocks):
+    """One lock for each list."""
+
+    def __init__(self, n: int, list_size: int, device: Any) -> None:
+        super().__init__(n, list_size, device, list_size)
+
+
+class Everything(OneLock):
+    """All that is matched goes into the lists."""
+
+    def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
+        """Match the samples of some rows, and merge all of it; graphs are not merged so."""
+        tile, device = new.shape[1], new.device
+        samples = {"new_ptr": new, "old_ptr": old}
+        for first in range(rows.start, rows.stop, TILES_BLOCK):
+            count = min(TILES_BLOCK, rows.stop - first)
+            tiles = torch.empty((count, 3, tile, tile), dtype=torch.float32, device=device)
+            rest = {"tiles_ptr": tiles, "first": first}
+            arguments = {"rows_ptr": form.rows, "terms_ptr": form.member_terms, **samples, **rest}
+            launch(tiles_kernel, count, arguments, constants=shape_of(form) | {"TILE": tile}, warps=WARPS)
+            arguments = {**samples, **lists.arguments(), "locks_ptr": self._locks, **rest}
+            constants = {"TILE": tile, "SIZE": lists.entries.shape[1], "NEW": NEW, "ID": ID}
+            launch(everything_kernel, count * 3 * tile, arguments, constants=constants, warps=WARPS)
+
+
+class Proposals(OneLock):
+    """Updates in two phases: all proposals are there and in order before any list changes."""
+
+    def reverse(self, samples: Any, room: int) -> Any:
+        """Up to `room` rows that sample each point: those that rank it best."""
+        return reverse_of(samples, samples.shape[1], room)
+
+    def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
+        """Merge proposals of any shape."""
+        proposed = (keys.view(-1) >= 0).nonzero()[:, 0]
+        keys, order = keys.view(-1)[proposed].sort()
+        ids = ids.view(-1)[proposed[order]]
+        n, size = lists.entries.shape
+        firsts = torch.searchsorted(keys, torch.arange(n + 1, device=keys.device) << 32)
+        rows = rows_of_a_program(keys.device)
+        arguments = {"keys_ptr": keys, "ids_ptr": ids, "firsts_ptr": firsts, **lists.arguments(), "n": n}
+        constants = {"SIZE": size, "CHUNK": CHUNK, "ROWS": rows, "NEW": NEW, "ID": ID}
+        launch(merge_kernel, -(-n // rows), arguments, constants=constants, warps=1)
+
+
+UPDATES: dict[str, type[Spinlocks]] = {"locks": Spinlocks, "proposals": Proposals, "r2": OneLock, "r1": Everything}

@@ -1,0 +1,221 @@
+"""A round of wang2021 (GNND, section 4): each point introduces its neighbours to one another.
+
+    sample    of each list the first p NEW and the first p OLD entries; those that sample a point follow, up to 2p   4.1
+    match     a point's NEW samples with each other and with its OLD ones, as tiles on matrix units                  4.2
+    propose   to each sample its nearest NEW one and, if it is NEW itself, its nearest OLD one                       4.3
+    insert    what is proposed goes into the lists of others, behind a spinlock for each segment of 32 entries       4.3
+
+The paper inserts in the kernel that matches; here the proposals of a block of rows are written down in between, which
+costs a few bytes beside the rows that are gathered. Distances are those of the half-precision rows of ``form.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from tonari.cuda.launch import launch
+from tonari.nn_descent.cuda.form import STEP, Form
+from tonari.nn_descent.entries import ID, MISSING, NEW
+from tonari.nn_descent.updates import SEGMENT
+
+_PAIRS = 1024  # pairs of a program that appends
+_WARPS = 4
+_REGISTERS = 128  # of a thread that matches: so four programs share a multiprocessor
+
+
+class Lists(NamedTuple):
+    """Neighbours of n points while they grow, in segments; kernels/lists.py defines the order.
+
+    Attributes
+    ----------
+    entries : int32 tensor of shape (n, list_size)
+        See ``entries.py``.
+    distances : float32 tensor of the same shape
+        Of the form, scaled; infinite where an entry is missing.
+    """
+
+    entries: Any
+    distances: Any
+
+    def arguments(self) -> dict[str, Any]:
+        """Return them as arguments of kernels."""
+        return {"entries_ptr": self.entries, "distances_ptr": self.distances}
+
+
+def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
+    """Measure entries, int32 (n, any), -1 where one is missing, and put them into lists of `size`."""
+    from tonari.nn_descent.cuda.kernels.lists import lists_kernel
+
+    (n, columns), device = entries.shape, entries.device
+    lists = Lists(
+        torch.full((n, size), MISSING, dtype=torch.int32, device=device),
+        torch.full((n, size), torch.inf, dtype=torch.float32, device=device),
+    )
+    width = 1 << (columns - 1).bit_length()
+    launch(
+        lists_kernel,
+        n,
+        {**arguments_of(form), "listed_ptr": entries, **lists.arguments(), "columns": columns},
+        constants=shape_of(form) | {"WIDTH": width, "SIZE": size, "SEGMENT": segment, "ID": ID},
+        warps=_WARPS,
+    )
+    return lists
+
+
+class Spinlocks:
+    """The update of the paper.
+
+    Parameters
+    ----------
+    n, list_size : int
+    device : torch.device
+    segment : int
+        Entries behind one lock; `list_size` if that is less.
+    """
+
+    def __init__(self, n: int, list_size: int, device: Any, segment: int = SEGMENT) -> None:
+        self.segment = min(segment, list_size)
+        self._locks = torch.zeros((n, list_size // self.segment), dtype=torch.int32, device=device)
+
+    def reverse(self, samples: Any, room: int) -> Any:
+        """Return up to `room` rows that sample each point, int32 (n, room): the first to arrive."""
+        from tonari.nn_descent.cuda.kernels.append import append_kernel
+
+        n, count = samples.shape
+        counts = torch.zeros(n, dtype=torch.int32, device=samples.device)
+        found = torch.full((n, room), MISSING, dtype=torch.int32, device=samples.device)
+        launch(
+            append_kernel,
+            -(-samples.numel() // _PAIRS),
+            {"listed_ptr": samples, "counts_ptr": counts, "reverse_ptr": found, "pairs": samples.numel()},
+            constants={"SAMPLES": count, "ROOM": room, "BLOCK": _PAIRS},
+            warps=_WARPS,
+        )
+        return found
+
+    def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
+        """Match the samples of some rows, and insert what they find into the lists."""
+        self.insert(lists, *cross(form, lists, new, old, rows, self.segment, boundary))
+
+    def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
+        """Insert proposals, (rows, 3, 2p): a warp for those of one row and kind."""
+        from tonari.nn_descent.cuda.kernels.insert import insert_kernel
+
+        rows, kinds, batch = keys.shape
+        size = lists.entries.shape[1]
+        launch(
+            insert_kernel,
+            rows * kinds,
+            {"keys_ptr": keys, "ids_ptr": ids, **lists.arguments(), "locks_ptr": self._locks},
+            constants={"BATCH": batch, "SIZE": size, "SEGMENT": self.segment, "NEW": NEW, "ID": ID},
+            warps=1,
+        )
+
+
+def descend(form: Form, lists: Lists, update: Spinlocks, samples: int, block: int, boundary: int | None = None) -> None:
+    """Run one round (algorithm 1, lines 8 to 33); the lists change in place.
+
+    Parameters
+    ----------
+    form : Form of n points
+    lists : Lists
+    update : Spinlocks
+    samples : int
+        The paper's p.
+    block : int
+        Rows whose proposals exist at once.
+    boundary : int, optional
+        Compare only points on different sides of this number (section 5.1).
+    """
+    n = len(lists.entries)
+    new, old = (join(own, update.reverse(own, 2 * samples)) for own in sample(lists, samples))
+    for first in range(0, n, block):
+        update.renew(form, lists, new, old, range(first, min(first + block, n)), boundary)
+
+
+def sample(lists: Lists, samples: int) -> tuple[Any, Any]:
+    """Return the NEW and the OLD samples of each list, int32 (n, samples), -1 at the end; the NEW ones become OLD."""
+    from tonari.nn_descent.cuda.kernels.sample import sample_kernel
+
+    (n, size), device = lists.entries.shape, lists.entries.device
+    new, old = (torch.full((n, samples), MISSING, dtype=torch.int32, device=device) for _ in range(2))
+    rows = rows_of_a_program(device)
+    launch(
+        sample_kernel,
+        -(-n // rows),
+        {**lists.arguments(), "new_ptr": new, "old_ptr": old, "n": n},
+        constants={"SIZE": size, "SAMPLES": samples, "ROWS": rows, "NEW": NEW, "ID": ID},
+        warps=_WARPS,
+    )
+    return new, old
+
+
+def join(own: Any, reverse: Any) -> Any:
+    """Return the samples of one kind with those that sample a point, int32 (n, 2p), -1 where there is none."""
+    from tonari.nn_descent.cuda.kernels.join import join_kernel
+
+    n, samples = own.shape
+    joined = torch.empty_like(reverse)
+    rows = rows_of_a_program(own.device)
+    launch(
+        join_kernel,
+        -(-n // rows),
+        {"own_ptr": own, "reverse_ptr": reverse, "samples_ptr": joined, "n": n},
+        constants={"SAMPLES": samples, "ROWS": rows},
+        warps=_WARPS,
+    )
+    return joined
+
+
+def cross(
+    form: Form, lists: Lists, new: Any, old: Any, rows: range, segment: int, boundary: int | None
+) -> tuple[Any, Any]:
+    """Return the proposals of some rows: keys, int64, and ids, int32, both (rows, 3, 2p); kernels/cross.py."""
+    from tonari.nn_descent.cuda.kernels.cross import cross_kernel
+
+    tile, device = new.shape[1], new.device
+    keys = torch.empty((len(rows), 3, tile), dtype=torch.int64, device=device)
+    ids = torch.empty((len(rows), 3, tile), dtype=torch.int32, device=device)
+    launch(
+        cross_kernel,
+        len(rows),
+        {
+            **arguments_of(form),
+            "new_ptr": new,
+            "old_ptr": old,
+            "distances_ptr": lists.distances,
+            "keys_ptr": keys,
+            "ids_ptr": ids,
+            "first": rows.start,
+            "boundary": 0 if boundary is None else boundary,
+        },
+        constants={
+            **shape_of(form),
+            "TILE": tile,
+            "SIZE": lists.entries.shape[1],
+            "SEGMENT": segment,
+            "ACROSS": boundary is not None,
+            "SYMMETRIC": form.query_terms is form.member_terms,
+        },
+        warps=_WARPS,
+        registers=_REGISTERS,
+    )
+    return keys, ids
+
+
+def arguments_of(form: Form) -> dict[str, Any]:
+    """Return a form as arguments of kernels."""
+    return {"rows_ptr": form.rows, "query_terms_ptr": form.query_terms, "member_terms_ptr": form.member_terms}
+
+
+def shape_of(form: Form) -> dict[str, int]:
+    """Return the columns of a form, and those that a kernel loads at once, as constants of kernels."""
+    width = form.rows.shape[1]
+    return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
+
+
+def rows_of_a_program(device: Any) -> int:
+    """Return 1 on a GPU, where one row fills the registers; more in Triton's interpreter, which is slow per program."""
+    return 1 if device.type == "cuda" else 16

@@ -1,0 +1,84 @@
+"""The steps of NN-Descent with the update "gnnd": those of ``backend.py``, but for the round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.devices import on
+from tonari.exact.cuda.refine import refine_groups
+from tonari.nn_descent.backend import Round
+from tonari.nn_descent.cuda.backend import CudaBackend
+from tonari.nn_descent.cuda.form import Form
+from tonari.nn_descent.cuda.gnnd import Lists, Spinlocks, descend, lists_of
+from tonari.nn_descent.entries import ID, MISSING
+from tonari.nn_descent.memory import list_bytes
+
+
+class GnndBackend(CudaBackend):
+    """:class:`tonari.nn_descent.backend.Backend` for points on a device, with the rounds of wang2021.
+
+    The random start has as many neighbours as a round samples (algorithm 1, line 2).
+    """
+
+    _form: Form | None = None
+
+    def start(self, kind: str) -> Any:
+        return self._random(self.plan.samples) if kind == "random" else super().start(kind)
+
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+        plan = self.plan
+        self._held = list_bytes(plan)
+        with on(self.points.device):
+            form = self._formed()
+            update = Spinlocks(plan.n, plan.list_size, self.points.device)
+            if isinstance(entries, Lists):
+                lists, before = entries, entries.entries.clone()
+            else:
+                lists, before = lists_of(form, entries, plan.list_size, update.segment), entries
+            descend(form, lists, update, plan.samples, plan.block, boundary)
+            return self._closed(lists, before)
+
+    def exact(self, rows: Any, k: int) -> Neighbors:
+        self._form = None  # its memory is for the search; a later round computes it again
+        return super().exact(rows, k)
+
+    def _formed(self) -> Form:
+        """Return the points as the start and the rounds compare them."""
+        if self._form is None:
+            self._form = super()._formed()
+        return self._form
+
+    def _closed(self, lists: Lists, before: Any) -> Round:
+        """End a round: the first k of each list by exact values, and how many of these the list did not have."""
+        plan, device = self.plan, self.points.device
+        double = self.points.dtype == torch.float64
+        found = Neighbors(
+            torch.empty((plan.n, plan.k), dtype=torch.float64 if double else torch.float32, device=device),
+            torch.empty((plan.n, plan.k), dtype=torch.int32, device=device),
+        )
+        changed = torch.zeros((), dtype=torch.int64, device=device)
+        phi = torch.zeros((), dtype=torch.float64, device=device)
+        for begin in range(0, plan.n, plan.block):
+            here = slice(begin, begin + plan.block)
+            met = _ids(lists.entries[here])
+            given: dict[str, Any] = {"metric": plan.metric, "group": 1, "double": double}
+            distances, indices = refine_groups(self.points[here], self.points, met, plan.k, **given)
+            found.distances[here], found.indices[here] = distances, indices
+            changed += ((indices >= 0) & ~_contained(indices, _ids(before[here]))).sum()
+            phi += torch.where(indices >= 0, distances, 0).sum(dtype=torch.float64)
+        return Round(lists, found, int(changed), float(phi))
+
+
+def _ids(entries: Any) -> Any:
+    """Return the ids of entries, -1 where one is missing."""
+    return torch.where(entries < 0, MISSING, entries & ID)
+
+
+def _contained(ids: Any, others: Any) -> Any:
+    """Return whether each id is in its row of others."""
+    listed = others.sort(1).values
+    at = torch.searchsorted(listed, ids.contiguous()).clamp_(max=listed.shape[1] - 1)
+    return listed.gather(1, at) == ids

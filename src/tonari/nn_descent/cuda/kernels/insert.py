@@ -1,0 +1,84 @@
+"""Insertion behind spinlocks (wang2021, section 4.3, multiple spinlocks): one lock for each segment of a list.
+
+A program is one warp. It takes BATCH proposals one after the other (kernels/cross.py), and moves one into its segment,
+[SEGMENT] entries and distances, one or two for each lane (kernels/lists.py):
+
+    look      without the lock: a proposal that is listed already, or farther than the last entry, is dropped
+    lock      compare-and-swap of 0 with 1 until it succeeds, with acquire
+    insert    its rank is the number of entries that precede it; those from there on move by one column
+    unlock    exchange with 0, with release
+
+All lanes want one lock at a time, and hold none while they wait: whoever holds it gets on. One lane takes the lock and
+gives it back, for the whole device; barriers order what the other lanes read after the one, and what they write before
+the other. Lists are read past the L1 cache, which does not see what other processors write.
+
+The look may be late, or see half of what is being written; but the last distance of a segment only falls, and what once
+was in it is there or was driven out by nearer points. So nothing is dropped that belongs in the segment.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tonari.nn_descent.cuda.kernels.lists import precedes
+
+
+@triton.jit
+def lock(lock_ptr):
+    """Wait until the lock is free, and take it; reads of what it guards come after."""
+    while tl.atomic_cas(lock_ptr, 0, 1, sem="acquire", scope="gpu") != 0:
+        pass
+    tl.debug_barrier()
+
+
+@triton.jit
+def unlock(lock_ptr):
+    """Give the lock back; writes to what it guards come before."""
+    tl.debug_barrier()
+    tl.atomic_xchg(lock_ptr, 0, sem="release", scope="gpu")
+
+
+@triton.jit
+def insert_kernel(
+    # inputs: [program][BATCH]
+    keys_ptr,
+    ids_ptr,
+    # outputs
+    entries_ptr,
+    distances_ptr,
+    # int32 [n][SIZE // SEGMENT], 1 where a program holds the segment
+    locks_ptr,
+    # constants
+    BATCH: tl.constexpr,
+    SIZE: tl.constexpr,
+    SEGMENT: tl.constexpr,
+    NEW: tl.constexpr,
+    ID: tl.constexpr,
+):
+    """Insert BATCH proposals; what is inserted is NEW."""
+    SEGMENTS: tl.constexpr = SIZE // SEGMENT
+    columns = tl.arange(0, SEGMENT)
+    first = tl.program_id(0).to(tl.int64) * BATCH
+    for at in tl.range(BATCH):
+        key = tl.load(keys_ptr + first + at)
+        if key >= 0:
+            id = tl.load(ids_ptr + first + at)
+            distance = key.to(tl.int32).to(tl.float32, bitcast=True)
+            segment = (key >> 32) * SEGMENTS + id % SEGMENTS
+            entries = entries_ptr + segment * SEGMENT + columns
+            distances = distances_ptr + segment * SEGMENT + columns
+            listed = tl.load(entries, cache_modifier=".cg") & ID
+            last = tl.max(tl.load(distances, cache_modifier=".cg"), axis=0)
+            if (tl.sum((listed == id).to(tl.int32), axis=0) == 0) & (distance <= last):
+                lock(locks_ptr + segment)
+                listed = tl.load(entries, cache_modifier=".cg") & ID
+                value = tl.load(distances, cache_modifier=".cg")
+                entry_before = tl.load(entries - 1, mask=columns > 0, other=-1, cache_modifier=".cg")
+                value_before = tl.load(distances - 1, mask=columns > 0, other=0.0, cache_modifier=".cg")
+                rank = tl.sum(precedes(value, listed, distance, id).to(tl.int32), axis=0)
+                rank = tl.where(tl.sum((listed == id).to(tl.int32), axis=0) == 0, rank, SEGMENT)
+                tl.debug_barrier()  # a lane writes what its neighbour has read
+                tl.store(entries, tl.where(columns > rank, entry_before, id | NEW), mask=columns >= rank)
+                tl.store(distances, tl.where(columns > rank, value_before, distance), mask=columns >= rank)
+                unlock(locks_ptr + segment)

@@ -1,0 +1,123 @@
+"""The updates that a plan can name: what a round does with the lists, and the numbers that only one of them uses.
+
+pull    every row reads the lists of its neighbours, and writes its own (the default; the only one on the CPU)
+gnnd    every row introduces its neighbours to one another, and inserts into their lists (wang2021, section 4; CUDA)
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+from tonari.core.errors import Unsupported
+from tonari.core.problem import Problem
+from tonari.metrics import METRICS, get_metric
+
+PULL, GNND = "pull", "gnnd"
+UPDATES = (PULL, GNND)
+
+LIST_SIZE, SAMPLES = 64, 32  # wang2021's k and p
+SEGMENT = 32  # entries of a list behind one lock: one for each lane of a warp
+MOST_LISTED = 128  # kernels compare all pairs of a list's entries
+LEAST_SAMPLES = 8  # a side of a tile of the matrix units is twice that
+MOST_SAMPLES = 32  # two products of (2 * 32)² fill the registers of a program
+
+# What each update does not use; of the clusters "gnnd" knows nothing where it starts at random.
+_UNUSED = {
+    PULL: ("samples",),
+    GNND: ("n_hubs", "reverse", "neighbors_per_hub", "width", "light_rounds"),
+}
+_OF_CLUSTERS = ("n_clusters", "n_probe", "train_per_cluster", "kmeans_iters")
+
+
+def check_name(update: Any) -> None:
+    """Raise ValueError unless it is None or the name of an update."""
+    if update is not None and (not isinstance(update, str) or update not in UPDATES):
+        raise ValueError(f"update={reprlib.repr(update)}: expected one of {', '.join(map(repr, UPDATES))}")
+
+
+def check_update(update: Any, problem: Problem) -> str:
+    """Return the update for a problem, "pull" by default.
+
+    Raises
+    ------
+    Unsupported
+        "gnnd" does not support the metric.
+    ValueError
+        There is no such update, or it is named on the CPU.
+    """
+    check_name(update)
+    if update is None:
+        return PULL
+    if not problem.devices:
+        raise ValueError(
+            f"update={update!r} with device='cpu': expected none, since rounds on the CPU always pull; leave update "
+            "out, or use device='cuda'"
+        )
+    if update == GNND and get_metric(problem.metric).form != "gemm":
+        known = ", ".join(repr(metric.name) for metric in METRICS.values() if metric.form == "gemm")
+        raise Unsupported(
+            f"metric={problem.metric!r} with update='gnnd', which compares samples by matrix products: expected "
+            f"{known}; use update='pull', which supports every metric"
+        )
+    return str(update)
+
+
+def refuse_unused(update: str, start: str, given: Mapping[str, Any]) -> None:
+    """Raise ValueError if a number is given that the update has no use for."""
+    for name in _UNUSED[update]:
+        if name in given:
+            other = PULL if update == GNND else GNND
+            raise ValueError(
+                f"{name}={given[name]!r}: update={update!r} does not use it; leave {name} out, or set update={other!r}"
+            )
+    if update == GNND and start == "random":
+        for name in _OF_CLUSTERS:
+            if name in given:
+                raise ValueError(
+                    f"{name}={given[name]!r}: start='random' makes no clusters; leave {name} out, or set "
+                    "start='clusters'"
+                )
+
+
+def gnnd_list_size(k: int, given: int | None) -> int:
+    """Return the entries of a list for "gnnd": a power of two, since kernels hold whole lists in registers.
+
+    Raises
+    ------
+    ValueError
+        It is not a power of two, or cannot hold k neighbours.
+
+    Examples
+    --------
+    >>> [gnnd_list_size(k, None) for k in (10, 32, 64, 128)]
+    [64, 64, 128, 128]
+    """
+    if k > MOST_LISTED:
+        raise ValueError(f"k={k}: lists of update='gnnd' hold at most {MOST_LISTED} neighbours; use update='pull'")
+    wanted = k + max(16, k // 2)
+    size = min(MOST_LISTED, max(LIST_SIZE, 1 << (wanted - 1).bit_length())) if given is None else int(given)
+    if not max(k, LEAST_SAMPLES) <= size <= MOST_LISTED or size & (size - 1):
+        raise ValueError(
+            f"list_size={size}: update='gnnd' needs a power of two of at least k={k} and {LEAST_SAMPLES}, and at most "
+            f"{MOST_LISTED}"
+        )
+    return size
+
+
+def gnnd_samples(size: int, given: int | None) -> int:
+    """Return the samples of a row for "gnnd", a power of two.
+
+    Raises
+    ------
+    ValueError
+        It is not a power of two that tiles and lists have room for.
+    """
+    samples = min(SAMPLES, size) if given is None else int(given)
+    if not LEAST_SAMPLES <= samples <= min(MOST_SAMPLES, size) or samples & (samples - 1):
+        raise ValueError(
+            f"samples={samples}: update='gnnd' needs a power of two from {LEAST_SAMPLES} to "
+            f"{min(MOST_SAMPLES, size)}, as many as tiles and lists of {size} have room for"
+        )
+    return samples
