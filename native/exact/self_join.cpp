@@ -85,13 +85,13 @@ std::int64_t SelfJoin::finish(std::int64_t begin, std::int64_t end, Value* dista
 }
 
 template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, float*, std::int32_t*, std::uint8_t*, std::int64_t,
-                                        std::int64_t);
+                                       std::int64_t);
 template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, float*, std::int64_t*, std::uint8_t*, std::int64_t,
-                                        std::int64_t);
+                                       std::int64_t);
 template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, double*, std::int32_t*, std::uint8_t*, std::int64_t,
-                                        std::int64_t);
+                                       std::int64_t);
 template std::int64_t SelfJoin::finish(std::int64_t, std::int64_t, double*, std::int64_t*, std::uint8_t*, std::int64_t,
-                                        std::int64_t);
+                                       std::int64_t);
 
 void JoinWorker::open(std::int64_t begin, std::int64_t end) {
   begin_ = begin - join_.states_.begin();
@@ -128,8 +128,7 @@ void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, st
       const Locked lock(locks[row]);
       states.keep(row, survivor, false, scratch);
     }
-  } keeper{states, join_.locks_.get(), scratch_, begin_, points.base() - states.begin(), states.begin(),
-           count_};
+  } keeper{states, join_.locks_.get(), scratch_, begin_, points.base() - states.begin(), states.begin(), count_};
 
   QueriesView queries = packed_.view();
   queries.threshold = states.thresholds() + begin_;

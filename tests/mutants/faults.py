@@ -542,7 +542,7 @@ _SHARDS = (
     ),
     Fault(
         "shards-pair-skipped",
-        "src/tonari/shards/merge_route.py",
+        "src/tonari/shards/pair_rounds.py",
         "for _ in range(len(ring) - 1):",
         "for _ in range(len(ring) - 2):",
         "some pairs of shards never meet",
