@@ -24,6 +24,7 @@ from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
+from tonari.kdtree.traversal import choose
 from tonari.metrics import METRICS
 
 # Metrics for which the distance to a box around a point is a lower bound of the distance to the point.
@@ -40,6 +41,8 @@ OVERRIDES = {
     "leaf": Override("target number of points per leaf, instead of height"),
     "sort": Override("whether queries are searched in the order of their leaves", "flag"),
     "query_block": Override("queries per task"),
+    "traversal": Override('"walk", each query to its end, or "buffered", by the rounds of gieseke2014', "word"),
+    "buffer": Override("B of the buffered traversal: queries per leaf buffer; a round takes five times as many"),
     "isa": Override("instruction set: generic, avx2 or avx512", "word"),
 }
 OVERRIDES_ON_CUDA = {name: known for name, known in OVERRIDES.items() if name != "isa"} | {
@@ -78,7 +81,13 @@ class TreePlan(Plan):
         Whether queries are searched in the order of the leaves that contain them, so that queries that need the same
         leaves follow each other, instead of in the given order.
     query_block : int
-        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA.
+        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA. The
+        buffered traversal holds the state of so many queries in memory, for each thread or device.
+    traversal : str
+        "walk": each query is searched to its end. "buffered": queries wait in a buffer for each leaf, which is compared
+        with all of them at once. The result is the same.
+    buffer : int
+        Queries per leaf buffer, all of which are emptied once one is half full; 0 for the walk.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
@@ -94,6 +103,8 @@ class TreePlan(Plan):
     point_slab: int
     sort: bool
     query_block: int
+    traversal: str
+    buffer: int
 
     def for_problem(self, problem: Problem) -> TreePlan:
         """Adapt the plan to a problem: float64 queries, unknown when the plan was made, need a float64 tree."""
@@ -148,6 +159,7 @@ def plan_tree(
         isa = _isa(overrides.get("isa"))
         work = tree_work(problem, isa, height, held.itemsize, prepared=prepared_by is not None)
         threads = problem.threads or default_threads(work)
+    traversal, buffer = choose(overrides, height, on_cuda=bool(problem.devices))
     needs = TreeNeeds(
         n=n,
         m=-(-m // (len(problem.devices) or 1)),
@@ -155,6 +167,7 @@ def plan_tree(
         held=held.itemsize,
         row_out=k * (held.itemsize + index_dtype(n).itemsize),
         query_block=overrides.get("query_block"),
+        buffered=traversal == "buffered",
     )
     budget, slab = problem.memory, n
     if problem.devices:
@@ -182,6 +195,8 @@ def plan_tree(
         point_slab=slab,
         sort=bool(overrides.get("sort", True)),
         query_block=memories.block,
+        traversal=traversal,
+        buffer=buffer,
         threads=threads,
         packed_bytes=memories.packed,
         copied_bytes=memories.copied,
