@@ -11,6 +11,7 @@ from tonari.core.progress import ProgressLike
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cuda import dispatch
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
+from tonari.kdtree.rounds import Rounds
 
 
 class TreeOnCuda(TreeMethod):
@@ -49,3 +50,9 @@ class TreeOnCuda(TreeMethod):
 
     def visits(self, queries: Any, prepared: dispatch.PreparedTrees, plan: TreePlan) -> MeanVisits:
         return dispatch.probe(prepared, queries, plan)
+
+    def rounds(self, queries: Any, prepared: dispatch.PreparedTrees, plan: TreePlan) -> Rounds:
+        """Search these queries by a plan of the buffered traversal, and return what it counted."""
+        counted = Rounds()
+        dispatch.search(queries, prepared, plan, progress=False, rounds=counted)
+        return counted
