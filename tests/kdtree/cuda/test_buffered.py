@@ -100,9 +100,12 @@ def test_queries_of_a_tile_keep_apart() -> None:
     assert (rounds.tiles, rounds.compared) == (2, 18)  # 16 and 2
 
 
-def test_levels_of_boxes_are_climbed() -> None:
-    points = checks.gaussian(70_000 if HAS_CUDA else 2200, 1)
-    searched(np.array([[-9.0], [9.0], [0.0]], np.float32), points, 64)
+def test_levels_of_boxes_are_climbed_and_descended_again() -> None:
+    """Points left out of their own lists, near the end of a node: its leaves come first, then nearer ones beyond it."""
+    n, ends = (70_000, (2048, 65_536)) if HAS_CUDA else (2200, (2048,))
+    points = np.random.default_rng(0).permutation(n).astype(np.float32)[:, None]
+    own = np.array([int(np.flatnonzero(points[:, 0] == end - 8)[0]) for end in ends])
+    searched(points[own], points, 64, own=own)
 
 
 def test_small_buffers_fill_and_large_ones_wait_for_all_queries() -> None:
