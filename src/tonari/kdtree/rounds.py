@@ -25,7 +25,10 @@ class Rounds:
     walked : int
         Queries that were left to the walk at the end; 0 on the CPU.
     find_seconds, process_seconds : float
-        Time of the two phases. On CUDA the device is waited for at the end of each if these are asked for.
+        Time of the two phases, summed over threads. On CUDA the device is waited for at the end of each if these are
+        asked for.
+    sort_seconds : float
+        On CUDA, time of sorting the waiting queries by their leaves; on the CPU buffers are lists, and it is 0.
     """
 
     rounds: int = 0
@@ -36,6 +39,7 @@ class Rounds:
     walked: int = 0
     find_seconds: float = 0.0
     process_seconds: float = 0.0
+    sort_seconds: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counted: float) -> None:

@@ -99,9 +99,12 @@ def search_by_rounds(
         emptied = len(waiting) > 0 and (full or (came == m and not len(again)))
         phases.count(rounds=1, emptied=int(emptied), full=int(full))
         if emptied:
+            with phases.time("sort_seconds"):
+                leaves, by_leaf = torch.sort(leaves, stable=True)
+                waiting, tiles = waiting[by_leaf], cut_tiles(leaves)
             with phases.time("process_seconds"):
-                waiting, tiles = _process(waiting, leaves, tree, k, metric, state)
-            phases.count(tiles=tiles, compared=len(waiting))
+                _process(waiting, tiles, tree, k, metric, state)
+            phases.count(tiles=len(tiles.begins), compared=len(waiting))
             again, waiting, leaves = torch.cat([again, waiting]), waiting[:0], leaves[:0]
             held.zero_()
     left = torch.cat([again, waiting])
@@ -140,13 +143,10 @@ def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> An
     return leaves
 
 
-def _process(waiting: Any, leaves: Any, tree: DeviceTree, k: int, metric: str, state: _State) -> tuple[Any, int]:
-    """Compare every waiting query with the points of its leaf; return the queries, leaf by leaf, and the tiles."""
+def _process(queue: Any, tiles: Tiles, tree: DeviceTree, k: int, metric: str, state: _State) -> None:
+    """Compare the waiting queries, leaf by leaf in `queue`, with the points of their leaves."""
     from tonari.kdtree.cuda.kernels.process_buffers import process_kernel
 
-    leaves, by_leaf = torch.sort(leaves, stable=True)
-    queue = waiting[by_leaf]
-    tiles = cut_tiles(leaves)
     launch(
         process_kernel,
         len(tiles.begins),
@@ -178,7 +178,6 @@ def _process(waiting: Any, leaves: Any, tree: DeviceTree, k: int, metric: str, s
         warps=1,
         fused=False,
     )
-    return queue, len(tiles.begins)
 
 
 class Tiles(NamedTuple):
