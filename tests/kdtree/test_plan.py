@@ -146,12 +146,20 @@ def test_the_walk_is_the_default_and_buffers_are_those_of_the_paper(make: Any) -
     assert make(traversal="buffered", buffer=5).buffer == 5
 
 
+def test_rounds_take_larger_leaves_on_the_cpu() -> None:
+    for d in (2, 4, 10):
+        assert made(n=10**6, d=d, traversal="buffered").leaf == 2 * made(n=10**6, d=d).leaf
+        assert made(n=10**6, d=d, traversal="buffered", leaf=7).leaf == 7
+    assert on_cuda(traversal="buffered").leaf == on_cuda().leaf
+
+
 def test_queries_between_rounds_are_counted() -> None:
     """Their values, lists, keys and records, and the buffers of every thread, within what is planned."""
     sizes = {"n": 10**6, "m": 10**7, "d": 10, "k": 10, "threads": 3}
     walk, buffered = made(**sizes), made(**sizes, traversal="buffered")
     row = 10 * 4 + 10 * 8 + 4 * 4
     assert 10 * walk.query_block < buffered.query_block < 2 * 2**20 / row
+    assert buffered.packed_bytes <= walk.packed_bytes
     larger = made(**sizes, traversal="buffered", query_block=10**6)
     assert larger.working_bytes - buffered.working_bytes > 3 * (10**6 - buffered.query_block) * row
     assert made(**sizes | {"k": 10**5}, traversal="buffered").query_block == walk.query_block

@@ -14,9 +14,9 @@ BUFFERED_BLOCK_BYTES = 2 * MIB  # of the state of a thread's queries between rou
 BLOCKS_PER_THREAD = 4  # minimum, so that all threads stay busy to the end
 SMALL_CHANGE, SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
 LEAST_SLAB = 1 << 16
-# Of a query between rounds: its stack and limit (20 bytes), a place in both queues (16), and what sorting the waiting
-# queries by their leaves takes (84).
-BUFFERED_ROW_ON_CUDA = 120
+# Of a query between rounds: its stack and limit (20 bytes), a place in both queues and its leaf (20), and what sorting
+# the waiting queries by their leaves and cutting them into tiles takes (at most 120, if no two share a leaf).
+BUFFERED_ROW_ON_CUDA = 160
 
 
 class TreeMemory(NamedTuple):

@@ -24,7 +24,7 @@ from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
-from tonari.kdtree.traversal import choose
+from tonari.kdtree.traversal import buffer_of, choose
 from tonari.metrics import METRICS
 
 # Metrics for which the distance to a box around a point is a lower bound of the distance to the point.
@@ -35,6 +35,7 @@ TREE_ISAS = ("generic", "avx2", "avx512")  # instruction sets that have tree ker
 _LEAF_UP_TO = {3: 16, 5: 32}
 _LEAF = 64
 _LEAF_ON_CUDA = 64
+_BUFFERED_TIMES = 2  # on the CPU: queries that share a leaf make its points cheaper, and waiting for it is not
 
 OVERRIDES = {
     "height": Override("the tree has 2**height leaves", least=0),
@@ -153,13 +154,13 @@ def plan_tree(
     check_overrides(overrides, OVERRIDES_ON_CUDA if problem.devices else OVERRIDES)
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     held = np.dtype(held_as(problem.dtype, problem.query_dtype))
-    height, leaf = _shape(n, d, overrides, on_cuda=bool(problem.devices))
+    on_cuda, traversal = bool(problem.devices), choose(overrides)
+    height, leaf = _shape(n, d, overrides, traversal, on_cuda=on_cuda)
     isa, threads = "", 0
     if not problem.devices:
         isa = _isa(overrides.get("isa"))
         work = tree_work(problem, isa, height, held.itemsize, prepared=prepared_by is not None)
         threads = problem.threads or default_threads(work)
-    traversal, buffer = choose(overrides, height, on_cuda=bool(problem.devices))
     needs = TreeNeeds(
         n=n,
         m=-(-m // (len(problem.devices) or 1)),
@@ -196,7 +197,7 @@ def plan_tree(
         sort=bool(overrides.get("sort", True)),
         query_block=memories.block,
         traversal=traversal,
-        buffer=buffer,
+        buffer=buffer_of(traversal, overrides, height, on_cuda=on_cuda),
         threads=threads,
         packed_bytes=memories.packed,
         copied_bytes=memories.copied,
@@ -257,7 +258,7 @@ def refusal(problem: Problem) -> str | None:
     return None
 
 
-def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple[int, int]:
+def _shape(n: int, d: int, overrides: dict[str, Any], traversal: str, *, on_cuda: bool) -> tuple[int, int]:
     """Return the height of the tree and the target leaf size."""
     if "height" in overrides:
         if "leaf" in overrides:
@@ -266,6 +267,7 @@ def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple
         check_height(n, height)
         return height, -(-n // (1 << height))
     usual = next((size for most, size in _LEAF_UP_TO.items() if d <= most), _LEAF)
+    usual *= _BUFFERED_TIMES if traversal == "buffered" else 1
     leaf = overrides.get("leaf", _LEAF_ON_CUDA if on_cuda else usual)
     return plan_height(n, int(leaf)), int(leaf)
 

@@ -14,8 +14,8 @@ _LEAST_BUFFER = 64  # of high trees: fewer would fill no tile
 _LEAST_BUFFER_ON_CUDA = 1 << 18
 
 
-def choose(overrides: dict[str, Any], height: int, *, on_cuda: bool) -> tuple[str, int]:
-    """Return the traversal and the queries per leaf buffer, 0 for the walk.
+def choose(overrides: dict[str, Any]) -> str:
+    """Return the traversal.
 
     Raises
     ------
@@ -24,16 +24,25 @@ def choose(overrides: dict[str, Any], height: int, *, on_cuda: bool) -> tuple[st
 
     Examples
     --------
-    >>> choose({}, 14, on_cuda=False), choose({"traversal": "buffered"}, 8, on_cuda=False)
-    (('walk', 0), ('buffered', 16384))
+    >>> choose({}), choose({"traversal": "buffered"})
+    ('walk', 'buffered')
     """
     asked = overrides.get("traversal", DEFAULT)
     if asked not in TRAVERSALS:
         raise ValueError(f"traversal={asked!r}: expected {' or '.join(map(repr, TRAVERSALS))}")
-    if asked == "walk":
-        if "buffer" in overrides:
-            raise ValueError("buffer: the walk has no buffers; set traversal='buffered' with it")
-        return "walk", 0
+    if asked == "walk" and "buffer" in overrides:
+        raise ValueError("buffer: the walk has no buffers; set traversal='buffered' with it")
+    return str(asked)
+
+
+def buffer_of(traversal: str, overrides: dict[str, Any], height: int, *, on_cuda: bool) -> int:
+    """Return the queries per leaf buffer, 0 for the walk.
+
+    >>> buffer_of("buffered", {}, 8, on_cuda=False), buffer_of("walk", {}, 8, on_cuda=False)
+    (16384, 0)
+    """
+    if traversal == "walk":
+        return 0
     least = _LEAST_BUFFER_ON_CUDA if on_cuda else _LEAST_BUFFER
     usual = max(least, 1 << max(0, _PAPER_LEAVES_TIMES_BUFFER - height))
-    return "buffered", int(overrides.get("buffer", usual))
+    return int(overrides.get("buffer", usual))
