@@ -307,7 +307,8 @@ def test_slabs_of_points_have_a_tree_in_turn(n: int, point_slab: int) -> None:
     rows = checks.duplicates(n, 3)
     check(rows[:3], rows, min(n, 4), "l1", point_slab=point_slab)
     check(rows[:20], rows[:20], min(n, 20) - 1, self_join=True, point_slab=point_slab)
-    check(rows[:3], rows[:20], min(n, 3), self_join=False, point_slab=point_slab, traversal="buffered")
+    few = rows[:6]
+    check(few, few, min(n, 6) - 1, self_join=True, point_slab=min(point_slab, 4), traversal="buffered")
 
 
 @pytest.mark.full
