@@ -13,8 +13,8 @@
 // The paper walks the binary tree of splits. Here a query walks the tree of boxes, 16 children a node, as the walk does
 // (search.hpp), since the boxes skip more and there are fewer levels. Instead of a stack it keeps the last leaf and, for
 // each level, the key of the last child that it entered; the children of a node are entered in ascending order of (key,
-// number), so the next one is the smallest above that. Keys of a node are computed again when a query returns to it.
-// That takes 4 bytes for each level, where a stack of 16 keys a level takes 64.
+// number), so the next one is the smallest above that. Keys of a node are computed again when a query returns to it; one
+// key is kept for each level, not 16.
 //
 // Exact: keys have the same bits each time (children.hpp), so a query enters children in the order of the walk, each at
 // most once, and compares them with the same limit, that of its k best points in the leaves before. It therefore visits

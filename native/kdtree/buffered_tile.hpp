@@ -172,7 +172,6 @@ class BufferedTree final : public TreeRounds {
         visits.points += queries * points;
         left_ -= queries * points;
       }
-      buffer.first = kNone;
     }
     filled_buffers_ = emptied_ = 0;
     emptying_ = full_ = false;

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,55 +28,15 @@ from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import dispatch as brute
 from tonari.exact.cuda.plan import plan_on_cuda
 from tonari.kdtree.cuda.buffered import search_by_rounds
-from tonari.kdtree.cuda.build import build_on_device
+from tonari.kdtree.cuda.prepared import PreparedTrees, build_all, prepare
 from tonari.kdtree.cuda.search import beyond, order_of, walk, walk_in_steps
-from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
+from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.plan import TreePlan
 from tonari.kdtree.rounds import Rounds
 from tonari.metrics.problem import make_problem
 from tonari.select.cuda.merge import merge_into, no_lists
 
 logger = logging.getLogger("tonari")
-
-
-@dataclass(frozen=True)
-class PreparedTrees:
-    """Points with a tree on each of the plan's devices.
-
-    Attributes
-    ----------
-    points : array or tensor of shape (n, d)
-        The original rows, on the device on which they were given.
-    trees : list of DeviceTree, or None
-        Empty if the trees are built slab by slab during the search; None if a point has values that a tree cannot
-        compare.
-    """
-
-    points: Any
-    trees: list[DeviceTree] | None
-
-
-def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
-    """Build the tree on each of the plan's devices; blocks until the values of the points have been checked."""
-    if plan.point_slab < plan.n:
-        return PreparedTrees(points, [])
-    return _prepare_all(points, plan, 0)
-
-
-def _prepare_all(points: Any, plan: TreePlan, first: int) -> PreparedTrees:
-    """Build a tree of all these points; messages number them from `first`."""
-
-    def build(at: int) -> DeviceTree | None:
-        rows = to_device(points, plan.devices[at])
-        if bool(beyond(rows).any()):
-            return None
-        return build_on_device(rows, leaf=leaf_of(plan.n, plan.leaf), double=plan.held == "float64")
-
-    trees = side_by_side(a_thread_each(plan.devices), plan.devices, len(plan.devices), build)
-    if None in trees:
-        inputs.check_values(points, "points", first=first, nonnegative=False)
-        return PreparedTrees(points, None)
-    return PreparedTrees(points, [tree for tree in trees if tree is not None])
 
 
 def search(
@@ -150,7 +109,7 @@ def _search_slabs(
         part = points[slab]
         size = len(part)
         made = dataclasses.replace(plan, n=size, k=min(plan.k, size), point_slab=size)
-        prepared = _prepare_all(part, made, slab.start)
+        prepared = build_all(part, made, slab.start)
         lists = _search_slab(queries, prepared, made, slab.start, self_join, bar, rounds)
         tensors = Neighbors(*(torch.as_tensor(array) for array in lists))
         merge_into(best, tensors, slab.start, plan.metric, torch.device(plan.devices[0]))
