@@ -114,12 +114,11 @@ def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) 
 
 
 def tree(run: Run, case: Case, data: DeviceData, expected: Answer, **choices: Any) -> None:
-    """A row about each traversal of the tree by some plan."""
-    planned = Planned(run, case, data, **choices)
-    facts = {"stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
+    """A row about each traversal by some plan, of a tree of the height that the plan chooses for it."""
     for who, traversal in ((TREE, "walk"), (BUFFERED, "buffered")):
-        call = functools.partial(planned.call, k=case.k, traversal=traversal)
-        point(run, case, expected, call, {"who": who} | facts)
+        planned = Planned(run, case, data, traversal=traversal, **choices)
+        facts = {"who": who, "stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
+        point(run, case, expected, functools.partial(planned.call, k=case.k), facts)
 
 
 def brute(run: Run, case: Case, data: DeviceData, expected: Answer) -> None:

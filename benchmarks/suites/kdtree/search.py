@@ -85,7 +85,9 @@ class Planned:
         """Columns about the plan, and what a query visits on average over the first ones."""
         rows = min(COUNTED, len(self._queries))
         leaves, nodes, _ = self._method.visits(self._first(rows), self._prepared, self._plan(rows, self._case.k))
-        plan = {"height": self.plan.height, "leaf": self.plan.leaf, "sort": self.plan.sort}
+        plan = {name: getattr(self.plan, name) for name in ("height", "leaf", "sort")}
+        if self.plan.buffer:
+            plan["buffer"] = self.plan.buffer
         return {"extras": plan | {"leaves": float(leaves), "nodes": float(nodes)}}
 
     def rounds(self, rows: int, k: int, **more: Any) -> Any:

@@ -85,7 +85,7 @@ def test_table_2_has_both_traversals_and_brute_force() -> None:
 
 
 def test_rounds_stand_beside_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "HEIGHTS", {"cpu": (4, 6, 13)})
+    monkeypatch.setattr(rounds, "HEIGHTS", (4, 6, 13))
     run = done(a_run(repeats=1), a_case(n=3000, m=60, work=rounds.compare))
     assert run.wrong == 0, notes(run)
     walk, buffered = figures.TREE, figures.BUFFERED
