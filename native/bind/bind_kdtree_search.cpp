@@ -4,13 +4,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <limits>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bind/binds.hpp"
-#include "kdtree/search.hpp"
+#include "kdtree/buffered.hpp"
 
 namespace nb = nanobind;
 
@@ -36,10 +37,15 @@ struct BoundTree {
 // A search, together with the arrays that it reads and writes.
 struct BoundTreeSearch {
   TreeTask task;
-  TreeSearch search;
+  Isa isa;
   Rows queries;
   std::optional<Numbers> order, self_ids;
   Output distances, indices;
+};
+
+// Rounds of a search's block of queries, with the instruction set of the search.
+struct BoundTreeRounds {
+  std::unique_ptr<TreeRounds> rounds;
 };
 
 constexpr int kMostHeight = 31;  // leaf numbers are int32
@@ -175,8 +181,8 @@ void bind_kdtree_search(Module& module) {
                                 .double_output = doubles,
                                 .distances = distances.data(),
                                 .indices = indices.data()};
-            new (self) BoundTreeSearch{
-                task, tree_search(isa_named(isa)), queries, std::move(order), std::move(self_ids), distances, indices};
+            new (self) BoundTreeSearch{task,      isa_named(isa), queries, std::move(order), std::move(self_ids),
+                                       distances, indices};
           },
           nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("k"), nb::arg("queries").noconvert(),
           nb::arg("order").noconvert().none(), nb::arg("self_ids").noconvert().none(), nb::arg("distances").noconvert(),
@@ -187,12 +193,45 @@ void bind_kdtree_search(Module& module) {
             check_range("queries", begin, end, 0, self.task.queries.n);
             TreeVisits visits;
             Unlocked unlocked;
-            const std::int64_t stopped = self.search(self.task, begin, end, budget, visits);
+            const std::int64_t stopped = tree_search(self.isa)(self.task, begin, end, budget, visits);
             return std::tuple(stopped, visits.leaves, visits.nodes, visits.points);
           },
           nb::arg("begin"), nb::arg("end"), nb::arg("budget"),
           "Search for queries from `begin` on in their order, until `end` or the budget is reached: "
           "(where it stopped, leaves, nodes, points visited).");
+
+  Class<BoundTreeRounds>(module, "TreeRounds", "The buffered traversal of a block of queries; see kdtree/buffered.hpp.")
+      .def(
+          "__init__",
+          [](BoundTreeRounds* self, const BoundTreeSearch& search, std::int64_t begin, std::int64_t end,
+             std::int64_t buffer) {
+            check_range("queries", begin, end, 0, search.task.queries.n);
+            check_number("queries of a block", end - begin, 0, std::numeric_limits<std::int32_t>::max());
+            check_number("buffer", buffer, 1, std::numeric_limits<std::int32_t>::max());
+            new (self) BoundTreeRounds{tree_rounds(search.isa)(search.task, begin, end, buffer)};
+          },
+          nb::arg("search"), nb::arg("begin"), nb::arg("end"), nb::arg("buffer"), nb::keep_alive<1, 2>())  // the search
+      .def(
+          "run",
+          [](BoundTreeRounds& self, std::int64_t budget) {
+            TreeVisits visits;
+            Unlocked unlocked;
+            const std::int64_t finished = self.rounds->run(budget, visits);
+            return std::tuple(finished, visits.leaves, visits.nodes, visits.points);
+          },
+          nb::arg("budget"),
+          "Go on until all queries are finished or the budget is reached: (queries finished, leaves, nodes, points "
+          "visited).")
+      .def(
+          "counts",
+          [](const BoundTreeRounds& self) {
+            const TreeRoundCounts& counts = self.rounds->counts;
+            return std::tuple(counts.rounds, counts.emptied, counts.full, counts.tiles, counts.find_seconds,
+                              counts.process_seconds);
+          },
+          "(rounds, times that buffers were emptied, those because one was half full, tiles, seconds of finding "
+          "leaves, "
+          "seconds of emptying buffers) so far.");
 }
 
 }  // namespace tonari

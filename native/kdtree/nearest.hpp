@@ -1,11 +1,11 @@
-// Keeps the k best points of a query, by (returned value, index).
+// Keeps the k best points of a query, by (returned value, index), in a list of items that the caller owns: one list for
+// a query after the other, or one for each of many queries.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 
-#include "core/room.hpp"
 #include "kdtree/reach.hpp"
 #include "select/order.hpp"
 #include "simd/vec.hpp"
@@ -18,9 +18,13 @@ namespace {
 // of the new word and the previous one.
 class NearestWords {
  public:
+  using Item = std::int64_t;
   static constexpr std::int64_t kMost = 256;  // the time of an insertion is proportional to k
 
-  explicit NearestWords(std::int64_t k) : k_(k), size_((k + W - 1) / W * W), words_(room_.get(size_)) {}
+  NearestWords(std::int64_t k, bool) : k_(k), size_((k + W - 1) / W * W) {}
+
+  std::int64_t size() const { return size_; }  // items of a list
+  void use(Item* list) { words_ = list; }
 
   void clear() {
     for (std::int64_t j = 0; j < size_; ++j) words_[j] = kNone;
@@ -68,14 +72,18 @@ class NearestWords {
   }
 
   std::int64_t k_, size_;
-  Room<std::int64_t> room_;
-  std::int64_t* words_;
+  std::int64_t* words_ = nullptr;
 };
 
 // For any k, values and indices: a heap with the worst point at its root.
 class NearestHeap {
  public:
-  NearestHeap(std::int64_t k, bool double_output) : k_(k), double_output_(double_output), items_(room_.get(k)) {}
+  using Item = Ranked;
+
+  NearestHeap(std::int64_t k, bool double_output) : k_(k), double_output_(double_output) {}
+
+  std::int64_t size() const { return k_; }
+  void use(Item* list) { items_ = list; }
 
   void clear() {
     constexpr Ranked none{std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max()};
@@ -115,8 +123,7 @@ class NearestHeap {
  private:
   std::int64_t k_;
   bool double_output_;
-  Room<Ranked> room_;
-  Ranked* items_;
+  Ranked* items_ = nullptr;
 };
 
 }  // namespace

@@ -14,6 +14,17 @@ TreeSearch tree_search(Isa isa) {
   return tree_search_generic;
 }
 
+TreeRounds::~TreeRounds() = default;
+
+MakeTreeRounds tree_rounds(Isa isa) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return tree_rounds_avx512;
+  if (isa >= Isa::avx2) return tree_rounds_avx2;
+#endif
+  (void)isa;
+  return tree_rounds_generic;
+}
+
 namespace {
 
 template <class T>

@@ -1,4 +1,5 @@
-// Exact search through a k-d tree: depth first, the nearest child first, over the arrays of tonari.kdtree.cpu.tree.
+// Exact search through a k-d tree by the walk: each query depth first to its end, the nearest child first, over the
+// arrays of tonari.kdtree.cpu.tree. kdtree/buffered.hpp has the other traversal, which moves many queries on together.
 //
 // A node's 16 children are compared with the query at once, and so are 16 points of a leaf. A point that may belong to
 // the answer gets its exact value (docs/exactness.md, "The value") and is kept if it is one of the k best so far by

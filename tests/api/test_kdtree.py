@@ -94,14 +94,19 @@ def test_all_points_are_found(n: int, k: int) -> None:
 
 def test_the_plan_decides() -> None:
     truth = brute(QUERIES, POINTS, 5)
-    for given in ({"height": 0}, {"height": 9}, {"leaf": 3}, {"sort": False}, {"query_block": 1}, {"isa": "generic"}):
+    choices: list[dict[str, Any]] = [{"height": 0}, {"height": 9}, {"leaf": 3}, {"sort": False}, {"query_block": 1}]
+    choices += [{"isa": "generic"}, {"traversal": "buffered"}, {"traversal": "buffered", "buffer": 2, "sort": False}]
+    for given in choices:
         plan = tonari.plan(700, 41, 4, 5, method="kdtree", threads=2, **given)
         for method in ("auto", "kdtree"):
             assert_same_neighbors(tonari.search(QUERIES, POINTS, 5, method=method, plan=plan), truth)
         wide = QUERIES.astype(np.float64)
         assert_same_neighbors(tonari.search(wide, POINTS, 5, plan=plan), brute(wide, POINTS, 5))
-    plan = tonari.plan(700, 700, 4, 5, method="kdtree", self_join=True)
-    assert tonari.knn_graph(POINTS, 5, plan=plan).method == "kdtree"
+    for traversal in ("walk", "buffered"):
+        plan = tonari.plan(700, 700, 4, 5, method="kdtree", self_join=True, traversal=traversal)
+        graph = tonari.knn_graph(POINTS, 5, plan=plan)
+        assert graph.method == "kdtree"
+        assert np.array_equal(graph.indices, brute(POINTS, POINTS, 5, self_ids=np.arange(700)).indices)
 
 
 def test_the_height_of_the_plan_is_that_of_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ def test_no_case_was_lost() -> None:
         "tang2015": 12,
         "matsumoto2015": 16,
         "komarov2014": 8,
-        "gieseke2014": 14,
+        "gieseke2014": 17,
         "wang2021": 13,
     }
 

@@ -77,9 +77,14 @@ def test_metrics(metric: str) -> None:
         ({"leaf": 8, "height": 3}, r"got both height and leaf, which determine each other"),
         ({"query_block": 0}, r"query_block must be a whole number of at least 1"),
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'"),
+        ({"traversal": "rounds"}, r"traversal='rounds': expected 'walk' or 'buffered'"),
+        ({"traversal": True}, r"traversal=True: expected 'walk' or 'buffered'"),
+        ({"traversal": "buffered", "buffer": 0}, r"buffer must be a whole number of at least 1, got 0"),
+        ({"buffer": 9}, r"buffer: the walk has no buffers; set traversal='buffered' with it"),
+        ({"traversal": "walk", "buffer": 9}, r"buffer: the walk has no buffers"),
         (
             {"precisions": ("float32",)},
-            "cannot override precisions; these can be: height, isa, leaf, query_block",
+            "cannot override precisions; these can be: buffer, height, isa, leaf, query_block, sort, traversal",
         ),
         ({"k": 1001}, r"k=1001: the largest k is 1000"),
         ({"dtype": "int32"}, r"dtype int32 is not supported"),
@@ -129,6 +134,50 @@ def test_a_budget_is_kept_or_refused_with_the_least_that_works() -> None:
     assert int(re.search(r"allow at least (\d+)", str(refused.value))[1]) == free.total_bytes  # type: ignore[index]
 
 
+@pytest.mark.parametrize("make", [made, on_cuda])
+def test_the_walk_is_the_default_and_buffers_are_those_of_the_paper(make: Any) -> None:
+    assert (make().traversal, make().buffer) == ("walk", 0)
+    assert make(traversal="walk") == make()
+    least = 64 if make is made else 1 << 18
+    for height in (0, 2, 9):
+        plan = make(height=height, traversal="buffered")
+        assert (plan.traversal, plan.buffer) == ("buffered", max(least, 2 ** (22 - height)))
+    assert make(n=2**24, height=20, traversal="buffered").buffer == least
+    assert make(traversal="buffered", buffer=5).buffer == 5
+
+
+def test_rounds_take_larger_leaves_on_the_cpu() -> None:
+    for d in (2, 4, 10):
+        assert made(n=10**6, d=d, traversal="buffered").leaf == 2 * made(n=10**6, d=d).leaf
+        assert made(n=10**6, d=d, traversal="buffered", leaf=7).leaf == 7
+    assert on_cuda(traversal="buffered").leaf == on_cuda().leaf
+
+
+def test_queries_between_rounds_are_counted() -> None:
+    """Their values, lists, keys and records, and the buffers of every thread, within what is planned."""
+    sizes = {"n": 10**6, "m": 10**7, "d": 10, "k": 10, "threads": 3}
+    walk, buffered = made(**sizes), made(**sizes, traversal="buffered")
+    row = 10 * 4 + 10 * 8 + 4 * 4
+    assert 10 * walk.query_block < buffered.query_block < 2 * 2**20 / row
+    assert buffered.packed_bytes <= walk.packed_bytes
+    larger = made(**sizes, traversal="buffered", query_block=10**6)
+    assert larger.working_bytes - buffered.working_bytes > 3 * (10**6 - buffered.query_block) * row
+    assert made(**sizes | {"k": 10**5}, traversal="buffered").query_block == walk.query_block
+    low, tall = (made(**sizes, height=height, query_block=512, traversal="buffered") for height in (14, 19))
+    assert tall.working_bytes - low.working_bytes >= 3 * 8 * (2**19 - 2**14)
+    assert made(m=7, traversal="buffered", threads=2).query_block == 1
+
+
+def test_queries_between_rounds_are_counted_on_cuda() -> None:
+    sizes = {"n": 2 * 10**6, "m": 10**8, "d": 10, "k": 10}
+    walk, buffered = on_cuda(**sizes), on_cuda(**sizes, traversal="buffered")
+    assert buffered.query_block == walk.query_block == 10**8
+    assert buffered.working_bytes >= walk.working_bytes + 10**8 * 100
+    tight = on_cuda(**sizes, traversal="buffered", memory=10**10)
+    assert tight.query_block < on_cuda(**sizes, memory=10**10).query_block
+    assert tight.total_bytes <= 10**10
+
+
 def test_float64_of_either_side_is_held() -> None:
     assert [made(dtype=dtype).held for dtype in ("float16", "bfloat16", "int8", "float64")] == [
         *["float32"] * 3,
@@ -148,7 +197,7 @@ def test_limits_on_cuda() -> None:
         ({"d": 33}, r"d=33: on CUDA method='kdtree' takes d up to 32"),
         ({"n": 2**31}, r"n=2147483648: on CUDA method='kdtree' takes n up to 2147483647"),
         ({"threads": 2}, r"threads=2: the search runs on cuda:0"),
-        ({"isa": "avx2"}, r"cannot override isa; these can be: height, leaf, point_slab, query_block, sort"),
+        ({"isa": "avx2"}, r"cannot override isa; these can be: buffer, height, leaf, point_slab, query_block, sort, "),
         ({"free_bytes": 6 * 10**8}, r"cannot hold a tree"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -119,6 +119,10 @@ def tree_of() -> _native.TreeView:
     return _native.TreeView(**tree_arrays())
 
 
+def search_of() -> _native.TreeSearch:
+    return _native.TreeSearch(**CASES["TreeSearch"].given())
+
+
 def lists() -> Array:
     """Entries of N lists, that of each row new."""
     return ((np.arange(N)[:, None] + np.arange(1, LIST + 1)) % N | NEW).astype(np.int32)
@@ -625,9 +629,14 @@ CASES: dict[str, Case] = {
         outputs=("distances", "indices"),
     ),
     "TreeSearch.run": Case(
-        lambda begin, end: _native.TreeSearch(**CASES["TreeSearch"].given()).run(begin, end, 1 << 40),
+        lambda begin, end: search_of().run(begin, end, 1 << 40),
         lambda: {"begin": 0, "end": M},
         ranges(M),
+    ),
+    "TreeRounds": Case(
+        lambda begin, end, buffer: _native.TreeRounds(search_of(), begin, end, buffer),
+        lambda: {"begin": 0, "end": M, "buffer": 2},
+        [*ranges(M), *numbers(buffer=[-1, 0, 2**31])],
     ),
     "add_reverse": Case(
         _native.add_reverse,
@@ -962,11 +971,17 @@ def test_a_worker_and_a_search_keep_what_they_work_for() -> None:
     worker = worker_of(join)
     out = found(M)
     search = _native.TreeSearch(tree, ISA, "euclidean", K, SAME, None, None, out["distances"], out["indices"])
+    rounds = _native.TreeRounds(search, 0, M, 2)
     del join, tree
     gc.collect()
     worker.screen(PACKED, 0, PACKED.groups, False)
     search.run(0, M, 1 << 40)
     truth = brute(SAME, POINTS, K)
+    assert out["indices"].tobytes() == truth.indices.tobytes()
+    del search
+    gc.collect()
+    out["indices"][:] = -1
+    rounds.run(1 << 40)
     assert out["indices"].tobytes() == truth.indices.tobytes()
 
 

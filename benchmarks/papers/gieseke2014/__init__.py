@@ -1,4 +1,4 @@
-"""gieseke2014, buffer k-d trees: its figures on our tree, and its rounds and buffers beside depth-first search.
+"""gieseke2014, buffer k-d trees: its figures on our tree, by the walk and by its own buffered traversal.
 
 The sizes are the paper's own on CUDA.
 """
@@ -21,14 +21,17 @@ def _cases() -> list[Case]:
         common |= {"prepared": True}
         for d in (5, 10):
             for figure, work in (("2", figures.heights), ("3a", figures.orders)):
-                found.append(Case(f"fig{figure}-d{d}", d=d, figure=figure, cost=90, work=work, **common))
+                found.append(Case(f"fig{figure}-d{d}", d=d, figure=figure, cost=180, work=work, **common))
         common |= {"d": 10, "peers": ("pykdtree",)}
-        timed = {"exact_rows": exact_rows, "cost": 120}
+        timed = {"exact_rows": exact_rows, "cost": 150}
         truth_k = max(figures.KS)
         found.append(Case("fig5-d10", figure="5", truth_k=truth_k, work=figures.neighbours, **common, **timed))
         found.append(Case("fig6-d10", figure="6", work=figures.sizes, **common, **timed))
         fewer = common | {"m": 100_000 if device == "cpu" else MILLION, "peers": ()}
         found.append(Case("rounds-d10", cost=180, work=rounds.compare, **fewer))
+        found.append(Case("fig4-d10", figure="4", cost=90, work=rounds.phases, **common | {"peers": ()}))
+    of_table = common | {"n": 2 * MILLION, "peers": ()}
+    found.append(Case("table2-d10", exact_rows=MILLION, rare=True, cost=120, work=figures.table, **of_table))
     return found
 
 

@@ -8,16 +8,25 @@ from typing import Any
 
 from ...harness.plots import Curves, Panel, draw, where
 from ...harness.rows import Row, newest
+from ...suites.kdtree.search import TREE
 
 NAME = "gieseke2014"
 TITLES = {
     "2": "height of the tree (figure 2)",
     "3a": "queries sorted or not (figure 3a)",
+    "4": "phases of the buffered traversal (figures 3b and 4)",
     "5": "neighbours (figure 5)",
     "6": "points (figure 6)",
 }
 # Figure -> what its horizontal axis is, and what that is called.
-AXES = {"2": ("height", "height of the tree"), "3a": ("m", "queries"), "5": ("k", "k"), "6": ("n", "points")}
+AXES = {
+    "2": ("height", "height of the tree"),
+    "3a": ("m", "queries"),
+    "4": ("m", "queries"),
+    "5": ("k", "k"),
+    "6": ("n", "points"),
+}
+PHASES = {"find": "finding leaves", "process": "comparing queries with leaves", "sort": "sorting by leaf"}
 
 
 def draw_all(rows: Sequence[Row], folder: Path) -> Iterator[Path]:
@@ -47,7 +56,8 @@ def series_of(figure: str, row: Row) -> str:
     """The curve that a row is a point of."""
     name = str(row["who"])
     if figure == "3a":
-        return "sorted by leaf" if row["extras"]["sort"] else "as they came"
+        order = "sorted by leaf" if row["extras"]["sort"] else "as they came"
+        return order if name == TREE else f"buffered, {order}"
     return f"{name}, d = {row['d']}" if figure == "2" else name
 
 
@@ -57,4 +67,14 @@ def curves(figure: str, rows: Sequence[Row]) -> Iterator[tuple[str, float, float
     for row in rows:
         place: Any = row["extras"].get(axis) if axis == "height" else row[axis]
         if row["seconds_median"] and place is not None:
-            yield series_of(figure, row), float(place), 1e6 * row["seconds_median"] / row["m"]
+            for series, seconds in parts_of(figure, row).items():
+                yield series, float(place), 1e6 * seconds / row["m"]
+
+
+def parts_of(figure: str, row: Row) -> dict[str, float]:
+    """Seconds of a row by curve."""
+    if figure != "4":
+        return {series_of(figure, row): row["seconds_median"]}
+    parts = {"everything": row["seconds_median"]}
+    parts |= {name: row["extras"][f"{part}_seconds"] for part, name in PHASES.items()}
+    return {name: seconds for name, seconds in parts.items() if seconds > 0}

@@ -69,22 +69,31 @@ class Planned:
         self.plan = self._plan(case.m, case.k)
         self._prepared = self._method.prepare(self._place.rows(points, "points", "euclidean"), self.plan, False)
 
-    def _plan(self, m: int, k: int) -> Any:
-        case = self._case
-        return self._run.tonari.plan(case.n, m, case.d, k, method="kdtree", **place_of(self._run), **self._choices)
+    def _plan(self, m: int, k: int, **more: Any) -> Any:
+        case, choices = self._case, self._choices | more
+        return self._run.tonari.plan(case.n, m, case.d, k, method="kdtree", **place_of(self._run), **choices)
 
-    def call(self, rows: int, k: int) -> Callable[[], Any]:
-        """A search of the first so many queries."""
-        queries, plan = self._place.rows(self._queries[:rows], "queries", "euclidean"), self._plan(rows, k)
+    def _first(self, rows: int) -> Any:
+        return self._place.rows(self._queries[:rows], "queries", "euclidean")
+
+    def call(self, rows: int, k: int, **more: Any) -> Callable[[], Any]:
+        """A search of the first so many queries; `more` has overrides that leave the tree as it is."""
+        queries, plan = self._first(rows), self._plan(rows, k, **more)
         return lambda: self._method.search(queries, self._prepared, plan, progress=False)
 
     def columns(self) -> dict[str, Any]:
         """Columns about the plan, and what a query visits on average over the first ones."""
         rows = min(COUNTED, len(self._queries))
-        queries = self._place.rows(self._queries[:rows], "queries", "euclidean")
-        leaves, nodes, _ = self._method.visits(queries, self._prepared, self._plan(rows, self._case.k))
-        plan = {"height": self.plan.height, "leaf": self.plan.leaf, "sort": self.plan.sort}
+        leaves, nodes, _ = self._method.visits(self._first(rows), self._prepared, self._plan(rows, self._case.k))
+        plan = {name: getattr(self.plan, name) for name in ("height", "leaf", "sort")}
+        if self.plan.buffer:
+            plan["buffer"] = self.plan.buffer
         return {"extras": plan | {"leaves": float(leaves), "nodes": float(nodes)}}
+
+    def rounds(self, rows: int, k: int, **more: Any) -> Any:
+        """What the buffered traversal counts on the first so many queries."""
+        plan = self._plan(rows, k, traversal="buffered", **more)
+        return self._method.rounds(self._first(rows), self._prepared, plan)
 
 
 def place_of(run: Run) -> dict[str, Any]:

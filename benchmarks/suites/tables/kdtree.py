@@ -15,6 +15,7 @@ EXACT = {"who": "tonari exact"}
 LEAVES = number("extras.leaves", lambda found: digits(found, 2))
 OF_LEAF = number("extras.leaf", "d")
 PAPER = {"suite": "gieseke2014", "stage": "search"}
+WALK = {"who": "tonari kdtree"}
 
 HEIGHTS = tuple(range(6, 15))
 QUERIES = (10_000, 33_333, 100_000, 1_000_000, 10_000_000)
@@ -84,7 +85,7 @@ TABLES: dict[str, Table] = {
         ),
     ),
     "gieseke2014-fig2": Table(
-        where={**PAPER, "case": "fig2-d10"},
+        where={**PAPER, **WALK, "case": "fig2-d10"},
         head="height",
         columns=tuple(Column(str(height), seconds(), {"extras.height": height}) for height in HEIGHTS),
         lines=(
@@ -93,7 +94,7 @@ TABLES: dict[str, Table] = {
         ),
     ),
     "gieseke2014-fig3a": Table(
-        where={**PAPER, "case": "fig3a-d10"},
+        where={**PAPER, **WALK, "case": "fig3a-d10"},
         head="queries",
         columns=tuple(Column(f"{m:,}", seconds(), {"m": m}, sparse=True) for m in QUERIES),
         lines=tuple(

@@ -2,10 +2,12 @@
 
     plan.py        the plan of a search, on the CPU and on CUDA
     memory.py      the memory that a plan needs
+    traversal.py   which traversal a plan takes: the walk, or the rounds of gieseke2014
+    rounds.py      what those rounds count
     reference.py   build and visits in plain NumPy: the specification of the compiled kernels
     cpu/, cuda/    tree, build, search
 
 The design follows the buffer k-d tree of gieseke2014: a pointer-free top tree of median splits over leaves that are
-contiguous blocks of points, with queries that need the same leaf answered together. docs/kdtree.md has the benchmarks
-and the proof that no neighbour can be lost.
+contiguous blocks of points, with queries that need the same leaf answered together: by the walk one after another, by
+the buffered traversal at once. docs/kdtree.md has the benchmarks and the proof that no neighbour can be lost.
 """

@@ -24,6 +24,7 @@ from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
+from tonari.kdtree.traversal import buffer_of, choose
 from tonari.metrics import METRICS
 
 # Metrics for which the distance to a box around a point is a lower bound of the distance to the point.
@@ -34,12 +35,15 @@ TREE_ISAS = ("generic", "avx2", "avx512")  # instruction sets that have tree ker
 _LEAF_UP_TO = {3: 16, 5: 32}
 _LEAF = 64
 _LEAF_ON_CUDA = 64
+_BUFFERED_TIMES = 2  # on the CPU: queries that share a leaf make its points cheaper, and waiting for it is not
 
 OVERRIDES = {
     "height": Override("the tree has 2**height leaves", least=0),
     "leaf": Override("target number of points per leaf, instead of height"),
     "sort": Override("whether queries are searched in the order of their leaves", "flag"),
     "query_block": Override("queries per task"),
+    "traversal": Override('"walk", each query to its end, or "buffered", by the rounds of gieseke2014', "word"),
+    "buffer": Override("B of the buffered traversal: queries per leaf buffer; a round takes five times as many"),
     "isa": Override("instruction set: generic, avx2 or avx512", "word"),
 }
 OVERRIDES_ON_CUDA = {name: known for name, known in OVERRIDES.items() if name != "isa"} | {
@@ -78,7 +82,13 @@ class TreePlan(Plan):
         Whether queries are searched in the order of the leaves that contain them, so that queries that need the same
         leaves follow each other, instead of in the given order.
     query_block : int
-        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA.
+        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA. The
+        buffered traversal holds the state of so many queries in memory, for each thread or device.
+    traversal : str
+        "walk": each query is searched to its end. "buffered": queries wait in a buffer for each leaf, which is compared
+        with all of them at once. The result is the same.
+    buffer : int
+        Queries per leaf buffer, all of which are emptied once one is half full; 0 for the walk.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
@@ -94,6 +104,8 @@ class TreePlan(Plan):
     point_slab: int
     sort: bool
     query_block: int
+    traversal: str
+    buffer: int
 
     def for_problem(self, problem: Problem) -> TreePlan:
         """Adapt the plan to a problem: float64 queries, unknown when the plan was made, need a float64 tree."""
@@ -142,7 +154,8 @@ def plan_tree(
     check_overrides(overrides, OVERRIDES_ON_CUDA if problem.devices else OVERRIDES)
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     held = np.dtype(held_as(problem.dtype, problem.query_dtype))
-    height, leaf = _shape(n, d, overrides, on_cuda=bool(problem.devices))
+    on_cuda, traversal = bool(problem.devices), choose(overrides)
+    height, leaf = _shape(n, d, overrides, traversal, on_cuda=on_cuda)
     isa, threads = "", 0
     if not problem.devices:
         isa = _isa(overrides.get("isa"))
@@ -155,6 +168,7 @@ def plan_tree(
         held=held.itemsize,
         row_out=k * (held.itemsize + index_dtype(n).itemsize),
         query_block=overrides.get("query_block"),
+        buffered=traversal == "buffered",
     )
     budget, slab = problem.memory, n
     if problem.devices:
@@ -182,6 +196,8 @@ def plan_tree(
         point_slab=slab,
         sort=bool(overrides.get("sort", True)),
         query_block=memories.block,
+        traversal=traversal,
+        buffer=buffer_of(traversal, overrides, height, on_cuda=on_cuda),
         threads=threads,
         packed_bytes=memories.packed,
         copied_bytes=memories.copied,
@@ -242,7 +258,7 @@ def refusal(problem: Problem) -> str | None:
     return None
 
 
-def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple[int, int]:
+def _shape(n: int, d: int, overrides: dict[str, Any], traversal: str, *, on_cuda: bool) -> tuple[int, int]:
     """Return the height of the tree and the target leaf size."""
     if "height" in overrides:
         if "leaf" in overrides:
@@ -251,6 +267,7 @@ def _shape(n: int, d: int, overrides: dict[str, Any], *, on_cuda: bool) -> tuple
         check_height(n, height)
         return height, -(-n // (1 << height))
     usual = next((size for most, size in _LEAF_UP_TO.items() if d <= most), _LEAF)
+    usual *= _BUFFERED_TIMES if traversal == "buffered" else 1
     leaf = overrides.get("leaf", _LEAF_ON_CUDA if on_cuda else usual)
     return plan_height(n, int(leaf)), int(leaf)
 

@@ -52,7 +52,7 @@ def overrides_of(name: str, device: str) -> Overrides:
     """Return the fields that can be overridden in the plan of a method.
 
     >>> sorted(overrides_of("kdtree", "cpu"))
-    ['height', 'isa', 'leaf', 'query_block', 'sort']
+    ['buffer', 'height', 'isa', 'leaf', 'query_block', 'sort', 'traversal']
     """
     return _METHODS[name, device].overrides
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from functools import cache
 from typing import Any
@@ -13,67 +14,30 @@ import pytest
 
 from tests.helpers import checks, plans
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors, check_interrupt
+from tests.helpers.trees import ISAS, WAYS, searched, tree_of
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.inputs import held
 from tonari.kdtree.cpu.search import Visits, search_tree
-from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, plan_height, room_for
-from tonari.kdtree.plan import TREE_ISAS, TREE_METRICS
-from tonari.kdtree.reference import build_reference, reach_reference, visits_reference
+from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, room_for
+from tonari.kdtree.plan import TREE_METRICS
+from tonari.kdtree.reference import reach_reference, visits_reference
+from tonari.kdtree.traversal import TRAVERSALS
 from tonari.metrics.reference import brute, pairwise, returned
 
 Array = npt.NDArray[Any]
 
-ISAS = [isa for isa in TREE_ISAS if isa in _native.supported_isas()]
 METRICS = list(TREE_METRICS)
-
-
-class Count:
-    """Counts what a search reports."""
-
-    def __init__(self) -> None:
-        self.done = 0
-        self._lock = threading.Lock()
-
-    def add(self, amount: int) -> None:
-        with self._lock:
-            self.done += amount
-
-
-def tree_of(points: Array, *, leaf: int = 8, height: int | None = None, double: bool | None = None) -> Tree:
-    """The plain NumPy tree."""
-    height = plan_height(len(points), leaf) if height is None else height
-    return build_reference(points, height, points.dtype == np.float64 if double is None else double)
-
-
-def searched(
-    queries: Array,
-    points: Array,
-    tree: Tree,
-    k: int,
-    metric: str = "euclidean",
-    *,
-    self_ids: Any = None,
-    **choices: Any,
-) -> tuple[Neighbors, Visits]:
-    """Search as a plan with these choices says; every query is counted once."""
-    choices = {"threads": 1, "isa": ISAS[-1]} | choices
-    made = plans.tree(len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, **choices)
-    count = Count()
-    found = search_tree(held(queries), held(points), tree, made, self_ids=self_ids, bar=count)
-    assert count.done == len(queries)
-    return found
 
 
 def check(
     queries: Array, points: Array, k: int, metric: str = "euclidean", *, leaf: int = 8, self_ids: Any = None
 ) -> None:
-    """Every instruction set finds what the definition says."""
+    """Every instruction set finds what the definition says, by either traversal."""
     truth = brute(queries, points, k, metric, self_ids=self_ids)
     tree = tree_of(points, leaf=leaf, double=truth.distances.dtype == np.float64)
     seen = set()
-    for isa in ISAS:
-        found, visits = searched(queries, points, tree, k, metric, self_ids=self_ids, isa=isa)
+    for isa, way in itertools.product(ISAS, WAYS):
+        found, visits = searched(queries, points, tree, k, metric, self_ids=self_ids, isa=isa, **way)
         assert_same_neighbors(found, truth, metric=metric)
         seen.add(dataclasses.astuple(visits))
     assert len(seen) == 1  # the same leaves everywhere
@@ -122,8 +86,8 @@ def test_every_size_of_list(maker: str, dtype: npt.DTypeLike) -> None:
     for k in (*range(1, 36), 63, 64, 65, 255, 256, 257, 599, 600):
         # A list of all points, cut: the order is total, so that this is the truth for every k.
         truth = Neighbors(*(np.ascontiguousarray(part[:, :k]) for part in whole))
-        for isa in ISAS:
-            assert_same_neighbors(searched(points[:5], points, tree, k, isa=isa)[0], truth)
+        for isa, way in itertools.product(ISAS, WAYS):
+            assert_same_neighbors(searched(points[:5], points, tree, k, isa=isa, **way)[0], truth)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 81, 129, 257])
@@ -133,8 +97,8 @@ def test_numbers_of_points_and_every_height(n: int) -> None:
         truth = brute(queries, points, k)
         for height in range(n.bit_length()):
             tree = tree_of(points, height=height)
-            for isa in ISAS:
-                assert_same_neighbors(searched(queries, points, tree, k, isa=isa)[0], truth)
+            for isa, way in itertools.product(ISAS, WAYS):
+                assert_same_neighbors(searched(queries, points, tree, k, isa=isa, **way)[0], truth)
 
 
 @pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 64])
@@ -143,11 +107,10 @@ def test_threads_blocks_and_order_change_nothing(m: int, threads: int) -> None:
     points, queries = checks.gaussian(700, 4), checks.gaussian(m, 4, 1)
     truth, tree = brute(queries, points, 9), tree_of(points)
     seen = set()
-    for block in (1, 7, 512):
-        for sort in (True, False):
-            found, visits = searched(queries, points, tree, 9, threads=threads, query_block=block, sort=sort)
-            assert_same_neighbors(found, truth)
-            seen.add(dataclasses.astuple(visits))
+    for block, sort, way in itertools.product((1, 7, 512), (True, False), WAYS):
+        found, visits = searched(queries, points, tree, 9, threads=threads, query_block=block, sort=sort, **way)
+        assert_same_neighbors(found, truth)
+        seen.add(dataclasses.astuple(visits))
     assert len(seen) == 1
 
 
@@ -288,8 +251,8 @@ def test_leaves_of_any_size_and_empty_ones(height: int, scale: float) -> None:
     for metric in METRICS:
         for k in (1, 9, 300):
             truth = brute(points[:20], points, k, metric)
-            for isa in ISAS:
-                found, visits = searched(points[:20], points, tree, k, metric, isa=isa)
+            for isa, way in itertools.product(ISAS, WAYS):
+                found, visits = searched(points[:20], points, tree, k, metric, isa=isa, **way)
                 assert_same_neighbors(found, truth, metric=metric)
                 assert visits.leaves <= 20 * len(np.unique(leaf_of))
 
@@ -303,16 +266,17 @@ def visit_case(maker: str, dtype: str, metric: str) -> tuple[Array, Tree, list[t
     return queries, tree, [visits_reference(tree, query, 5, metric) for query in queries]
 
 
+@pytest.mark.parametrize("traversal", TRAVERSALS)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("maker", ["gaussian", "grid", "duplicates", "tight_far_clusters", "subnormal", "huge"])
-def test_visits_are_those_of_the_recursion(isa: str, metric: str, dtype: str, maker: str) -> None:
+def test_visits_are_those_of_the_recursion(traversal: str, isa: str, metric: str, dtype: str, maker: str) -> None:
     queries, tree, truth = visit_case(maker, dtype, metric)
     points = np.empty((tree.n, tree.d), dtype)  # only its type is looked at
     sizes = np.diff(tree.begins)
     for query, (leaves, nodes) in zip(queries, truth, strict=True):
-        _, visits = searched(query[None], points, tree, 5, metric, isa=isa)
+        _, visits = searched(query[None], points, tree, 5, metric, isa=isa, traversal=traversal)
         assert visits == Visits(len(leaves), nodes, int(sizes[leaves].sum()))
 
 
@@ -353,11 +317,12 @@ def test_wide_indices() -> None:
     points = checks.gaussian(300, 3)
     tree = tree_of(points)
     wide = dataclasses.replace(tree, ids=tree.ids + np.int64(2**33))
-    found, _ = searched(points[:9], points, wide, 6)
     truth = brute(points[:9], points, 6)
-    assert found.indices.dtype == np.int64
-    assert np.array_equal(found.indices - 2**33, truth.indices)
-    assert np.array_equal(found.distances, truth.distances)
+    for way in WAYS:
+        found, _ = searched(points[:9], points, wide, 6, **way)
+        assert found.indices.dtype == np.int64
+        assert np.array_equal(found.indices - 2**33, truth.indices)
+        assert np.array_equal(found.distances, truth.distances)
 
 
 def test_read_only_arrays_are_enough() -> None:
@@ -368,8 +333,9 @@ def test_read_only_arrays_are_enough() -> None:
         array.flags.writeable = False
     for level in tree.boxes:
         level.flags.writeable = False
-    found, _ = searched(queries, points, tree, 5, self_ids=ids)
-    assert_same_neighbors(found, brute(queries, points, 5, self_ids=ids))
+    for way in WAYS:
+        found, _ = searched(queries, points, tree, 5, self_ids=ids, **way)
+        assert_same_neighbors(found, brute(queries, points, 5, self_ids=ids))
 
 
 def native_search(tree: Tree, queries: Array, k: int, order: Any = None) -> tuple[_native.TreeSearch, Neighbors]:
@@ -450,7 +416,8 @@ from tonari.core.workers import Workers
 
 points = {points}
 m = len(points)
-plan = plan_tree(make_problem(m, m, 24, 10, dtype=points.dtype, metric="euclidean", threads={threads}))
+problem = make_problem(m, m, 24, 10, dtype=points.dtype, metric="euclidean", threads={threads})
+plan = plan_tree(problem, traversal={traversal!r})
 tree = build(points, height=plan.height, double=False, workers=Workers(2))
 class Bar:
     def __init__(self):
@@ -471,11 +438,12 @@ print("threads", threading.active_count(), flush=True)
 
 @pytest.mark.process
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("traversal", TRAVERSALS)
 @pytest.mark.parametrize(
     "points", ["np.random.default_rng(0).random((300_000, 24), np.float32)", "np.ones((100_000, 24), np.float32)"]
 )
-def test_interrupt_stops_within_a_second(points: str, threads: int) -> None:
-    check_interrupt(CHILD.format(points=points, threads=threads))
+def test_interrupt_stops_within_a_second(points: str, traversal: str, threads: int) -> None:
+    check_interrupt(CHILD.format(points=points, traversal=traversal, threads=threads))
 
 
 def test_an_error_while_counting_ends_the_search() -> None:
@@ -488,8 +456,8 @@ def test_an_error_while_counting_ends_the_search() -> None:
 
     points = checks.gaussian(300, 3)
     before = set(threading.enumerate())
-    for threads in (1, 2):
-        plan = plans.tree(300, 300, 3, 4, dtype=points.dtype, metric="l1", threads=threads, query_block=16)
+    for threads, way in itertools.product((1, 2), WAYS):
+        plan = plans.tree(300, 300, 3, 4, dtype=points.dtype, metric="l1", threads=threads, query_block=16, **way)
         with pytest.raises(Enough):
             search_tree(points, points, tree_of(points), plan, bar=Bar())
     assert set(threading.enumerate()) <= before

@@ -17,6 +17,7 @@ from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import GB, Stop, interrupt, on_host, rows_of, tensor_of, tensors
 from tonari.inputs import held, name_of_dtype
 from tonari.kdtree.plan import TREE_METRICS, TreePlan
+from tonari.kdtree.traversal import TRAVERSALS
 from tonari.metrics import get_metric
 from tonari.metrics.reference import brute
 
@@ -254,17 +255,20 @@ def test_queries_far_outside_and_among_the_points() -> None:
     check(queries, points, 5)
 
 
+@pytest.mark.parametrize("traversal", TRAVERSALS)
 @pytest.mark.parametrize("scale", [1e19, pytest.param(1e30, marks=pytest.mark.full)])
-def test_rows_beyond_reach_are_answered_by_brute_force(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_reach_are_answered_by_brute_force(
+    scale: float, traversal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not HAS_CUDA:
         monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
     points = checks.gaussian(20 if HAS_CUDA else 12, 3)
     queries = checks.gaussian(3, 3, 1)
     queries[2] = np.float32(scale)
-    check(queries, points, 5)
+    check(queries, points, 5, traversal=traversal)
     points[7] = np.float32(scale)
-    check(queries, points, 5)
-    check(points, points, 5, self_join=True)
+    check(queries, points, 5, traversal=traversal)
+    check(points, points, 5, self_join=True, traversal=traversal)
 
 
 def test_beyond_knows_its_edge() -> None:
@@ -280,7 +284,13 @@ def test_every_height(height: int) -> None:
 
 @pytest.mark.parametrize(
     "choices",
-    [{"sort": False}, pytest.param({"query_block": 2}, marks=pytest.mark.full), {"query_block": 3, "sort": False}],
+    [
+        {"sort": False},
+        pytest.param({"query_block": 2}, marks=pytest.mark.full),
+        {"query_block": 3, "sort": False},
+        {"traversal": "buffered", "query_block": 40},
+        pytest.param({"traversal": "buffered", "buffer": 2, "sort": False}, marks=pytest.mark.full),
+    ],
     ids=str,
 )
 def test_plans_give_one_answer(choices: dict[str, Any]) -> None:
@@ -297,6 +307,8 @@ def test_slabs_of_points_have_a_tree_in_turn(n: int, point_slab: int) -> None:
     rows = checks.duplicates(n, 3)
     check(rows[:3], rows, min(n, 4), "l1", point_slab=point_slab)
     check(rows[:20], rows[:20], min(n, 20) - 1, self_join=True, point_slab=point_slab)
+    few = rows[:6]
+    check(few, few, min(n, 6) - 1, self_join=True, point_slab=min(point_slab, 4), traversal="buffered")
 
 
 @pytest.mark.full
@@ -324,6 +336,7 @@ def test_slabs_are_planned_where_a_tree_of_all_does_not_fit() -> None:
 def test_several_devices_share_the_queries() -> None:
     rows = checks.gaussian(66, 3)
     check(rows[:9], rows, 6, devices=(DEVICE, DEVICE))
+    check(rows[:9], rows, 6, devices=(DEVICE, DEVICE), traversal="buffered")
     check(rows, rows, 6, self_join=True, devices=(DEVICE, DEVICE))
     check(rows[:1], rows, 6, devices=(DEVICE, DEVICE))
 
@@ -344,12 +357,22 @@ def test_strided_tensors() -> None:
     assert_same_neighbors(on_host(found), truth)
 
 
+@pytest.mark.parametrize("traversal", TRAVERSALS)
 @pytest.mark.parametrize("which", ["points", "queries"])
-def test_values_that_are_not_finite_are_named(which: str) -> None:
+def test_values_that_are_not_finite_are_named(which: str, traversal: str) -> None:
     given = {"queries": checks.gaussian(9, 3, 1), "points": checks.gaussian(100, 3)}
     given[which][5, 1] = np.nan
     with pytest.raises(ValueError, match=f"{which}: row 5 has a value that is not finite"):
-        search(given["queries"], given["points"], 3, query_block=4)
+        search(given["queries"], given["points"], 3, query_block=4, traversal=traversal)
+
+
+def test_progress_of_rounds_counts_every_query_once() -> None:
+    queries, points = checks.gaussian(9, 3, 1), checks.gaussian(100, 3)
+    seen: list[tuple[int, int]] = []
+    progress = lambda done, total: seen.append((done, total))  # noqa: E731
+    search(queries, points, 3, query_block=4, traversal="buffered", progress=progress)
+    assert seen[-1] == (9, 9)
+    assert seen == sorted(seen)
 
 
 def test_progress_counts_queries_and_stops() -> None:

@@ -14,6 +14,7 @@ from tonari.core.progress import ProgressLike
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
+from tonari.kdtree.rounds import Rounds
 
 
 class TreeOnCpu(TreeMethod):
@@ -48,3 +49,9 @@ class TreeOnCpu(TreeMethod):
 
     def visits(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> MeanVisits:
         return prepared.visits(queries, plan)
+
+    def rounds(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> Rounds:
+        """Search these queries by a plan of the buffered traversal, and return what it counted."""
+        counted = Rounds()
+        prepared.search(queries, plan, progress=False, rounds=counted)
+        return counted

@@ -16,6 +16,7 @@ from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
 from tonari.kdtree.cpu.search import search_tree
 from tonari.kdtree.plan import TreePlan
+from tonari.kdtree.rounds import Rounds
 
 logger = logging.getLogger("tonari")
 
@@ -45,12 +46,15 @@ class PreparedTree:
         *,
         self_ids: npt.NDArray[np.int64] | None = None,
         progress: ProgressLike = None,
+        rounds: Rounds | None = None,
     ) -> Neighbors:
         """Find the k nearest points of every query; see :func:`tonari.kdtree.cpu.search.search_tree`."""
         started = time.perf_counter()
         seconds = plan.seconds - plan.build_seconds
         with Progress(progress, total=len(queries), seconds=seconds, label="neighbours", unit="query") as bar:
-            found, visits = search_tree(queries, self.points, self.tree, plan, self_ids=self_ids, bar=bar)
+            found, visits = search_tree(
+                queries, self.points, self.tree, plan, self_ids=self_ids, bar=bar, rounds=rounds
+            )
         m = len(queries)
         logger.info(
             "%d rows in %.3g s by a k-d tree of height %d: %.1f leaves and %.1f nodes visited per row",

@@ -1,8 +1,9 @@
 """Search the tree on the CPU: the order of the queries, and their distribution over threads.
 
-gieseke2014 buffers queries until many need the same leaf, so that the leaf is read once for all of them. Here queries
-are sorted once by the leaf that contains them, and each is searched to its end. Consecutive queries need nearly the
-same leaves, which are still in the cache, and no queues are needed.
+Queries are sorted by the leaf that contains them, and cut into blocks. In a block, the walk searches each query to its
+end: consecutive queries need nearly the same leaves, which are still in the cache. The buffered traversal is that of
+gieseke2014: queries wait in buffers until many need the same leaf, which is then read once for all of them. A block is
+one thread's from beginning to end and has queues and buffers of its own, so that threads never wait for each other.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
+from tonari.core.slices import cut
 from tonari.core.workers import Workers
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
+from tonari.kdtree.rounds import Rounds
 
 _ROUTED = 1 << 16  # queries per task when queries are routed to their leaves
 _SLICE = 1 << 26  # values of points and boxes read between two checks for Ctrl-C: some tens of milliseconds
@@ -32,6 +35,12 @@ class Visits:
     nodes: int = 0
     points: int = 0
 
+    def add(self, leaves: int, nodes: int, points: int) -> None:
+        """Add to these totals."""
+        self.leaves += leaves
+        self.nodes += nodes
+        self.points += points
+
 
 def search_tree(
     queries: npt.NDArray[Any],
@@ -41,6 +50,7 @@ def search_tree(
     *,
     self_ids: npt.NDArray[np.int64] | None = None,
     bar: Counter,
+    rounds: Rounds | None = None,
 ) -> tuple[Neighbors, Visits]:
     """Find the neighbours of checked queries with the tree of the points.
 
@@ -52,18 +62,20 @@ def search_tree(
         hold float64.
     tree : Tree
     plan : TreePlan
-        Uses its k, metric, isa, threads, sort and query_block.
+        Uses its k, metric, isa, threads, traversal, buffer, sort and query_block.
     self_ids : int64 array of shape (m,), optional
         For each query the point that it is, which is not reported.
     bar : Counter
         Counts queries.
+    rounds : Rounds, optional
+        Output: what the buffered traversal did.
 
     Returns
     -------
     Neighbors of shape (m, k)
         Bit for bit those of :func:`tonari.metrics.reference.brute`.
     Visits
-        Of all queries together.
+        Of all queries together; the same by either traversal.
     """
     m = len(queries)
     double = np.float64 in (queries.dtype, points.dtype)
@@ -78,21 +90,39 @@ def search_tree(
         tree.native, plan.isa, plan.metric, plan.k, queries, order, self_ids, found.distances, found.indices
     )
 
-    def work(begin: int) -> Visits:
+    def walk(begin: int, end: int) -> Visits:
         seen = Visits()
-        end = min(begin + plan.query_block, m)
         while begin < end:
             workers.check()
-            stopped, leaves, nodes, looked_at = search.run(begin, end, _SLICE)
-            seen = Visits(seen.leaves + leaves, seen.nodes + nodes, seen.points + looked_at)
+            stopped, *counts = search.run(begin, end, _SLICE)
+            seen.add(*counts)
             bar.add(stopped - begin)
             begin = stopped
         return seen
 
-    parts = workers.map(work, range(0, m, plan.query_block))
-    return found, Visits(
-        sum(part.leaves for part in parts), sum(part.nodes for part in parts), sum(part.points for part in parts)
-    )
+    def buffered(begin: int, end: int) -> Visits:
+        seen, left = Visits(), end - begin
+        block = _native.TreeRounds(search, begin, end, plan.buffer)
+        while left > 0:
+            workers.check()
+            finished, *counts = block.run(_SLICE)
+            seen.add(*counts)
+            if finished > 0:
+                bar.add(finished)
+            left -= finished
+        if rounds is not None:
+            made, emptied, full, tiles, find, process = block.counts()
+            rounds.add(rounds=made, emptied=emptied, full=full, tiles=tiles, compared=seen.leaves)
+            rounds.add(find_seconds=find, process_seconds=process)
+        return seen
+
+    traverse = buffered if plan.traversal == "buffered" else walk
+    blocks = cut(m, plan.query_block)
+    parts = workers.map(lambda block: traverse(block.start, block.stop), blocks)
+    total = Visits()
+    for part in parts:
+        total.add(part.leaves, part.nodes, part.points)
+    return found, total
 
 
 def _order(queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDArray[np.int64]:

@@ -1,10 +1,13 @@
 """The k-d tree on CUDA: built and searched entirely on the device; only queries and results are transferred.
 
-    dispatch.py   executes the plan: prepare, search, probe; one or several devices, slabs of points
+    dispatch.py   executes the plan: search, probe; one or several devices, slabs of points
         │
+    prepared.py   points and their trees, kept between searches
     build.py      points -> DeviceTree: median splits by sorting (segment, value) keys, one level at a time
     tree.py       the data structure
-    search.py     queries in the order of their first leaves (kernels/home.py) -> neighbours (kernels/search.py)
+    search.py     the walk: queries in the order of first leaves (kernels/home.py) -> neighbours (kernels/search.py)
+    buffered.py   the same by the rounds of gieseke2014 (kernels/find_leaf.py, kernels/process_buffers.py)
 
-kernels/bounds.py has the bounds that both kernels use; docs/kdtree.md has the benchmarks and the proof of exactness.
+kernels/bounds.py has the bounds that all kernels use, kernels/nearest.py their lists; docs/kdtree.md has the
+benchmarks and the proof of exactness.
 """

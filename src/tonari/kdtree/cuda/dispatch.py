@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,70 +27,36 @@ from tonari.cuda.self_neighbors import without_own
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import dispatch as brute
 from tonari.exact.cuda.plan import plan_on_cuda
-from tonari.kdtree.cuda.build import build_on_device
-from tonari.kdtree.cuda.search import beyond, order_of, walk
-from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
+from tonari.kdtree.cuda.buffered import search_by_rounds
+from tonari.kdtree.cuda.prepared import PreparedTrees, build_all, prepare
+from tonari.kdtree.cuda.search import beyond, order_of, walk, walk_in_steps
+from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.plan import TreePlan
+from tonari.kdtree.rounds import Rounds
 from tonari.metrics.problem import make_problem
 from tonari.select.cuda.merge import merge_into, no_lists
 
 logger = logging.getLogger("tonari")
 
-# Queries between two checks for Ctrl-C: the first step, doubled as long as a step takes less than STEP_SECONDS.
-FIRST_STEP, STEP_SECONDS = 1 << 12, 0.05
-
-
-@dataclass(frozen=True)
-class PreparedTrees:
-    """Points with a tree on each of the plan's devices.
-
-    Attributes
-    ----------
-    points : array or tensor of shape (n, d)
-        The original rows, on the device on which they were given.
-    trees : list of DeviceTree, or None
-        Empty if the trees are built slab by slab during the search; None if a point has values that a tree cannot
-        compare.
-    """
-
-    points: Any
-    trees: list[DeviceTree] | None
-
-
-def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
-    """Build the tree on each of the plan's devices; blocks until the values of the points have been checked."""
-    if plan.point_slab < plan.n:
-        return PreparedTrees(points, [])
-    return _prepare_all(points, plan, 0)
-
-
-def _prepare_all(points: Any, plan: TreePlan, first: int) -> PreparedTrees:
-    """Build a tree of all these points; messages number them from `first`."""
-
-    def build(at: int) -> DeviceTree | None:
-        rows = to_device(points, plan.devices[at])
-        if bool(beyond(rows).any()):
-            return None
-        return build_on_device(rows, leaf=leaf_of(plan.n, plan.leaf), double=plan.held == "float64")
-
-    trees = side_by_side(a_thread_each(plan.devices), plan.devices, len(plan.devices), build)
-    if None in trees:
-        inputs.check_values(points, "points", first=first, nonnegative=False)
-        return PreparedTrees(points, None)
-    return PreparedTrees(points, [tree for tree in trees if tree is not None])
-
 
 def search(
-    queries: Any, prepared: PreparedTrees, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any,
+    prepared: PreparedTrees,
+    plan: TreePlan,
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+    rounds: Rounds | None = None,
 ) -> Neighbors:
-    """Answer queries against prepared points.
+    """Answer queries against prepared points; `rounds` gets what the buffered traversal counts.
 
     Returns
     -------
     Neighbors of shape (m, k)
         NumPy arrays for queries in host memory, else tensors on the device of the queries.
     """
-    return _search(queries, prepared, plan, time.perf_counter(), self_join=self_join, progress=progress)
+    started = time.perf_counter()
+    return _search(queries, prepared, plan, started, self_join=self_join, progress=progress, rounds=rounds)
 
 
 def search_once(
@@ -104,16 +69,23 @@ def search_once(
 
 
 def _search(
-    queries: Any, prepared: PreparedTrees, plan: TreePlan, started: float, *, self_join: bool, progress: ProgressLike
+    queries: Any,
+    prepared: PreparedTrees,
+    plan: TreePlan,
+    started: float,
+    *,
+    self_join: bool,
+    progress: ProgressLike,
+    rounds: Rounds | None = None,
 ) -> Neighbors:
     """Search, and log the time from `started` until the devices have finished."""
     m, n = len(queries), plan.n
     slabs = cut(n, plan.point_slab)
     with Progress(progress, total=m * len(slabs), seconds=plan.seconds, label="neighbours", unit="query") as bar:
         if len(slabs) == 1:
-            found = _search_slab(queries, prepared, plan, 0, self_join, bar)
+            found = _search_slab(queries, prepared, plan, 0, self_join, bar, rounds)
         else:
-            found = _search_slabs(queries, prepared.points, plan, slabs, self_join, bar)
+            found = _search_slabs(queries, prepared.points, plan, slabs, self_join, bar, rounds)
     if logger.isEnabledFor(logging.INFO):
         synchronize(plan.devices)
         logger.info("%d rows in %.3g s by k-d trees on %s", m, time.perf_counter() - started, ", ".join(plan.devices))
@@ -121,7 +93,13 @@ def _search(
 
 
 def _search_slabs(
-    queries: Any, points: Any, plan: TreePlan, slabs: list[slice], self_join: bool, bar: Progress
+    queries: Any,
+    points: Any,
+    plan: TreePlan,
+    slabs: list[slice],
+    self_join: bool,
+    bar: Progress,
+    rounds: Rounds | None,
 ) -> Neighbors:
     host = isinstance(queries, np.ndarray)
     double = plan.held == "float64"
@@ -131,14 +109,21 @@ def _search_slabs(
         part = points[slab]
         size = len(part)
         made = dataclasses.replace(plan, n=size, k=min(plan.k, size), point_slab=size)
-        lists = _search_slab(queries, _prepare_all(part, made, slab.start), made, slab.start, self_join, bar)
+        prepared = build_all(part, made, slab.start)
+        lists = _search_slab(queries, prepared, made, slab.start, self_join, bar, rounds)
         tensors = Neighbors(*(torch.as_tensor(array) for array in lists))
         merge_into(best, tensors, slab.start, plan.metric, torch.device(plan.devices[0]))
     return Neighbors(*(part.numpy() for part in best)) if host else best
 
 
 def _search_slab(
-    queries: Any, prepared: PreparedTrees, plan: TreePlan, first_point: int, self_join: bool, bar: Progress
+    queries: Any,
+    prepared: PreparedTrees,
+    plan: TreePlan,
+    first_point: int,
+    self_join: bool,
+    bar: Progress,
+    rounds: Rounds | None,
 ) -> Neighbors:
     """Find neighbours among the points of one slab; in a self-join its first point is query `first_point`."""
     trees = prepared.trees
@@ -155,7 +140,7 @@ def _search_slab(
         blocks = [block.start for block in cut(top.stop - top.start, plan.query_block)]
         ends = [*blocks[1:], top.stop - top.start]
         here = [slice(top.start + begin, top.start + end) for begin, end in zip(blocks, ends, strict=True)]
-        return [_answer(queries, rows, trees[at], plan, own, views, workers, bar) for rows in here]
+        return [_answer(queries, rows, trees[at], plan, own, views, workers, bar, rounds) for rows in here]
 
     parts = side_by_side(workers, plan.devices, len(bounds), answer)
     rest = np.concatenate([part for of_device in parts for part in of_device])
@@ -193,6 +178,7 @@ def _answer(
     views: Neighbors,
     workers: Workers,
     bar: Progress,
+    rounds: Rounds | None,
 ) -> Any:
     """Answer a block of queries, and return the numbers of those that are left to brute force.
 
@@ -208,17 +194,13 @@ def _answer(
     order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
     direct = views.distances.device == device
     found = Neighbors(*(part[here] for part in views)) if direct else _lists(plan, m, device)
-    begin, step = 0, FIRST_STEP
-    while begin < m:
-        workers.check()
-        at = time.perf_counter()
-        walk(rows, tree, order[begin : begin + step], plan.k, plan.metric, found, own=left_out)
-        if begin + step < m and device.type == "cuda":
-            torch.cuda.synchronize(device)
-        bar.add(min(step, m - begin))
-        begin += step
-        if time.perf_counter() - at < STEP_SECONDS:
-            step *= 2
+    given_to_both: dict[str, Any] = {"own": left_out, "check": workers.check, "bar": bar}
+    if plan.traversal == "buffered":
+        search_by_rounds(
+            rows, tree, order, plan.k, plan.metric, found, buffer=plan.buffer, rounds=rounds, **given_to_both
+        )
+    else:
+        walk_in_steps(rows, tree, order, plan.k, plan.metric, found, **given_to_both)
     if not direct:
         views.distances[here], views.indices[here] = found
     numbers: Any = torch.nonzero(left).view(-1).cpu().numpy() + here.start

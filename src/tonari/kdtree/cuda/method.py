@@ -10,7 +10,9 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cuda import dispatch
+from tonari.kdtree.cuda.prepared import PreparedTrees, prepare
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
+from tonari.kdtree.rounds import Rounds
 
 
 class TreeOnCuda(TreeMethod):
@@ -28,13 +30,13 @@ class TreeOnCuda(TreeMethod):
     def kind(self, problem: Problem) -> str:
         return held_as(problem.dtype, problem.query_dtype)
 
-    def prepare(self, points: Any, plan: TreePlan, progress: ProgressLike = None) -> dispatch.PreparedTrees:
-        return dispatch.prepare(points, plan, progress)
+    def prepare(self, points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
+        return prepare(points, plan, progress)
 
     def search(
         self,
         queries: Any,
-        prepared: dispatch.PreparedTrees,
+        prepared: PreparedTrees,
         plan: TreePlan,
         *,
         self_join: bool = False,
@@ -47,5 +49,11 @@ class TreeOnCuda(TreeMethod):
     ) -> Neighbors:
         return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
 
-    def visits(self, queries: Any, prepared: dispatch.PreparedTrees, plan: TreePlan) -> MeanVisits:
+    def visits(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> MeanVisits:
         return dispatch.probe(prepared, queries, plan)
+
+    def rounds(self, queries: Any, prepared: PreparedTrees, plan: TreePlan) -> Rounds:
+        """Search these queries by a plan of the buffered traversal, and return what it counted."""
+        counted = Rounds()
+        dispatch.search(queries, prepared, plan, progress=False, rounds=counted)
+        return counted

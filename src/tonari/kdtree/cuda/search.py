@@ -1,12 +1,15 @@
-"""Search the tree on one CUDA device."""
+"""Search the tree on one CUDA device by the walk; buffered.py has the other traversal."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Counter
 from tonari.cuda.launch import launch
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
@@ -15,6 +18,8 @@ from tonari.metrics import get_metric
 LARGEST = 2.0**60
 LISTS = (32, 64)  # lengths of the list of nearest points
 HOME_QUERIES = 8  # per program
+# Queries between two checks for Ctrl-C: the first step, doubled as long as a step takes less than STEP_SECONDS.
+FIRST_STEP, STEP_SECONDS = 1 << 12, 0.05
 
 
 def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
@@ -30,7 +35,7 @@ def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
             "boxes_ptr": tree.boxes,
             "leaves_ptr": homes,
             "count": len(queries),
-            **_offsets(tree),
+            **box_offsets(tree),
         },
         constants={
             "TOP": len(tree.levels) - 1,
@@ -92,7 +97,7 @@ def walk(
             "visits_ptr": visits,
             "k": k,
             "blocks": tree.leaf // BLOCK,
-            **_offsets(tree),
+            **box_offsets(tree),
         },
         constants={
             "TOP": len(tree.levels) - 1,
@@ -110,6 +115,32 @@ def walk(
     )
 
 
+def walk_in_steps(
+    queries: Any,
+    tree: DeviceTree,
+    order: Any,
+    k: int,
+    metric: str,
+    found: Neighbors,
+    *,
+    own: Any = None,
+    check: Callable[[], None],
+    bar: Counter,
+) -> None:
+    """Search as :func:`walk` does, a step at a time: `check` is called before each, and `bar` counts its queries."""
+    begin, step, m = 0, FIRST_STEP, len(order)
+    while begin < m:
+        check()
+        at = time.perf_counter()
+        walk(queries, tree, order[begin : begin + step], k, metric, found, own=own)
+        if begin + step < m and order.device.type == "cuda":
+            torch.cuda.synchronize(order.device)
+        bar.add(min(step, m - begin))
+        begin += step
+        if time.perf_counter() - at < STEP_SECONDS:
+            step *= 2
+
+
 def beyond(rows: Any) -> Any:
     """Return a bool tensor: which rows have a value that is not finite or too large for the tree to compare."""
     if not rows.dtype.is_floating_point:
@@ -117,7 +148,7 @@ def beyond(rows: Any) -> Any:
     return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= LARGEST)
 
 
-def _offsets(tree: DeviceTree) -> dict[str, int]:
+def box_offsets(tree: DeviceTree) -> dict[str, int]:
     """Return the offsets, in elements, of the boxes of levels 1 to 3; 0 for a level that the tree does not have."""
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))

@@ -1,0 +1,179 @@
+// Compares queries with the points of a leaf, and keeps the k best of each: what both traversals do in a leaf.
+//
+// A run is 16 points. QUERIES queries are compared with RUNS runs at a time; their sums stay in registers, so that runs
+// which are loaded once serve all of these queries. Points within a query's threshold get their exact value, one
+// register of them at a time, and are offered to its list.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/rows.hpp"
+#include "kdtree/children.hpp"
+#include "kdtree/nearest.hpp"
+#include "kdtree/reach.hpp"
+
+namespace tonari {
+namespace {
+
+// A query on its way through the tree.
+template <class T, class NEAREST>
+struct TreeQuery {
+  const T* values = nullptr;
+  typename NEAREST::Item* list = nullptr;  // the k best so far
+  std::int64_t self = -1;                  // the point that it must not find
+  T threshold = -1;                        // a point or box with a larger sum cannot be an answer
+};
+
+template <class STEP, class T, class NEAREST>
+class LeafScan {
+  static constexpr int W = kTreeWidth;
+  static constexpr std::int64_t kManyColumns = 12;
+  using F = Vec<T, W>;
+
+ public:
+  using Query = TreeQuery<T, NEAREST>;
+  // As many runs, or as many queries, as have their sums in 8 registers.
+  static constexpr int kMost = std::clamp(8 * kRegisterLanes<T> / W, 2, 4);
+
+  explicit LeafScan(const TreeTask& task)
+      : task_(task),
+        tree_(*task.tree),
+        d_(tree_.d),
+        nearest_(task.k, task.double_output),
+        reach_(task.metric, d_),
+        exact_query_(exact_room_.get(d_)),
+        root_(takes_root(task.metric)) {}
+
+  std::int64_t list_size() const { return nearest_.size(); }
+
+  // Begins with a row of the queries: loads it to `values` (d of them) and empties `list` (list_size() items).
+  Query begin(std::int64_t row, T* values, typename NEAREST::Item* list) {
+    load_row(task_.queries, row, exact_query_);
+    exact_of_ = nullptr;
+    for (std::int64_t i = 0; i < d_; ++i) values[i] = static_cast<T>(exact_query_[i]);
+    nearest_.use(list);
+    nearest_.clear();
+    return {values, list, task_.self_ids != nullptr ? task_.self_ids[row] : -1, nearest_.reach(reach_)};
+  }
+
+  template <int QUERIES>
+  void scan(std::int64_t leaf, Query* const (&queries)[QUERIES]) {
+    // Of one query, many runs at a time; of many queries, as many as there are registers for.
+    constexpr int most = QUERIES == 1 ? kMost : kRegisterLanes<T> < W ? 1 : 2;
+    const std::int64_t begin = tree_.begins[leaf], count = tree_.begins[leaf + 1] - begin;
+    const T* x = static_cast<const T*>(tree_.rows) + leaf * d_ * tree_.capacity;
+    for (std::int64_t p = 0; p < count;) {
+      // Without a threshold all points pass, so only a few are taken, which set one for the next.
+      bool blind = false;
+      for (const Query* query : queries) blind |= query->threshold == std::numeric_limits<T>::infinity();
+      const auto runs = blind ? 1 : std::min<std::int64_t>(most, (count - p + W - 1) / W);
+      compare<QUERIES, most>(runs, queries, count - p, x + p, begin + p);
+      p += runs * W;
+    }
+  }
+
+  // Writes the answer of a row of the queries, which may change the order of its list.
+  void write(const Query& query, std::int64_t row) {
+    nearest_.use(query.list);
+    const std::int64_t at = row * task_.k;
+    auto write_values = [&](auto* values) {
+      if (tree_.wide_ids) {
+        nearest_.write(values + at, static_cast<std::int64_t*>(task_.indices) + at);
+      } else {
+        nearest_.write(values + at, static_cast<std::int32_t*>(task_.indices) + at);
+      }
+    };
+    if (task_.double_output) {
+      write_values(static_cast<double*>(task_.distances));
+    } else {
+      write_values(static_cast<float*>(task_.distances));
+    }
+  }
+
+ private:
+  template <int QUERIES, int RUNS>
+  void compare(std::int64_t runs, Query* const (&queries)[QUERIES], std::int64_t left, const T* x, std::int64_t place) {
+    if constexpr (RUNS > 1) {
+      if (runs < RUNS) return compare<QUERIES, RUNS - 1>(runs, queries, left, x, place);
+    }
+    std::uint64_t passed[QUERIES];
+    passing<QUERIES, RUNS>(queries, x, passed);
+    const std::uint64_t present = left < 64 ? (std::uint64_t{1} << left) - 1 : ~std::uint64_t{0};
+    for (int q = 0; q < QUERIES; ++q) {
+      if ((passed[q] & present) != 0) take(*queries[q], passed[q] & present, x, place);
+    }
+  }
+
+  // Which of RUNS * 16 points the threshold of each query lets through, as bits.
+  template <int QUERIES, int RUNS>
+  void passing(Query* const (&queries)[QUERIES], const T* x, std::uint64_t (&passed)[QUERIES]) const {
+    F sums[QUERIES][RUNS];
+    const T* values[QUERIES];
+    for (int q = 0; q < QUERIES; ++q) {
+      values[q] = queries[q]->values;
+      for (int r = 0; r < RUNS; ++r) sums[q][r] = T{0};
+    }
+    const auto columns = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i, x += tree_.capacity) {
+        for (int q = 0; q < QUERIES; ++q) {
+          const F value = values[q][i];
+          for (int r = 0; r < RUNS; ++r) sums[q][r] = Columns<STEP>::score(sums[q][r], value - F::load(x + r * W));
+        }
+      }
+      std::uint64_t any = 0;
+      for (int q = 0; q < QUERIES; ++q) {
+        const F threshold = queries[q]->threshold;
+        passed[q] = 0;
+        for (int r = 0; r < RUNS; ++r) passed[q] |= std::uint64_t{bits(sums[q][r] <= threshold)} << (r * W);
+        any |= passed[q];
+      }
+      return any;
+    };
+    const std::int64_t half = d_ < kManyColumns ? d_ : (d_ + 1) / 2;  // sums only grow; half of one is often too large
+    if (columns(0, half) != 0 && half < d_) columns(half, d_);
+  }
+
+  // Offers the points that passed, with their exact values.
+  void take(Query& query, std::uint64_t passed, const T* x, std::int64_t place) {
+    if (exact_of_ != &query) {  // exact: a tree of float32 has only queries that float32 holds
+      for (std::int64_t i = 0; i < d_; ++i) exact_query_[i] = static_cast<double>(query.values[i]);
+      exact_of_ = &query;
+    }
+    nearest_.use(query.list);
+    constexpr int width = kRegisterLanes<double>;
+    constexpr std::uint64_t run = (std::uint64_t{1} << width) - 1;
+    do {
+      const int first = std::countr_zero(passed) / width * width;
+      double values[width];
+      exact_columns<STEP>(exact_query_, x + first, tree_.capacity, d_, values);
+      for (std::uint64_t bits = passed >> first & run; bits != 0; bits &= bits - 1) {
+        const int lane = std::countr_zero(bits);
+        const std::int64_t id = id_at(place + first + lane);
+        if (id != query.self) nearest_.offer(root_ ? std::sqrt(values[lane]) : values[lane], id);
+      }
+      passed &= ~(run << first);
+    } while (passed != 0);
+    query.threshold = nearest_.reach(reach_);
+  }
+
+  std::int64_t id_at(std::int64_t place) const {
+    return tree_.wide_ids ? static_cast<const std::int64_t*>(tree_.ids)[place]
+                          : static_cast<const std::int32_t*>(tree_.ids)[place];
+  }
+
+  const TreeTask& task_;
+  const TreeView& tree_;
+  const std::int64_t d_;
+  NEAREST nearest_;
+  const Reach<T> reach_;
+  Room<double> exact_room_;
+  double* const exact_query_;
+  const Query* exact_of_ = nullptr;  // whose values exact_query_ has
+  const bool root_;                  // values are square roots of sums
+};
+
+}  // namespace
+}  // namespace tonari

@@ -1,0 +1,240 @@
+"""The buffered traversal on one CUDA device: the rounds of gieseke2014 (algorithm 1).
+
+Queries wait in `order` (the paper's queue input), in `again` (reinsert), or for a leaf (its buffer). The buffers are
+the waiting queries sorted by their leaf, when they are emptied. As in the paper (section 3.3), the host only moves
+indices between the queues and launches one kernel a phase. The few queries that are left in the end would make as many
+rounds as the longest traversal has leaves; the paper answers them by brute force, here the walk does, in one launch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Counter
+from tonari.cuda.launch import launch
+from tonari.kdtree.cuda.search import LISTS, box_offsets, walk
+from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
+from tonari.kdtree.rounds import Rounds
+from tonari.metrics import get_metric
+
+BATCH = 5  # a round takes five buffers of queries (section 4.2)
+TILE = 16  # queries that a program compares with their leaf
+FEW = 100  # one query in so many is left to the walk
+_NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as the walk begins with
+
+
+class _State(NamedTuple):
+    """What queries have in memory between rounds: lists, limits, stacks."""
+
+    queries: Any
+    own: Any
+    lists: Neighbors
+    limits: Any
+    stacks: Any
+
+
+def search_by_rounds(
+    queries: Any,
+    tree: DeviceTree,
+    order: Any,
+    k: int,
+    metric: str,
+    found: Neighbors,
+    *,
+    buffer: int,
+    own: Any = None,
+    check: Callable[[], None],
+    bar: Counter,
+    rounds: Rounds | None = None,
+) -> None:
+    """Find the neighbours of the queries listed in `order`, and write them to `found`.
+
+    Parameters
+    ----------
+    queries, tree, order, k, metric, found, own
+        As for :func:`tonari.kdtree.cuda.search.walk`.
+    buffer : int
+        B: all buffers are emptied once one holds half as many queries.
+    check : callable
+        Called before every round; may raise to end the search.
+    bar : Counter
+        Counts queries.
+    rounds : Rounds, optional
+        Output: what was done. Its seconds are those of the device, which is then waited for after each phase.
+    """
+    device, m = queries.device, len(order)
+    state = _State(
+        queries,
+        own,
+        found,
+        torch.full((len(queries),), _NO_LIMIT, dtype=torch.int32, device=device),
+        torch.full((len(queries), MOST_LEVELS), -1, dtype=torch.int32, device=device),
+    )
+    found.distances.fill_(float("inf"))
+    found.indices.fill_(-1)
+    phases = _Phases(rounds, device)
+    held = torch.zeros(len(tree.ids) // tree.leaf, dtype=torch.int64, device=device)
+    again, waiting, leaves = order[:0], order[:0], torch.empty(0, dtype=torch.int32, device=device)
+    came = 0
+    while came < m or len(again) + len(waiting) > m // FEW:
+        check()
+        if len(again):
+            taken, again = again[: BATCH * buffer], again[BATCH * buffer :]
+        else:
+            taken = order[came : came + BATCH * buffer]
+            came += len(taken)
+        with phases.time("find_seconds"):
+            at = _next_leaves(taken, tree, metric, state)
+            goes_on = at >= 0
+            moved, at = taken[goes_on], at[goes_on]
+            held += torch.bincount(at, minlength=len(held))
+        bar.add(len(taken) - len(moved))
+        waiting, leaves = torch.cat([waiting, moved]), torch.cat([leaves, at])
+        full = 2 * len(waiting) >= buffer and 2 * int(held.max()) >= buffer
+        emptied = len(waiting) > 0 and (full or (came == m and not len(again)))
+        phases.count(rounds=1, emptied=int(emptied), full=int(full))
+        if emptied:
+            with phases.time("sort_seconds"):
+                leaves, by_leaf = torch.sort(leaves, stable=True)
+                waiting, tiles = waiting[by_leaf], cut_tiles(leaves)
+            with phases.time("process_seconds"):
+                _process(waiting, tiles, tree, k, metric, state)
+            phases.count(tiles=len(tiles.begins), compared=len(waiting))
+            again, waiting, leaves = torch.cat([again, waiting]), waiting[:0], leaves[:0]
+            held.zero_()
+    left = torch.cat([again, waiting])
+    walk(queries, tree, left, k, metric, found, own=own)
+    phases.count(walked=len(left))
+    bar.add(len(left))
+
+
+def _next_leaves(queue: Any, tree: DeviceTree, metric: str, state: _State) -> Any:
+    """Move queries on to their next leaf: int32 tensor, -1 for those that have finished."""
+    from tonari.kdtree.cuda.kernels.find_leaf import find_leaf_kernel
+
+    leaves = torch.empty(len(queue), dtype=torch.int32, device=queue.device)
+    launch(
+        find_leaf_kernel,
+        len(queue),
+        {
+            "queries_ptr": state.queries,
+            "queue_ptr": queue,
+            "boxes_ptr": tree.boxes,
+            "limits_ptr": state.limits,
+            "stacks_ptr": state.stacks,
+            "leaves_ptr": leaves,
+            **box_offsets(tree),
+        },
+        constants={
+            "TOP": len(tree.levels) - 1,
+            "D": tree.d,
+            "METRIC": get_metric(metric),
+            "WIDTH": WIDTH,
+            "LEVELS": MOST_LEVELS,
+        },
+        warps=1,
+        fused=False,
+    )
+    return leaves
+
+
+def _process(queue: Any, tiles: Tiles, tree: DeviceTree, k: int, metric: str, state: _State) -> None:
+    """Compare the waiting queries, leaf by leaf in `queue`, with the points of their leaves."""
+    from tonari.kdtree.cuda.kernels.process_buffers import process_kernel
+
+    launch(
+        process_kernel,
+        len(tiles.begins),
+        {
+            "queries_ptr": state.queries,
+            "own_ptr": state.own,
+            "queue_ptr": queue,
+            "begins_ptr": tiles.begins,
+            "counts_ptr": tiles.counts,
+            "leaves_ptr": tiles.leaves,
+            "rows_ptr": tree.rows,
+            "ids_ptr": tree.ids,
+            "distances_ptr": state.lists.distances,
+            "indices_ptr": state.lists.indices,
+            "limits_ptr": state.limits,
+            "k": k,
+            "blocks": tree.leaf // BLOCK,
+        },
+        constants={
+            "D": tree.d,
+            "METRIC": get_metric(metric),
+            "DOUBLE": tree.rows.dtype == torch.float64,
+            "BLOCK": BLOCK,
+            "LIST": next(size for size in LISTS if k <= size),
+            "WIDTH": WIDTH,
+            "TILE": TILE,
+            "HAS_OWN": state.own is not None,
+        },
+        warps=1,
+        fused=False,
+    )
+
+
+class Tiles(NamedTuple):
+    """Runs of up to TILE places of a sorted queue, all of one leaf: where each begins, how many it has, its leaf."""
+
+    begins: Any
+    counts: Any
+    leaves: Any
+
+
+def cut_tiles(leaves: Any) -> Tiles:
+    """Cut a queue into tiles, given the leaf of every place in ascending order.
+
+    >>> [part.tolist() for part in cut_tiles(torch.tensor([3] * 20 + [7] * 2))]
+    [[0, 16, 20], [16, 4, 2], [3, 3, 7]]
+    """
+    which, queries = torch.unique_consecutive(leaves, return_counts=True)
+    tiles = (queries + TILE - 1) // TILE
+    ends = tiles.cumsum(0)
+    total = int(ends[-1])
+    group = torch.repeat_interleave(tiles, output_size=total)
+    skipped = (torch.arange(total, device=leaves.device) - (ends - tiles)[group]) * TILE
+    begins = (queries.cumsum(0) - queries)[group] + skipped
+    return Tiles(begins, (queries[group] - skipped).clamp(max=TILE), which[group])
+
+
+class _Phases:
+    """Counts and times phases if that is asked for; else nothing happens, and nothing is waited for."""
+
+    def __init__(self, rounds: Rounds | None, device: Any) -> None:
+        self._rounds, self._device = rounds, device
+
+    def count(self, **counted: int) -> None:
+        if self._rounds is not None:
+            self._rounds.add(**counted)
+
+    def time(self, phase: str) -> _Clock:
+        return _Clock(self._rounds, self._device, phase)
+
+
+class _Clock:
+    """Adds the seconds of a phase."""
+
+    def __init__(self, rounds: Rounds | None, device: Any, phase: str) -> None:
+        self._rounds, self._device, self._phase = rounds, device, phase
+        self._begin = 0.0
+
+    def __enter__(self) -> None:
+        if self._rounds is not None:
+            self._wait()
+            self._begin = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        if self._rounds is not None:
+            self._wait()
+            self._rounds.add(**{self._phase: time.perf_counter() - self._begin})
+
+    def _wait(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)

@@ -1,0 +1,63 @@
+"""Trees in plain NumPy, and searches of them by plans with any choices."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.helpers import plans
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.inputs import held
+from tonari.kdtree.cpu.search import Visits, search_tree
+from tonari.kdtree.cpu.tree import Tree, plan_height
+from tonari.kdtree.plan import TREE_ISAS
+from tonari.kdtree.reference import build_reference
+from tonari.kdtree.rounds import Rounds
+
+Array = npt.NDArray[Any]
+
+ISAS = [isa for isa in TREE_ISAS if isa in _native.supported_isas()]
+# Choices of a plan for each traversal; buffers so small that some are half full before the queries have all begun.
+WAYS: list[dict[str, Any]] = [{"traversal": "walk"}, {"traversal": "buffered", "buffer": 3}]
+
+
+class Count:
+    """Counts what a search reports."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self._lock = threading.Lock()
+
+    def add(self, amount: int) -> None:
+        with self._lock:
+            self.done += amount
+
+
+def tree_of(points: Array, *, leaf: int = 8, height: int | None = None, double: bool | None = None) -> Tree:
+    """The plain NumPy tree."""
+    height = plan_height(len(points), leaf) if height is None else height
+    return build_reference(points, height, points.dtype == np.float64 if double is None else double)
+
+
+def searched(
+    queries: Array,
+    points: Array,
+    tree: Tree,
+    k: int,
+    metric: str = "euclidean",
+    *,
+    self_ids: Any = None,
+    rounds: Rounds | None = None,
+    **choices: Any,
+) -> tuple[Neighbors, Visits]:
+    """Search as a plan with these choices says; every query is counted once."""
+    choices = {"threads": 1, "isa": ISAS[-1]} | choices
+    made = plans.tree(len(points), len(queries), points.shape[1], k, dtype=points.dtype, metric=metric, **choices)
+    count = Count()
+    found = search_tree(held(queries), held(points), tree, made, self_ids=self_ids, bar=count, rounds=rounds)
+    assert count.done == len(queries)
+    return found
