@@ -159,7 +159,7 @@ _NATIVE = (
     ),
     Fault(
         "kdtree-lane-order",
-        "native/kdtree/search_tile.hpp",
+        "native/kdtree/columns.hpp",
         "auto& sum = sums[i % kLanes];",
         "auto& sum = sums[(i + 1) % kLanes];",
         "sums of more than 16 columns are added in another order",
@@ -322,7 +322,7 @@ _CUDA = (
     ),
     Fault(
         "kdtree-cuda-tie",
-        "src/tonari/kdtree/cuda/kernels/search.py",
+        "src/tonari/kdtree/cuda/kernels/nearest.py",
         "while (value < NOTHING) & ((value < last) | ((value == last) & (number < last_id))):",
         "while (value < NOTHING) & (value < last):",
         "of points that tie for the k-th place the first to be met is kept, not the smallest index",
@@ -539,6 +539,30 @@ _SHARDS = (
         "            sums.append",
         "a task counts as done before its rows are on the disk",
         ("tests/shards/test_kills.py::test_a_build_that_ends_at_some_calls",),
+    ),
+    Fault(
+        "exact-known-too-tight",
+        "native/exact/row_states.cpp",
+        "bounds_.threshold_from_value(value, rows_[at].shift)",
+        "bounds_.threshold_from_value(value * 0.99, rows_[at].shift)",
+        "what is as near as the last known neighbour is missed",
+        ("tests/exact/cpu/test_across.py::test_what_is_known_is_not_found_again",),
+    ),
+    Fault(
+        "exact-filled-tile-finds",
+        "native/exact/self_join.cpp",
+        "if (row >= self.count) return;",
+        "if (row > self.count) return;",
+        "a query that only fills the last tile of a block finds points for the row that comes after it",
+        ("tests/exact/cpu/test_across.py::test_two_sides_find_what_two_searches_find",),
+    ),
+    Fault(
+        "shards-pair-not-renumbered",
+        "src/tonari/shards/pair_rounds.py",
+        "merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in named)))",
+        "merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in found)))",
+        "what two slabs find keeps its places in the pair as numbers",
+        ("tests/shards/test_exact_route.py::test_any_slab_and_any_k",),
     ),
     Fault(
         "shards-pair-skipped",
