@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ MILLION = 1_000_000
 MEMORY = "memory within the budget"
 OF_MEMORY = "of knn_graph"
 ONE = "of one GPU"
+LOCAL = "of this process"
 IN_MEMORY = "tonari knn_graph"
 PROVED_ROWS = 400
 STEP = 1 << 20  # rows made at once
@@ -127,7 +128,7 @@ def build(run: Run, case: Case) -> None:
     points = points_of(run, case)
     given = dict(case.parameters)
     routes, budget, compared = given.pop("routes"), given.pop("memory", None), given.pop("in_memory", False)
-    devices = given.pop("devices", 1)
+    devices, workers = given.pop("devices", 1), given.pop("dask", 0)
     with scratch() as folder:
         source = file_of(points, folder) if given.pop("on_disk", True) else points
         seconds = {}
@@ -138,11 +139,50 @@ def build(run: Run, case: Case) -> None:
         if budget is not None:
             budget = _whole(run, case) // 10 if budget == "tenth" else round(budget * run.scale)
         for route in routes:
-            for count in dict.fromkeys((1, devices)):
-                who = f"tonari build_graph {route}" + (f" on {count} GPUs" if count > 1 else "")
-                if run.wants(who):
-                    given = case, who, route, source, folder, budget, count, seconds
-                    run.guarded(case, who, functools.partial(_route, run, *given))
+            for way in dict.fromkeys((Way(route), Way(route, devices), Way(route, workers=workers))):
+                if run.wants(way.who):
+                    given = case, way, source, folder, budget, seconds
+                    run.guarded(case, way.who, functools.partial(_build, run, *given))
+
+
+class Way(NamedTuple):
+    """How a graph is built.
+
+    Attributes
+    ----------
+    route : str
+    devices : int
+        GPUs, if it is built on GPUs.
+    workers : int
+        Processes of a Dask cluster, of one thread each, which share the memory; 0 for this process.
+    """
+
+    route: str
+    devices: int = 1
+    workers: int = 0
+
+    @property
+    def who(self) -> str:
+        """Its name in rows."""
+        where = f" on {self.workers} Dask workers" if self.workers else ""
+        if self.devices > 1:
+            where = f" on {self.devices} GPUs"
+        return f"tonari build_graph {self.route}{where}"
+
+    @contextmanager
+    def options(self) -> Iterator[dict[str, Any]]:
+        """The executor, while it is there."""
+        if not self.workers:
+            yield {}
+            return
+        import distributed
+
+        silent = {"dashboard_address": None, "memory_limit": 0, "silence_logs": 50}
+        with (
+            distributed.LocalCluster(n_workers=self.workers, threads_per_worker=1, processes=True, **silent) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield {"executor": client}
 
 
 def _whole(run: Run, case: Case) -> int:
@@ -162,22 +202,15 @@ def _in_memory(run: Run, case: Case, rows: Any) -> tuple[Timing, dict[str, Any]]
     return Timing(seconds, seconds, seconds, 1), {}
 
 
-def _route(
-    run: Run,
-    case: Case,
-    who: str,
-    route: str,
-    source: Any,
-    folder: Path,
-    budget: Any,
-    devices: int,
-    seconds: dict[str, float],
-) -> None:
+def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: Any, seconds: dict[str, float]) -> None:
     """One build, timed, its recall measured again."""
     import torch
 
+    route, devices, who = way.route, way.devices, way.who
     say(f"{case.name}: {who}")
-    out = folder / f"graph-{route}-{devices}"
+    out = folder / f"graph-{route}-{devices}-{way.workers}"
+    if budget is not None and way.workers:
+        budget //= way.workers
     where = [f"cuda:{at}" for at in range(devices)] if run.cuda else "cpu"
     options = run.options() | ({"recall": case.target} if case.target else {})
     if run.cuda:
@@ -187,9 +220,13 @@ def _route(
     found: list[Any] = []
 
     def call() -> None:
-        found.append(run.tonari.build_graph(source, case.k, out, method=route, device=where, memory=budget, **options))
+        given = {"method": route, "device": where, "memory": budget} | options
+        found.append(run.tonari.build_graph(source, case.k, out, **given))
 
-    with HostPeak() as host, warnings.catch_warnings():
+    with way.options() as more, HostPeak() as host, warnings.catch_warnings():
+        options |= more
+        if way.workers:
+            del options["threads"]  # a worker has one
         warnings.simplefilter("ignore", UserWarning)
         took = first = run.time_once(call)
         if case.warm_scale < 1:  # kernels are compiled now
@@ -210,15 +247,15 @@ def _route(
     }
     if manifest.report is not None:
         extras["measured_by_the_build"] = manifest.report["estimate"]["by_distance"]
-    seconds[who] = took
     measured = {"seconds": took, "recall": recall}
     if budget is not None:
         measured[MEMORY] = peak / budget
     if IN_MEMORY in seconds:
         measured[OF_MEMORY] = took / seconds[IN_MEMORY]
-    one = f"tonari build_graph {route}"
-    if devices > 1 and one in seconds:
-        measured[ONE] = seconds[one] / took
+    one = Way(route).who
+    if one in seconds:
+        measured[ONE if devices > 1 else LOCAL] = seconds[one] / took
+    seconds[who] = took
     facts = {"who": who, "gpus": devices if run.cuda else None, "recall": recall, "peak_bytes": peak, "extras": extras}
     facts |= seconds_of(Timing(took, took, took, 1)) | {"parameters": {"memory": budget}}
     bars = [bar for bar in case.bars if bar.on in measured and (not bar.isa or bar.isa == route)]
@@ -251,6 +288,13 @@ SUITE = Suite(
             parameters={"routes": ("clusters",), "memory": 600 * MILLION, "in_memory": True},
             bars=(_most(OF_MEMORY, 1.5, ""), _most(MEMORY, 1.0, ""), Bar("recall", 0.97, home="")),
             cost=300,
+        ),
+        _case(
+            *("dask-300k", "cpu", 300_000, 128),
+            target=0.97,
+            parameters={"routes": ("clusters",), "memory": 200 * MILLION, "dask": 2},
+            bars=(Bar(LOCAL, 0.9, home=""), Bar("recall", 0.97, home="")),
+            cost=60,
         ),
         _case(
             *("10m-clusters", "cuda", 10 * MILLION, 96),

@@ -105,7 +105,7 @@ def test_no_case_was_lost() -> None:
         "kdtree": 52,
         "nn_descent": 19,
         "select": 82 + 10 + 8 + 2,
-        "shards": 7,
+        "shards": 8,
         "tang2015": 12,
         "matsumoto2015": 16,
         "komarov2014": 8,
