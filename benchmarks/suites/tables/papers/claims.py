@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -91,35 +92,37 @@ class Claim:
     rule: Rule = reaches
     form: Form = TIMES
 
-    def found(self, results: Results) -> list[Found]:
-        """Return what is measured; nothing where there is no row."""
-        try:
-            return self.ours(results) if self.ours else []
-        except Missing:
-            return []
-
     def here(self, results: Results, where: Where) -> Cell:
         """Return our number: of "up to" the largest, with its place, else from the least to the largest."""
-        found = self.found(results)
+        found = found_of(self, results)
         if not found:
             return Cell(f"not measured yet: {self.how}")
         rows = tuple(row for one in found for row in one.rows)
         mark = max((sliced(row) for row in rows), default="")
         if self.rule is reaches:
-            found = [max(found, key=lambda one: one.number)]
+            found = (max(found, key=lambda one: one.number),)
         words = self.form([one.number for one in found]) + mark
         at = {one.at for one in found}
         return Cell(f"{words} ({at.pop()})" if len(at) == 1 and at != {""} else words, rows)
 
     def measured(self, results: Results, where: Where) -> Cell:
         """Return machines and dates."""
-        rows = [row for one in self.found(results) for row in one.rows]
+        rows = [row for one in found_of(self, results) for row in one.rows]
         return Cell("; ".join(sorted({f"{_machine(row)}, {row['date'][:10]}" for row in rows})))
 
     def verdict(self, results: Results, where: Where) -> Cell:
         """Return the verdict."""
-        found = self.found(results)
+        found = found_of(self, results)
         return Cell(self.rule(self.bound, [one.number for one in found]) if found else OPEN)
+
+
+@functools.lru_cache(maxsize=256)
+def found_of(claim: Claim, results: Results) -> Sequence[Found]:
+    """Return what is measured; nothing where there is no row."""
+    try:
+        return tuple(claim.ours(results)) if claim.ours else ()
+    except Missing:
+        return ()
 
 
 def _machine(row: Row) -> str:
