@@ -21,36 +21,10 @@ from benchmarks.harness.report.documents import names, written
 from benchmarks.harness.report.history import History
 from benchmarks.harness.report.results import Ambiguous, Missing, Results, ratio
 from benchmarks.harness.report.table import Column, Line, Table, command, render, wrapped
-from benchmarks.harness.rows import COLUMNS, RESULTS, Row
+from benchmarks.harness.rows import RESULTS, Row
 from benchmarks.suites.exact_cuda import figures
 from benchmarks.suites.tables import CODE, TABLES
-
-EMPTY: Row = {name: {} if kind is dict else "" if kind is str else None for name, kind in COLUMNS.items()}
-HERE = {"device": "cpu", "machine": "a machine", "isa": "avx2", "threads": 2}
-
-
-def row(who: str = "tonari", seconds: float | None = 1.0, **columns: Any) -> Row:
-    """A row of the case "tiny" of exact_cpu."""
-    defaults = {"suite": "exact_cpu", "case": "tiny", "date": "2026-01-01T00:00Z", "commit": "abcdef0", "scale": 1.0}
-    return EMPTY | HERE | defaults | {"who": who, "seconds_median": seconds, "repeats": 3} | columns
-
-
-def earlier(**columns: Any) -> Row:
-    """A row of a run before."""
-    return row(**{"date": "2025-12-31T00:00Z", "commit": "0fedcba"} | columns)
-
-
-class Judge(History):
-    """A history that is told which commits are old."""
-
-    complete = True
-
-    def __init__(self, *commits: str) -> None:
-        self.code = CODE
-        self.commits = commits
-
-    def stale(self, commit: str, paths: Any) -> bool:
-        return commit in self.commits
+from tests.helpers.report_rows import Judge, earlier, row
 
 
 def text_of(kind: Kind, *rows: Row, **where: Any) -> str:

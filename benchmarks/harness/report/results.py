@@ -69,7 +69,7 @@ def ratio(ours: Row, theirs: Row) -> float:
     return float(theirs["seconds_median"] / ours["seconds_median"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
     """All rows of the full size that hold a measurement, in the order of their files."""
 

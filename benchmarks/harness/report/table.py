@@ -39,6 +39,8 @@ class Line:
     label: str
     where: Where = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    # Whether it may have no rows, which its cells then say.
+    rowless: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def render(table: Table, results: Results, history: History) -> str:
     """
     grid = [[_cell(table, line, column, results) for column in table.columns] for line in table.lines]
     for line, cells in zip(table.lines, grid, strict=True):
-        if not any(cell.rows for cell in cells):
+        if not line.rowless and not any(cell.rows for cell in cells):
             raise Missing(f"the line {line.label!r} has no rows: {dict(table.where) | dict(line.where)}")
     used = list({id(row): row for cells in grid for cell in cells for row in cell.rows}.values())
     old = {id(row) for row in used if history.old(row)}

@@ -1,0 +1,148 @@
+"""Claims of papers beside our rows: the verdict that the two numbers give, and the table."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ....harness.report.cells import Cell, Kind, digits, seconds_text, sliced, text, times_text
+from ....harness.report.results import Missing, Results, Where
+from ....harness.report.table import Column, Line, Table
+from ....harness.rows import Row
+from ..machines import EPYC, H100, H200, XEON
+from .measures import Found, Measure
+
+SHORT = {EPYC["machine"]: "EPYC", XEON["machine"]: "Xeon", H100["machine"]: "H100", H200["machine"]: "H200"}
+PAPER, HERE, MEASURED, VERDICT = "the paper", "here", "measured", "verdict"
+
+
+# --- verdicts ----------------------------------------------------------------------------------------------------
+
+HOLDS, LESS, IN_PART, FAILS, OPEN = "holds", "holds, by less", "in part", "does not hold", "open"
+
+
+def reaches(bound: float, numbers: Sequence[float]) -> str:
+    """A speed-up of "up to" `bound`: the largest counts. Some speed-up, but not as much, holds by less."""
+    best = max(numbers)
+    return HOLDS if best >= bound else LESS if best > 1 else FAILS
+
+
+def always(bound: float, numbers: Sequence[float]) -> str:
+    """At least `bound` everywhere; in part where only some reach it."""
+    return HOLDS if min(numbers) >= bound else IN_PART if max(numbers) >= bound else FAILS
+
+
+def at_most(bound: float, numbers: Sequence[float]) -> str:
+    """At most `bound` everywhere; in part where only some keep to it."""
+    return HOLDS if max(numbers) <= bound else IN_PART if min(numbers) <= bound else FAILS
+
+
+def replaced(bound: float, numbers: Sequence[float]) -> str:
+    """What the product does instead is faster than the paper's way, `bound` times."""
+    return {HOLDS: "replaced, faster", IN_PART: "replaced, faster in part", FAILS: "replaced, slower"}[
+        always(bound, numbers)
+    ]
+
+
+Rule = Callable[[float, Sequence[float]], str]
+Form = Callable[[Sequence[float]], str]
+
+
+def of_each(form: Callable[[float], str]) -> Form:
+    """Numbers as one text: a number, or the least and the largest."""
+
+    def words(numbers: Sequence[float]) -> str:
+        low, high = form(min(numbers)), form(max(numbers))
+        return low if low == high else f"{low} to {high}"
+
+    return words
+
+
+TIMES: Form = times_text
+SECONDS = of_each(seconds_text)
+RECALL = of_each(lambda number: f"{number:.3f}")
+PERCENT = of_each(lambda number: f"{100 * number:.0f} %")
+RATE = of_each(lambda number: f"{digits(number / 1e6)} million/s")
+
+
+# --- the table ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line.
+
+    Attributes
+    ----------
+    said : what the paper claims, or what replaces it
+    paper : its figure in words, with the section
+    how : the command that measures it, or why none does; shown while there is no row
+    ours : what is measured here; None where nothing can be
+    bound : the paper's figure as a number
+    rule : the verdict of that number and ours
+    form : how ours is written
+    """
+
+    said: str
+    paper: str
+    how: str
+    ours: Measure | None = None
+    bound: float = 1.0
+    rule: Rule = reaches
+    form: Form = TIMES
+
+    def here(self, results: Results, where: Where) -> Cell:
+        """Return our number: of "up to" the largest, with its place, else from the least to the largest."""
+        found = found_of(self, results)
+        if not found:
+            return Cell(f"not measured yet: {self.how}")
+        rows = tuple(row for one in found for row in one.rows)
+        mark = max((sliced(row) for row in rows), default="")
+        if self.rule is reaches:
+            found = (max(found, key=lambda one: one.number),)
+        words = self.form([one.number for one in found]) + mark
+        at = {one.at for one in found}
+        return Cell(f"{words} ({at.pop()})" if len(at) == 1 and at != {""} else words, rows)
+
+    def measured(self, results: Results, where: Where) -> Cell:
+        """Return machines and dates."""
+        rows = [row for one in found_of(self, results) for row in one.rows]
+        return Cell("; ".join(sorted({f"{_machine(row)}, {row['date'][:10]}" for row in rows})))
+
+    def verdict(self, results: Results, where: Where) -> Cell:
+        """Return the verdict."""
+        found = found_of(self, results)
+        return Cell(self.rule(self.bound, [one.number for one in found]) if found else OPEN)
+
+
+@functools.lru_cache(maxsize=256)
+def found_of(claim: Claim, results: Results) -> Sequence[Found]:
+    """Return what is measured; nothing where there is no row."""
+    try:
+        return tuple(claim.ours(results)) if claim.ours else ()
+    except Missing:
+        return ()
+
+
+def _machine(row: Row) -> str:
+    name = SHORT.get(row["machine"], row["machine"])
+    return f"{row['gpus']} {name}s" if (row["gpus"] or 1) > 1 else name
+
+
+def run(words: str) -> str:
+    """Return a command that measures, as documents show it."""
+    return f"`python -m benchmarks run {words}`"
+
+
+def table(claims: Sequence[Claim]) -> Table:
+    """Return the table of a paper's claims."""
+    return Table(
+        head="claim",
+        columns=tuple(Column(name, text("")) for name in (PAPER, HERE, MEASURED, VERDICT)),
+        lines=tuple(Line(claim.said, {}, _kinds(claim), rowless=True) for claim in claims),
+    )
+
+
+def _kinds(claim: Claim) -> dict[str, Kind]:
+    return {PAPER: text(claim.paper), HERE: claim.here, MEASURED: claim.measured, VERDICT: claim.verdict}

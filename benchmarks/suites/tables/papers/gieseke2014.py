@@ -1,0 +1,159 @@
+"""gieseke2014: buffer k-d trees; GeForce GTX 770, four cores, magnitudes of the Sloan Digital Sky Survey."""
+
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
+from __future__ import annotations
+
+from ....harness.report.results import Where
+from .claims import RATE, SECONDS, Claim, always, at_most, replaced, run
+from .measures import Measure, over, rate, relative, seconds, speed_up
+
+MILLION = 10**6
+WALK, BUFFERED, EXACT = "tonari kdtree", "tonari kdtree, buffered", "tonari exact"
+SUITE = {"suite": "kdtree", "stage": "search"}
+PAPER = {"suite": "gieseke2014", "stage": "search"}
+HERE = {**PAPER, "case": "fig6-d10", "device": "cuda", "n": MILLION}  # as in section 4.3: k = 10, d = 10, 10^7 queries
+HEIGHTS = tuple(range(6, 15))
+STREAM = {"suite": "kdtree", "device": "cuda", "who": WALK, "stage": "stream"}
+
+
+def _faster(case: str, device: str, peer: str) -> Measure:
+    where = {**SUITE, "case": case, "device": device}
+    return speed_up({**where, "who": WALK}, {**where, "who": peer})
+
+
+def _heights(who: str) -> Measure:
+    """Each lower tree's speed over that of the highest."""
+    where: Where = {**PAPER, "case": "fig2-d10", "device": "cuda", "who": who}
+    highest = {**where, "extras.height": HEIGHTS[-1]}
+    return over({f"height {height}": speed_up({**where, "extras.height": height}, highest) for height in HEIGHTS[:-1]})
+
+
+def _growth(who: str) -> Measure:
+    """Seconds at n = 10^6 over those at n = 2^14."""
+    where = {**PAPER, "case": "fig6-d10", "device": "cpu", "who": who}
+    return speed_up({**where, "n": 2**14}, {**where, "n": MILLION})
+
+
+def _command(case: str, device: str = " --device cuda") -> str:
+    return run(f"gieseke2014{device} --case {case}")
+
+
+def _search(case: str) -> str:
+    return run(f"kdtree --device cuda --case {case}")
+
+
+CLAIMS = (
+    Claim(
+        "Buffered, over brute force on the same GPU, d = 10",
+        "2× to 55× over all data (abstract, table 2)",
+        _command("fig6-d10"),
+        speed_up({**HERE, "who": BUFFERED}, {**HERE, "who": EXACT}),
+        2,
+        always,
+    ),
+    Claim(
+        "The walk, over brute force on the same GPU, d = 5 and 10",
+        "2× to 55× over all data (abstract, table 2)",
+        _search("sift-d10"),
+        over({case: _faster(case, "cuda", EXACT) for case in ("sift-d5", "sift-d10", "magnitudes-d10")}),
+        2,
+        always,
+    ),
+    Claim(
+        "Still ahead of brute force at d = 27: the walk",
+        "“practical benefits” up to d = 27 (4.3)",
+        _search("sift-d27"),
+        _faster("sift-d27", "cuda", EXACT),
+        rule=always,
+    ),
+    Claim("The same, buffered", "“practical benefits” up to d = 27 (4.3)", "no case of d = 27 has buffers"),
+    Claim(
+        "On a GPU, over a k-d tree on all cores",
+        "5× to 34× (abstract, table 2)",
+        "no case has both on one machine",
+    ),
+    Claim(
+        "Instead, on a CPU: the walk over other k-d trees on the same two cores",
+        "",
+        run("kdtree --case magnitudes-d10"),
+        over({peer: _faster("magnitudes-d10", "cpu", peer) for peer in ("pykdtree", "ckdtree")}),
+        rule=replaced,
+    ),
+    Claim(
+        "Low trees are the best: buffered, heights 6 to 13 over 14",
+        "“a smaller tree height was favorable” (4.3, fig. 2)",
+        _command("fig2-d10"),
+        _heights(BUFFERED),
+    ),
+    Claim(
+        "The same of the walk",
+        "the larger, the better (4.3, fig. 2)",
+        _command("fig2-d10"),
+        _heights(WALK),
+        1,
+        at_most,
+    ),
+    Claim(
+        "Locality gains much: queries sorted by their first leaf over the given order, 10⁷ queries",
+        "“crucial role” (4.3, fig. 3a; buffers there)",
+        _command("fig3a-d10"),
+        speed_up(
+            *(
+                {**PAPER, "case": "fig3a-d10", "device": "cuda", "who": WALK, "m": 10 * MILLION, "extras.sort": sort}
+                for sort in (True, False)
+            )
+        ),
+        rule=always,
+    ),
+    Claim(
+        "Nearly all time is spent in leaves, the rest on rearranging",
+        "below 10 % (4.3, fig. 3b)",
+        "no case tells phases apart",
+    ),
+    Claim(
+        "Buffered on the GPU, over buffered on one core", "about 130× (4.3, fig. 4)", "no case has both on one machine"
+    ),
+    Claim(
+        "Brute force hardly depends on k: k = 16 over k = 1",
+        "“not significantly affected” (4.3, fig. 5)",
+        _command("fig5-d10"),
+        speed_up(
+            *({**PAPER, "case": "fig5-d10", "device": "cuda", "who": EXACT, "k": k} for k in (1, 16)),
+        ),
+        1.5,
+        at_most,
+    ),
+    Claim(
+        "A tree's time grows less with n than brute force's: 2¹⁴ to 10⁶ points, on two cores",
+        "“much better” (4.3, fig. 6)",
+        _command("fig6-d10", ""),
+        relative(_growth(EXACT), _growth(WALK)),
+        rule=always,
+    ),
+    Claim(
+        "10⁷ queries of 2 × 10⁶ points, d = 10: the walk",
+        "39 s (4.3, table 2)",
+        _search("magnitudes-d10"),
+        seconds({**SUITE, "case": "magnitudes-d10", "device": "cuda", "who": WALK}),
+        39,
+        at_most,
+        SECONDS,
+    ),
+    Claim(
+        "A catalogue of 1,178 × 10⁶ queries, from file to file: here a tenth of it, made up",
+        "4639 s, that is 0.254 million/s (4.3)",
+        _search("stream-file"),
+        rate({**STREAM, "case": "stream-file"}),
+        1178e6 / 4639,
+        always,
+        RATE,
+    ),
+    Claim(
+        "Instead: the walk over the buffered traversal, d = 10",
+        "",
+        _command("fig6-d10"),
+        speed_up({**HERE, "who": WALK}, {**HERE, "who": BUFFERED}),
+        rule=replaced,
+    ),
+)

@@ -1,0 +1,138 @@
+"""matsumoto2015: TH-heap; image descriptors, a GeForce GTX 780 Ti beside four cores."""
+
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....harness.report.results import Where
+from .claims import Claim, always, replaced, run
+from .measures import Measure, over, relative, speed_up
+
+DATA = ("sift", "uniform")
+SAMPLES = tuple(2**i for i in range(6, 14))
+KS = tuple(2**i for i in range(5, 10))
+NS = tuple(2**i for i in range(12, 17))
+RANKS = "figures 5 and 7 count what tonari's rank leaves"
+
+
+def _at(case: str, device: str, series: str, more: Where) -> Where:
+    return {"suite": "matsumoto2015", "case": case, "device": device, "extras.series": series, **more}
+
+
+def _timed(case: str, ours: Where, theirs: Where) -> Measure:
+    """The whole selection on two cores, for both kinds of data."""
+    return over(
+        {
+            data: speed_up(
+                _at(case, "cpu", f"{data}: {ours['parameters.finish']}", ours),
+                _at(case, "cpu", f"{data}: {theirs['parameters.finish']}", theirs),
+            )
+            for data in DATA
+        }
+    )
+
+
+def _bitonic(device: str, ours: str, data: str, case: str, **more: Any) -> Measure:
+    return speed_up(_at(case, device, f"{data}: {ours}", more), _at(case, device, f"{data}: bitonic", more))
+
+
+def _heap(**more: Any) -> Where:
+    return {"parameters.finish": "heap", **more}
+
+
+def _command(case: str, device: str = "") -> str:
+    return run(f"matsumoto2015{device and f' --device {device}'} --case {case}")
+
+
+CLAIMS = (
+    Claim("The k-th of only k samples is off the true threshold", "by 25 % (VI-A, fig. 5b)", RANKS),
+    Claim("n_S = 8 k leaves one in eight, whatever k is", "“stable” (V-A, eq. 4)", RANKS),
+    Claim(
+        "A sample of less than 1 % of the points makes the selection faster than one of k: 512 over 64 of 65536",
+        "“significantly” (VI-A, fig. 6)",
+        _command("fig6"),
+        _timed("fig6", _heap(**{"parameters.samples": 512}), _heap(**{"parameters.samples": 64})),
+        rule=always,
+    ),
+    Claim(
+        "A batch of as many queries as cores over single queries",
+        "“significant” (VI-A, fig. 9)",
+        _command("fig9"),
+        _timed("fig9", _heap(**{"parameters.batch": 2}), _heap(**{"parameters.batch": 1})),
+        rule=always,
+    ),
+    Claim(
+        "Faster than the truncated bitonic sort: the paper's rank and min-max heap, on two cores",
+        "10× or more (VII, fig. 10)",
+        _command("fig10"),
+        over({f"{data}, n = {n}": _bitonic("cpu", "threshold, heap", data, "fig10", n=n) for data in DATA for n in NS}),
+        10,
+    ),
+    Claim(
+        "The same of tonari's rank and halving, on the GPU",
+        "10× or more (VII, fig. 12)",
+        _command("fig12", "cuda"),
+        over(
+            {
+                f"{data}, {m} queries": _bitonic("cuda", "threshold, halving", data, "fig12", m=m)
+                for data in DATA
+                for m in (512, 1024, 2000, 2048, 4096, 8192)
+            }
+        ),
+        10,
+    ),
+    Claim(
+        "The same at the paper's n, 250,000 to 2,200,000", "10× or more (VII, fig. 10)", "the cases end at n = 65536"
+    ),
+    Claim(
+        "The advantage over the bitonic sort grows with k: k = 512 over k = 32, on two cores",
+        "“unaffected by k” (VI-B, fig. 11)",
+        _command("fig11"),
+        over(
+            {
+                data: relative(*(_bitonic("cpu", "threshold, heap", data, "fig11", k=k) for k in (KS[-1], KS[0])))
+                for data in DATA
+            }
+        ),
+        rule=always,
+    ),
+    Claim("Sampling and pruning cost little beside the sort", "“minimal overhead” (VII)", "no case times them apart"),
+    Claim(
+        "Instead: tonari's rank and halving over the paper's rank and min-max heap, on two cores",
+        "",
+        _command("fig6"),
+        over(
+            {
+                f"n_S = {count}": _timed(
+                    "fig6",
+                    {"parameters.finish": "halving", "parameters.samples": count},
+                    _heap(**{"parameters.samples": count}),
+                )
+                for count in SAMPLES
+            }
+        ),
+        rule=replaced,
+    ),
+    Claim(
+        "Instead: exact search on the GPU alone over the whole of TH-heap, the GPU pruning while the CPU sorts",
+        "",
+        _command("search", "cuda"),
+        over(
+            {
+                who: speed_up(
+                    {"suite": "matsumoto2015", "case": "search", "who": "tonari"},
+                    {"suite": "matsumoto2015", "case": "search", "who": who},
+                )
+                for who in ("TH-heap, n_S = 512", "TH-heap, n_S = 2048")
+            }
+        ),
+        rule=replaced,
+    ),
+    Claim(
+        "Instead: route `host_refine`, the GPU screening while the CPU refines, over exact search on either alone",
+        "",
+        "no case takes the route",
+    ),
+)

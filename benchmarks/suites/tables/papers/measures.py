@@ -1,0 +1,162 @@
+"""What is measured here: numbers from rows, of the machine that measured them last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ....harness.report.results import PLACE, Missing, Results, Where, asked, ratio, run_of, value
+from ....harness.rows import Row
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number, the rows that it is made from, and the place in a sweep, in words."""
+
+    number: float
+    rows: tuple[Row, ...]
+    at: str = ""
+
+
+Measure = Callable[[Results], list[Found]]
+
+
+def places(results: Results, where: Where) -> Iterator[dict[str, Any]]:
+    """Return the machines that have rows, the one measured last first."""
+    dates: dict[tuple[Any, ...], str] = {}
+    for row in results.find(where):
+        place = tuple(row[name] for name in PLACE)
+        dates[place] = max(dates.get(place, ""), row["date"])
+    for place in sorted(dates, key=dates.__getitem__, reverse=True):
+        yield dict(zip(PLACE, place, strict=True))
+
+
+def entry(where: Where, name: str) -> Measure:
+    """Return a column or an entry of the newest run that has it."""
+
+    def measure(results: Results) -> list[Found]:
+        for place in places(results, where):
+            for row in reversed(results.runs({**where, **place})):
+                found = value(row, name)
+                if found is not None:
+                    return [Found(found, (row,))]
+        raise Missing(f"no row with {name} has {asked(where)}")
+
+    return measure
+
+
+def seconds(where: Where) -> Measure:
+    """Return the seconds of the newest run."""
+    return entry(where, "seconds_median")
+
+
+def rate(where: Where) -> Measure:
+    """Return the queries a second of the newest run."""
+
+    def measure(results: Results) -> list[Found]:
+        return [Found(found.rows[0]["m"] / found.number, found.rows) for found in seconds(where)(results)]
+
+    return measure
+
+
+def speed_up(ours: Where, theirs: Where) -> Measure:
+    """Return seconds of `theirs` over those of `ours` in every run that has both, on the machine measured last."""
+
+    def measure(results: Results) -> list[Found]:
+        for place in places(results, ours):
+            try:
+                pairs = results.pairs({**ours, **place}, {**theirs, **place})
+            except Missing:
+                continue
+            timed = [pair for pair in pairs if all(row["seconds_median"] for row in pair)]
+            if timed:
+                return [Found(ratio(*pair), pair) for pair in timed]
+        raise Missing(f"no run has both {asked(ours)} and {asked(theirs)}")
+
+    return measure
+
+
+def per_row(few: Where, many: Where) -> Measure:
+    """Return the seconds for each row of `few` rows over those for each of `many`, of one run."""
+
+    def measure(results: Results) -> list[Found]:
+        found = speed_up(many, few)(results)
+        return [Found(one.number * one.rows[0]["m"] / one.rows[1]["m"], one.rows) for one in found]
+
+    return measure
+
+
+def best_of(*ways: Measure) -> Measure:
+    """Return what the best of several ways reaches."""
+
+    def measure(results: Results) -> list[Found]:
+        return [max((one for way in ways for one in way(results)), key=lambda one: one.number)]
+
+    return measure
+
+
+def relative(first: Measure, second: Measure) -> Measure:
+    """Return the first number over the second, of the newest run of both."""
+
+    def measure(results: Results) -> list[Found]:
+        (*_, one), (*_, other) = first(results), second(results)
+        rows = (*one.rows, *other.rows)
+        if len({run_of(row) for row in rows}) > 1:
+            raise Missing("the newest rows of the two numbers are not of one run")
+        return [Found(one.number / other.number, rows)]
+
+    return measure
+
+
+def fastest(where: Where, recall: float) -> Measure:
+    """Return the least seconds in which the newest run on the machine measured last reaches a recall at 10."""
+
+    def measure(results: Results) -> list[Found]:
+        for place in places(results, where):
+            rows = [row for row in results.find({**where, **place}) if row["seconds_median"]]
+            reached = [row for row in rows if (row["extras"].get("recall_10") or 0) >= recall]
+            if reached:
+                newest = max(row["date"] for row in reached)
+                row = min((row for row in reached if row["date"] == newest), key=lambda row: row["seconds_median"])
+                return [Found(row["seconds_median"], (row,), f"recall@10 {row['extras']['recall_10']:.4f}")]
+        raise Missing(f"no row at recall {recall} has {asked(where)}")
+
+    return measure
+
+
+def over(points: Mapping[str, Measure]) -> Measure:
+    """Return what is found at all points of a sweep; those that were not measured are left out."""
+
+    def measure(results: Results) -> list[Found]:
+        found: list[Found] = []
+        for at, one in points.items():
+            try:
+                found += [Found(each.number, each.rows, at) for each in one(results)]
+            except Missing:
+                continue
+        if not found:
+            raise Missing(f"no point of {', '.join(points)} was measured")
+        return found
+
+    return measure
+
+
+def share_best(points: Mapping[str, Mapping[str, Measure]], best: str) -> Measure:
+    """Return at what share of the points that were measured the contestant `best` has the largest number."""
+
+    def measure(results: Results) -> list[Found]:
+        wins, rows, count = 0, [], 0
+        for contestants in points.values():
+            try:
+                found = {name: one(results)[-1] for name, one in contestants.items()}
+            except Missing:
+                continue
+            count += 1
+            wins += max(found, key=lambda name: found[name].number) == best
+            rows += [row for one in found.values() for row in one.rows]
+        if not count:
+            raise Missing(f"no point of {', '.join(points)} was measured")
+        return [Found(wins / count, tuple(rows), f"{wins} of {count}")]
+
+    return measure

@@ -1,0 +1,162 @@
+"""tang2015: Merge Queue, Buffered Search, Hierarchical Partition; Tesla C2075, Q = 2^13."""
+
+# ruff: noqa: RUF001 (tables are written with the signs of mathematics)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....harness.report.results import Where
+from .claims import PERCENT, Claim, always, replaced, run
+from .measures import Measure, over, share_best, speed_up
+
+N, K = 2**15, 2**8
+KS = tuple(2**i for i in range(5, 11))
+NS = tuple(2**i for i in range(13, 17))
+ALONG_K = {f"k = {k}": (N, k) for k in KS}
+ALONG_N = {f"n = {n}": (n, K) for n in NS}
+QUEUES = {"insertion": "insertion queue", "heap": "heap queue", "merge": "merge queue, aligned"}
+FULL = ("full buffer", "full buffer, sorted")
+GROUPS = tuple(f"G = {group}" for group in (2, 4, 8, 16))
+BEST = "merge, aligned, buffer + HP"
+
+
+def _at(case: str, series: str, n: int, k: int) -> Where:
+    return {"suite": "tang2015", "device": "cuda", "case": case, "extras.series": series, "n": n, "k": k}
+
+
+def _faster(case: str, ours: str, theirs: str, n: int = N, k: int = K) -> Measure:
+    return speed_up(_at(case, ours, n, k), _at(case, theirs, n, k))
+
+
+def _sweep(case: str, queue: str, options: Sequence[str], places: dict[str, tuple[int, int]]) -> Measure:
+    """Each option of a queue over the bare queue."""
+    return over(
+        {
+            f"{at}, {option}" if options[1:] else at: _faster(case, f"{queue}: {option}", f"{queue}: bare", *place)
+            for at, place in places.items()
+            for option in options
+        }
+    )
+
+
+def _table_sweep(ours: str, theirs: str, ks: Sequence[int]) -> Measure:
+    return over({f"k = {k}": _faster("table-I", ours, theirs, k=k) for k in ks})
+
+
+def _command(case: str) -> str:
+    return run(f"tang2015 --device cuda --case {case}")
+
+
+def _peaks(
+    said: str,
+    section: str,
+    case: str,
+    figures: Sequence[float],
+    options: Sequence[str],
+    places: dict[str, tuple[int, int]],
+) -> list[Claim]:
+    """A claim for each queue: the largest improvement over the bare queue."""
+    return [
+        Claim(
+            f"{said}: {name}",
+            f"up to {figure}× ({section})",
+            _command(case),
+            _sweep(case, queue, options, places),
+            figure,
+        )
+        for (queue, name), figure in zip(QUEUES.items(), figures, strict=True)
+    ]
+
+
+CLAIMS = (
+    Claim(
+        "An aligned merge is faster than merging alone",
+        "up to 10.51× (IV-D)",
+        _command("table-I"),
+        _table_sweep("merge, aligned", "merge", KS),
+        10.51,
+    ),
+    *_peaks("Buffered Search, a full buffer", "IV-B, fig. 6", "fig6", (5.39, 1.28, 1.85), FULL, ALONG_K),
+    Claim(
+        "A full buffer is always better than each lane's own",
+        "always (IV-B)",
+        _command("fig6"),
+        over(
+            {
+                f"{queue}, k = {k}": _faster("fig6", f"{queue}: full buffer", f"{queue}: buffer", k=k)
+                for queue in QUEUES
+                for k in KS
+            }
+        ),
+        rule=always,
+    ),
+    *_peaks("Hierarchical Partition at n = 2¹⁵", "IV-C, fig. 7", "fig7", (7.4, 3.4, 5.69), GROUPS, ALONG_K),
+    *_peaks("Hierarchical Partition at k = 2⁸", "IV-C, fig. 8", "fig8", (8.94, 3.0, 6.23), GROUPS, ALONG_N),
+    Claim(
+        "Groups of G = 4 are the best",
+        "in most cases (IV-C)",
+        _command("fig7"),
+        share_best(
+            {
+                f"{queue}, k = {k}": {
+                    group: _faster("fig7", f"{queue}: {group}", f"{queue}: bare", k=k) for group in GROUPS
+                }
+                for queue in QUEUES
+                for k in KS
+            },
+            "G = 4",
+        ),
+        0.5,
+        always,
+        PERCENT,
+    ),
+    *_peaks("Both together", "IV-D, fig. 9", "fig9", (16.89, 3.57, 7.49), ("both",), ALONG_K | ALONG_N),
+    Claim(
+        "The merge queue with both beats the heap with both, k = 2¹⁰",
+        "1.3× (IV-D)",
+        _command("table-I"),
+        _table_sweep(BEST, "heap, buffer + HP", (1024,)),
+        1.3,
+        always,
+    ),
+    Claim(
+        "The merge queue with both beats the truncated bitonic sort, k = 2⁵ to 2⁹",
+        "2.37× to 7.5× (IV-D)",
+        _command("table-I"),
+        _table_sweep(BEST, "bitonic", KS[:5]),
+        2.37,
+        always,
+    ),
+    Claim(
+        "The merge queue with both beats quick multi-select, k = 2⁶ to 2⁹",
+        "up to 4.2× (abstract, IV-D)",
+        _command("table-I"),
+        _table_sweep(BEST, "quick, block", KS[1:5]),
+        4.2,
+    ),
+    Claim(
+        "Selection takes longer than the distances on the GPU",
+        "0.14 s for distances; for the best queue 0.14 s at k = 2⁸, 0.58 s at k = 2¹⁰ (table I)",
+        "no case computes the distances",
+    ),
+    Claim(
+        "16 cores of a CPU select as fast, but copying the distances to them takes longer",
+        "0.2 s for selection at k = 2⁸, 0.46 s for copying (table I)",
+        "no case copies distances",
+    ),
+    Claim(
+        "Instead: `hierarchical`, a program for each row, over the merge queue with both",
+        "",
+        _command("table-I"),
+        _table_sweep("hierarchical", BEST, KS),
+        rule=replaced,
+    ),
+    Claim(
+        "Instead: `threshold` over the merge queue with both",
+        "",
+        _command("table-I"),
+        _table_sweep("threshold", BEST, KS),
+        rule=replaced,
+    ),
+)
