@@ -146,6 +146,8 @@ def test_other_numbers() -> None:
     few, many = row(seconds=1.0, m=1), row(who="peer", seconds=10.0, m=100)
     assert numbers(measures.per_row(OURS, THEIRS), few, many) == [pytest.approx(10.0)]
     assert numbers(measures.rate(THEIRS), many) == [10.0]
+    phases = row(extras={"sort": 1.0, "find": 5.0, "process": 3.0})
+    assert numbers(measures.portion(OURS, "extras.sort", "extras.process"), phases) == [0.25]
     recall = measures.entry(OURS, "recall")
     assert numbers(recall, earlier(recall=0.9), row()) == [0.9]
     assert numbers(measures.best_of(RIVALRY, recall), row(seconds=5.0, recall=0.9), many) == [2.0]

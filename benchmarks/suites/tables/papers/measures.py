@@ -51,6 +51,17 @@ def seconds(where: Where) -> Measure:
     return entry(where, "seconds_median")
 
 
+def portion(where: Where, part: str, *rest: str) -> Measure:
+    """Return an entry over its sum with others, of the newest run."""
+
+    def measure(results: Results) -> list[Found]:
+        (found,) = entry(where, part)(results)
+        (row,) = found.rows
+        return [Found(found.number / (found.number + sum(value(row, name) for name in rest)), found.rows)]
+
+    return measure
+
+
 def rate(where: Where) -> Measure:
     """Return the queries a second of the newest run."""
 
