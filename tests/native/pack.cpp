@@ -39,7 +39,8 @@ bool same(const Row& a, const Row& b) {
 
 std::mt19937_64 draws(20260102);
 
-// Rows of several kinds: of every size, whole numbers, ties of rounding, zeros, one value, beyond float32.
+// Rows of several kinds: of every size, whole numbers, ties of rounding, zeros, one value, beyond float32,
+// and near the smallest float64.
 double draw(int kind) {
   const double x = static_cast<double>(static_cast<std::int64_t>(draws())) * 0x1p-63;
   switch (kind) {
@@ -50,10 +51,12 @@ double draw(int kind) {
     case 4: return draws() % 2 == 0 ? 0.0 : -0.0;
     case 5: return 3;
     case 6: return 1000 + x * 0x1p-20;
+    case 7: return x * 0x1p-490;   // products underflow
+    case 8: return x * 0x1p-1019;  // and these when they are scaled
     default: return x * 1e140;
   }
 }
-constexpr int kKinds = 8;
+constexpr int kKinds = 10;
 
 Row plain_form(const Form& form, Row row) {
   if (removes_mean(form.metric)) remove_mean(row.data(), form.d);
