@@ -124,6 +124,13 @@ inline Span span(const double* row, std::int64_t d) {
   return found;
 }
 
+// Elements after the first d become zeros.
+template <class Stored>
+inline void clear_end(std::byte* elements, std::int64_t d) {
+  std::memset(elements + d * static_cast<std::int64_t>(sizeof(Stored)), 0,
+              static_cast<std::size_t>(padded(d) - d) * sizeof(Stored));
+}
+
 template <class Stored>
 inline void round_to(const double* row, std::int64_t d, double factor, std::byte* elements, double* rounded) {
   Stored* stored = reinterpret_cast<Stored*>(elements);
@@ -133,6 +140,7 @@ inline void round_to(const double* row, std::int64_t d, double factor, std::byte
     (choose(abs(x) < kFlush, Half(0.0), x) * factor).store(stored + i);
     (Half::load(stored + i) * inverse).store(rounded + i);
   }
+  clear_end<Stored>(elements, d);  // of -0
 }
 
 inline void round(Precision precision, const double* row, std::int64_t d, double factor, std::byte* elements,
@@ -151,7 +159,7 @@ inline std::int32_t round_int8(const double* row, std::int64_t d, double step, d
     (steps * step).store(rounded + i);
     sum = sum + steps;
   }
-  std::memset(elements + d, 0, static_cast<std::size_t>(padded(d) - d));  // without the offset
+  clear_end<std::int8_t>(elements, d);  // of the offset
   return static_cast<std::int32_t>(total(sum));
 }
 

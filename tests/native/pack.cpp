@@ -133,6 +133,10 @@ void check_rounding(Metric metric, const Row& row, std::int64_t d) {
         wanted[i] = static_cast<double>(value);
         right = right && element == static_cast<float>(factor) * value;
       }
+      const std::size_t size = precision == Precision::bfloat16 ? 2 : 4;
+      for (std::size_t i = static_cast<std::size_t>(d) * size; i < width * size; ++i) {
+        right = right && elements[i] == std::byte{0};
+      }
       expect("elements", right, metric, d);
       expect("rounded row", same(rounded, wanted), metric, d);
       look(elements.data(), static_cast<std::int64_t>(elements.size()));
