@@ -328,7 +328,7 @@ void bind_engine(Module& module) {
             if (!(scale > 0) || std::frexp(scale, &exponent) != 0.5) {
               refuse("scale=" + std::to_string(scale) + ": expected a power of two, which rounds nothing");
             }
-            new (self) Form{metric_named(metric), d, scale, std::move(centre)};
+            new (self) Form(metric_named(metric), scale, std::move(centre));
           },
           nb::arg("metric"), nb::arg("centre"), nb::arg("scale"));
 

@@ -5,7 +5,6 @@
 // src/tonari/metrics has the record of the same name for Python, and docs/exactness.md derives the bounds.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 
@@ -33,11 +32,11 @@ struct TermDefaults {
   // Bounds of a term, which say what rounding its arguments does to it:  f(q, x) <= size(q) + size(x),
   // |f(q, x) - f(q, y)| <= stretch * difference(x, y)
   static constexpr double stretch = 1;
-  static double size(double x) { return std::fabs(x); }
-  static double difference(double x, double y) { return std::fabs(x - y); }
+  template <class V> static V size(V x) { return abs(x); }
+  template <class V> static V difference(V x, V y) { return abs(x - y); }
 };
 
-// What each struct defines. V is a vector of simd/vec.hpp, whose abs, max and choose are found by its type:
+// What each struct defines. V, here and above, is a vector of simd/vec.hpp, whose abs, max and choose are found by its type:
 //   term      the definition's float64 value, every operation rounded
 //   scored    a float32 term of NN-Descent's scores: may be too small at the ends of float32's range, never too large
 //   screened  the same for the screen; elements are 0, or from 2^-60 to 2^40 in magnitude
@@ -82,8 +81,8 @@ struct Canberra : TermDefaults {  // f is itself a metric, so difference = f
   static constexpr Metric metric = Metric::canberra;
   static constexpr char name[] = "canberra";
   static constexpr bool scale_free = true;
-  static double size(double x) { return x != 0 ? 1 : 0; }
-  static double difference(double x, double y) { return x == y ? 0 : std::fabs(x - y) / (std::fabs(x) + std::fabs(y)); }
+  template <class V> static V size(V x) { return choose(x == 0.0, V(0.0), V(1.0)); }
+  template <class V> static V difference(V x, V y) { return term(x, y); }
   template <class V> static V term(V q, V x) {
     const V weight = abs(q) + abs(x);
     return abs(q - x) / choose(weight == 0.0, 1.0, weight);

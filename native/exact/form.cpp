@@ -1,15 +1,16 @@
 #include "exact/form.hpp"
 
-#include <cmath>
-#include <limits>
+#include <utility>
 
 namespace tonari {
-namespace {
 
-// The product of two rows with at least this squared norm loses less than 2^-100 of itself to underflow.
-constexpr double kSmallestSquare = 0x1p-960;
-
-}  // namespace
+Form::Form(Metric of, double by, std::vector<double> around)
+    : metric(of), d(std::ssize(around)), scale(by), centre(std::move(around)) {
+  if (is_product(metric)) {
+    for (const double c : centre) centre_square += c * c * scale * scale;
+  }
+  centre.resize(static_cast<std::size_t>(padded(d)), 0.0);
+}
 
 double lane_sum(const double* values, std::int64_t d) {
   double lanes[kLanes] = {};
@@ -35,51 +36,20 @@ void remove_mean(double* row, std::int64_t d) {
   for (std::int64_t i = 0; i < d; ++i) row[i] = constant ? 0.0 : row[i] - mean;
 }
 
-void to_form(const Form& form, double* row) {
-  const std::int64_t d = form.d;
-  if (is_angular(form.metric)) {
-    if (removes_mean(form.metric)) remove_mean(row, d);
-    std::vector<double> squares(static_cast<std::size_t>(d));
-    for (std::int64_t i = 0; i < d; ++i) squares[static_cast<std::size_t>(i)] = row[i] * row[i];
-    const double square = lane_sum(squares.data(), d);
-    const double norm = std::sqrt(square);
-    if (square != 0 && square < kSmallestSquare) {  // its products underflow: only exact values may judge it
-      for (std::int64_t i = 0; i < d; ++i) row[i] = std::numeric_limits<double>::quiet_NaN();
-      return;
-    }
-    for (std::int64_t i = 0; i < d; ++i) row[i] = norm == 0 ? 0.0 : row[i] / norm;
-  } else if (is_elementwise(form.metric)) {
-    const bool relative = is_scale_free(form.metric);  // then underflow may take a large part of the value
-    for (std::int64_t i = 0; i < d; ++i) {
-      const double scaled = row[i] * form.scale;
-      const bool lost = relative && row[i] != 0 && std::fabs(scaled) < std::numeric_limits<double>::min();
-      row[i] = lost ? std::numeric_limits<double>::quiet_NaN() : scaled;
-    }
-  } else {
-    for (std::int64_t i = 0; i < d; ++i) row[i] = (row[i] - form.centre[static_cast<std::size_t>(i)]) * form.scale;
-  }
+bool is_beyond(const Form& form, const RowTerms& row) {
+  constexpr std::int64_t longest = std::int64_t{1} << 22;  // beyond, a float32 sum of d terms has no useful bound
+  constexpr double usable = 1e24;  // scores of all rows with less are below 3e24, far less than kHuge
+  return form.d > longest || !(row.square < usable);  // true for NaN, too
 }
 
-double point_term(const Form& form, const double* row) {
-  double sum = 0;
-  if (is_euclidean(form.metric)) {
-    for (std::int64_t i = 0; i < form.d; ++i) sum += row[i] * row[i];
-  } else if (is_product(form.metric)) {
-    for (std::int64_t i = 0; i < form.d; ++i) sum -= 2 * form.scale * form.centre[static_cast<std::size_t>(i)] * row[i];
-  }
-  return sum;
+double point_term(const Form& form, const RowTerms& row) {
+  if (is_euclidean(form.metric)) return row.square;
+  return is_product(form.metric) ? -2 * row.centre : 0;
 }
 
-double query_term(const Form& form, const double* row, double square) {
-  if (is_euclidean(form.metric)) return square;
-  double sum = 0;
-  if (is_product(form.metric)) {
-    for (std::int64_t i = 0; i < form.d; ++i) {
-      const double centre = form.scale * form.centre[static_cast<std::size_t>(i)];
-      sum += centre * (row[i] + centre);
-    }
-  }
-  return sum;
+double query_term(const Form& form, const RowTerms& row) {
+  if (is_euclidean(form.metric)) return row.square;
+  return is_product(form.metric) ? row.centre + form.centre_square : 0;
 }
 
 }  // namespace tonari

@@ -19,11 +19,17 @@ namespace tonari {
 // Means "no bound": far above every score of packed rows and far below overflow, since an infinity times zero is NaN.
 constexpr float kHuge = 1e30f;
 
+// Columns of rows in memory for whole vectors: zeros follow the first d values.
+constexpr std::int64_t padded(std::int64_t d) { return (d + kLanes - 1) / kLanes * kLanes; }
+
 struct Form {
-  Metric metric = Metric::sqeuclidean;
-  std::int64_t d = 0;
-  double scale = 1;            // a power of two, so that it rounds nothing
-  std::vector<double> centre;  // d values
+  Metric metric;
+  std::int64_t d;
+  double scale;                // a power of two, so that it rounds nothing
+  std::vector<double> centre;  // padded(d) values
+  double centre_square = 0;    // |scale centre|^2, how far the inner product's rows were moved; 0 for all other forms
+
+  Form(Metric metric, double scale, std::vector<double> centre);
 
   // For an elementwise metric: a value times this is a score.
   double unit() const { return is_scale_free(metric) ? 1 : scale; }
@@ -35,14 +41,20 @@ double lane_sum(const double* values, std::int64_t d);
 // Subtracts the row's mean; a constant row becomes zeros.
 void remove_mean(double* row, std::int64_t d);
 
-// Converts an original row (as float64) to the form's row, in place; NaN where the form cannot represent it.
-void to_form(const Form& form, double* row);
+// Sums over a form row.
+struct RowTerms {
+  double square = 0;  // |x'|^2; NaN where the form cannot represent the row
+  double centre = 0;  // scale <centre, x'> for the inner product, else 0
+};
 
-// The part of the score that depends on the point alone, from its form row.
-double point_term(const Form& form, const double* row);
+// Whether a form row is too large for the screen, or could not be converted to the form at all.
+bool is_beyond(const Form& form, const RowTerms& row);
+
+// The part of the score that depends on the point alone.
+double point_term(const Form& form, const RowTerms& row);
 
 // The part that the score leaves out because it depends on the query alone: |q'|^2 for euclidean forms,
 // scale <q', centre> + scale^2 |centre|^2 for the inner product, else 0.
-double query_term(const Form& form, const double* row, double square);
+double query_term(const Form& form, const RowTerms& row);
 
 }  // namespace tonari

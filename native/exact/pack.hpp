@@ -10,7 +10,7 @@
 
 namespace tonari {
 
-class RowWriter;
+struct Norms;
 
 // Whether errors are measured, or taken as zero where no certificate is needed.
 enum class Errors { measured, ignored };
@@ -29,9 +29,7 @@ class PackedPoints {
   const Kernel& kernel() const { return *kernel_; }
 
  private:
-  void pack_row(const Form& form, const double* row, std::int64_t point, double step, double* rounded,
-                RowWriter& writer);
-  void measure_row(const Form& form, const double* row, std::int64_t point, double gamma, const double* rounded);
+  void keep_errors(const Form& form, std::int64_t point, double gamma, double term, const Norms& norms);
 
   const Kernel* kernel_;
   std::int64_t base_, count_, groups_;
@@ -58,8 +56,5 @@ struct PackedQueries {
 };
 
 int packed_depth(const Kernel& kernel, std::int64_t d);
-
-// Whether a form row is too large for the screen, or could not be converted to the form at all.
-bool is_beyond(const double* row, std::int64_t d);
 
 }  // namespace tonari

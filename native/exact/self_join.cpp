@@ -4,6 +4,8 @@
 #include <limits>
 #include <thread>
 
+#include "exact/pack_loops.hpp"
+
 namespace tonari {
 namespace {
 
@@ -56,14 +58,12 @@ void SelfJoin::open(std::int64_t begin, std::int64_t end) {
 }
 
 void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed) {
-  std::vector<double> row(static_cast<std::size_t>(form_.d));
+  const PackLoops& loops = pack_loops(kernel_.isa);
+  std::vector<double> row(static_cast<std::size_t>(padded(form_.d)));
   const PointsView view = packed.view();
   for (std::int64_t id = begin; id < end; ++id) {
-    load_row(points_, id, row.data());
-    to_form(form_, row.data());
-    double square = 0;
-    for (double value : row) square += value * value;
-    states_.start(id - states_.begin(), query_term(form_, row.data(), square), is_beyond(row.data(), form_.d));
+    const RowTerms terms = loops.read(form_, points_, id, row.data());
+    states_.start(id - states_.begin(), query_term(form_, terms), is_beyond(form_, terms));
     low_[static_cast<std::size_t>(id - states_.begin())] = view.low[id - packed.base()];
     own_[static_cast<std::size_t>(id - states_.begin())] = view.error_own[id - packed.base()];
   }

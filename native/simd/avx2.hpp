@@ -36,6 +36,13 @@ struct Avx2 : Generic {
   static Raw<T, N> load(const Stored* from) {
     if constexpr (N == 4 && std::is_same_v<T, double> && std::is_same_v<Stored, float>) {
       return _mm256_cvtps_pd(_mm_loadu_ps(from));
+    } else if constexpr (N == 4 && std::is_same_v<T, double> && sizeof(Stored) == 1) {
+      std::int32_t bytes;
+      std::memcpy(&bytes, from, sizeof bytes);
+      const __m128i stored = _mm_cvtsi32_si128(bytes);
+      return _mm256_cvtepi32_pd(std::is_signed_v<Stored> ? _mm_cvtepi8_epi32(stored) : _mm_cvtepu8_epi32(stored));
+    } else if constexpr (N == 4 && std::is_same_v<T, double> && std::is_same_v<Stored, Float16>) {
+      return _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadu_si64(from)));
     } else if constexpr (N == 8 && std::is_same_v<T, float> && sizeof(Stored) == 1) {
       const __m128i stored = _mm_loadu_si64(from);
       return _mm256_cvtepi32_ps(std::is_signed_v<Stored> ? _mm256_cvtepi8_epi32(stored) : _mm256_cvtepu8_epi32(stored));
@@ -45,6 +52,17 @@ struct Avx2 : Generic {
       return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(stored), 16));
     } else {
       return Generic::load<T, N>(from);
+    }
+  }
+
+  template <class T, int N, class Stored>
+  static void store(Stored* to, Raw<T, N> values) {
+    if constexpr (N == 4 && std::is_same_v<T, double> && sizeof(Stored) == 1) {
+      const __m128i lowest = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+      const std::int32_t bytes = _mm_cvtsi128_si32(_mm_shuffle_epi8(_mm256_cvttpd_epi32(values), lowest));
+      std::memcpy(to, &bytes, sizeof bytes);
+    } else {
+      Generic::store<T, N>(to, values);
     }
   }
 };

@@ -83,6 +83,11 @@ struct Avx512 : Generic {
   static Raw<T, N> load(const Stored* from) {
     if constexpr (N == 8 && std::is_same_v<T, double> && std::is_same_v<Stored, float>) {
       return _mm512_cvtps_pd(_mm256_loadu_ps(from));
+    } else if constexpr (N == 8 && std::is_same_v<T, double> && sizeof(Stored) == 1) {
+      const __m128i stored = _mm_loadu_si64(from);
+      return _mm512_cvtepi32_pd(std::is_signed_v<Stored> ? _mm256_cvtepi8_epi32(stored) : _mm256_cvtepu8_epi32(stored));
+    } else if constexpr (N == 8 && std::is_same_v<T, double> && std::is_same_v<Stored, Float16>) {
+      return _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
     } else if constexpr (N == 16 && std::is_same_v<T, float> && sizeof(Stored) == 1) {
       const __m128i stored = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
       return _mm512_cvtepi32_ps(std::is_signed_v<Stored> ? _mm512_cvtepi8_epi32(stored) : _mm512_cvtepu8_epi32(stored));

@@ -84,6 +84,24 @@ struct Generic {
     }
   }
 
+  // N values as Stored.
+  template <class T, int N, class Stored>
+  static void store(Stored* to, Raw<T, N> values) {
+    if constexpr (std::is_same_v<T, Stored>) {
+      std::memcpy(to, &values, sizeof values);
+    } else if constexpr (std::is_same_v<Stored, Bfloat16>) {
+      const auto bits = reinterpret_cast<Raw<std::uint32_t, N>>(__builtin_convertvector(values, Raw<float, N>));
+      const auto halves = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+      store<std::uint16_t, N>(reinterpret_cast<std::uint16_t*>(to),
+                              __builtin_convertvector(halves, Raw<std::uint16_t, N>));
+    } else if constexpr (sizeof(Stored) == 1) {  // by way of int32, for which there are instructions
+      const auto whole = __builtin_convertvector(values, Raw<std::int32_t, N>);
+      store<Stored, N>(to, __builtin_convertvector(whole, Raw<Stored, N>));
+    } else {
+      store<Stored, N>(to, __builtin_convertvector(values, Raw<Stored, N>));
+    }
+  }
+
   // The first `count` values, then zeros.
   template <class T, int N>
   static Raw<T, N> load_first(const T* from, std::int64_t count) {

@@ -5,7 +5,8 @@
 //   Mask<B, N>                a truth value for each of N lanes of B bytes: the result of comparing Vec<T, N>
 //
 //   Vec{x}, or x beside a Vec x in every lane
-//   Vec::load(p), v.store(p)  at any address; load converts stored types (float16, bytes, ...) to T
+//   Vec::load(p), v.store(p)  at any address; load converts stored types (float16, bytes, ...) to T, and store converts
+//                             float64 to float32 and bfloat16 (to nearest, ties to even) and whole numbers to bytes
 //   Vec::load_first(p, n)     n lanes, then zeros (single registers)
 //   Vec::numbers()            0, 1, 2, ... (single registers)
 //   v[i], v.set(i, x)         one lane
@@ -138,8 +139,9 @@ struct Vec {
     static_assert(whole);
     return Vec(Target::template load_first<T, N>(from, count));
   }
-  TONARI_LANEWISE void store(T* to) const {
-    if constexpr (whole) std::memcpy(to, &parts.raw, sizeof parts.raw);
+  template <class Stored>
+  TONARI_LANEWISE void store(Stored* to) const {
+    if constexpr (whole) Target::template store<T, N>(to, parts.raw);
     else parts.first.store(to), parts.second.store(to + N / 2);
   }
 

@@ -188,6 +188,27 @@ void check_load() {
                lanewise<T, N>([&](auto i) { return to_value<T>(from[i]); }));
 }
 
+// Values that Stored holds after one rounding, which to_value undoes.
+template <class Stored>
+void check_store(double least, double most) {
+  constexpr int n = 16;
+  const auto from = lanewise<double, n>([&](auto) {
+    const double share = static_cast<double>(draws() >> 11) * 0x1p-53, x = least + (most - least) * share;
+    return sizeof(Stored) == 1 ? std::nearbyint(x) + 0.0 : x;  // no -0
+  });
+  std::array<Stored, n> to;
+  Vec<double, n>::load(from.data()).store(to.data());
+  expect<double, n>("store as another type", lanewise<double, n>([&](auto i) { return to_value<double>(to[i]); }),
+                    lanewise<double, n>([&](auto i) {
+                      if constexpr (sizeof(Stored) == 1) return from[i];
+                      const float once = static_cast<float>(from[i]);
+                      if constexpr (!std::is_same_v<Stored, Bfloat16>) return static_cast<double>(once);
+                      int exponent = 0;  // 8 bits of the fraction remain
+                      const double fraction = std::frexp(static_cast<double>(once), &exponent);
+                      return std::ldexp(std::nearbyint(fraction * 256), exponent - 8);
+                    }));
+}
+
 }  // namespace
 
 int main() {
@@ -201,6 +222,9 @@ int main() {
     check_load<float, kRegisterLanes<float>, std::uint8_t>(), check_load<float, kRegisterLanes<float>, std::int8_t>();
     check_load<float, kRegisterLanes<float>, Float16>(), check_load<float, kRegisterLanes<float>, Bfloat16>();
     check_load<double, 16, float>(), check_load<double, 16, Bfloat16>(), check_load<double, 16, double>();
+    check_load<double, 16, std::uint8_t>(), check_load<double, 16, std::int8_t>(), check_load<double, 16, Float16>();
+    check_store<float>(-1e3, 1e3), check_store<Bfloat16>(-1e3, 1e3), check_store<Bfloat16>(256, 258);
+    check_store<std::int8_t>(-128, 127), check_store<std::uint8_t>(0, 255);
     check_load<std::int32_t, kRegisterLanes<std::int32_t>, std::int16_t>();
     check_load<std::int32_t, kRegisterLanes<std::int32_t>, std::uint8_t>();
     check_load<std::int64_t, kRegisterLanes<std::int64_t>, std::int32_t>();

@@ -1,0 +1,14 @@
+#include "exact/pack_loops.hpp"
+
+namespace tonari {
+
+const PackLoops& pack_loops(Isa isa) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return pack_loops_avx512;
+  if (isa >= Isa::avx2) return pack_loops_avx2;
+#endif
+  (void)isa;
+  return pack_loops_generic;
+}
+
+}  // namespace tonari

@@ -1,0 +1,53 @@
+// The loops over a row's elements that packing consists of, one table per instruction set (exact/pack_tile.hpp).
+//
+// A row is float64 in memory for padded(d) values, with zeros behind the first d: no loop has an end of its own, and
+// zeros change no sum. All sums have one order on every instruction set, and so do packed rows and norms their bits.
+#pragma once
+
+#include <cstddef>
+
+#include "exact/form.hpp"
+#include "exact/kernels.hpp"
+
+namespace tonari {
+
+// The elements of a row, as far as the step of int8 depends on them.
+struct Span {
+  double largest = 0;              // |x|
+  bool whole = true;               // only whole numbers,
+  double lowest = 0, highest = 0;  // and these are the ends of their range, with 0
+};
+
+// What the certificate needs to know about a row: the size of the row, of the rounded row, and of their difference. For
+// products these are Euclidean norms; for an elementwise metric, sums or maxima of what its struct computes for each
+// element.
+struct Norms {
+  double exact = 0, rounded = 0, difference = 0;
+};
+
+struct PackLoops {
+  // Reads row i of an array and converts it to the form; NaN where the form cannot represent it.
+  RowTerms (*read)(const Form& form, const RowsView& rows, std::int64_t i, double* row);
+
+  Span (*span)(const double* row, std::int64_t d);
+
+  // Rounds a row to bfloat16 or float32: `elements` times the factor, a power of two, and `rounded` without it.
+  void (*round)(Precision precision, const double* row, std::int64_t d, double factor, std::byte* elements,
+                double* rounded);
+
+  // Rounds a row to steps of `step`, between -limit - 1 and limit; `offset` is added to each element. Returns the sum
+  // of the elements before that.
+  std::int32_t (*round_int8)(const double* row, std::int64_t d, double step, double limit, int offset,
+                             std::byte* elements, double* rounded);
+
+  Norms (*measure)(Metric metric, const double* exact, const double* rounded, std::int64_t d);
+};
+
+const PackLoops& pack_loops(Isa isa);
+
+extern const PackLoops pack_loops_generic;
+#if TONARI_X86
+extern const PackLoops pack_loops_avx2, pack_loops_avx512;
+#endif
+
+}  // namespace tonari

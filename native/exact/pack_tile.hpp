@@ -1,0 +1,207 @@
+// The loops of packing (exact/pack_loops.hpp), on vectors of 8 or 16 float64 in as many registers as those take.
+// Internal linkage throughout: each instruction set compiles its own copy.
+//
+//   form        x' = scale (x - centre), x / |x|, (x - mean) / |x - mean| or scale x (exact/form.hpp)
+//   float32     x^ = x' rounded once; bfloat16: rounded to float32, then to nearest even
+//   int8        x^ = step * min(max(nearest(x' / step), -limit - 1), limit)
+//   norms       S(x' x'), S(x^ x^), S((x' - x^)^2), in 8 partial sums that are added in halves
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "core/row_values.hpp"
+#include "exact/pack_loops.hpp"
+#include "simd/vec.hpp"
+
+namespace tonari {
+namespace {
+
+using Lanes = Vec<double, kLanes>;  // of the defined order, for the norm of an angular form
+using Half = Vec<double, 8>;        // three sums fit into the registers of AVX2
+
+// Packed values this small are rounded to zero, which avoids slow arithmetic on subnormals; the measured difference
+// accounts for it.
+constexpr double kFlush = 0x1p-60;
+// The product of two rows with at least this squared norm loses less than 2^-100 of itself to underflow.
+constexpr double kSmallestSquare = 0x1p-960;
+
+template <class V>
+inline double total(V sums) {
+  return fold(sums, [](auto a, auto b) { return a + b; });
+}
+
+// Rounds to the nearest integer, ties to even, without a library call; exact below 2^51.
+template <class V>
+inline V nearest(V x) {
+  const V magic = 0x1.8p52;
+  return (x + magic) - magic;
+}
+
+// row[i] = f(row[i], i)
+template <class F>
+inline void replace(double* row, std::int64_t d, const F& f) {
+  for (std::int64_t i = 0; i < d; i += kLanes) f(Lanes::load(row + i), i).store(row + i);
+}
+
+template <class T>
+inline void load_padded(const T* from, std::int64_t d, double* row) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) Lanes::load(from + i).store(row + i);
+  if (i == d) return;
+  T end[kLanes] = {};
+  std::memcpy(end, from + i, static_cast<std::size_t>(d - i) * sizeof(T));
+  Lanes::load(end).store(row + i);
+}
+
+inline void to_angular_form(const Form& form, double* row) {
+  if (removes_mean(form.metric)) remove_mean(row, form.d);
+  Lanes squares = 0.0;
+  for (std::int64_t i = 0; i < form.d; i += kLanes) {
+    const Lanes x = Lanes::load(row + i);
+    squares = squares + x * x;
+  }
+  const double square = total(squares), norm = std::sqrt(square);
+  if (square != 0 && square < kSmallestSquare) {  // its products underflow: only exact values may judge it
+    replace(row, form.d, [](Lanes, std::int64_t) { return Lanes(std::numeric_limits<double>::quiet_NaN()); });
+  } else if (norm == 0) {
+    replace(row, form.d, [](Lanes, std::int64_t) { return Lanes(0.0); });
+  } else {
+    replace(row, form.d, [norm](Lanes x, std::int64_t) { return x / norm; });
+  }
+}
+
+inline void to_elementwise_form(const Form& form, double* row) {
+  const double scale = form.scale;
+  if (!is_scale_free(form.metric)) {
+    replace(row, form.d, [scale](Lanes x, std::int64_t) { return x * scale; });
+    return;
+  }
+  replace(row, form.d, [scale](Lanes x, std::int64_t) {  // underflow may take a large part of the value
+    const Lanes scaled = x * scale;
+    const auto lost = (abs(x) > 0.0) & (abs(scaled) < std::numeric_limits<double>::min());
+    return choose(lost, Lanes(std::numeric_limits<double>::quiet_NaN()), scaled);
+  });
+}
+
+inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, double* row) {
+  with_type(rows.dtype,
+            [&](auto zero) { load_padded(static_cast<const decltype(zero)*>(rows.data) + i * rows.d, rows.d, row); });
+  const double* centre = form.centre.data();
+  const double scale = form.scale;
+  switch (family_of(form.metric)) {
+    case Family::squares:
+    case Family::products:
+      replace(row, form.d, [=](Lanes x, std::int64_t at) { return (x - Lanes::load(centre + at)) * scale; });
+      break;
+    case Family::angles: to_angular_form(form, row); break;
+    case Family::terms: to_elementwise_form(form, row); break;
+  }
+  Half square = 0.0, product = 0.0;
+  for (std::int64_t at = 0; at < form.d; at += Half::lanes) {
+    const Half x = Half::load(row + at);
+    square = square + x * x;
+  }
+  if (form.centre_square > 0) {
+    for (std::int64_t at = 0; at < form.d; at += Half::lanes) {
+      product = product + Half::load(centre + at) * scale * Half::load(row + at);
+    }
+  }
+  return {.square = total(square), .centre = total(product)};
+}
+
+inline Span span(const double* row, std::int64_t d) {
+  Half lowest = 0.0, highest = 0.0, part = 0.0;
+  for (std::int64_t i = 0; i < d; i += Half::lanes) {
+    const Half x = Half::load(row + i);
+    lowest = min(x, lowest), highest = max(x, highest), part = max(abs(x - nearest(x)), part);
+  }
+  const auto most = [](auto a, auto b) { return max(a, b); };
+  Span found;
+  found.lowest = fold(lowest, [](auto a, auto b) { return min(a, b); }), found.highest = fold(highest, most);
+  found.largest = found.highest > -found.lowest ? found.highest : -found.lowest;
+  found.whole = fold(part, most) == 0;
+  return found;
+}
+
+// Elements after the first d become zeros.
+template <class Stored>
+inline void clear_end(std::byte* elements, std::int64_t d) {
+  std::memset(elements + d * static_cast<std::int64_t>(sizeof(Stored)), 0,
+              static_cast<std::size_t>(padded(d) - d) * sizeof(Stored));
+}
+
+template <class Stored>
+inline void round_to(const double* row, std::int64_t d, double factor, std::byte* elements, double* rounded) {
+  Stored* stored = reinterpret_cast<Stored*>(elements);
+  const double inverse = 1 / factor;
+  for (std::int64_t i = 0; i < padded(d); i += Half::lanes) {
+    const Half x = Half::load(row + i);
+    (choose(abs(x) < kFlush, Half(0.0), x) * factor).store(stored + i);
+    (Half::load(stored + i) * inverse).store(rounded + i);
+  }
+  clear_end<Stored>(elements, d);  // of -0
+}
+
+inline void round(Precision precision, const double* row, std::int64_t d, double factor, std::byte* elements,
+                  double* rounded) {
+  if (precision == Precision::bfloat16) round_to<Bfloat16>(row, d, factor, elements, rounded);
+  else round_to<float>(row, d, factor, elements, rounded);
+}
+
+inline std::int32_t round_int8(const double* row, std::int64_t d, double step, double limit, int offset,
+                               std::byte* elements, double* rounded) {
+  const double inverse = 1.0 / step, first = static_cast<double>(offset);
+  Half sum = 0.0;
+  for (std::int64_t i = 0; i < padded(d); i += Half::lanes) {
+    const Half steps = min(max(nearest(Half::load(row + i) * inverse), -limit - 1), limit);
+    (steps + first).store(reinterpret_cast<std::int8_t*>(elements) + i);
+    (steps * step).store(rounded + i);
+    sum = sum + steps;
+  }
+  clear_end<std::int8_t>(elements, d);  // of the offset
+  return static_cast<std::int32_t>(total(sum));
+}
+
+struct SquaredNorms {
+  static constexpr bool maximum = false;
+  template <class V> static V size(V x) { return x * x; }
+  template <class V> static V difference(V x, V y) { return (x - y) * (x - y); }
+};
+
+// BY: SquaredNorms, or the struct of an elementwise metric.
+template <class BY>
+inline Norms measured_by(const double* exact, const double* rounded, std::int64_t d) {
+  const auto join = [](auto a, auto b) {
+    if constexpr (BY::maximum) return max(b, a);
+    else return a + b;
+  };
+  Half size = 0.0, rounded_size = 0.0, difference = 0.0;
+  for (std::int64_t i = 0; i < d; i += Half::lanes) {
+    const Half x = Half::load(exact + i), y = Half::load(rounded + i);
+    size = join(size, BY::size(x)), rounded_size = join(rounded_size, BY::size(y));
+    difference = join(difference, BY::difference(x, y));
+  }
+  return {.exact = fold(size, join), .rounded = fold(rounded_size, join), .difference = fold(difference, join)};
+}
+
+inline Norms measure(Metric metric, const double* exact, const double* rounded, std::int64_t d) {
+  constexpr double few = 0x1p-50;  // the form row itself has a few float64 roundings
+  if (is_elementwise(metric)) {
+    return with_term(metric, [&](auto term) {
+      Norms norms = measured_by<decltype(term)>(exact, rounded, d);
+      norms.difference = decltype(term)::stretch * (norms.difference + few * norms.exact);
+      return norms;
+    });
+  }
+  Norms norms = measured_by<SquaredNorms>(exact, rounded, d);
+  norms.exact = std::sqrt(norms.exact), norms.rounded = std::sqrt(norms.rounded);
+  norms.difference = std::sqrt(norms.difference) + few * norms.exact;
+  return norms;
+}
+
+constexpr PackLoops kPackLoops{
+    .read = read, .span = span, .round = round, .round_int8 = round_int8, .measure = measure};
+
+}  // namespace
+}  // namespace tonari
