@@ -69,8 +69,8 @@ _NATIVE = (
     Fault(
         "exact-padding-passes",
         "native/exact/pack.cpp",
-        "low_.assign(padded, kInfinity);",
-        "low_.assign(padded, 0.0f);",
+        "low_.assign(places, kInfinity);",
+        "low_.assign(places, 0.0f);",
         "points of the last group that do not exist pass the screen",
         ("tests/exact/cpu/test_values.py::test_numbers_of_points_around_every_tile",),
     ),

@@ -417,7 +417,7 @@ from tonari.core.workers import Workers
 points = {points}
 m = len(points)
 problem = make_problem(m, m, 24, 10, dtype=points.dtype, metric="euclidean", threads={threads})
-plan = plan_tree(problem, traversal={traversal!r})
+plan = plan_tree(problem, traversal={traversal!r}, query_block=64)  # by rounds, the first queries end when most do
 tree = build(points, height=plan.height, double=False, workers=Workers(2))
 class Bar:
     def __init__(self):
