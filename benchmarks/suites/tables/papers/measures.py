@@ -51,6 +51,26 @@ def seconds(where: Where) -> Measure:
     return entry(where, "seconds_median")
 
 
+def counted(where: Where, name: str) -> Measure:
+    """Return a counter of the newest run that has it."""
+
+    def measure(results: Results) -> list[Found]:
+        (found,) = entry(where, "extras.counters")(results)
+        (row,) = found.rows
+        return [Found(row["extras"]["counters"][name], found.rows)]
+
+    return measure
+
+
+def missing_of(part: Measure) -> Measure:
+    """Return what a share lacks of the whole."""
+
+    def measure(results: Results) -> list[Found]:
+        return [Found(1 - found.number, found.rows, found.at) for found in part(results)]
+
+    return measure
+
+
 def portion(where: Where, part: str, *rest: str) -> Measure:
     """Return an entry over its sum with others, of the newest run."""
 
