@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +124,28 @@ def best_of(*ways: Measure) -> Measure:
 
     def measure(results: Results) -> list[Found]:
         return [max((one for way in ways for one in way(results)), key=lambda one: one.number)]
+
+    return measure
+
+
+def least_of(*ways: Measure) -> Measure:
+    """Return the smallest number of several ways."""
+
+    def measure(results: Results) -> list[Found]:
+        return [min((one for way in ways for one in way(results)), key=lambda one: one.number)]
+
+    return measure
+
+
+def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
+    """Return the standard deviation over the mean of the seconds at all `values` of a column, of the newest run."""
+
+    def measure(results: Results) -> list[Found]:
+        rows = [found.rows[0] for value in values for found in seconds({**where, name: value})(results)]
+        if len({run_of(row) for row in rows}) > 1:
+            raise Missing(f"the newest rows of {', '.join(values)} are not of one run")
+        times = [row["seconds_median"] for row in rows]
+        return [Found(statistics.pstdev(times) / statistics.fmean(times), tuple(rows))]
 
     return measure
 
