@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ....harness.report.results import Where
-from .claims import PERCENT, Claim, always, at_most, replaced, run
+from .claims import Claim, always, at_most, of_each, replaced, run
 from .measures import Measure, best_of, deviation, over, per_row, relative, speed_up
 
 KS = (32, 128, 512)
@@ -16,6 +16,7 @@ INSERTED_KS = tuple(2**i for i in range(5, 10))
 INSERTED_NS = tuple(2**i for i in range(13, 17))
 INSERTED_ROWS = tuple(2**i for i in range(5, 15))
 KINDS = ("uniform", "random", "exponential", "ascending", "descending", "repeated", "sift")
+TENTHS = of_each(lambda share: f"{100 * share:.1f} %")
 METRICS = ("euclidean", "cosine", "correlation")
 GRAPH_NS = tuple(2**i for i in range(13, 17))
 GRAPH = {"suite": "exact_cuda", "case": "graph-sift"}
@@ -145,7 +146,7 @@ CLAIMS = (
         ),
         0.005,
         at_most,
-        PERCENT,
+        TENTHS,
     ),
     Claim(
         "Instead: `threshold` over quick multi-select, k = 2⁵ to 2¹⁰",
