@@ -5,6 +5,9 @@
 
 Of n = 64 k or 128 k values about 8 k or 16 k survive. The finishes get samples=1: the k-th of one sample does not
 exist, nor does halving's rank where k is more than 1 / 38 of the survivors. So neither has a threshold of its own.
+
+Beside them "whole": sampling, pruning and the heap in one call, by as many samples. What it takes beyond the heap alone
+is what sampling and pruning cost.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from ...harness.datasets import selections
 from ...harness.device import take_turns
 from ...harness.proof.selection import PROOF, Proof
 from ...harness.run import Run, say, seconds_of
-from ...suites.select.measure import columns, over, size
+from ...suites.select.measure import call_of, columns, over, size
 from .search import pruned
 from .selection import DATA, QUERIES, SIZES_K
 
@@ -50,7 +53,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]]:
-    """Prove and time both finishes over the survivors, which are about ``left`` times k."""
+    """Prove and time the finishes over the survivors, about ``left`` times k, and the whole with the heap."""
     import torch
 
     select_k, k, n = run.tonari.select_k, proof.k, proof.tensor.shape[1]
@@ -66,6 +69,9 @@ def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]
     for finish, call in calls.items():
         best = call()
         proved[finish] = proof.check((best.values, np.take_along_axis(ids, best.indices, axis=1)))
+    options["whole"] = {"finish": "heap", "samples": SAMPLES_OVER_K * k}
+    calls["whole"] = call_of(run, proof.tensor, k, "threshold", options["whole"], "last")
+    proved["whole"] = proof.check(calls["whole"]())
     timings = take_turns(run.device, calls, seconds=SECONDS, most=run.repeats)
     return [
         columns(proof, "threshold", options[finish], data=data)
