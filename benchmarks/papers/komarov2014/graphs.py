@@ -25,7 +25,7 @@ from ...suites.select.measure import over, size
 from .selection import SIZES_K
 
 METRICS = ("euclidean", "cosine", "correlation")
-SIZES_N = {"cuda": tuple(2**i for i in range(13, 17)), "cpu": tuple(2**i for i in range(11, 15))}
+SIZES_N = {"cuda": tuple(2**i for i in range(13, 17)), "cpu": tuple(2**i for i in range(11, 14))}
 D = 128
 WHO = "products and quick"
 # Distances that are in memory at once.

@@ -3,8 +3,8 @@
     T = k-th smallest of n_S = 8 k samples of a row; the values at or below T, packed           not timed
     the k smallest of the survivors, finish "heap" or "halving"                                 timed, taking turns
 
-Of n = 64 k or 128 k values about 8 k or 16 k survive. The finishes get samples=1: the k-th of one sample does not
-exist, nor does halving's rank where k is more than 1 / 38 of the survivors. So neither has a threshold of its own.
+Of n = 64 k or 128 k values about 8 k or 16 k survive. The finishes may take one sample, which has no k-th value, nor
+one of halving's rank where k is more than 1 / 38 of the survivors. So neither has a threshold of its own.
 
 Beside them "whole": sampling, pruning and the heap in one call, by as many samples. What it takes beyond the heap alone
 is what sampling and pruning cost.
@@ -27,6 +27,8 @@ from .search import pruned
 from .selection import DATA, QUERIES, SIZES_K
 
 FINISHES = ("heap", "halving")
+# Samples that are too few for a threshold.
+TOO_FEW = 1
 SAMPLES_OVER_K = 8
 # n over k.
 LENGTHS = (64, 128)
@@ -60,7 +62,7 @@ def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]
     chosen = torch.from_numpy(np.random.default_rng(0).choice(n, SAMPLES_OVER_K * k, replace=False))
     values, ids, lengths = (part.numpy() for part in pruned(select_k, proof.tensor, chosen, k))
     calls: dict[str, Callable[[], Any]] = {}
-    options: dict[str, dict[str, Any]] = {finish: {"finish": finish, "samples": 1} for finish in FINISHES}
+    options: dict[str, dict[str, Any]] = {finish: {"finish": finish, "samples": TOO_FEW} for finish in FINISHES}
     for finish, extra in options.items():
         calls[finish] = lambda extra=extra: select_k(
             values, k, method="threshold", nan="last", lengths=lengths, threads=run.threads, **extra

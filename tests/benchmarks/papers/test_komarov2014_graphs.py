@@ -31,7 +31,7 @@ def test_graphs_are_measured_beside_ours(metric: str) -> None:
     (case,) = SUITE.chosen("cpu", [f"graph-{metric}"])
     done(run, case)
     assert run.wrong == 0
-    shapes = {(64, 32), (128, 32), (256, 32), (256, 128), (512, 32), (512, 128)}
+    shapes = {(64, 32), (128, 32), (256, 32), (256, 128)}
     for who in ("tonari", graphs.WHO):
         mine = [row for row in run.rows if row["who"] == who]
         assert {(row["n"], row["k"]) for row in mine} == shapes

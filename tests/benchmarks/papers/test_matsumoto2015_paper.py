@@ -77,7 +77,7 @@ def test_the_finishes_are_asked_for_no_threshold_of_their_own() -> None:
         for how in finish.FINISHES:
             counters = tonari.select.Counters()
             rows = np.random.default_rng(1).random((16, 32 * left), dtype=np.float32)
-            tonari.select_k(rows, 32, method="threshold", finish=how, samples=1, counters=counters)
+            tonari.select_k(rows, 32, method="threshold", finish=how, samples=finish.TOO_FEW, counters=counters)
             assert counters.compression_ratio == 1.0
 
 
