@@ -52,6 +52,7 @@ class Paper:
     panels : a figure's axes from its rows
     summary : what is kept of a counted point's ``Counters``
     devices : where a figure cannot be measured everywhere
+    rare : devices on which a figure is measured only when its name is asked for
     cost : seconds of one figure
     """
 
@@ -62,6 +63,7 @@ class Paper:
     summary: Callable[[Any, Point], dict[str, Any]] | None = None
     tables: Mapping[str, Callable[[Sequence[Row]], str]] = field(default_factory=dict)
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rare: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cost: float = 60.0
 
     def suite(self, *others: Case, libraries: tuple[str, ...] = LIBRARIES) -> Suite:
@@ -81,7 +83,12 @@ class Paper:
         def work(run: Run, case: Case) -> None:
             sweep(run, self, case)
 
-        return Case(name, device, 0, 0, 0, 0, work, data="", metric="", figure=figure, cost=self.cost)
+        rare = self.is_rare(figure, device)
+        return Case(name, device, 0, 0, 0, 0, work, data="", metric="", figure=figure, rare=rare, cost=self.cost)
+
+    def is_rare(self, figure: str, device: str) -> bool:
+        """Whether a figure is measured there only when its name is asked for."""
+        return device in self.rare.get(figure, ())
 
     def draw(self, rows: Sequence[Row], folder: Path) -> Iterator[Path]:
         """Draw the figures, and print the tables, of every device that has rows."""
@@ -99,8 +106,12 @@ class Paper:
 
 def sweep(run: Run, paper: Paper, case: Case) -> None:
     """Measure the points of a case's figure, in their order; one row for each."""
-    points = [point for point in paper.points(run) if point.k <= point.n]
-    source: _Source = run.keep(("sweep", paper.name), lambda: _Source(run, points))
+    kind = run.device.kind
+    # What only rare figures need is too large to be made for the others.
+    points = [
+        point for point in paper.points(run) if point.k <= point.n and paper.is_rare(point.figure, kind) == case.rare
+    ]
+    source: _Source = run.keep(("sweep", paper.name, case.rare), lambda: _Source(run, points))
     for point in points:
         if point.figure != case.figure:
             continue

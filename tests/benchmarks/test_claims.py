@@ -153,6 +153,28 @@ def test_other_numbers() -> None:
     assert numbers(measures.best_of(RIVALRY, recall), row(seconds=5.0, recall=0.9), many) == [2.0]
 
 
+def test_counters_and_what_they_lack() -> None:
+    counted = measures.counted(OURS, "threshold_ratio")
+    rows = [row(seconds=None, extras={"counters": {"threshold_ratio": 0.75}})]
+    assert numbers(counted, *rows) == [0.75]
+    assert numbers(measures.missing_of(counted), *rows) == [0.25]
+
+
+def test_the_least_of_several_ways() -> None:
+    peer = row(who="peer", seconds=3.0)
+    assert numbers(measures.least_of(measures.seconds(OURS), measures.seconds(THEIRS)), row(seconds=2.0), peer) == [2.0]
+
+
+def test_the_deviation_over_kinds_of_data() -> None:
+    measure = measures.deviation(OURS, "data", ("sift", "random"))
+    rows = [row(data="sift", seconds=1.0), row(data="random", seconds=3.0)]
+    assert numbers(measure, *rows) == [0.5]
+    with pytest.raises(Missing, match="not of one run"):
+        measure(Results.of([rows[0], earlier(data="random")]))
+    with pytest.raises(Missing):
+        measure(Results.of(rows[:1]))
+
+
 def test_how_often_one_is_the_best() -> None:
     def point(k: int) -> dict[str, measures.Measure]:
         return {who: measures.seconds({"who": who, "k": k}) for who in ("tonari", "peer")}

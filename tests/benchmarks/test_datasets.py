@@ -368,6 +368,20 @@ def test_data_have_their_type_and_come_twice_the_same(kind: str, dtype: str) -> 
         assert len(first[0].double().unique()) == min(5000, distinct)
 
 
+def test_exponential_values_have_their_law() -> None:
+    found = selections.make("exponential", 40, 5000, "float32", "cpu").double()
+    assert (found >= 0).all()
+    assert found.mean().item() == pytest.approx(1, abs=0.02)
+    assert (found > 2).double().mean().item() == pytest.approx(np.exp(-2), abs=0.005)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+def test_repeated_values_are_sixteen(dtype: str) -> None:
+    values, counts = selections.make("repeated", 4, 4000, dtype, "cpu").unique(return_counts=True)
+    assert values.tolist() == list(range(16))
+    assert counts.min() > 800
+
+
 def test_leading_bits_are_equal_and_the_others_are_not() -> None:
     bits = selections.make("leading", 4, 4000, "float32", "cpu").view(torch.int32)
     assert (bits >> 12).unique().tolist() == [0x3F800000 >> 12]

@@ -106,9 +106,9 @@ def test_no_case_was_lost() -> None:
         "nn_descent": 19,
         "select": 82 + 10 + 8 + 2,
         "shards": 8,
-        "tang2015": 12,
-        "matsumoto2015": 16,
-        "komarov2014": 8,
+        "tang2015": 12 + 2,
+        "matsumoto2015": 15 + 6 + 2,
+        "komarov2014": 14 + 6,
         "gieseke2014": 17,
         "wang2021": 13,
     }

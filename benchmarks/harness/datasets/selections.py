@@ -3,10 +3,12 @@
 ==============  ====================================================================================================
 ``random``      N(0, 1) for floats, every whole number equally likely for integers
 ``uniform``     [0, 1)
+``exponential`` floats with density exp(-x)
 ``leading``     float32 whose first 20 bits are equal and whose last 12 are random: hard for methods by digits
 ``ascending``   every row 0, 1, 2, ..., in steps where the type has fewer values than the row
 ``descending``  the same backwards: with enough values each is smaller than all before it
 ``equal``       one value everywhere
+``repeated``    16 values, each equally likely
 ``sift``        euclidean distances between real SIFT descriptors, disjoint queries and points
 ==============  ====================================================================================================
 """
@@ -22,9 +24,10 @@ from ..machine import ROOT
 from . import photographs
 
 EXAMPLE = ROOT / "examples" / "sift-photo-10k.bvecs"
-KINDS = ("random", "uniform", "leading", "ascending", "descending", "equal", "sift")
+KINDS = ("random", "uniform", "exponential", "leading", "ascending", "descending", "equal", "repeated", "sift")
 # Independent values: a smaller shape is a part of a larger one.
-POOLED = ("random", "uniform")
+POOLED = ("random", "uniform", "exponential", "repeated")
+REPEATED_VALUES = 16
 LEADING_BITS = 20
 # Whole numbers from 0 up that a type holds.
 LEVELS = {"uint8": 2**8, "float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "int32": 2**31}
@@ -58,6 +61,10 @@ def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
         return values.random_(limits.min, limits.max + 1, generator=generator)
     if kind == "uniform":
         return values.uniform_(generator=generator)
+    if kind == "exponential":
+        return values.exponential_(generator=generator)
+    if kind == "repeated":
+        return values.random_(0, REPEATED_VALUES, generator=generator)
     if kind in ("ascending", "descending"):
         line = torch.arange(n, device=where) * min(n, LEVELS[dtype]) // n
         return values.copy_((line if kind == "ascending" else line.flip(0)).expand(rows, n))

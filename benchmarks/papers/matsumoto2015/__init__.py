@@ -1,7 +1,10 @@
-"""matsumoto2015: its figures, and TH-heap as a whole search on CUDA."""
+"""matsumoto2015: its figures, the min-max heap by itself, and TH-heap as a whole search on CUDA."""
 
 from ...harness.case import Case
-from .search import compare
+from . import finish, search
 from .selection import PAPER
 
-SUITE = PAPER.suite(Case("search", "cuda", 1_000_000, 8192, 128, 64, compare, data="sift", cost=40.0))
+SUITE = PAPER.suite(
+    Case("finish", "cpu", 0, 0, 0, 0, finish.compare, data="", metric="", cost=30.0),
+    Case("search", "cuda", 1_000_000, 8192, 128, 64, search.compare, data="sift", cost=40.0),
+)

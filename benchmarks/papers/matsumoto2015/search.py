@@ -41,6 +41,40 @@ class Survivors(NamedTuple):
     lengths: Any
 
 
+def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, Any]:
+    """The values of each row at or below the k-th smallest of its samples, packed (V-A).
+
+    Parameters
+    ----------
+    matrix : float32 tensor (rows, n)
+    columns : int64 tensor, those of the samples
+
+    Returns
+    -------
+    values, ids : tensors (rows, width), float32 and int32, by ascending column and padded to the longest row
+    lengths : int64 tensor (rows,), of which the survivors of each row are
+    """
+    import torch
+
+    samples = matrix[:, columns]
+    # A sample smaller than k holds no k-th value: nothing is pruned then.
+    bound = (
+        select_k(samples, k, method="threshold").values[:, -1:]
+        if samples.shape[1] >= k
+        else torch.full((len(matrix), 1), torch.inf, device=matrix.device)
+    )
+    keep = matrix <= bound
+    lengths = keep.sum(dim=1)
+    rows, places = keep.nonzero(as_tuple=True)
+    slots = torch.arange(len(rows), device=rows.device) - (lengths.cumsum(0) - lengths)[rows]
+    shape = (len(matrix), int(lengths.max()))
+    values = torch.full(shape, torch.inf, device=matrix.device)
+    ids = torch.zeros(shape, dtype=torch.int32, device=matrix.device)
+    values[rows, slots] = matrix[rows, places]
+    ids[rows, slots] = places.to(torch.int32)
+    return values, ids, lengths
+
+
 @dataclass
 class Pipeline:
     """TH-heap over some points, a float32 tensor (n, d).
@@ -99,26 +133,9 @@ class Pipeline:
 
     def prune(self, queries: Any) -> tuple[Survivors, Any]:
         """The survivors of a batch, on their way to host memory, and the event after which they are there."""
-        import torch
-
         matrix = self.distances(queries)
-        samples = matrix[:, self._columns]
-        # A sample smaller than k holds no k-th value: nothing is pruned then.
-        bound = (
-            self.select_k(samples, self.k, method="threshold").values[:, -1:]
-            if samples.shape[1] >= self.k
-            else torch.full((len(matrix), 1), torch.inf, device=matrix.device)
-        )
-        keep = matrix <= bound
-        lengths = keep.sum(dim=1)
-        rows, columns = keep.nonzero(as_tuple=True)
-        slots = torch.arange(len(rows), device=rows.device) - (lengths.cumsum(0) - lengths)[rows]
-        shape = (len(matrix), int(lengths.max()))
-        values = torch.full(shape, torch.inf, device=matrix.device)
-        ids = torch.zeros(shape, dtype=torch.int32, device=matrix.device)
-        values[rows, slots] = matrix[rows, columns]
-        ids[rows, slots] = columns.to(torch.int32)
-        self.survivors += len(rows)
+        values, ids, lengths = pruned(self.select_k, matrix, self._columns, self.k)
+        self.survivors += int(lengths.sum())
         self.sent += values.numel()
         return self._to_host(values, ids, lengths)
 

@@ -6,6 +6,10 @@ split compression and time over two figures; 6 and 8 are the times of 5 and 7. T
 sample, compaction, and the min-max heap of the paper or our halving. Figures 10 to 12 are against the truncated
 bitonic sort, with the library's n_S = 8 k and batch. On a GPU the library neither makes batches nor has the heap:
 figure 9 is a CPU's.
+
+Figures 5 and 7 count what two thresholds leave: tonari's rank in the sample, and on the CPU the paper's own, the k-th
+(equations 3 and 4). Figures 10 to 12 end at the descriptors that are at hand; "10-large" to "12-large" have the paper's
+n, of uniform values: ImageNet's 2,213,937 and samples of it, and NUS-WIDE's 269,648. A CPU has fewer queries there.
 """
 
 from __future__ import annotations
@@ -26,6 +30,10 @@ SIZES_K = tuple(2**i for i in range(5, 10))
 BATCHES = (1, 2, 4, 8, 16)
 SIZES_N = tuple(2**i for i in range(12, 17))
 SIZES_QUERIES = tuple(2**i for i in range(9, 14))
+IMAGENET, NUS_WIDE = 2_213_937, 269_648
+LARGE_N = (250_000, 500_000, 1_000_000, IMAGENET)
+LARGE_QUERIES: dict[str, tuple[int, ...]] = {"cuda": SIZES_QUERIES, "cpu": tuple(2**i for i in range(5, 10))}
+LARGE = ("10-large", "11-large", "12-large")
 FINISHES: dict[str, dict[str, dict[str, Any]]] = {
     "cpu": {finish: {"finish": finish} for finish in ("heap", "halving")},
     "cuda": {"halving": {}},
@@ -49,6 +57,11 @@ def points(run: Run) -> Iterator[Point]:
             yield from _threshold("5", "6", data, rows, n, K, {"samples": samples} | batch, finishes)
         for k in SIZES_K:
             yield from _threshold("7", "8", data, rows, n, k, {"samples": min(SAMPLES, n)} | batch, finishes)
+            if device == "cpu":
+                # Without a number of samples n_S is 8 k.
+                paper = {"finish": "heap"} | batch
+                series = f"{data}, the paper's rank, n_S = 8 k: ratios"
+                yield Point("7", series, rows, n, k, "threshold", paper, data, counted=True)
         for together in BATCHES if device == "cpu" else ():
             extra = {"samples": min(SAMPLES, n), "batch": together}
             yield from _threshold("9", "9", data, rows, n, K, extra, finishes)
@@ -59,6 +72,20 @@ def points(run: Run) -> Iterator[Point]:
                 yield Point("11", f"{data}: {name}", rows, n, k, method, options, data)
             for queries in dict.fromkeys(min(queries, many) for queries in SIZES_QUERIES):
                 yield Point("12", f"{data}: {name}", queries, n, K, method, options, data)
+    yield from _large(run, rivals)
+
+
+def _large(run: Run, rivals: dict[str, tuple[str, dict[str, Any]]]) -> Iterator[Point]:
+    data, many = "uniform", LARGE_QUERIES[run.device.kind]
+    rows, n = size(run, many[0], IMAGENET)
+    for name, (method, options) in rivals.items():
+        series = f"{data}: {name}"
+        for length in dict.fromkeys(size(run, 1, wanted)[1] for wanted in LARGE_N):
+            yield Point("10-large", series, rows, length, K, method, options, data)
+        for k in SIZES_K:
+            yield Point("11-large", series, rows, n, k, method, options, data)
+        for queries, length in dict.fromkeys(size(run, wanted, NUS_WIDE) for wanted in many):
+            yield Point("12-large", series, queries, length, K, method, options, data)
 
 
 def _threshold(
@@ -75,6 +102,9 @@ def _threshold(
     if options["samples"] < k:
         return
     yield Point(ratios, f"{data}: ratios", rows, n, k, "threshold", options, data, counted=True)
+    if "heap" in finishes:
+        paper = options | finishes["heap"]
+        yield Point(ratios, f"{data}, the paper's rank: ratios", rows, n, k, "threshold", paper, data, counted=True)
     for finish, extra in finishes.items():
         yield Point(times, f"{data}: {finish}", rows, n, k, "threshold", options | extra, data)
 
@@ -89,12 +119,14 @@ def summary(counters: Any, point: Point) -> dict[str, Any]:
 
 def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
     """One figure of the paper, from its rows."""
-    if figure in RIVALRIES:
-        x, label, height = RIVALRIES[figure]
+    if figure.removesuffix("-large") in RIVALRIES:
+        x, label, height = RIVALRIES[figure.removesuffix("-large")]
         unit = "milliseconds" if height is _milliseconds else "microseconds per query"
         found = []
         for data in DATA:
             own = [row | {"series": row["series"].removeprefix(f"{data}: ")} for row in rows if row["data"] == data]
+            if not own:
+                continue
             found.append(Panel(data, label, unit, curves(own, x, height)))
         return found
     option, label = {
@@ -140,9 +172,10 @@ RIVALRIES: dict[str, tuple[str, str, Callable[[dict[str, Any]], float | None]]] 
 }
 PAPER = Paper(
     "matsumoto2015",
-    ("5", "6", "7", "8", "9", "10", "11", "12"),
+    ("5", "6", "7", "8", "9", "10", "11", "12", *LARGE),
     points,
     panels,
     summary,
     devices={"9": ("cpu",)},
+    rare=dict.fromkeys(LARGE, ("cpu",)),
 )

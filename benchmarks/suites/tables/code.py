@@ -23,12 +23,13 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("shards", "cuda"): ("src/tonari/shards", *_DESCENT_CUDA),
     ("select", "cpu"): _SELECT_CPU,
     ("select", "cuda"): _SELECT_CUDA,
-    ("tang2015", "cpu"): _SELECT_CPU,
-    ("tang2015", "cuda"): _SELECT_CUDA,
+    # With exact search beside the paper's way.
+    ("tang2015", "cpu"): (*_SELECT_CPU, *_EXACT_CPU),
+    ("tang2015", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("matsumoto2015", "cpu"): _SELECT_CPU,
     ("matsumoto2015", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
-    ("komarov2014", "cpu"): _SELECT_CPU,
-    ("komarov2014", "cuda"): _SELECT_CUDA,
+    ("komarov2014", "cpu"): (*_SELECT_CPU, *_EXACT_CPU),
+    ("komarov2014", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("gieseke2014", "cpu"): _KDTREE_CPU,
     ("gieseke2014", "cuda"): _KDTREE_CUDA,
     # Updates of the lists beside the product's are the benchmarks' own.

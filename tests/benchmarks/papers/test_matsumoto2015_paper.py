@@ -11,8 +11,9 @@ from tests.helpers.bench_checks import Still
 torch = pytest.importorskip("torch", reason="the pipeline is in torch")
 
 import tonari  # noqa: E402
+import tonari.select  # noqa: E402
 from benchmarks.harness.datasets import hard as data  # noqa: E402
-from benchmarks.papers.matsumoto2015 import SUITE  # noqa: E402
+from benchmarks.papers.matsumoto2015 import SUITE, finish  # noqa: E402
 from benchmarks.papers.matsumoto2015 import search as matsumoto  # noqa: E402
 from benchmarks.suites.exact_cuda.warm import NoCeilings  # noqa: E402
 from tonari.metrics.reference import brute  # noqa: E402
@@ -48,6 +49,36 @@ def test_th_heap_is_set_beside_ours() -> None:
     assert small["recall"] == pytest.approx(1.0)
     assert small["ratio"] == pytest.approx(1.0)
     assert float(small["note"].split()[0]) > float(large["note"].split()[0]) >= 4
+
+
+def test_both_finishes_find_the_smallest_of_the_same_survivors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finish, "SIZES_K", (2, 32))
+    run = bench_checks.a_run(scale=2**-6)
+    (case,) = SUITE.chosen("cpu", ["finish"])
+    finish.compare(run, case)
+    rows = {(row["data"], row["k"], row["n"], row["extras"]["series"].split()[-1]): row for row in run.rows}
+    assert set(rows) == {
+        (kind, k, times * k, how)
+        for kind in ("sift", "uniform")
+        for k in (2, 32)
+        for times in (64, 128)
+        for how in (*finish.FINISHES, "whole")
+    }
+    for (kind, k, n, how), row in rows.items():
+        assert row["proved"]
+        assert row["extras"]["series"] == f"{kind}, {n // k // 8} k left: {how}"
+        if k == 32:
+            assert 4 * k < row["extras"]["survivors"] < 24 * k
+
+
+def test_the_finishes_are_asked_for_no_threshold_of_their_own() -> None:
+    """At 8 k and 16 k survivors nothing is pruned any more: all of them meet the heap, or are halved."""
+    for left in (8, 16):
+        for how in finish.FINISHES:
+            counters = tonari.select.Counters()
+            rows = np.random.default_rng(1).random((16, 32 * left), dtype=np.float32)
+            tonari.select_k(rows, 32, method="threshold", finish=how, samples=finish.TOO_FEW, counters=counters)
+            assert counters.compression_ratio == 1.0
 
 
 def test_the_search_is_a_case_beside_the_figures() -> None:

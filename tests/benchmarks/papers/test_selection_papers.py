@@ -18,8 +18,10 @@ torch = pytest.importorskip("torch", reason="these benchmarks make their data wi
 
 from benchmarks import __main__ as main  # noqa: E402
 from benchmarks.harness import plots, rows  # noqa: E402
-from benchmarks.papers import komarov2014, sweep, tang2015  # noqa: E402
+from benchmarks.papers import sweep  # noqa: E402
+from benchmarks.papers.komarov2014 import selection as komarov2014  # noqa: E402
 from benchmarks.papers.matsumoto2015 import PAPER as MATSUMOTO  # noqa: E402
+from benchmarks.papers.tang2015 import selection as tang2015  # noqa: E402
 from benchmarks.suites.select import grid, measure  # noqa: E402
 
 Selected = tuple[Any, Any]
@@ -83,8 +85,12 @@ def test_matsumoto2015_takes_no_sample_smaller_than_k_and_varies_one_thing_at_a_
     assert {point.figure for point in points} == set(PAPERS["matsumoto2015"].figures)
     sampled = [point for point in points if "samples" in point.options]
     assert all(point.k <= point.options["samples"] <= point.n for point in sampled)
-    for figure, varied in {"5": "samples", "7": "k", "9": "batch", "10": "n", "11": "k", "12": "rows"}.items():
+    varied_in = {"5": "samples", "7": "k", "9": "batch", "10": "n", "11": "k", "12": "rows"}
+    varied_in |= {f"{figure}-large": varied_in[figure] for figure in ("10", "11", "12")}
+    for figure, varied in varied_in.items():
         mine = [point for point in points if point.figure == figure and point.data == "uniform"]
+        # Where n_S is 8 k both vary.
+        mine = [point for point in mine if "n_S = 8 k" not in point.series]
         values = {
             name: {point.options.get(name, getattr(point, name, None)) for point in mine}
             for name in ("samples", "batch", "rows", "n", "k")
@@ -92,6 +98,65 @@ def test_matsumoto2015_takes_no_sample_smaller_than_k_and_varies_one_thing_at_a_
         assert {name for name, found in values.items() if len(found) > 1} == {varied}
     on_gpu = PAPERS["matsumoto2015"].points(a_run(device=Still(kind="cuda")))
     assert "9" not in {point.figure for point in on_gpu}
+
+
+def test_matsumoto2015_has_the_papers_sizes_by_name_on_a_cpu() -> None:
+    for kind, queries in {"cpu": {32}, "cuda": {512}}.items():
+        points = [point for point in MATSUMOTO.points(a_run(device=Still(kind=kind))) if "-large" in point.figure]
+        assert {point.n for point in points if point.figure == "10-large"} == {250_000, 500_000, 1_000_000, 2_213_937}
+        assert {(point.n, point.k) for point in points if point.figure == "11-large"} == {
+            (2_213_937, 2**i) for i in range(5, 10)
+        }
+        assert {point.n for point in points if point.figure == "12-large"} == {269_648}
+        assert {point.rows for point in points if point.figure in ("10-large", "11-large")} == queries
+        assert {case.rare for case in MATSUMOTO.suite().chosen(kind, ["*-large"])} == {kind == "cpu"}
+
+
+def test_what_only_rare_figures_need_is_not_made_for_the_others() -> None:
+    def points(_: Any) -> list[Any]:
+        return [
+            sweep.Point("1", "a", 3, 20, 2, "heap"),
+            sweep.Point("2", "a", 3, 500, 2, "heap"),
+        ]
+
+    paper = sweep.Paper("test", ("1", "2"), points, lambda *_: [], rare={"2": ("cpu",)})
+    run = a_run()
+    for name, values in {"fig1": 60, "fig2": 1500}.items():
+        (case,) = paper.suite().chosen("cpu", [name])
+        done(run, case)
+        (source,) = run.kept.values()
+        assert source.values == {"random": values}
+    assert [row["n"] for row in run.rows] == [20, 500]
+
+
+def test_figures_5_and_7_count_what_the_papers_own_threshold_leaves() -> None:
+    """Of k n / n_S values expected at or below the k-th of n_S samples, and never fewer than k."""
+    tonari = importlib.import_module("tonari")
+    run = a_run(select=tonari.select_k, scale=2**-4)
+    (case,) = MATSUMOTO.suite().chosen("cpu", ["fig7"])
+    done(run, case)
+    assert run.wrong == 0
+    rows = [row for row in run.rows if row["data"] == "uniform"]
+    left = {(row["extras"]["series"], row["k"]): row["extras"]["counters"]["compression_ratio"] for row in rows}
+    for k in (32, 64, 128):
+        assert 4 < left["uniform, the paper's rank, n_S = 8 k: ratios", k] < 9
+        assert 0.5 * 512 / k < left["uniform, the paper's rank: ratios", k] < 1.1 * 512 / k
+        assert left["uniform: ratios", k] > left["uniform, the paper's rank: ratios", k]
+
+
+def test_table_2_has_every_kind_of_data_in_one_shape() -> None:
+    points = [point for point in komarov2014.points(a_run()) if point.figure == "table 2"]
+    assert len({(point.rows, point.n) for point in points}) == 1
+    for k in komarov2014.SIZES_K:
+        assert [point.data for point in points if point.k == k] == list(komarov2014.TABLE_DATA)
+
+
+def test_table_2_tells_mean_and_deviation_of_what_was_measured() -> None:
+    kinds = {"uniform": 1e-3, "random": 3e-3, "sift": None}
+    rows = [{"series": "k = 8: quick", "data": kind, "seconds_median": value} for kind, value in kinds.items()]
+    head, line = komarov2014.table(rows).splitlines()
+    assert head.split()[-2:] == ["mean", "deviation"]
+    assert line.split() == ["k", "=", "8:", "quick", "1", "3", "2", "50", "%"]
 
 
 def test_komarov2014_keeps_the_number_of_values() -> None:
@@ -168,7 +233,7 @@ def test_figures_are_measured_and_drawn(
     path = tmp_path / "select.csv"
     suite = main.load(name)
     run = a_run(path, suite=name, scale=2**-8)
-    for case in suite.chosen("cpu", None):
+    for case in suite.chosen("cpu", ["fig*", *(["table*"] if PAPERS[name].tables else [])]):
         done(run, case)
     assert run.wrong == 0
     assert len(run.rows) > 20
@@ -178,7 +243,7 @@ def test_figures_are_measured_and_drawn(
     # Drawing a figure takes a second: all of them are made, two are drawn, the same each time.
     for figure in figures:
         assert PAPERS[name].panels(figure, sweep.newest_of(written, name, figure, "cpu"))
-    few = [row for row in written if row["figure"] in (figures[0], "table I")]
+    few = [row for row in written if row["figure"] in (figures[0], *PAPERS[name].tables)]
     for _ in range(2):
         (drawn,) = suite.draw(few, tmp_path / "images")
     text = drawn.read_text()

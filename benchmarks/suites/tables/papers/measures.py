@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,26 @@ def entry(where: Where, name: str) -> Measure:
 def seconds(where: Where) -> Measure:
     """Return the seconds of the newest run."""
     return entry(where, "seconds_median")
+
+
+def counted(where: Where, name: str) -> Measure:
+    """Return a counter of the newest run that has it."""
+
+    def measure(results: Results) -> list[Found]:
+        (found,) = entry(where, "extras.counters")(results)
+        (row,) = found.rows
+        return [Found(row["extras"]["counters"][name], found.rows)]
+
+    return measure
+
+
+def missing_of(part: Measure) -> Measure:
+    """Return what a share lacks of the whole."""
+
+    def measure(results: Results) -> list[Found]:
+        return [Found(1 - found.number, found.rows, found.at) for found in part(results)]
+
+    return measure
 
 
 def portion(where: Where, part: str, *rest: str) -> Measure:
@@ -103,6 +124,28 @@ def best_of(*ways: Measure) -> Measure:
 
     def measure(results: Results) -> list[Found]:
         return [max((one for way in ways for one in way(results)), key=lambda one: one.number)]
+
+    return measure
+
+
+def least_of(*ways: Measure) -> Measure:
+    """Return the smallest number of several ways."""
+
+    def measure(results: Results) -> list[Found]:
+        return [min((one for way in ways for one in way(results)), key=lambda one: one.number)]
+
+    return measure
+
+
+def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
+    """Return the standard deviation over the mean of the seconds at all `values` of a column, of the newest run."""
+
+    def measure(results: Results) -> list[Found]:
+        rows = [found.rows[0] for value in values for found in seconds({**where, name: value})(results)]
+        if len({run_of(row) for row in rows}) > 1:
+            raise Missing(f"the newest rows of {', '.join(values)} are not of one run")
+        times = [row["seconds_median"] for row in rows]
+        return [Found(statistics.pstdev(times) / statistics.fmean(times), tuple(rows))]
 
     return measure
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..harness.plots import Curves, Panel
-from ..harness.rows import aligned
-from ..harness.run import Run
-from ..suites.select.measure import size
-from .sweep import Paper, Point, curves, improvements, seconds
+from ...harness.plots import Curves, Panel
+from ...harness.rows import aligned
+from ...harness.run import Run
+from ...suites.select.measure import size
+from ..sweep import Paper, Point, curves, improvements, seconds
 
 Q, N, K = 2**13, 2**15, 2**8
 SIZES_K = tuple(2**i for i in range(5, 11))
@@ -191,4 +191,3 @@ def _cell(row: dict[str, Any] | None) -> str:
 
 
 PAPER = Paper("tang2015", ("5", "6", "7", "8", "9", "table I"), points, panels, summary, tables={"table I": table})
-SUITE = PAPER.suite()

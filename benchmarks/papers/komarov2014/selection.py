@@ -1,8 +1,11 @@
-"""komarov2014, Results: quick multi-select against sorting, digits and one core; figures 7 to 10.
+"""komarov2014, Results: quick multi-select against insertion, sorting, digits and one core; figures 5 to 10, table 2.
 
+Figures 5 and 6 are against the insertion of Garcia et al.: 5 varies n and k with enough rows to fill the device, 6 the
+rows and k at one n. Our copy of the paper lacks the ranges; n of figure 5 are those of tang2015, and k theirs too.
 Figures 7 (truncated bitonic sort) and 8 (radix selection) keep rows x n constant and vary their ratio; there radix
 took one row at a time, ours takes all. Figure 10 has std::nth_element on one core: here NumPy's partition on one core,
 whose loop is the same kind, and torch.topk beside it. Figure 9 asks when the device is full: time per row against rows.
+Table 2 is the spread of the time over data sets: here rows of different kinds, of one shape.
 """
 
 from __future__ import annotations
@@ -10,10 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..harness.plots import Curves, Panel
-from ..harness.run import Run
-from ..suites.select.measure import size
-from .sweep import Paper, Point, curves, seconds
+import numpy as np
+
+from ...harness.datasets.selections import sift_size
+from ...harness.plots import Curves, Panel
+from ...harness.rows import aligned
+from ...harness.run import Run
+from ...suites.select.measure import size
+from ..sweep import Paper, Point, curves, seconds
 
 PRODUCT = {"cuda": 2**26, "cpu": 2**24}
 SIZES_ROWS = {"cuda": tuple(2**i for i in range(4, 15, 2)), "cpu": tuple(2**i for i in range(2, 13, 2))}
@@ -23,7 +30,15 @@ N = 2**15
 QUERIES = tuple(2**i for i in range(14))
 SIZES_N = tuple(2**i for i in range(11, 17))
 ROWS = 2**9
-RIVALS = {"7": ("bitonic",), "8": ("radix",), "10": ("numpy", "torch.topk")}
+# Figures 5 and 6.
+INSERTED_K = tuple(2**i for i in range(5, 10))
+INSERTED_N = tuple(2**i for i in range(13, 17))
+FULL_ROWS = {"cuda": 2**13, "cpu": 2**8}
+INSERTED_ROWS = {"cuda": tuple(2**i for i in range(5, 15)), "cpu": tuple(2**i for i in range(4, 10))}
+# Table 2.
+TABLE_ROWS = {"cuda": 2**11, "cpu": 2**9}
+TABLE_DATA = ("uniform", "random", "exponential", "ascending", "descending", "repeated", "sift")
+RIVALS = {"5": ("insertion",), "6": ("insertion",), "7": ("bitonic",), "8": ("radix",), "10": ("numpy", "torch.topk")}
 
 
 def quicks(device: str) -> dict[str, dict[str, Any]]:
@@ -35,6 +50,12 @@ def points(run: Run) -> Iterator[Point]:
     """All measurements."""
     device = run.device.kind
     contestants = {name: ("quick", options) for name, options in quicks(device).items()}
+    inserted = [("5", FULL_ROWS[device], n) for n in INSERTED_N] + [("6", m, N) for m in INSERTED_ROWS[device]]
+    for figure, rows, n in inserted:
+        rows, n = size(run, rows, n)
+        for k in INSERTED_K:
+            for name, (method, options) in (contestants | {"insertion": ("insertion", {})}).items():
+                yield Point(figure, f"k = {k}: {name}", rows, n, k, method, options)
     for figure in ("7", "8"):
         rivals = contestants | {rival: (rival, {}) for rival in RIVALS[figure]}
         for wanted in SIZES_ROWS[device]:
@@ -53,6 +74,12 @@ def points(run: Run) -> Iterator[Point]:
         for k in SIZES_K:
             for name, (method, options) in rivals.items():
                 yield Point("10", f"k = {k}: {name}", rows, n, k, method, options)
+    # One shape for all kinds of data: as many descriptors as there are.
+    rows, n = sift_size(*size(run, TABLE_ROWS[device], N))
+    for k in SIZES_K:
+        for name, (method, options) in contestants.items():
+            for data in TABLE_DATA:
+                yield Point("table 2", f"k = {k}: {name}", rows, n, k, method, options, data)
 
 
 # --- drawing -----------------------------------------------------------------------------------------------------
@@ -63,9 +90,10 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
     if figure == "9":
         times = curves(rows, "m", lambda row: _scaled(row, 1e6 / row["m"]))
         return [Panel("", "rows", "microseconds per row", times)]
-    placed = [row | {"x": row["n"] if figure == "10" else row["n"] / row["m"]} for row in rows]
+    along = {"5": "n", "6": "m", "10": "n"}.get(figure)
+    placed = [row | {"x": row[along] if along else row["n"] / row["m"]} for row in rows]
     found = curves(placed, "x", seconds)
-    label = "n" if figure == "10" else "n / rows, at constant rows x n"
+    label = {"n": "n", "m": "rows", None: "n / rows, at constant rows x n"}[along]
     return [
         Panel(f"{rival}'s time / quick's", label, "times faster", speedups(found, rival), log_y=False)
         for rival in RIVALS[figure]
@@ -93,5 +121,16 @@ def _scaled(row: dict[str, Any], factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-PAPER = Paper("komarov2014", ("7", "8", "9", "10"), points, panels)
-SUITE = PAPER.suite()
+def table(found: Sequence[dict[str, Any]]) -> str:
+    """Table 2: milliseconds on each kind of data, their mean, and their standard deviation over it."""
+    lines = [["ms", *TABLE_DATA, "mean", "deviation"]]
+    for series in dict.fromkeys(row["series"] for row in found):
+        at = {row["data"]: seconds(row) for row in found if row["series"] == series}
+        times = [value for value in at.values() if value is not None]
+        cells = ["" if at.get(data) is None else f"{at[data] * 1e3:.3g}" for data in TABLE_DATA]
+        mean, spread = np.mean(times), np.std(times)
+        lines.append([series, *cells, f"{mean * 1e3:.3g}", f"{100 * spread / mean:.2g} %"])
+    return aligned(lines)
+
+
+PAPER = Paper("komarov2014", ("5", "6", "7", "8", "9", "10", "table 2"), points, panels, tables={"table 2": table})

@@ -1,0 +1,84 @@
+"""matsumoto2015, V-C: the min-max heap by itself, beside halving, over the survivors of one threshold, the paper's.
+
+    T = k-th smallest of n_S = 8 k samples of a row; the values at or below T, packed           not timed
+    the k smallest of the survivors, finish "heap" or "halving"                                 timed, taking turns
+
+Of n = 64 k or 128 k values about 8 k or 16 k survive. The finishes may take one sample, which has no k-th value, nor
+one of halving's rank where k is more than 1 / 38 of the survivors. So neither has a threshold of its own.
+
+Beside them "whole": sampling, pruning and the heap in one call, by as many samples. What it takes beyond the heap alone
+is what sampling and pruning cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...harness.case import Case
+from ...harness.datasets import selections
+from ...harness.device import take_turns
+from ...harness.proof.selection import PROOF, Proof
+from ...harness.run import Run, say, seconds_of
+from ...suites.select.measure import call_of, columns, over, size
+from .search import pruned
+from .selection import DATA, QUERIES, SIZES_K
+
+FINISHES = ("heap", "halving")
+# Samples that are too few for a threshold.
+TOO_FEW = 1
+SAMPLES_OVER_K = 8
+# n over k.
+LENGTHS = (64, 128)
+SECONDS = 0.2
+
+
+def compare(run: Run, case: Case) -> None:
+    """Both finishes for each kind of data, k and number of survivors."""
+    for data in DATA:
+        rows, n = size(run, QUERIES, 1)[0], max(SIZES_K) * max(LENGTHS)
+        if data == "sift":
+            rows, n = selections.sift_size(rows, n)
+        whole = selections.make(data, rows, n, "float32", "cpu")
+        for k in SIZES_K:
+            for length in LENGTHS:
+                if length * k > n:
+                    continue
+                if over(run):
+                    run.write(case, [{"who": "tonari", "note": "not reached: this shape and those after it"}])
+                    return
+                say(f"{data}: {rows} x {length * k}, k = {k}")
+                part = whole[:, : length * k].contiguous()
+                run.write(case, measure(run, Proof(part, k), data, length // SAMPLES_OVER_K))
+
+
+def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]]:
+    """Prove and time the finishes over the survivors, about ``left`` times k, and the whole with the heap."""
+    import torch
+
+    select_k, k, n = run.tonari.select_k, proof.k, proof.tensor.shape[1]
+    chosen = torch.from_numpy(np.random.default_rng(0).choice(n, SAMPLES_OVER_K * k, replace=False))
+    values, ids, lengths = (part.numpy() for part in pruned(select_k, proof.tensor, chosen, k))
+    calls: dict[str, Callable[[], Any]] = {}
+    options: dict[str, dict[str, Any]] = {finish: {"finish": finish, "samples": TOO_FEW} for finish in FINISHES}
+    for finish, extra in options.items():
+        calls[finish] = lambda extra=extra: select_k(
+            values, k, method="threshold", nan="last", lengths=lengths, threads=run.threads, **extra
+        )
+    proved = {}
+    for finish, call in calls.items():
+        best = call()
+        proved[finish] = proof.check((best.values, np.take_along_axis(ids, best.indices, axis=1)))
+    options["whole"] = {"finish": "heap", "samples": SAMPLES_OVER_K * k}
+    calls["whole"] = call_of(run, proof.tensor, k, "threshold", options["whole"], "last")
+    proved["whole"] = proof.check(calls["whole"]())
+    timings = take_turns(run.device, calls, seconds=SECONDS, most=run.repeats)
+    return [
+        columns(proof, "threshold", options[finish], data=data)
+        | seconds_of(timing)
+        | {"proof": PROOF, "proved": proved[finish]}
+        | {"extras": {"series": f"{data}, {left} k left: {finish}", "survivors": float(lengths.mean())}}
+        for finish, timing in timings.items()
+    ]
