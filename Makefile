@@ -50,9 +50,9 @@ lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of
 # A build folder by one of CMakePresets.json, with the virtual environment's tools.
 CONFIGURE = cmake -DPython_EXECUTABLE="$(abspath $(BIN))/python" --preset
 
-clang: $(VENV)/.native ## native/ compiled by clang++, warnings as errors; not optimized, which is enough to warn
+clang: $(VENV)/.native ## native/ read by clang++, warnings as errors
 	$(CONFIGURE) clang
-	$(BIN)/cmake --build --preset clang
+	$(BIN)/python .ci/clang_warnings build/clang
 
 tidy: $(VENV)/.native ## clang-tidy over native/, which takes minutes; needs clang++
 	$(CONFIGURE) clang

@@ -37,9 +37,9 @@ struct Avx2 : Generic {
     if constexpr (N == 4 && std::is_same_v<T, double> && std::is_same_v<Stored, float>) {
       return _mm256_cvtps_pd(_mm_loadu_ps(from));
     } else if constexpr (N == 4 && std::is_same_v<T, double> && sizeof(Stored) == 1) {
-      std::int32_t bytes;
-      std::memcpy(&bytes, from, sizeof bytes);
-      const __m128i stored = _mm_cvtsi32_si128(bytes);
+      std::int32_t packed;
+      std::memcpy(&packed, from, sizeof packed);
+      const __m128i stored = _mm_cvtsi32_si128(packed);
       return _mm256_cvtepi32_pd(std::is_signed_v<Stored> ? _mm_cvtepi8_epi32(stored) : _mm_cvtepu8_epi32(stored));
     } else if constexpr (N == 4 && std::is_same_v<T, double> && std::is_same_v<Stored, Float16>) {
       return _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadu_si64(from)));
@@ -59,8 +59,8 @@ struct Avx2 : Generic {
   static void store(Stored* to, Raw<T, N> values) {
     if constexpr (N == 4 && std::is_same_v<T, double> && sizeof(Stored) == 1) {
       const __m128i lowest = _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
-      const std::int32_t bytes = _mm_cvtsi128_si32(_mm_shuffle_epi8(_mm256_cvttpd_epi32(values), lowest));
-      std::memcpy(to, &bytes, sizeof bytes);
+      const std::int32_t packed = _mm_cvtsi128_si32(_mm_shuffle_epi8(_mm256_cvttpd_epi32(values), lowest));
+      std::memcpy(to, &packed, sizeof packed);
     } else {
       Generic::store<T, N>(to, values);
     }
