@@ -1,4 +1,4 @@
-"""What tests of the tables of documents share: made-up rows, and a history that is told what is old."""
+"""Made-up rows, and a history of the code to judge them by, for tests of the tables in documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def earlier(**columns: Any) -> Row:
 
 
 class Judge(History):
-    """A history that is told which commits are old."""
+    """A history in which the given commits are older than the code."""
 
     complete = True
 

@@ -1,4 +1,4 @@
-"""The update that a plan names: its numbers, what is refused with the reason, its memory, and where it is told."""
+"""The update of a plan: its numbers, what is refused and why, its memory, and the reports that name it."""
 
 from __future__ import annotations
 

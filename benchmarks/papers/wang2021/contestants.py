@@ -16,7 +16,7 @@ from ...suites.nn_descent.merge import MERGE, Merged
 from . import rounds as pushing
 
 GNND = "tonari gnnd"
-# Of the runs that are told how many rounds they have: as PAPER, no recall ends them.
+# For runs with a given number of rounds: like those by PAPER, they do not end at a recall.
 ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
 
 

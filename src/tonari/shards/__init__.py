@@ -6,10 +6,12 @@ a file, files, or an object with rows(begin, end)      source.py      read by ra
 which route, how many shards, what it takes            plan.py        bytes of host, device and disk; seconds
     │
     ├── exact_route.py     every slab of rows meets every other
-    ├── merge_route.py     a graph of each shard; every two are merged once (GGM, wang2021)
+    ├── pair_rounds.py     every two slabs meet once, and each row keeps the nearest that it met:
+    │       exact_pairs_route.py   exactly, on the CPU: a product serves both of its rows
+    │       merge_route.py         by merging the graphs of the two (GGM, wang2021)
     └── cluster_route.py   shards of near rows that overlap (dealing.py); the lists of a row are joined
     ▼
-stages of tasks                                        tasks.py       read, compute, write: one ahead of the other
+stages of tasks                                        tasks.py       read, compute, write; on CUDA one ahead
     │  run here, or on workers of Dask                 local.py, on_dask.py
     ▼
 a directory                                            workspace.py   parts, what is done, the rows of the graph

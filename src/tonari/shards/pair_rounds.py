@@ -5,8 +5,9 @@
     rows-S           the lists of a slab, as rows of the result
 
 The rounds are those of a tournament in which every two players meet once: in a round each slab is in one pair at most,
-so its pairs run on several workers. What a pair finds depends on the rows and the graphs of its two slabs alone, which
-do not change; so the result does not depend on what ran where, or on a round that was repeated.
+so its pairs run on several workers. What a pair finds depends on the rows, the graphs and the lists of its two slabs.
+These do not change during a round, and a round leaves lists of its own; so the result does not depend on what ran
+where, or on a round that was repeated.
 """
 
 from __future__ import annotations

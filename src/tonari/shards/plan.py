@@ -181,10 +181,9 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
     Unsupported
         The method cannot build this graph.
     """
-    if method == "auto":
-        names = _ROUTES_OF["exact"] if sizes.recall is None else ("clusters", "ggm", *_ROUTES_OF["exact"])
-    else:
-        names = _ROUTES_OF[method]
+    if method != "auto":
+        return _ROUTES[method](sizes, _budget(sizes, memory))
+    names = ("exact",) if sizes.recall is None else ("clusters", "ggm", "exact")
     made, refused = [], []
     for name in names:
         try:
@@ -192,7 +191,7 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         except (BudgetExceeded, Unsupported) as error:
             refused.append(error)
     if not made:
-        raise refused[0 if method != "auto" else -1]
+        raise refused[-1]
     return min(made, key=lambda plan: plan.seconds)
 
 
@@ -205,6 +204,18 @@ def _budget(sizes: Sizes, memory: int | None) -> int:
 
 
 def _exact(sizes: Sizes, budget: int) -> ShardPlan:
+    """Plan that slabs meet one another, once or from each side, whichever is expected to be faster."""
+    made = _exact_from_each_side(sizes, budget)
+    if made.shards == 1 or sizes.devices or sizes.queries is not None:
+        return made
+    try:
+        pairs = _exact_pairs(sizes, budget)
+    except (BudgetExceeded, Unsupported):
+        return made
+    return min(made, pairs, key=lambda plan: plan.seconds)
+
+
+def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(sizes.k + 1, _LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
@@ -246,32 +257,29 @@ def _exact(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _exact_pairs(sizes: Sizes, budget: int) -> ShardPlan:
-    if sizes.devices or sizes.queries is not None:
-        raise Unsupported("pairs of slabs serve both of their rows in a graph on the CPU alone")
-    if _exact(sizes, budget).shards == 1:
-        raise Unsupported("there is room for all rows in one slab")
+    """Plan a graph on the CPU in which a product serves both of its rows."""
     n, least = sizes.source.n, max(sizes.k + 1, _LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
         return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
 
-    def engine(rows: int, budget: int | None) -> ExactPlan:
-        memory = None if budget is None else max(1, budget - needs(rows).beside_engine)
+    def engine(rows: int) -> ExactPlan:
+        memory = max(1, budget - needs(rows).beside_engine)
         return plan_across(sizes.problem(min(n, 2 * rows), self_join=True, memory=memory))
 
     def fits(rows: int) -> bool:
         try:
-            engine(rows, budget)
+            engine(rows)
         except BudgetExceeded:
             return False
         return True
 
     rows = _most_rows(fits, -(-n // 2), least) if n >= 2 * least else 0
     if rows == 0:
-        raise _too_little("exact", budget, needs(least).beside_engine + engine(least, None).total_bytes, 2 * least)
+        raise BudgetExceeded(f"memory={budget}: too little for two slabs of {least} rows that share products")
     shards = -(-n // rows)
     rows = -(-n // shards)
-    plan = engine(rows, budget)
+    plan = engine(rows)
     return needs(rows).plan(
         "exact-pairs",
         budget,
@@ -370,14 +378,7 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     )
 
 
-_ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {
-    "exact": _exact,
-    "exact-pairs": _exact_pairs,
-    "clusters": _clusters,
-    "ggm": _ggm,
-}
-# What a method may be: the route that is expected to be faster.
-_ROUTES_OF = {"exact": ("exact", "exact-pairs"), "clusters": ("clusters",), "ggm": ("ggm",)}
+_ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": _exact, "clusters": _clusters, "ggm": _ggm}
 
 
 def _most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:

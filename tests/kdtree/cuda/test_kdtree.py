@@ -369,7 +369,10 @@ def test_values_that_are_not_finite_are_named(which: str, traversal: str) -> Non
 def test_progress_of_rounds_counts_every_query_once() -> None:
     queries, points = checks.gaussian(9, 3, 1), checks.gaussian(100, 3)
     seen: list[tuple[int, int]] = []
-    progress = lambda done, total: seen.append((done, total))  # noqa: E731
+
+    def progress(done: int, total: int) -> None:
+        seen.append((done, total))
+
     search(queries, points, 3, query_block=4, traversal="buffered", progress=progress)
     assert seen[-1] == (9, 9)
     assert seen == sorted(seen)

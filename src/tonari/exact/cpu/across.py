@@ -81,7 +81,7 @@ def search_across(
     for side, other in ((slice(0, boundary), slice(boundary, n)), (slice(boundary, n), slice(0, boundary))):
         left = np.flatnonzero(status[side]) + side.start
         for part in cut(len(left), max(JOIN_BLOCK, n // _PARTS)):
-            _search_again(left[part], points, other, plan, found)
+            _search_again(left[part], points, other, plan, found, progress)
     return found
 
 
@@ -97,6 +97,7 @@ def _level(search: Search, points: npt.NDArray[Any]) -> int:
     if not plan.adaptive:
         return 0
     pilot = min(n, plan.query_block * plan.threads)
+    search.bar.extend(pilot * n)
     search.rows(points[:pilot], np.arange(pilot), _lists(pilot, plan), level=0, sampled=False)
     level = int(plan.prefers_finer(0, report.refined / pilot))
     search.hold(level, n)
@@ -104,14 +105,20 @@ def _level(search: Search, points: npt.NDArray[Any]) -> int:
 
 
 def _search_again(
-    rows: npt.NDArray[np.int64], points: npt.NDArray[Any], other: slice, plan: ExactPlan, found: Neighbors
+    rows: npt.NDArray[np.int64],
+    points: npt.NDArray[Any],
+    other: slice,
+    plan: ExactPlan,
+    found: Neighbors,
+    progress: ProgressLike,
 ) -> None:
     """Search the other side for rows whose survivors were too many, in the memory of the plan."""
     k = min(plan.k, other.stop - other.start)
     sizes = other.stop - other.start, len(rows), plan.d, k
     problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)
     made = plan_on_cpu(problem)
-    lists, _ = search_prepared(points[rows], PreparedPoints(points[other], made), made)
+    prepared = PreparedPoints(points[other], made, progress)
+    lists, _ = search_prepared(points[rows], prepared, made, progress=progress)
     found.distances[rows, :k], found.indices[rows, :k] = lists.distances, lists.indices + other.start
     found.distances[rows, k:] = -np.inf if get_metric(plan.metric).descending else np.inf
     found.indices[rows, k:] = -1

@@ -8,7 +8,7 @@ A program is one warp. It takes BATCH proposals one after the other (kernels/cro
     insert    its rank is the number of entries that precede it; those from there on move by one column
     unlock    exchange with 0, with release
 
-All lanes want one lock at a time, and hold none while they wait: whoever holds it gets on. One lane takes the lock and
+A warp takes one lock at a time and holds none while it waits, so there is no deadlock. One lane takes the lock and
 gives it back, for the whole device; barriers order what the other lanes read after the one, and what they write before
 the other. Lists are read past the L1 cache, which does not see what other processors write.
 
