@@ -241,17 +241,24 @@ def assert_smallest(found: Selection, values: Any, k: int, *, largest: bool = Fa
     assert best.shape == columns.shape == (rows, k), f"shapes {tuple(best.shape)} and {tuple(columns.shape)}"
     assert best.dtype == values.dtype, f"{best.dtype} instead of {values.dtype}"
     assert columns.dtype == torch.int32, f"indices are {columns.dtype}"
+    _assert_each((columns >= 0) & (columns < n), 0, "index out of range")
     places = torch.arange(n, dtype=torch.int32, device=values.device)
-    for row in range(rows):
-        ours, at, theirs = best[row], columns[row], values[row]
-        assert bool(((at >= 0) & (at < n)).all()), f"row {row}: index out of range"
-        assert torch.equal(ours, theirs[at.long()]), f"row {row}: values of other columns"
-        before, after = (ours[1:], ours[:-1]) if largest else (ours[:-1], ours[1:])
-        in_order = (before < after) | ((before == after) & (at[:-1] < at[1:]))
-        assert bool(in_order.all()), f"row {row}: out of order at {int((~in_order).int().argmax())}"
-        better = theirs > ours[-1] if largest else theirs < ours[-1]
-        reached = int((better | ((theirs == ours[-1]) & (places <= at[-1]))).sum())
-        assert reached == k, f"row {row}: {reached} pairs come no later than the last of {k}"
+    block = max(1, 2**24 // n)  # rows at once
+    for begin in range(0, rows, block):
+        ours, at, theirs = (part[begin : begin + block] for part in (best, columns, values))
+        _assert_each(ours == theirs.gather(1, at.long()), begin, "value of another column")
+        before, after = (ours[:, 1:], ours[:, :-1]) if largest else (ours[:, :-1], ours[:, 1:])
+        _assert_each((before < after) | ((before == after) & (at[:, :-1] < at[:, 1:])), begin, "out of order")
+        last, last_at = ours[:, -1:], at[:, -1:]
+        better = theirs > last if largest else theirs < last
+        reached = (better | ((theirs == last) & (places <= last_at))).sum(dim=1, keepdim=True)
+        _assert_each(reached == k, begin, f"other than {k} pairs come no later than the last")
+
+
+def _assert_each(right: Any, begin: int, what: str) -> None:
+    if not bool(right.all()):
+        row, column = right.logical_not().nonzero()[0].tolist()
+        raise AssertionError(f"row {begin + row}: {what} at {column}")
 
 
 def _bits(selection: Selection, *, ordered: bool) -> Array:

@@ -125,7 +125,7 @@ def test_without_selection_all_that_is_matched_is_merged(n: int, size: int, monk
 
 ROUNDS = 6 if HAS_CUDA else 2
 # n, d, k, list_size, samples, recall: the interpreter takes a tenth of a millisecond for each step of each program.
-BUILDS = [(20_000, 40, 10, 64, 32, 0.98), (600, 16, 10, 32, 16, 0.98)] if HAS_CUDA else [(24, 16, 5, 16, 8, 0.8)]
+BUILDS = [(5_000, 40, 10, 64, 32, 0.98), (600, 16, 10, 32, 16, 0.98)] if HAS_CUDA else [(24, 16, 5, 16, 8, 0.8)]
 
 
 @each

@@ -27,6 +27,12 @@ pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 
 
+@pytest.fixture(autouse=True)
+def few_queries_make_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    if HAS_TORCH:
+        monkeypatch.setattr(buffered, "ALONE", 0)
+
+
 class Bar:
     """Counts finished queries."""
 
@@ -127,6 +133,14 @@ def test_the_few_that_are_left_are_walked(monkeypatch: pytest.MonkeyPatch) -> No
     assert rounds.rounds > 1
 
 
+def test_so_many_that_the_walk_takes_at_once_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffered, "ALONE", 8)
+    for m, walked in ((8, 8), (9, 0)):
+        rounds = searched(checks.gaussian(m, 3, 1), checks.gaussian(400, 3), 4)
+        assert (rounds.walked == m, rounds.rounds == 0) == (walked == m, walked == m)
+        assert 0 < rounds.walked <= 8
+
+
 def test_the_time_of_phases_is_counted() -> None:
     rounds = searched(checks.gaussian(2, 2, 1), checks.gaussian(70, 2), 4)
     assert rounds.find_seconds > 0
@@ -149,27 +163,31 @@ def test_tiles_are_of_one_leaf() -> None:
 @on_gpu
 @pytest.mark.parametrize("metric", TREE_METRICS)
 @pytest.mark.parametrize(
-    ("n", "m", "d", "k"),
-    [(300_000, 20_000, 3, 10), (100_000, 5_000, 10, 40), (50_000, 2_000, 27, 5), (1_100_000, 3_000, 5, 64)],
+    ("make", "n", "m", "d", "k"),
+    [
+        ("gaussian", 300_000, 20_000, 3, 10),
+        ("gaussian", 1_100_000, 3_000, 5, 64),
+        ("gaussian", 50_000, 2_000, 27, 5),
+        ("tight_far_clusters", 20_000, 2_000, 10, 40),  # every query visits every leaf
+    ],
 )
-def test_large_searches_have_the_bits_of_the_walk(n: int, m: int, d: int, k: int, metric: str) -> None:
+def test_large_searches_have_the_bits_of_the_walk(make: str, n: int, m: int, d: int, k: int, metric: str) -> None:
     import tonari
 
-    for make in (checks.gaussian, checks.tight_far_clusters):
-        points, queries = tensors("cuda", make(n, d), make(m, d, 1))
-        answers = [
-            tonari.search(
-                queries,
-                points,
-                k,
-                metric=metric,
-                plan=tonari.plan(n, m, d, k, metric=metric, method="kdtree", device="cuda", **choices),
-            )
-            for choices in ({}, {"traversal": "buffered"}, {"traversal": "buffered", "buffer": 200, "sort": False})
-        ]
-        for found in answers[1:]:
-            assert torch.equal(found.distances, answers[0].distances)
-            assert torch.equal(found.indices, answers[0].indices)
+    points, queries = tensors("cuda", getattr(checks, make)(n, d), getattr(checks, make)(m, d, 1))
+    answers = [
+        tonari.search(
+            queries,
+            points,
+            k,
+            metric=metric,
+            plan=tonari.plan(n, m, d, k, metric=metric, method="kdtree", device="cuda", **choices),
+        )
+        for choices in ({}, {"traversal": "buffered"}, {"traversal": "buffered", "buffer": m // 25, "sort": False})
+    ]
+    for found in answers[1:]:
+        assert torch.equal(found.distances, answers[0].distances)
+        assert torch.equal(found.indices, answers[0].indices)
 
 
 def test_a_check_that_raises_ends_the_rounds() -> None:

@@ -3,7 +3,8 @@
 Queries wait in `order` (the paper's queue input), in `again` (reinsert), or for a leaf (its buffer). The buffers are
 the waiting queries sorted by their leaf, when they are emptied. As in the paper (section 3.3), the host only moves
 indices between the queues and launches one kernel a phase. The few queries that are left in the end would make as many
-rounds as the longest traversal has leaves; the paper answers them by brute force, here the walk does, in one launch.
+rounds as the longest traversal has leaves; the paper answers them by brute force, here the walk does, in one launch: a
+round's launches and its waits for the device take as long as the walk of ALONE queries through a leaf.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from tonari.metrics import get_metric
 
 BATCH = 5  # a round takes five buffers of queries (section 4.2)
 TILE = 16  # queries that a program compares with their leaf
-FEW = 100  # one query in so many is left to the walk
+FEW = 100  # one query in so many is left to the walk,
+ALONE = 1 << 17  # and never fewer than so many: 0.4 ms, 3 ns each
 _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the bits of 3e38, as the walk begins with
 
 
@@ -81,7 +83,8 @@ def search_by_rounds(
     held = torch.zeros(len(tree.ids) // tree.leaf, dtype=torch.int64, device=device)
     again, waiting, leaves = order[:0], order[:0], torch.empty(0, dtype=torch.int32, device=device)
     came = 0
-    while came < m or len(again) + len(waiting) > m // FEW:
+    few = max(m // FEW, ALONE)
+    while m - came + len(again) + len(waiting) > few:
         check()
         if len(again):
             taken, again = again[: BATCH * buffer], again[BATCH * buffer :]
@@ -107,7 +110,7 @@ def search_by_rounds(
             phases.count(tiles=len(tiles.begins), compared=len(waiting))
             again, waiting, leaves = torch.cat([again, waiting]), waiting[:0], leaves[:0]
             held.zero_()
-    left = torch.cat([again, waiting])
+    left = torch.cat([again, waiting, order[came:]])
     walk(queries, tree, left, k, metric, found, own=own)
     phases.count(walked=len(left))
     bar.add(len(left))
