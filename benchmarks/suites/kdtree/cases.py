@@ -147,9 +147,14 @@ def _auto() -> list[Case]:
     found = []
     for device in ("cpu", "cuda"):
         n, m = auto.LARGEST[device]
-        for data, widths in (("sift", (3, 5, 8, 10, 12, 15, 20, 27)), ("uniform", (2, 3, 5, 8, 10, 15))):
+        for data, widths, within in (
+            ("sift", (3, 5, 8, 10, 12, 15, 20, 27), auto.WITHIN),
+            ("uniform", (2, 3, 5, 8, 10, 15), auto.WITHIN),
+            ("magnitudes", (4, 7, 10), auto.OTHER_WITHIN),
+            ("pixels", (5,), auto.OTHER_WITHIN),
+        ):
             for d in widths:
-                bar = Bar(auto.ON, auto.WITHIN, most=True, home="")
+                bar = Bar(auto.ON, within, most=True, home="")
                 found.append(
                     _case(
                         f"auto-{data}-d{d}",

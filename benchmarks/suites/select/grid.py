@@ -4,6 +4,8 @@ Seconds of a cell decide on random data. Those methods that come within CONTENDS
 rows too, which no method by running minimum likes: the table of ``auto`` is learnt from both (``select_learn``), so
 that no cell has a cliff. Then ``auto`` and the best named method take turns; the bar is 1.1 times its seconds.
 
+``other-float32`` is a grid between the cells of that one, from which nothing is learnt: what the table is worth.
+
 A method is left out of a cell when for as many rows, no longer and with no larger k, it took more than HOPELESS times
 as long as the best, and long enough to matter. (More rows can do it good: one row leaves the lanes beside it idle.)
 """
@@ -22,7 +24,7 @@ from ...harness.rows import Row, settings
 from ...harness.run import Run, say, seconds_of
 from .measure import call_of, columns, measure, over, size, speed, tried
 
-ON, BAR = "best named", 1.1
+ON, BAR, OTHER_BAR = "best named", 1.1, 1.15
 BESIDE = "beside auto"
 # Of timing, for each variant of a cell, and for ``auto`` against the best.
 SECONDS = 0.05
@@ -37,6 +39,9 @@ SIZES_N = {
     "cuda": (2**10, 2**13, 2**15, 2**17, 2**20, 2**24),
     "cpu": (2**10, 2**13, 2**15, 2**17, 2**20),
 }
+OTHER_K = (20, 100, 700)
+OTHER_ROWS = {"cuda": (3, 50, 700, 5000), "cpu": (3, 50, 1000)}
+OTHER_N = {"cuda": (3000, 60_000, 500_000), "cpu": (3000, 60_000, 500_000)}
 # Values of one cell.
 LARGEST = {"cuda": 2**30, "cpu": 2**26}
 GROUPS = (4, 8, 16, 32, 64)
@@ -68,13 +73,14 @@ def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
     return [*found, ("bitonic", {}), ("radix", {})]
 
 
-def shapes(run: Run, dtype: str) -> Iterator[Shape]:
-    """The cells of one dtype, each after those that are smaller."""
+def shapes(run: Run, dtype: str, *, learnt: bool = True) -> Iterator[Shape]:
+    """The cells of one dtype, each after those that are smaller: those that ``auto`` learns from, or others."""
     kind = run.device.kind
     seen = set()
-    for n in SIZES_N[kind]:
-        for rows in SIZES_ROWS[kind]:
-            for k in SIZES_K:
+    sizes_n, sizes_rows, sizes_k = (SIZES_N, SIZES_ROWS, SIZES_K) if learnt else (OTHER_N, OTHER_ROWS, OTHER_K)
+    for n in sizes_n[kind]:
+        for rows in sizes_rows[kind]:
+            for k in sizes_k:
                 shape = Shape(dtype, *size(run, rows, n), k)
                 if shape.rows * shape.n <= LARGEST[kind] and k <= shape.n and shape not in seen:
                     seen.add(shape)
@@ -103,33 +109,45 @@ class History:
 
 
 def cases() -> Iterator[Case]:
-    """A case for each type; as long as everything else, so by name only."""
+    """A case for each type, and one of other cells; as long as everything else, so by name only."""
     for device in ("cpu", "cuda"):
+        common: dict[str, Any] = {"data": "random", "metric": "", "rare": True}
         for dtype in DTYPES:
-            bar = Bar(ON, BAR, most=True, home="")
-            common: dict[str, Any] = {"data": "random", "dtype": dtype, "metric": "", "rare": True, "cost": 600.0}
-            yield Case(f"grid-{dtype}", device, 0, 0, 0, 0, grid, bars=(bar,), **common)
+            bars = (Bar(ON, BAR, most=True, home=""),)
+            yield Case(f"grid-{dtype}", device, 0, 0, 0, 0, grid, bars=bars, dtype=dtype, cost=600.0, **common)
+        bars = (Bar(ON, OTHER_BAR, most=True, home=""),)
+        yield Case("other-float32", device, 0, 0, 0, 0, other, bars=bars, dtype="float32", cost=150.0, **common)
 
 
 def grid(run: Run, case: Case) -> None:
     """Measure every cell of a type, with all methods or those that are wanted."""
+    _measure_cells(run, case, learnt=True)
+
+
+def other(run: Run, case: Case) -> None:
+    """The same of the cells from which nothing is learnt, on random rows only."""
+    _measure_cells(run, case, learnt=False)
+
+
+def _measure_cells(run: Run, case: Case, *, learnt: bool) -> None:
     dtype, device = case.dtype, run.device.kind
     named = [variant for variant in variants(device) if run.wants(variant[0])]
-    cells = list(shapes(run, dtype))
+    cells = list(shapes(run, dtype, learnt=learnt))
     pool = selections.Pool(max(shape.rows * shape.n for shape in cells), dtype, device)
     history = History()
-    for (rows, n), group in groupby(cells, lambda shape: (shape.rows, shape.n)):
+    for (rows, n), together in groupby(cells, lambda shape: (shape.rows, shape.n)):
         # The truth about both kinds of rows is found once for all k.
-        widest = min(n, max(SIZES_K))
+        group = list(together)
+        widest = max(shape.k for shape in group)
         proof = Proof(pool.view(rows, n), widest)
-        steep = Proof(selections.make("descending", rows, n, dtype, device), widest)
+        steep = Proof(selections.make("descending", rows, n, dtype, device), widest) if learnt else None
         for shape in group:
             say(f"{dtype}, {rows} x {n}, k = {shape.k}")
             if over(run):
                 run.write(case, [{"who": "tonari", "note": "not reached: this cell and those after it"}])
                 return
-            narrow = proof.narrowed(shape.k), steep.narrowed(shape.k)
-            run.write(case, measure_cell(run, case, shape, *narrow, history, named))
+            below = None if steep is None else steep.narrowed(shape.k)
+            run.write(case, measure_cell(run, case, shape, proof.narrowed(shape.k), below, history, named))
 
 
 def measure_cell(
@@ -137,11 +155,11 @@ def measure_cell(
     case: Case,
     shape: Shape,
     proof: Proof,
-    steep: Proof,
+    steep: Proof | None,
     history: History,
     chosen: Sequence[tuple[str, dict[str, Any]]],
 ) -> list[Row]:
-    """All variants of one cell, ``auto`` against the best, and the contenders on descending rows (``steep``)."""
+    """All variants of one cell, ``auto`` against the best, and the contenders on descending rows, if there are any."""
     rows = []
     seconds: dict[str, float] = {}
     named = {variant_name(method, extra): (method, extra) for method, extra in chosen}
@@ -159,7 +177,7 @@ def measure_cell(
     history.learn(shape, seconds)
     best = min(seconds, key=seconds.__getitem__)
     rows += _auto_rows(run, case, proof, named[best])
-    for name in seconds:
+    for name in seconds if steep is not None else ():
         if seconds[name] <= CONTENDS * seconds[best]:
             row = measure(run, steep, *named[name], seconds=SECONDS, most=run.repeats)
             rows.append(columns(steep, *named[name], data="descending") | row)

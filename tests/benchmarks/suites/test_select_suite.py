@@ -6,6 +6,7 @@ Nothing here is timed for its own sake: seconds are made up wherever a number de
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -372,7 +373,7 @@ def test_hopeless_methods_are_left_out_of_larger_cells() -> None:
     assert history.hopeless("small", at._replace(rows=1)) is None
 
 
-def grid_rows(path: Path | None, monkeypatch: pytest.MonkeyPatch) -> Any:
+def grid_rows(path: Path | None, monkeypatch: pytest.MonkeyPatch, name: str = "grid-float32") -> Any:
     """A grid of two shapes where each method has its own seconds: heap 2 ms, radix 1 ms (descending 2 ms) and so on."""
     clock = {"now": 0.0}
     times = {"heap": 0.002, "radix": 0.001, "quick": 0.0011, "bitonic": 0.05, "auto": 0.00112}
@@ -384,7 +385,9 @@ def grid_rows(path: Path | None, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(grid, "SIZES_ROWS", {"cpu": (1, 4)})
     monkeypatch.setattr(grid, "SIZES_N", {"cpu": (50,)})
-    (case,) = SUITE.chosen("cpu", ["grid-float32"])
+    monkeypatch.setattr(grid, "OTHER_ROWS", {"cpu": (2, 3)})
+    monkeypatch.setattr(grid, "OTHER_N", {"cpu": (70,)})
+    (case,) = SUITE.chosen("cpu", [name])
     return done(a_run(path, select=select, device=Still(lambda: clock["now"], slice_rows=4)), case)
 
 
@@ -402,6 +405,23 @@ def test_auto_is_judged_by_the_best_named_method(monkeypatch: pytest.MonkeyPatch
     tried = {row["parameters"]["method"] for row in run.rows if row["data"] == "descending"}
     assert tried == {"radix", "quick", "heap"}
     assert any(row.get("note", "").startswith("hopeless at 1 x 50") for row in run.rows)
+
+
+def test_of_other_cells_nothing_is_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "select.csv"
+    run = grid_rows(path, monkeypatch, "other-float32")
+    assert {(row["m"], row["n"], row["k"], row["data"]) for row in run.rows} == {(m, 70, 20, "random") for m in (2, 3)}
+    autos = [row for row in run.rows if row["parameters"]["method"] == "auto"]
+    assert [(row["bar_on"], row["bar"], row["passed"]) for row in autos] == [("best named", 1.15, True)] * 2
+    assert learn.learn(rows.read(path)) == []
+
+
+def test_other_cells_are_not_those_of_the_table() -> None:
+    shipped = {tuple(entry[name] for name in learn.CELL[:-1]) for entry in json.loads(learn.TABLE.read_text())}
+    for kind in ("cpu", "cuda"):
+        cells = {(kind, *cell) for cell in itertools.product(grid.OTHER_ROWS[kind], grid.OTHER_N[kind], grid.OTHER_K)}
+        assert len(cells) >= 27
+        assert not shipped & cells
 
 
 def test_a_grid_of_some_methods(monkeypatch: pytest.MonkeyPatch) -> None:
