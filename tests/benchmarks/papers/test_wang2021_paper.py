@@ -10,76 +10,42 @@ import pytest
 from benchmarks.papers.wang2021 import rounds as wang2021
 from tests.helpers import checks
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch
+from tests.helpers.gnnd import (
+    DEVICE,
+    assert_same_lists,
+    integers,
+    mixture,
+    on_device,
+    proposals_to_few,
+)
 from tonari.metrics.reference import brute, returned, values_at
 from tonari.nn_descent import gnnd_reference as plain
-from tonari.nn_descent.entries import ID, MISSING, random_entries
-from tonari.nn_descent.gnnd_reference import PlainForm, PlainLists
+from tonari.nn_descent.entries import ID, random_entries
+from tonari.nn_descent.gnnd_reference import PlainForm
 
 if HAS_TORCH:
     import torch
 
     from benchmarks.papers.wang2021 import updates
     from tonari.nn_descent.cuda import gnnd
-    from tonari.nn_descent.cuda.form import Form, terms_of
 
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
-DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 each = pytest.mark.parametrize("update", ["locks", "proposals", "r2", "r1"])
-
-
-def mixture(n: int, d: int = 16, seed: int = 0) -> Array:
-    rng = np.random.default_rng(seed)
-    centres = 4 * rng.standard_normal((max(2, n // 50), d))
-    return (centres[rng.integers(len(centres), size=n)] + rng.standard_normal((n, d))).astype(np.float32)
-
-
-def on_device(array: Array) -> Any:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(DEVICE)
 
 
 def method_of(update: str, n: int, size: int) -> Any:
     return updates.UPDATES[update](n, size, torch.device(DEVICE))
 
 
-def integers(n: int, d: int = 4) -> tuple[Form, PlainForm]:
-    """Points whose distances are whole numbers, with many ties: float32 sums of them are exact in any order."""
-    rows = np.zeros((n, 32), np.float16)
-    rows[:, :d] = np.random.default_rng(0).integers(-3, 4, (n, d))
-    form = Form(on_device(rows), *terms_of(on_device(rows), products=False))
-    return form, PlainForm(*(part.cpu().numpy() for part in form))
-
-
-def lists_on_device(lists: PlainLists) -> Any:
-    return gnnd.Lists(*(on_device(part.copy()) for part in lists))
-
-
-def assert_same_lists(found: Any, wanted: PlainLists) -> None:
-    for ours, theirs in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(ours.cpu().numpy(), theirs)
-
-
 @pytest.mark.parametrize("values", [4, 1 << 20])  # with ties everywhere, or hardly any
 def test_proposals_are_merged_by_rank(values: int) -> None:
     n, size, batch = 300, 64, 64 if HAS_CUDA else 16
     programs = 3000 if HAS_CUDA else 8
-    rng = np.random.default_rng(5)
-    # Few targets; two of them get fewer proposals than there is room for.
-    distances = 1 + rng.integers(0, values, (8, n)).astype(np.float32)
-    start = PlainLists(np.full((n, size), MISSING, np.int32), np.full((n, size), np.inf, np.float32))
-    known = [rng.choice(np.arange(8, n), rng.integers(0, size // 2), replace=False).tolist() for _ in range(8)]
-    start = plain.inserted(start, ((row, id, float(distances[row, id])) for row in range(8) for id in known[row]), size)
-    start = PlainLists(np.where(start.entries < 0, MISSING, start.entries & ID).astype(np.int32), start.distances)
-    targets = rng.choice(8, (programs, 3, batch), p=[0.005, 0.01, 0.05, 0.1, 0.2, 0.2, 0.235, 0.2])
-    ids = rng.integers(8, n, targets.shape).astype(np.int32)
-    found = distances[targets, ids]
-    none = rng.random(targets.shape) < 0.1
-    keys = np.where(none, -1, targets.astype(np.int64) << 32 | found.view(np.int32))
-    lists = lists_on_device(start)
-    method_of("proposals", n, size).insert(lists, on_device(keys), on_device(ids))
-    proposed = zip(targets[~none].tolist(), ids[~none].tolist(), found[~none].tolist(), strict=True)
-    assert_same_lists(lists, plain.inserted(start, iter(proposed), size))
+    keys, ids, lists, wanted = proposals_to_few(n, size, size, values, (programs, 3, batch))
+    method_of("proposals", n, size).insert(lists, keys, ids)
+    assert_same_lists(lists, wanted)
 
 
 def test_nothing_proposed_changes_nothing() -> None:
@@ -106,7 +72,7 @@ def everything(form: PlainForm, new: Array, old: Array) -> Any:
 @pytest.mark.parametrize(("n", "size"), [(7, 16), (200 if HAS_CUDA else 10, 16)])
 def test_without_selection_all_that_is_matched_is_merged(n: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(updates, "TILES_BLOCK", n // 2)
-    form, reference = integers(n)
+    form, reference = integers(n, 4)
     drawn = random_entries(n, 8, 0)
     lists = gnnd.lists_of(form, on_device(drawn), size, size)
     start = plain.lists_of(reference, drawn, size, size)

@@ -12,6 +12,15 @@ import tonari
 import tonari.graph.merging
 from tests.helpers import checks, plans
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gnnd import (
+    DEVICE,
+    assert_same_lists,
+    integers,
+    lists_on_device,
+    mixture,
+    on_device,
+    proposals_to_few,
+)
 from tests.helpers.gpu_checks import GB
 from tonari.core.neighbors import Neighbors
 from tonari.metrics.reference import brute, returned, values_at
@@ -26,34 +35,11 @@ if HAS_TORCH:
     from tonari.nn_descent.cuda import backend as steps
     from tonari.nn_descent.cuda import gnnd
     from tonari.nn_descent.cuda import random_entries as on_card
-    from tonari.nn_descent.cuda.form import Form, terms_of
     from tonari.nn_descent.cuda.gnnd_backend import GnndBackend
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
-DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 MANY = 300 if HAS_CUDA else 20  # rows: the interpreter takes some ten milliseconds for each
-
-
-def on_device(array: Array) -> Any:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(DEVICE)
-
-
-def integers(n: int, d: int = 5, *, products: bool = False, seed: int = 0) -> tuple[Form, PlainForm]:
-    """Points whose distances are whole numbers, with many ties: float32 sums of them are exact in any order."""
-    rows = np.zeros((n, -(-d // 32) * 32), np.float16)
-    rows[:, :d] = np.random.default_rng(seed).integers(-3, 4, (n, d))
-    form = Form(on_device(rows), *terms_of(on_device(rows), products=products))
-    return form, PlainForm(*(part.cpu().numpy() for part in form))
-
-
-def lists_on_device(lists: PlainLists) -> Any:
-    return gnnd.Lists(*(on_device(part.copy()) for part in lists))
-
-
-def assert_same_lists(found: Any, wanted: PlainLists) -> None:
-    for ours, theirs in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(ours.cpu().numpy(), theirs)
 
 
 def some_lists(form: PlainForm, size: int, segment: int, seed: int = 1, most: int | None = None) -> PlainLists:
@@ -181,25 +167,10 @@ def test_each_sample_is_proposed_its_nearest_of_each_kind(
 def test_lists_keep_the_nearest_of_what_is_proposed(segment: int, values: int) -> None:
     n, size, batch = 300, 64, 64 if HAS_CUDA else 16
     programs = 3000 if HAS_CUDA else 6
-    rng = np.random.default_rng(5)
-    # Few targets, so that all programs want the same locks; two of them get fewer proposals than there is room for.
-    distances = 1 + rng.integers(0, values, (8, n)).astype(np.float32)
-    entries, own = np.full((n, size), MISSING, np.int32), np.full((n, size), np.inf, np.float32)
-    start = PlainLists(entries, own)
-    known = [rng.choice(np.arange(8, n), rng.integers(0, size // 2), replace=False).tolist() for _ in range(8)]
-    begun = ((row, id, float(distances[row, id])) for row, ids in enumerate(known) for id in ids)
-    start = plain.inserted(start, begun, segment)
-    start = PlainLists(np.where(start.entries < 0, MISSING, start.entries & ID).astype(np.int32), start.distances)
-    targets = rng.choice(8, (programs, 3, batch), p=[0.005, 0.01, 0.05, 0.1, 0.2, 0.2, 0.235, 0.2])
-    ids = rng.integers(8, n, targets.shape).astype(np.int32)
-    found = distances[targets, ids]
-    none = rng.random(targets.shape) < 0.1
-    keys = np.where(none, -1, targets.astype(np.int64) << 32 | found.view(np.int32))
-    lists = lists_on_device(start)
+    keys, ids, lists, wanted = proposals_to_few(n, size, segment, values, (programs, 3, batch))
     update = gnnd.Spinlocks(n, size, torch.device(DEVICE), segment)
-    update.insert(lists, on_device(keys), on_device(ids))
-    proposed = zip(targets[~none].tolist(), ids[~none].tolist(), found[~none].tolist(), strict=True)
-    assert_same_lists(lists, plain.inserted(start, iter(proposed), segment))
+    update.insert(lists, keys, ids)
+    assert_same_lists(lists, wanted)
     assert not update._locks.any()
 
 
@@ -255,12 +226,6 @@ def _plain_stand_in_for_the_exact_engine(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 graphs = pytest.mark.usefixtures("cpu_for_cuda", "_plain_stand_in_for_the_exact_engine")
-
-
-def mixture(n: int, d: int = 16, seed: int = 0) -> Array:
-    rng = np.random.default_rng(seed)
-    centres = 4 * rng.standard_normal((max(2, n // 50), d))
-    return (centres[rng.integers(len(centres), size=n)] + rng.standard_normal((n, d))).astype(np.float32)
 
 
 def plan_for(points: Array, k: int, **given: Any) -> DescentPlan:
