@@ -98,6 +98,17 @@ SUITE = Suite(
         _case("graph-gauss", MILLION, MILLION, 128, graph=True, bars=(seconds(0.65),), cost=40.0),
         _case("graph-sift", MILLION, MILLION, 128, data="sift", graph=True, bars=(seconds(0.65),), cost=60.0),
         _case(
+            "host-routes",
+            8 * MILLION,
+            4096,
+            128,
+            bars=(Bar(host.BETTER, 1.15, most=True, home=""),),
+            peers=(),
+            cost=60.0,
+            gigabytes=12.0,
+            work=host.routes,
+        ),
+        _case(
             "two-gpus",
             4 * MILLION,
             4 * MILLION,

@@ -10,12 +10,17 @@ from ...harness.case import Case
 from ...harness.datasets.hard import DeviceData, make
 from ...harness.memory import Peak
 from ...harness.proof import WrongAnswer
+from ...harness.proof.neighbors import PROOF, as_answer, same
 from ...harness.run import Run, seconds_of
 from .reports import levels_of, reports
 from .search import ours, proof_of, proved_and_timed
 
 BUDGET = "6GB"
 BUDGET_BYTES = 6 * 10**9
+# Of points that do not fit beside their packed copy; parts of the queries.
+TIGHT = "3GB"
+SHARES = (1, 16, 256, 4096)
+BETTER = "over the better route"
 BITS_ROWS = 512
 BITS_DTYPES = ("float32", "uint8", "float64", "float16")
 
@@ -54,6 +59,39 @@ def streamed(run: Run, case: Case) -> None:
         "gbps": data.points.nbytes / timing.median / 1e9,
     }
     run.write(case, [facts | verdict for verdict in run.verdicts(case.bars, measured)])
+
+
+def routes(run: Run, case: Case) -> None:
+    """Points in host memory by each of their routes, and by the plan's own choice, for many queries and for few.
+
+    "host_refine" is matsumoto2015's cooperation: the GPU screens a packed copy, and the CPU refines what is left.
+    """
+    data = load(run, case)
+    proof = proof_of(run, case, data)
+    proved: Any = None
+    for share in SHARES:
+        one = case.resized(m=max(1, case.m // share))
+        seconds: dict[str, float] = {}
+        for route in ("streamed", "host_refine", None):
+            asked = {} if route is None else {"route": route}
+            given = {"method": "exact", "device": run.where, "memory": TIGHT} | asked
+            plan = run.tonari.plan(one.n, one.m, one.d, one.k, **given)
+
+            def call(plan: Any = plan, rows: int = one.m) -> Any:
+                return run.tonari.search(data.queries[:rows], data.points, case.k, plan=plan, progress=False)
+
+            found = as_answer(call(), run.where)
+            if proved is None:
+                run.prove(lambda found=found: proof.check(found, case.k))
+                proved = found
+            same(found, proved, plan.route)
+            timing = run.time(call)
+            seconds[route or ""] = timing.median
+            facts = {"who": f"tonari {route or 'auto'}", "stage": "one call", "proof": PROOF, "proved": one.m}
+            facts |= seconds_of(timing) | {"extras": {"route": plan.route}}
+            better = min(seconds.values())
+            verdicts = [{}] if route else run.verdicts(case.bars, {BETTER: timing.median / better})
+            run.write(one, [facts | verdict for verdict in verdicts])
 
 
 def several(run: Run, case: Case) -> None:

@@ -115,6 +115,7 @@ def test_every_case_and_its_bars() -> None:
         ("streamed", "of resident or PCIe"): (0.8, False, ""),
         ("streamed", "device bytes"): (6 * 10**9, True, ""),
         ("two-gpus", "speed-up"): (1.85, False, ""),
+        ("host-routes", "over the better route"): (1.15, True, ""),
     }
     costs = [case.cost for case in SUITE.cases]
     assert costs == sorted(costs)
@@ -306,6 +307,34 @@ def test_streaming_is_held_to_what_binds(n: int, feed: float, passed: bool) -> N
     assert (streamed["bar_on"], streamed["passed"]) == ("of resident or PCIe", passed)
     assert streamed["value"] == pytest.approx(max(0.5, feed))
     assert (memory["bar_on"], memory["passed"]) == ("device bytes", True)
+
+
+def test_the_plans_route_is_held_to_the_better_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "SHARES", (1, 20))
+    asked = []
+
+    def plan(n: int, m: int, d: int, k: int, *, route: str = "streamed", **given: Any) -> Any:
+        assert (n, d, k, given["memory"]) == (300, 8, 5, host.TIGHT)
+        asked.append((m, route))
+        return SimpleNamespace(route=route)
+
+    def search(queries: Any, points: Any, k: int, *, plan: Any, progress: bool) -> Any:
+        clock["now"] = {"streamed": 0.3, "host_refine": 0.2}[plan.route]
+        return tonari.search(queries, points, k)
+
+    clock = {"now": 0.0}
+    (bar,) = next(case.bars for case in SUITE.cases if case.name == "host-routes")
+    run = a_run(SimpleNamespace(plan=plan, search=search), device=on_h100(lambda: clock["now"]), repeats=2)
+    host.routes(run, a_case(n=300, m=20, bars=(bar,)))
+    assert asked == [(m, route) for m in (20, 1) for route in ("streamed", "host_refine", "streamed")]
+    assert [row["m"] for row in run.rows] == [20] * 3 + [1] * 3
+    assert [row["who"] for row in run.rows[:3]] == ["tonari streamed", "tonari host_refine", "tonari auto"]
+    assert [row.get("passed") for row in run.rows[:3]] == [None, None, False]
+    assert run.rows[2]["value"] == pytest.approx(1.5)
+
+    run = a_run(SimpleNamespace(plan=plan, search=Wrong(one_ulp).search), repeats=1)
+    with pytest.raises(WrongAnswer):
+        host.routes(run, a_case(n=300, m=20, bars=(bar,)))
 
 
 def test_several_gpus_are_held_to_one() -> None:
