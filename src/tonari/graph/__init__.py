@@ -5,6 +5,9 @@ build.py         build the lists for a set of points: exact, or up to a recall (
 sides.py         two sets of points and their graphs, checked against each other
 merging.py       merge two graphs (wang2021, section 5), and add points to a graph
 recall.py        measure the recall of a graph
+reshaping.py     shorter lists, some of the points, another order of the points
+structure.py     components, how often points are neighbours, what two graphs have in common
 csr.py           export a graph as a sparse matrix
-knn_graph.py     the public container: checks, exports, file format
+npz_file.py      the file of a graph
+knn_graph.py     the public container and its checks
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,23 +15,17 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
-from tonari.graph import csr
+from tonari.graph import csr, npz_file, reshaping, structure
 from tonari.graph.directory import open_lists
 from tonari.graph.lists import Lists, check_lists, in_numpy
 from tonari.graph.merging import add_points
 from tonari.graph.recall import graph_recall
-from tonari.io._atomic import atomic
-from tonari.io._common import FileFormatError, expansion, reason
-from tonari.io.npz import Archive
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 
 if TYPE_CHECKING:
     import scipy.sparse
-
-_FORMAT = "tonari.KNNGraph"
-_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,6 +215,134 @@ class KNNGraph:
         given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
         return KNNGraph.of_lists(add_points(self.lists, points, new_points, recall=recall, seed=seed, **given))
 
+    def trim(self, k: int) -> KNNGraph:
+        """Return the graph of the first k columns, which share memory with this graph's.
+
+        Raises
+        ------
+        ValueError
+            The graph has fewer columns.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=2)
+        >>> graph.trim(1).indices.ravel().tolist()
+        [1, 0, 1]
+        """
+        return KNNGraph.of_lists(reshaping.trim(self.lists, k))
+
+    def subset(self, rows: Any) -> KNNGraph:
+        """Return the graph of some of the points, with those of their neighbours that are among them.
+
+        Lists whose neighbours are left out are shorter: missing neighbours are -1, at the end. To have k neighbours for
+        each, build the graph of ``points[rows]`` instead. A graph on CUDA is copied to host memory.
+
+        Parameters
+        ----------
+        rows : integers of shape (m,), or a mask of shape (n,)
+            Different points. Point ``rows[i]`` of this graph is point i of the new one.
+
+        Returns
+        -------
+        KNNGraph of m points and as many columns
+            Lists are sorted by (distance, index) in the new numbers.
+
+        Raises
+        ------
+        TypeError
+            rows are neither whole numbers nor a mask.
+        ValueError
+            No point is left, a number is out of range or comes twice, or the mask has another length.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=2)
+        >>> graph.subset([2, 0]).indices.tolist()
+        [[1, -1], [0, -1]]
+        """
+        return KNNGraph.of_lists(reshaping.subset(self.lists, rows))
+
+    def permute(self, order: Any) -> KNNGraph:
+        """Return the graph of ``points[order]``, without a search; a graph on CUDA is copied to host memory.
+
+        Parameters
+        ----------
+        order : integers of shape (n,)
+            Each point once. Point ``order[i]`` of this graph is point i of the new one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As for :meth:`subset`, or a point is absent.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> points = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
+        >>> tonari.knn_graph(points, k=1).permute([2, 1, 0]).indices.ravel().tolist()
+        [1, 2, 1]
+        """
+        return KNNGraph.of_lists(reshaping.permute(self.lists, order))
+
+    def connected_components(self) -> npt.NDArray[np.int32]:
+        """Return the number of each point's component: int32 of shape (n,), counted from 0.
+
+        Two points are in one component if neighbours lead from one to the other, whichever lists the other. HDBSCAN,
+        UMAP's spectral start and the like treat each component by itself, or refuse more than one; a larger k joins
+        them. Needs SciPy.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> points = np.array([[0.0], [1.0], [7.0], [8.0]], dtype=np.float32)
+        >>> tonari.knn_graph(points, k=1).connected_components().tolist()
+        [0, 0, 1, 1]
+        """
+        return structure.connected_components(self.lists)
+
+    def occurrence(self) -> npt.NDArray[np.int64]:
+        """Return how many points have each point among their neighbours, itself left out: int64 of shape (n,).
+
+        This is the k-occurrence: its mean is k, hubs have far more, and antihubs have 0 [1]_.
+
+        References
+        ----------
+        .. [1] Radovanović, Nanopoulos and Ivanović, "Hubs in space", JMLR 11 (2010), section 2.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=1).occurrence().tolist()
+        [1, 2, 0]
+        """
+        return structure.occurrence(self.lists)
+
+    def overlap(self, other: KNNGraph) -> npt.NDArray[np.float64]:
+        """Return the share of neighbours that each point has in common in two graphs: float64 of shape (n,).
+
+        The common neighbours over those of the longer list, the point itself left out; 1 where both lists are empty.
+        Its mean against the exact graph of the same k is the recall by index.
+
+        Raises
+        ------
+        TypeError
+            other is not a KNNGraph.
+        ValueError
+            The graphs differ in their number of points.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> points = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
+        >>> tonari.knn_graph(points, k=1).overlap(tonari.knn_graph(points[:, :1] ** 4, k=1)).tolist()
+        [1.0, 1.0, 1.0]
+        """
+        if not isinstance(other, KNNGraph):
+            raise TypeError(f"other: expected a KNNGraph, got {type(other).__name__}")
+        return structure.overlap(self.lists, other.lists)
+
     def to_csr(
         self,
         *,
@@ -293,19 +414,7 @@ class KNNGraph:
         NumPy alone can read the file: its arrays are ``indices``, ``distances`` and ``about``, which holds everything
         else as JSON. A graph on CUDA is copied to host memory, and is loaded from the file as NumPy arrays.
         """
-        graph = self.to_numpy()
-        about: dict[str, Any] = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "metric": self.metric,
-            "method": self.method,
-            "include_self": bool(self.include_self),
-            "seed": None if self.seed is None else int(self.seed),
-        }
-        if self.report is not None:
-            about["report"] = self.report.as_dict()
-        with atomic(path) as file:
-            np.savez(file, about=np.array(json.dumps(about)), indices=graph.indices, distances=graph.distances)
+        npz_file.save(self.lists, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_expansion: float | None = None) -> KNNGraph:
@@ -327,36 +436,7 @@ class KNNGraph:
         MemoryError
             The file is valid, but does not fit into memory.
         """
-        path, most = Path(path), expansion(max_expansion)
-        not_whole = f"{path}: not a whole KNNGraph file: "
-        try:
-            with Archive(path, most) as archive:
-                text, indices, distances = archive.text("about"), archive.matrix("indices"), archive.matrix("distances")
-        except FileFormatError as error:
-            detail = str(error).removeprefix(str(path)).lstrip(":, ")
-            raise FileFormatError(not_whole + detail, path, error.found, error.expected) from error
-        try:
-            about = json.loads(text)
-            if about["format"] != _FORMAT:
-                raise ValueError(f"its format is {about['format']!r}")
-            if about["version"] != _VERSION:
-                raise ValueError(f"its format version is {about['version']}, this release reads {_VERSION}")
-            for name, kind in (("method", str), ("include_self", bool), ("seed", int | None)):
-                if not isinstance(about[name], kind):
-                    raise ValueError(f"its {name} is {about[name]!r}")
-            return cls(
-                indices,
-                distances,
-                metric=about["metric"],
-                method=about["method"],
-                include_self=about["include_self"],
-                seed=about["seed"],
-                report=DescentReport.from_dict(about["report"]) if "report" in about else None,
-            )
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            expected = "what KNNGraph.save writes"
-            message = f"{not_whole}found {archive.size} bytes, expected {expected}: {reason(error)}"
-            raise FileFormatError(message, path, archive.size, expected) from error
+        return npz_file.load(path, max_expansion, cls)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> KNNGraph:

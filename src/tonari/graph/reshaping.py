@@ -1,0 +1,80 @@
+"""Graphs made of a graph's lists: shorter ones, those of some points, and those of points in another order.
+
+A list is in order by (distance, index). So where points get other numbers, neighbours at the same distance are ordered
+anew; missing neighbours stay at the end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.graph.lists import Lists
+from tonari.metrics import get_metric
+
+
+def trim(lists: Lists, k: int) -> Lists:
+    """Keep the first k columns; see :meth:`tonari.KNNGraph.trim`."""
+    k = inputs.check_count(k, "k")
+    if k > lists.k:
+        raise ValueError(f"k={k}: the graph has {lists.k} columns")
+    return dataclasses.replace(lists, found=Neighbors(*(part[:, :k] for part in lists.found)), report=None)
+
+
+def subset(lists: Lists, rows: Any) -> Lists:
+    """Keep some points; see :meth:`tonari.KNNGraph.subset`."""
+    return _renumbered(lists, _numbers(rows, "rows", lists.n))
+
+
+def permute(lists: Lists, order: Any) -> Lists:
+    """Put the points in another order; see :meth:`tonari.KNNGraph.permute`."""
+    numbers = _numbers(order, "order", lists.n)
+    if len(numbers) != lists.n:
+        raise ValueError(f"order: got {len(numbers)} numbers, expected each of the {lists.n} points once")
+    return _renumbered(lists, numbers)
+
+
+def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
+    """Return numbers of different points, or those where a mask is True."""
+    given = np.asarray(inputs.to_host(rows))
+    if given.size and (given.ndim != 1 or given.dtype.kind not in "iub"):
+        raise TypeError(f"{name}: expected whole numbers of shape (m,) or a mask of shape (n,), got {given.dtype}")
+    if given.dtype == bool:
+        if len(given) != n:
+            raise ValueError(f"{name}: a mask of {len(given)} values for {n} points")
+        given = np.flatnonzero(given)
+    if not len(given):
+        raise ValueError(f"{name}: no point is left, expected one or more")
+    least, most = int(given.min()), int(given.max())
+    if least < 0 or most >= n:
+        raise ValueError(f"{name}: got {least if least < 0 else most}, expected numbers of points from 0 to {n - 1}")
+    numbers = given.astype(np.int64)
+    if np.bincount(numbers, minlength=n).max() > 1:
+        raise ValueError(f"{name}: point {np.bincount(numbers).argmax()} comes more than once")
+    return numbers
+
+
+def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
+    """Return the lists of the points `kept`, numbered in that order, without neighbours that are not kept."""
+    distances, indices = (part[kept] for part in lists.in_numpy())
+    number = np.full(lists.n + 1, -1, np.int64)  # the last one is of missing neighbours, -1
+    number[kept] = np.arange(len(kept))
+    ids = number[indices]
+    descending = get_metric(lists.metric).descending
+    keys = -distances if descending else distances.copy()
+    keys[ids < 0] = np.inf
+    if lists.include_self:
+        keys[:, 0] = -np.inf
+    ids = np.where(ids < 0, lists.n, ids)  # behind neighbours at an infinite distance
+    order = np.lexsort((ids, keys), axis=1)
+    ids = np.take_along_axis(ids, order, axis=1)
+    values = np.take_along_axis(distances, order, axis=1)
+    missing = ids == lists.n
+    values[missing], ids[missing] = -np.inf if descending else np.inf, -1
+    found = Neighbors(values, ids.astype(index_dtype(len(kept))))
+    return dataclasses.replace(lists, found=found, report=None)
