@@ -51,6 +51,15 @@ def _truth(metric: str = "euclidean", k: int = K) -> Any:
 # ---------------------------------------------------------------- graph
 
 
+def test_metrics_have_other_names(folder: Path) -> None:
+    facts = as_json("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--metric", "Manhattan")
+    assert facts["metric"] == KNNGraph.load("g.npz").metric == "l1"
+    facts = as_json("search", "points.fbin", "queries.npy", "-k", str(K), "-o", "f.npz", "--metric", "IP")
+    assert facts["metric"] == "inner_product"
+    error = refused("graph", "points.fbin", "-k", str(K), "-o", "h.npz", "--metric", "manhatan", code=2)
+    assert "Did you mean 'manhattan'?" in error
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1"])
 def test_graph_writes_the_exact_graph(folder: Path, metric: str) -> None:
     facts = as_json("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--metric", metric, "--threads", "1")

@@ -16,7 +16,7 @@ from tonari.core import _native
 from tonari.core.errors import Unsupported
 from tonari.core.workers import Workers
 from tonari.kdtree.cpu.build import build
-from tonari.metrics import METRICS, UNSUPPORTED, cuda_terms, get_metric
+from tonari.metrics import ALIASES, METRICS, UNSUPPORTED, cuda_terms, get_metric
 from tonari.metrics.reference import pairwise
 
 SOURCE = Path(tonari.__file__).parent
@@ -142,3 +142,40 @@ def test_terms_of_families_without_them() -> None:
     with pytest.raises(ValueError, match="a Triton function that this process has not seen"):
         cuda_terms("triton:nowhere")
     assert get_metric("triton:nowhere").own
+
+
+# The names of others, in their spelling.
+OTHERS = {
+    "L2": "euclidean", "l2": "euclidean", "manhattan": "l1", "cityblock": "l1", "L1": "l1", "chebyshev": "linf",
+    "Euclidean": "euclidean", "dot": "inner_product", "IP": "inner_product", "angular": "cosine",
+    "pearson": "correlation",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_other_names_are_understood_and_results_have_the_usual_one(other: str) -> None:
+    name, rows = OTHERS[other], checks.gaussian(30, 4)
+    index = tonari.Index(rows, metric=other)
+    graph = tonari.knn_graph(rows, 3, metric=other)
+    by_hand = tonari.KNNGraph(graph.indices, graph.distances, other, "exact")
+    assert {index.metric, graph.metric, by_hand.metric, tonari.plan(30, 30, 4, 3, metric=other).metric} == {name}
+    wanted = tonari.search(rows, rows, 3, metric=name)
+    for found in (tonari.search(rows, rows, 3, metric=other), index.search(rows, 3)):
+        np.testing.assert_array_equal(found.indices, wanted.indices)
+        np.testing.assert_array_equal(found.distances, wanted.distances)
+    np.testing.assert_array_equal(pairwise(rows, rows, other), pairwise(rows, rows, name))
+
+
+def test_other_names_are_of_metrics_and_are_none() -> None:
+    assert set(ALIASES) <= {other.lower() for other in OTHERS} | {"taxicab"}
+    assert set(ALIASES.values()) <= set(METRICS)
+    assert not set(ALIASES) & set(METRICS)
+    assert all(name == name.lower() for name in (*ALIASES, *METRICS, *UNSUPPORTED))
+
+
+def test_the_nearest_name_is_told() -> None:
+    for wrong, near in (("chebychev", "chebyshev"), ("Manhatan", "manhattan"), ("Sqeuclid", "sqeuclidean")):
+        with pytest.raises(ValueError, match=f"unknown metric '{wrong}'; .* Did you mean '{near}'"):
+            get_metric(wrong)
+    with pytest.raises(Unsupported, match="metric 'BrayCurtis' is not supported"):
+        get_metric("BrayCurtis")

@@ -54,7 +54,8 @@ def search(
     k : int
         Neighbours per query, 1 to n.
     metric : str
-        A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others.
+        A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others; or
+        one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
     method : str
         "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
         some 30 dimensions, where there are many points and queries. "auto": whichever is expected to take less time,

@@ -18,7 +18,7 @@ from tonari import _startup, io
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
-from tonari.metrics import METRICS
+from tonari.metrics import ALIASES, METRICS, get_metric
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -205,14 +205,28 @@ def output_option(formats: str, *, directories: bool = False) -> Callable[[Decor
     return decorate
 
 
+METRIC_NAMES = f"{', '.join(METRICS)}; or {', '.join(f'{alias} ({name})' for alias, name in ALIASES.items())}"
+
+
+def named_metric(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """Return the usual name of a metric; refuse one that is unknown."""
+    if name is None:
+        return None
+    try:
+        return get_metric(name).name
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+
+
 k_option = click.option("-k", metavar="K", type=click.IntRange(min=1), required=True, help="Neighbours per row.")
 key_option = click.option("--key", help="Name of the array in POINTS, if it is .npz or HDF5.")
 metric_option = click.option(
     "--metric",
-    type=click.Choice(list(METRICS)),
+    metavar="METRIC",
     default="euclidean",
     show_default=True,
-    help="Metric of the distances.",
+    callback=named_metric,
+    help=f"Metric of the distances: {METRIC_NAMES}.",
 )
 method_option = click.option(
     "--method",

@@ -15,7 +15,7 @@ from tonari.cli._directories import load_graph, refuse
 from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as quality
 from tonari.io.ground_truth import HDF5_SUFFIXES
-from tonari.metrics import METRICS, get_metric
+from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 
 # Relative: two computations of one distance differ by less; a distance and its square differ by more.
@@ -29,9 +29,10 @@ _ALIKE = 1e-3
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the choice of rows.")
 @click.option(
     "--metric",
-    type=click.Choice(list(METRICS)),
+    metavar="METRIC",
+    callback=_common.named_metric,
     help="Metric of FOUND and TRUTH, which the files do not record: distances ascend, those of inner_product descend. "
-    "[default: euclidean]",
+    f"[default: euclidean] {_common.METRIC_NAMES}.",
 )
 @_common.key_option
 @_common.threads_option

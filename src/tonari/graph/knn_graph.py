@@ -82,7 +82,8 @@ class KNNGraph:
     report: DescentReport | None = None
 
     def __post_init__(self) -> None:
-        descending = get_metric(self.metric).descending
+        metric = get_metric(self.metric)
+        object.__setattr__(self, "metric", metric.name)
         if not isinstance(self.method, str):
             raise TypeError(f"method={self.method!r}: expected a name, got {type(self.method).__name__}")
         if self.report is not None and not isinstance(self.report, DescentReport):
@@ -118,7 +119,7 @@ class KNNGraph:
             np.arange(self.n),
             n=self.n,
             include_self=self.include_self,
-            descending=descending,
+            descending=metric.descending,
         )
 
     @classmethod

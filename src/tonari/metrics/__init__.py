@@ -160,6 +160,19 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+# Other names, of any case: those of scikit-learn, SciPy, cuVS and the like. "l2" is euclidean, as there: not squared.
+ALIASES = {
+    "l2": "euclidean",
+    "manhattan": "l1",
+    "cityblock": "l1",
+    "taxicab": "l1",
+    "chebyshev": "linf",
+    "dot": "inner_product",
+    "ip": "inner_product",
+    "angular": "cosine",
+    "pearson": "correlation",
+}
+
 # Well-known metrics that fit none of the families above: why, and what to do instead.
 UNSUPPORTED = {
     "braycurtis": "it is a ratio of two sums, S|q - x| / S|q + x|, and neither a product of rows nor a sum or maximum "
@@ -179,7 +192,7 @@ _functions: dict[str, Any] = {}
 
 
 def get_metric(metric: Any) -> Metric:
-    """Return a metric by its name, or the metric that a Triton function defines.
+    """Return a metric by one of its names, or the metric that a Triton function defines.
 
     A Triton function is registered under its name, replacing an earlier one of the same name; plans, graphs and files
     store only the name. If a name comes from another process, the function is unknown here and `function` is None.
@@ -195,19 +208,22 @@ def get_metric(metric: Any) -> Metric:
     --------
     >>> get_metric("inner_product").descending
     True
+    >>> get_metric("Manhattan").name
+    'l1'
     """
     if type(metric).__module__.startswith("triton."):
         name = OWN + metric.__name__
         _functions[name] = metric
         return _own(name, metric)
     if isinstance(metric, str):
-        if metric in METRICS:
-            return METRICS[metric]
         if metric.startswith(OWN) and metric[len(OWN) :].isidentifier():
             return _own(metric, _functions.get(metric))
-        if metric in UNSUPPORTED:
-            raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[metric]}")
-    near = difflib.get_close_matches(str(metric), METRICS, n=1)
+        plain = metric.lower()
+        if (name := ALIASES.get(plain, plain)) in METRICS:
+            return METRICS[name]
+        if plain in UNSUPPORTED:
+            raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[plain]}")
+    near = difflib.get_close_matches(str(metric).lower(), [*METRICS, *ALIASES], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(METRICS)}.{hint}")
 
@@ -229,7 +245,7 @@ def cuda_terms(metric: str) -> Terms:
 
     record = get_metric(metric)
     if not record.own:
-        return terms.TERMS[metric] if record.elementwise else terms.NONE
+        return terms.TERMS[record.name] if record.elementwise else terms.NONE
     if record.function is None:
         raise ValueError(f"metric {metric!r} is a Triton function that this process has not seen: pass the function")
     return terms.Terms(term=record.function)
