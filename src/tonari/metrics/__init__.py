@@ -211,11 +211,9 @@ def get_metric(metric: Any) -> Metric:
     >>> get_metric("Manhattan").name
     'l1'
     """
-    if type(metric).__module__.startswith("triton."):
-        name = OWN + metric.__name__
-        _functions[name] = metric
-        return _own(name, metric)
     if isinstance(metric, str):
+        if metric in METRICS:
+            return METRICS[metric]
         if metric.startswith(OWN) and metric[len(OWN) :].isidentifier():
             return _own(metric, _functions.get(metric))
         plain = metric.lower()
@@ -223,6 +221,10 @@ def get_metric(metric: Any) -> Metric:
             return METRICS[name]
         if plain in UNSUPPORTED:
             raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[plain]}")
+    elif type(metric).__module__.startswith("triton."):
+        name = OWN + metric.__name__
+        _functions[name] = metric
+        return _own(name, metric)
     near = difflib.get_close_matches(str(metric).lower(), [*METRICS, *ALIASES], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(METRICS)}.{hint}")
