@@ -41,6 +41,12 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "KNNGraph.add, one by one": (GRAPH.add, {"points": X, "new_points": X[:2]}),
     "KNNGraph.add, by merging": (GRAPH.add, {"points": X, "new_points": X[:9]}),
     "KNNGraph.to_csr": (GRAPH.to_csr, {}),
+    "KNNGraph.trim": (GRAPH.trim, {"k": 2}),
+    "KNNGraph.subset": (GRAPH.subset, {"rows": [1, 0]}),
+    "KNNGraph.permute": (GRAPH.permute, {"order": list(range(20))}),
+    "KNNGraph.connected_components": (GRAPH.connected_components, {}),
+    "KNNGraph.occurrence": (GRAPH.occurrence, {}),
+    "KNNGraph.overlap": (GRAPH.overlap, {"other": GRAPH}),
     "merge": (tonari.merge, {"graph_a": GRAPH, "graph_b": OTHER, "points_a": X, "points_b": X[:9]}),
     "merge_neighbors": (
         tonari.merge_neighbors,
@@ -59,6 +65,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 WHOLE = (2.5, "5", True, math.nan, math.inf)
 ROWS = (None, 5, "points.npy", MASKED, X[0], X.astype(complex))
 HUGE = 10**400
+POINTS = (None, 5, "all", [2.5], [[1]], [-1], [1, 1], [HUGE], [[1], 2], np.ma.masked_array([1, 2], mask=[True, False]))
 
 # What no function takes for an argument of this name.
 BAD: dict[str, tuple[Any, ...]] = {
@@ -96,6 +103,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "dtype": ("float16", "int32", "flot32", object),
     "graph_a": (None, X, "a.npz"),
     "graph_b": (None, X, "b.npz"),
+    "other": (None, X, "b.npz"),
     "parts": (None, 5, [None], [(GRAPH.distances, GRAPH.indices)], [Neighbors(MASKED, GRAPH.indices)]),
     "offsets": (None, 5, [2.5], [True], ["0"], [-1], [HUGE]),
     "self_join": (3, 0, "no", None),
@@ -127,6 +135,8 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph", "method"): (None, 5, ["exact"]),
     ("KNNGraph", "include_self"): (2, 0, "no", None),
     ("KNNGraph.to_csr", "include_self"): (2, 0, "no", []),
+    ("KNNGraph.subset", "rows"): (*POINTS, [], [20]),
+    ("KNNGraph.permute", "order"): (*POINTS, [0], [20]),
     ("Index", "method"): (None, 5, "hnsw", "nn-descent"),
     ("search", "method"): (None, 5, "hnsw", "nn-descent"),
     ("search_to_file", "method"): (5, "hnsw", "nn-descent"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -23,6 +24,9 @@ from tonari.methods.registry import check_search_method, search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.streams.searching import search_chunks
+
+_KEPT_PLANS = 64
+_OF_PLANS = ("TONARI_ISA", "TONARI_NUM_THREADS")  # what plans depend on beside their arguments
 
 
 class Index:
@@ -91,6 +95,7 @@ class Index:
         self._first = first
         kind = first.method.kind(self._problem(self._points[:1], 1))
         self._ready: dict[tuple[str, str], Decision] = {(self.method, kind): first}
+        self._planned: dict[Any, Decision] = {}
         self._preparing = threading.Lock()  # of the one search that adds to what is ready
         self._warned = False
 
@@ -115,7 +120,7 @@ class Index:
         return self._memory
 
     def __getstate__(self) -> dict[str, Any]:
-        left = ("_place", "_ready", "_first", "_preparing")
+        left = ("_place", "_ready", "_first", "_planned", "_preparing")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
         state["_first_k"] = self._first.plan.k
         points = self._points
@@ -135,7 +140,7 @@ class Index:
 
     def __copy__(self) -> Index:
         made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__, _ready=dict(self._ready), _preparing=threading.Lock())
+        made.__dict__.update(self.__dict__, _ready=dict(self._ready), _planned={}, _preparing=threading.Lock())
         return made
 
     @in_default_floats
@@ -154,7 +159,7 @@ class Index:
         rows = self._place.rows(queries, "queries", self.metric)
         inputs.same_width(rows, self._points)
         threads = inputs.check_threads(threads) or self._threads
-        decision = self._decide(self._problem(rows, k, threads), progress)
+        decision = self._decision(rows, k, threads, progress)
         return on_side_of(queries, answer(rows, self._points, decision, progress))
 
     def search_chunks(
@@ -222,6 +227,23 @@ class Index:
             return by_plan(method, method.plan(self._problem(one, 1, threads)))
         problem = self._problem(one, min(USUAL_K, self.n), threads)
         return choose(problem, points, one, as_if=points, progress=progress)
+
+    def _decision(self, rows: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
+        """Decide how to search, or as was decided for a search like this: planning may take longer than searching.
+
+        Kept are plans on the CPU that do not depend on how many processors are free to use.
+        """
+        if self._place.devices or type(k) is not int:
+            return self._decide(self._problem(rows, k, threads), progress)
+        key = len(rows), k, rows.dtype, threads, *map(os.environ.get, _OF_PLANS)
+        known = self._planned.get(key)
+        if known is None:
+            known = self._decide(self._problem(rows, k, threads), progress)
+            if threads is not None or known.plan.threads == 1:
+                if len(self._planned) >= _KEPT_PLANS:
+                    self._planned.clear()
+                self._planned[key] = known
+        return known
 
     def _decide(self, problem: Problem, progress: ProgressLike) -> Decision:
         """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""

@@ -7,6 +7,7 @@ anew; missing neighbours stay at the end.
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.graph.lists import Lists
+from tonari.inputs.kinds import from_host
 from tonari.metrics import get_metric
 
 
@@ -22,7 +24,7 @@ def trim(lists: Lists, k: int) -> Lists:
     """Keep the first k columns; see :meth:`tonari.KNNGraph.trim`."""
     k = inputs.check_count(k, "k")
     if k > lists.k:
-        raise ValueError(f"k={k}: the graph has {lists.k} columns")
+        raise ValueError(f"k={reprlib.repr(k)}: the graph has {lists.k} columns")
     return dataclasses.replace(lists, found=Neighbors(*(part[:, :k] for part in lists.found)), report=None)
 
 
@@ -41,7 +43,7 @@ def permute(lists: Lists, order: Any) -> Lists:
 
 def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
     """Return numbers of different points, or those where a mask is True."""
-    given = np.asarray(inputs.to_host(rows))
+    given = from_host(inputs.to_host(rows), name, "(m,)")
     if given.size and (given.ndim != 1 or given.dtype.kind not in "iub"):
         raise TypeError(f"{name}: expected whole numbers of shape (m,) or a mask of shape (n,), got {given.dtype}")
     if given.dtype == bool:

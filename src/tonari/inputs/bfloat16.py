@@ -26,6 +26,8 @@ def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
     >>> dtype_of("float16"), dtype_of("bfloat16").itemsize
     (dtype('float16'), 2)
     """
+    if isinstance(dtype, np.dtype) and dtype.isbuiltin == 1:
+        return dtype
     if isinstance(dtype, str) and dtype == NAME:  # NumPy knows this name only after ml_dtypes is imported
         return BFLOAT16
     kind = np.dtype(dtype)

@@ -24,6 +24,7 @@ Rows: TypeAlias = npt.NDArray[Any]
 
 ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
 ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
+_BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # of this machine's byte order
 
 _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
@@ -66,6 +67,18 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
     TypeError: points: int64 is not supported, only float32, float16, bfloat16, float64, uint8, int8; try \
 .astype(numpy.float32), exact for whole numbers up to 2**24
     """
+    if type(x) is np.ndarray and x.dtype in _BUILTIN and x.flags.c_contiguous and x.flags.aligned:
+        check_shape(x.shape, name)
+        rows, dtype = x, x.dtype
+    else:
+        rows, dtype = _converted(x, name)
+    if check_values and dtype.kind not in "iu":
+        check_finite(rows, name)
+    return rows
+
+
+def _converted(x: Any, name: str) -> tuple[Rows, np.dtype[Any]]:
+    """Return what is not such an array yet as one, and its dtype."""
     place = place_of(x, name)
     if place is not None:
         raise ValueError(f"{name}: is on {place}, expected host memory; use {_TO_HOST[library_of(x)]}")
@@ -74,10 +87,7 @@ def as_rows(x: Any, name: str, *, check_values: bool = True) -> Rows:
     if dtype_of(dtype) not in ACCEPTED:
         raise TypeError(f"{name}: {dtype_name(dtype)} is not supported, only {accepted()}; {_dtype_fix(dtype)}")
     check_shape(array.shape, name)
-    rows = held(np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"]))
-    if check_values and dtype.kind not in "iu":
-        check_finite(rows, name)
-    return rows
+    return held(np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])), dtype
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:

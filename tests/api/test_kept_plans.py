@@ -1,0 +1,88 @@
+"""An Index plans a search like an earlier one no second time, and one that differs anew."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors
+from tonari.api import index as module
+from tonari.core import _native
+from tonari.metrics.reference import brute
+
+POINTS = checks.gaussian(300, 3)
+
+
+class Planned(list[Any]):
+    """The plans that an Index asks its method for."""
+
+    def watch(self, index: Any, monkeypatch: pytest.MonkeyPatch) -> Planned:
+        method = index._first.method
+        plan = type(method).plan
+
+        def noted(self_: Any, problem: Any, **given: Any) -> Any:
+            self.append(plan(self_, problem, **given))
+            return self[-1]
+
+        monkeypatch.setattr(type(method), "plan", noted)
+        return self
+
+
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+def test_a_search_like_another_is_not_planned_again(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tonari.Index(POINTS, method=method)
+    planned = Planned().watch(index, monkeypatch)
+    for m, k, dtype, times in ((1, 5, "f4", 3), (2, 5, "f4", 2), (2, 6, "f4", 2), (2, 6, "f8", 2), (1, 5, "f4", 1)):
+        for seed in range(times):
+            queries = checks.gaussian(m, 3, seed + 1).astype(dtype)
+            assert_same_neighbors(index.search(queries, k), brute(queries, POINTS, k))
+    assert [(plan.m, plan.k) for plan in planned] == [(1, 5), (2, 5), (2, 6), (2, 6)]
+
+
+def test_the_environment_and_threads_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tonari.Index(POINTS, method="exact")
+    planned = Planned().watch(index, monkeypatch)
+    index.search(POINTS[:1], 2)
+    for isa in _native.supported_isas():
+        monkeypatch.setenv("TONARI_ISA", isa)
+        index.search(POINTS[:1], 2)
+        assert planned[-1].isa == isa
+    monkeypatch.setenv("TONARI_NUM_THREADS", "3")
+    index.search(POINTS[:1], 2)
+    assert planned[-1].threads == 3
+    index.search(POINTS[:1], 2, threads=2)
+    assert planned[-1].threads == 2
+    monkeypatch.setenv("TONARI_NUM_THREADS", "none")
+    with pytest.raises(ValueError, match="TONARI_NUM_THREADS='none'"):
+        index.search(POINTS[:1], 2)
+
+
+@pytest.mark.parametrize("k", [True, 1.0, "1", np.ones(1)])
+def test_what_is_equal_to_an_earlier_k_and_is_none_is_refused(k: Any) -> None:
+    index = tonari.Index(POINTS)
+    index.search(POINTS[:1], 1)
+    with pytest.raises(TypeError, match="k"):
+        index.search(POINTS[:1], k)
+
+
+def test_few_plans_are_kept_and_none_in_copies() -> None:
+    index = tonari.Index(POINTS, method="exact")
+    for k in range(1, 2 * module._KEPT_PLANS):
+        index.search(POINTS[:1], k)
+        assert 1 <= len(index._planned) <= module._KEPT_PLANS
+    assert not copy.copy(index)._planned
+    assert not copy.deepcopy(index)._planned
+
+
+def test_plans_that_depend_on_free_processors_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TONARI_NUM_THREADS", "2")
+    index = tonari.Index(POINTS, method="exact")
+    index.search(POINTS, 2)
+    assert not index._planned
+    index.search(POINTS, 2, threads=2)
+    assert len(index._planned) == 1
