@@ -238,15 +238,21 @@ def _on_cuda(
     most = problem.n if prepared_by is None else prepared_by.point_slab
     if asked is not None:
         most = min(problem.n, asked)
-    # Trees of slabs together have about the bytes of one.
-    fits = 2 * on_cuda.tree_bytes(most) <= free_host_memory()
-    keeps = fits if prepared_by is None else prepared_by.kept_bytes > 0
-    slab = most
-    if asked is None:
-        slab = on_cuda.slab(budget, most, kept=keeps, prepared=prepared_by is not None)
-    if prepared_by is not None and slab < most:  # the trees that are kept have more points
-        keeps = False
-    return slab, on_cuda.tree_bytes(slab) if keeps and slab < problem.n else 0, on_cuda.fit(slab, budget, kept=keeps)
+
+    def slab_of(*, kept: bool) -> int:
+        return most if asked is not None else on_cuda.slab(budget, most, kept=kept, prepared=prepared_by is not None)
+
+    slab, kept_bytes = slab_of(kept=False), 0
+    if slab < problem.n and _keeps(on_cuda.tree_bytes(slab), prepared_by):
+        beside = slab_of(kept=True)  # smaller where two trees on a device are too much
+        if prepared_by is None or beside == most:
+            slab, kept_bytes = beside, on_cuda.tree_bytes(beside)
+    return slab, kept_bytes, on_cuda.fit(slab, budget, kept=kept_bytes > 0)
+
+
+def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
+    """Whether trees of slabs stay in host memory: prepared ones do or do not, others may take half of what is free."""
+    return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 
 def held_as(points: str, queries: str) -> str:

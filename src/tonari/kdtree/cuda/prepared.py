@@ -41,7 +41,7 @@ class PreparedTrees:
         """Yield the tree of each of the plan's slabs on its device number `at`, valid until the next is requested."""
         if plan.point_slab == plan.n and self.trees:
             yield self.trees[at]
-        elif plan.point_slab == self.slab and self.kept is not None:
+        elif plan.kept_bytes and plan.point_slab == self.slab and self.kept is not None:
             yield from self.kept.arriving(plan.devices[at])
         else:
             for here in cut(plan.n, plan.point_slab):
