@@ -11,6 +11,8 @@ import pytest
 
 import tonari
 from tests.helpers import plans
+from tonari.kdtree import plan as planning
+from tonari.kdtree.cuda.tree import device_tree_bytes
 from tonari.kdtree.memory import tree_bytes
 from tonari.kdtree.plan import TREE_METRICS, TreePlan
 from tonari.kdtree.reference import build_reference
@@ -169,13 +171,13 @@ def test_queries_between_rounds_are_counted() -> None:
 
 
 def test_queries_between_rounds_are_counted_on_cuda() -> None:
-    sizes = {"n": 2 * 10**6, "m": 10**8, "d": 10, "k": 10}
+    sizes = {"n": 2 * 10**6, "m": 10**8, "d": 10, "k": 10, "host_queries": False}
     walk, buffered = on_cuda(**sizes), on_cuda(**sizes, traversal="buffered")
     assert buffered.query_block == walk.query_block == 10**8
     assert buffered.working_bytes >= walk.working_bytes + 10**8 * 100
-    tight = on_cuda(**sizes, traversal="buffered", memory=10**10)
-    assert tight.query_block < on_cuda(**sizes, memory=10**10).query_block
-    assert tight.total_bytes <= 10**10
+    tight = on_cuda(**sizes, traversal="buffered", memory=2 * 10**10)
+    assert tight.query_block < on_cuda(**sizes, memory=2 * 10**10).query_block
+    assert tight.total_bytes <= 2 * 10**10
 
 
 def test_float64_of_either_side_is_held() -> None:
@@ -205,13 +207,61 @@ def test_limits_on_cuda() -> None:
 
 
 def test_queries_on_a_device_are_as_many_as_fit() -> None:
-    alone = on_cuda(n=2 * 10**6, m=10**9, d=10, k=10)
+    alone = on_cuda(n=2 * 10**6, m=8 * 10**8, d=10, k=10, host_queries=False)
     assert alone.query_block < alone.m
     assert 0.95 * 80e9 - 2**29 < alone.total_bytes <= 80e9 - 2**29
     assert on_cuda(m=10**5).query_block == 10**5
     four = on_cuda(m=10**5, devices=tuple(f"cuda:{i}" for i in range(4)))
     assert four.query_block == 25_000
     assert four.copied_bytes >= 10**6 * 5 * 4
+
+
+def test_queries_in_host_memory_come_in_blocks_that_hide_their_copies() -> None:
+    """Of each block that is not searched there are the queries that come, and the lists that go."""
+    sizes: dict[str, Any] = {"n": 2 * 10**6, "d": 10, "k": 10}
+    blocks = {m: on_cuda(m=m, **sizes).query_block for m in (1, 10**5, 262_143, 262_144, 10**6, 10**8)}
+    assert blocks == {1: 1, 10**5: 10**5, 262_143: 262_143, 262_144: 131_072, 10**6: 250_000, 10**8: 1_041_667}
+    one, several = (on_cuda(m=m, query_block=10**5, **sizes) for m in (10**5, 2 * 10**5))
+    assert several.copied_bytes - one.copied_bytes == 10**5 * 40
+    assert several.output_bytes - one.output_bytes == 10**5 * 80
+    tight = on_cuda(m=10**8, memory=500 * 10**6, **sizes)
+    assert tight.query_block < 1_041_667
+    assert tight.total_bytes <= 500 * 10**6
+
+
+def test_trees_of_slabs_are_kept_where_the_host_has_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of them are on the device then: one that is searched and one that comes."""
+    sizes: dict[str, Any] = {"n": 10**7, "d": 10, "m": 10**6, "k": 10, "memory": 10**9}
+    whole = device_tree_bytes(10**7, 10, 64, 4)
+    for free, keeps in ((2.02 * whole, True), (1.98 * whole, False)):
+        monkeypatch.setattr(planning, "free_host_memory", lambda free=free: free)
+        plan = on_cuda(**sizes)
+        assert plan.point_slab < plan.n
+        assert plan.total_bytes <= 10**9
+        assert (plan.kept_bytes > 0) == keeps
+        tree = device_tree_bytes(plan.point_slab, 10, 64, 4)
+        assert plan.packed_bytes == (2 * tree if keeps else tree)
+        assert not keeps or whole <= plan.kept_bytes < 1.01 * whole
+        assert on_cuda(**sizes | {"memory": None}).kept_bytes == 0
+
+
+def test_searches_take_the_slabs_that_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever their number of queries; unless more memory is needed beside a tree."""
+    sizes: dict[str, Any] = {"n": 10**7, "d": 10}
+    monkeypatch.setattr(planning, "free_host_memory", lambda: 10**12)
+    for memory in (10**9, 4 * 10**8, 2 * 10**8):
+        first = on_cuda(m=1, k=1, memory=memory, **sizes)
+        assert first.point_slab < first.n
+        for m in (1, 10**5, 10**8):
+            later = on_cuda(m=m, k=64, memory=memory, prepared_by=first, **sizes)
+            assert (later.point_slab, later.kept_bytes) == (first.point_slab, first.kept_bytes)
+            assert later.total_bytes <= memory
+        # More memory makes no larger trees: they do not exist.
+        assert on_cuda(m=1, k=1, prepared_by=first, **sizes).point_slab == first.point_slab
+    first = on_cuda(m=1, k=1, memory=10**9, **sizes)
+    lists = on_cuda(m=10**6, k=32, memory=10**9, prepared_by=first, host_queries=False, **sizes)
+    assert lists.point_slab < first.point_slab
+    assert lists.kept_bytes == 0
 
 
 def test_lying_on_the_device_already_costs_nothing() -> None:

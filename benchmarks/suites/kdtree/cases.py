@@ -10,7 +10,7 @@ from . import auto, search, stream
 MILLION = 1_000_000
 TREES = ("pykdtree", "ckdtree")
 PAPER_QUERIES = 1_178 * MILLION
-STREAM_RATE = 1e7
+STREAM_RATE, HOST_RATE = 1e7, 6e7
 
 
 def _case(name: str, device: str, n: int, m: int, d: int, k: int = 10, **changes: Any) -> Case:
@@ -122,7 +122,7 @@ def _cuda() -> list[Case]:
             10,
             data="magnitudes",
             chunk=10 * MILLION,
-            bars=tuple(Bar(way, STREAM_RATE) for way in ("on the device", "in host memory")),
+            bars=(Bar("on the device", STREAM_RATE), Bar("in host memory", HOST_RATE)),
             cost=60,
             work=stream.stream,
         ),
@@ -137,6 +137,17 @@ def _cuda() -> list[Case]:
             bars=(Bar("file to file", STREAM_RATE),),
             cost=90,
             work=stream.file_stream,
+        ),
+        _case(
+            "slabs",
+            "cuda",
+            16 * MILLION,
+            MILLION,
+            10,
+            data="magnitudes",
+            bars=(Bar(search.ANEW, 1.2),),
+            cost=60,
+            work=search.slabs,
         ),
     ]
     return found

@@ -24,6 +24,8 @@ from ...harness.rows import merged
 from ...harness.run import LONG, Run, say, seconds_of
 
 TREE, AUTO, EXACT = "tonari kdtree", "tonari auto", "tonari exact"
+ANEW = "tonari kdtree, trees built"
+SLABS = 8  # of the points, each with a tree
 # Queries whose visits are counted.
 COUNTED = 4096
 # Pairs that two cores put in their true order in some 20 s; a GPU has time for all rows that are proved elsewhere.
@@ -270,3 +272,26 @@ def graph(run: Run, case: Case) -> None:
     check_rows(*found, case.m, case.n, case.k)
     timing = run.time(call)
     run.write(case, [{"who": TREE, "stage": "search", "note": "itself included"} | speed(case, timing)])
+
+
+def slabs(run: Run, case: Case) -> None:
+    """Points in slabs, rows and answers in host memory: trees that are kept there, and trees built by every search."""
+    from tonari.methods.registry import method_for
+
+    data = data_of(run, case)
+    points, queries = (rows.cpu().numpy() for rows in (data.points, data.queries))
+    size = -(-case.n // SLABS)
+    plan = run.tonari.plan(case.n, case.m, case.d, case.k, method="kdtree", point_slab=size, **place_of(run))
+    method: Any = method_for("kdtree", "cuda")
+    prepared = method.prepare(points, plan, False)
+    calls = {
+        TREE: lambda: method.search(queries, prepared, plan, progress=False),
+        ANEW: lambda: method.search_once(queries, points, plan, progress=False),
+    }
+    contestants = [Ours(run, name, call, case.m, case.m) for name, call in calls.items()]
+    answer = as_answer(contestants[0].run(), run.where)
+    rows = run.prove(lambda: proof_of(run, case, data).check(answer, case.k))
+    facts = {"proof": PROOF, "proved": rows, "recall": 1.0, "stage": "search", "note": f"{SLABS} slabs of points"}
+    facts["extras"] = {"point_slab": plan.point_slab, "kept_bytes": plan.kept_bytes}
+    timings, _ = clocked(run, case, data, contestants, answer)
+    write_rows(run, case, facts, contestants, timings, {})

@@ -44,7 +44,8 @@ class Index:
     of them answer with the same bits.
 
     On the CPU as many points stay packed as `memory` leaves room for beside the search at hand. The others are packed
-    anew by every search.
+    anew by every search. On CUDA k-d trees that do not fit on a device stay in host memory if they take at most half of
+    what is free there.
 
     Several threads may search one Index at a time. What is packed is packed by one of them, for all; `memory` is for
     each search.

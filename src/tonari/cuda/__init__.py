@@ -3,7 +3,9 @@
 launch.py           fast kernel launches, with arguments by name
 devices.py          moving rows to a device; selecting the current device
 device_threads.py   one thread per device
+staging.py          copies in the background: threads, pinned buffers, a stream
 prefetch.py         copying rows from host memory while the device works on others
+collect.py          copying results to host memory while the device works on others
 streams.py          tensors that are kept between searches, written on one stream and read on another
 memory.py           free memory of devices
 self_neighbors.py   adding each point to its own neighbour list, or removing it

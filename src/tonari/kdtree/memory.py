@@ -14,6 +14,9 @@ BUFFERED_BLOCK_BYTES = 2 * MIB  # of the state of a thread's queries between rou
 BLOCKS_PER_THREAD = 4  # minimum, so that all threads stay busy to the end
 SMALL_CHANGE, SMALL_CHANGE_ON_CUDA = 4 * MIB, 64 * MIB
 LEAST_SLAB = 1 << 16
+# Queries from host memory come in blocks: one is searched while the next comes and the lists of the last one go back.
+# Four blocks hide most of that, and smaller ones are searched more slowly: they share less in the caches.
+MOST_HOST_BLOCK, LEAST_HOST_BLOCK, HOST_BLOCKS = 1 << 20, 1 << 17, 4
 # Of a query between rounds: its stack and limit (20 bytes), a place in both queues and its leaf (20), and what sorting
 # the waiting queries by their leaves and cutting them into tiles takes (at most 120, if no two share a leaf).
 BUFFERED_ROW_ON_CUDA = 160
@@ -89,6 +92,15 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
     )
 
 
+def host_block(m: int) -> int:
+    """Return the queries per block for m queries in host memory.
+
+    >>> [host_block(m) for m in (1000, 200_000, 10**6, 10**7)]
+    [1000, 200000, 250000, 1000000]
+    """
+    return -(-m // max(1, -(-m // MOST_HOST_BLOCK), min(HOST_BLOCKS, m // LEAST_HOST_BLOCK)))
+
+
 class OnCuda(NamedTuple):
     """Memory of one device.
 
@@ -98,7 +110,7 @@ class OnCuda(NamedTuple):
     row_in, point_in : int
         Bytes copied to the device per query and per point; 0 if they are already there.
     results : int
-        Bytes of all results if they are gathered on the device, else 0.
+        Bytes of all results if they are gathered on the device; 0 if they are in host memory, as the queries are.
     leaf : int
         Target leaf size.
     """
@@ -109,28 +121,71 @@ class OnCuda(NamedTuple):
     results: int
     leaf: int
 
-    def slab(self, budget: int) -> int:
-        """Return the points per tree: all, halved until a tree and its search fit the budget."""
-        points = self.needs.n
-        while points > LEAST_SLAB and self.fit(points, budget).total > budget:
+    def slab(self, budget: int, most: int, *, kept: bool, prepared: bool) -> int:
+        """Return the points per tree: `most`, halved until a tree and its search fit the budget.
+
+        `prepared`: trees of `most` points exist. If not, slabs leave some room, since the trees are used again for more
+        queries.
+        """
+        points, n, rest = most, self.needs.n, budget
+        if not prepared:
+            rest -= min(budget // 8, LEAST_HOST_BLOCK * sum(self._of_query(merging=True, staged=True)))
+        while points > LEAST_SLAB:
+            limit = budget if points == n else rest
+            if self.fit(points, limit, kept=kept).total <= limit:
+                break
             points = -(-points // 2)
         return points
 
-    def fit(self, slab: int, budget: int) -> TreeMemory:
-        """Return the memory for trees of `slab` points, with as many queries at once as the budget allows."""
-        n, m, d, held, row_out, asked, buffered = self.needs
-        packed = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)
+    def tree_bytes(self, slab: int) -> int:
+        """Return the bytes of all trees of so many points."""
+        n, d, held = self.needs.n, self.needs.d, self.needs.held
+        whole, rest = divmod(n, slab)
+        sizes = ((whole, slab), (1, rest))
+        return sum(count * device_tree_bytes(size, d, leaf_of(size, self.leaf), held) for count, size in sizes if size)
+
+    def fit(self, slab: int, budget: int, *, kept: bool) -> TreeMemory:
+        """Return the memory for trees of `slab` points, with as many queries at once as the budget allows.
+
+        `kept`: slabs come from host memory, each while the last one is searched.
+        """
+        n, m, d, held, _, asked, _ = self.needs
+        tree = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)
+        packed = 2 * tree if kept and slab < n else tree
         points = slab * self.point_in
         building = slab * (3 * d * held + 48)  # rows as given, rows in leaf order, and rows with padding masked
         lists = self.results if slab == n else 2 * self.results  # lists of the current slab, and the best so far
-        row_work = 2 * d * held + 48 + (0 if lists else row_out) + (BUFFERED_ROW_ON_CUDA if buffered else 0)
         room = budget - packed - points - lists - SMALL_CHANGE_ON_CUDA
-        most = max(QUERY_BLOCK, room // (self.row_in + row_work + row_out))
-        block = min(m, most if asked is None else asked)
+        wanted = m if asked is None else min(m, asked)
+        if asked is None and not lists:
+            wanted = host_block(m)
+        for staged in (False, True):
+            into, work, out = self._of_query(merging=slab < n, staged=staged)
+            block = wanted
+            if asked is None:
+                fitting = min(room // (into + work + out), (room - building) // max(1, into + out))
+                block = min(wanted, max(QUERY_BLOCK, fitting))
+            if lists or (block < m) == staged:
+                break
         return TreeMemory(
             packed=packed,
-            copied=points + block * self.row_in,
-            working=SMALL_CHANGE_ON_CUDA + max(building, block * row_work),
-            output=max(lists, block * row_out),
+            copied=points + block * into,
+            working=SMALL_CHANGE_ON_CUDA + max(building, block * work),
+            output=max(lists, block * out),
             block=block,
         )
+
+    def _of_query(self, *, merging: bool, staged: bool) -> tuple[int, int, int]:
+        """Return the bytes per query of a block: of queries that come, of the search, of lists.
+
+        `merging`: the lists are merged with the best so far. `staged`: queries and the best so far come while the last
+        block is searched, and lists go while the next one is.
+        """
+        _, _, d, held, row_out, _, buffered = self.needs
+        work = 2 * d * held + 48 + (BUFFERED_ROW_ON_CUDA if buffered else 0)
+        if self.results:
+            return self.row_in, work, 0
+        into, lists = self.row_in, row_out  # of the search
+        if merging:
+            into, lists = into + row_out, 2 * lists
+        return (2 * into, work, lists + row_out) if staged else (into, work, lists)

@@ -14,6 +14,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.host_memory import free_host_memory
 from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.neighbors import index_dtype
 from tonari.core.plan import Override, Plan
@@ -76,13 +77,17 @@ class TreePlan(Plan):
     leaf : int
         Target leaf size: the height is the smallest at which no leaf exceeds it.
     point_slab : int
-        Points per tree. Usually n; smaller on CUDA if a tree of all points does not fit. Every search then builds and
-        searches the trees of the slabs one after another.
+        Points per tree. Usually n; smaller on CUDA if a tree of all points does not fit. Every search then searches the
+        trees of the slabs one after another.
+    kept_bytes : int
+        Host memory in which prepared points keep the trees of the slabs. 0 if there is one tree, or if the trees would
+        take more than half of the free host memory: every search then builds them. Not part of total_bytes.
     sort : bool
         Whether queries are searched in the order of the leaves that contain them, so that queries that need the same
         leaves follow each other, instead of in the given order.
     query_block : int
-        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA. The
+        Queries per task: those that a thread takes at a time on the CPU, those on a device at once on CUDA. Of queries
+        in host memory the next block is copied to the device, and the results of the last one back, meanwhile. The
         buffered traversal holds the state of so many queries in memory, for each thread or device.
     traversal : str
         "walk": each query is searched to its end. "buffered": queries wait in a buffer for each leaf, which is compared
@@ -102,6 +107,7 @@ class TreePlan(Plan):
     height: int
     leaf: int
     point_slab: int
+    kept_bytes: int
     sort: bool
     query_block: int
     traversal: str
@@ -129,8 +135,8 @@ def plan_tree(
     free_bytes : int, optional
         On CUDA, available memory per device. Default: the memory that is free.
     prepared_by : TreePlan, optional
-        The plan of an existing tree. The default number of threads then depends on the work of the search alone, and
-        on CUDA the memory of that tree counts as available.
+        The plan of an existing tree. The default number of threads then depends on the work of the search alone. On
+        CUDA the memory of a tree of all points counts as available, and no tree has more points than that plan's.
     **overrides
         Fields listed in :data:`OVERRIDES` and :data:`OVERRIDES_ON_CUDA`.
 
@@ -170,13 +176,13 @@ def plan_tree(
         query_block=overrides.get("query_block"),
         buffered=traversal == "buffered",
     )
-    budget, slab = problem.memory, n
+    budget, slab, kept = problem.memory, n, 0
     if problem.devices:
         free = available(problem.devices, free_bytes)
-        if prepared_by is not None:
+        if prepared_by is not None and prepared_by.point_slab == n:
             free += prepared_by.packed_bytes + prepared_by.copied_bytes
         budget = free if budget is None else min(budget, free)
-        slab, memories = _on_cuda(problem, needs, leaf, budget, overrides.get("point_slab"))
+        slab, kept, memories = _on_cuda(problem, needs, leaf, budget, overrides.get("point_slab"), prepared_by)
     else:
         memories = on_cpu(needs, k, height, threads)
     made = TreePlan(
@@ -194,6 +200,7 @@ def plan_tree(
         height=height,
         leaf=leaf,
         point_slab=slab,
+        kept_bytes=kept,
         sort=bool(overrides.get("sort", True)),
         query_block=memories.block,
         traversal=traversal,
@@ -215,8 +222,10 @@ def plan_tree(
     return made
 
 
-def _on_cuda(problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None) -> tuple[int, TreeMemory]:
-    """Return the points per tree on CUDA, and the memory that it needs."""
+def _on_cuda(
+    problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None, prepared_by: TreePlan | None
+) -> tuple[int, int, TreeMemory]:
+    """Return the points per tree on CUDA, the host memory that trees are kept in, and the memory of a device."""
     several = len(problem.devices) > 1  # rows are then copied to every device, even from another device
     points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
     on_cuda = OnCuda(
@@ -226,8 +235,24 @@ def _on_cuda(problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: 
         results=0 if problem.host_queries else problem.m * needs.row_out,
         leaf=leaf,
     )
-    slab = on_cuda.slab(budget) if asked is None else min(problem.n, asked)
-    return slab, on_cuda.fit(slab, budget)
+    most = problem.n if prepared_by is None else prepared_by.point_slab
+    if asked is not None:
+        most = min(problem.n, asked)
+
+    def slab_of(*, kept: bool) -> int:
+        return most if asked is not None else on_cuda.slab(budget, most, kept=kept, prepared=prepared_by is not None)
+
+    slab, kept_bytes = slab_of(kept=False), 0
+    if slab < problem.n and _keeps(on_cuda.tree_bytes(slab), prepared_by):
+        beside = slab_of(kept=True)  # smaller where two trees on a device are too much
+        if prepared_by is None or beside == most:
+            slab, kept_bytes = beside, on_cuda.tree_bytes(beside)
+    return slab, kept_bytes, on_cuda.fit(slab, budget, kept=kept_bytes > 0)
+
+
+def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
+    """Whether trees of slabs stay in host memory: prepared ones do or do not, others may take half of what is free."""
+    return 2 * tree_bytes <= free_host_memory() if prepared_by is None else prepared_by.kept_bytes > 0
 
 
 def held_as(points: str, queries: str) -> str:

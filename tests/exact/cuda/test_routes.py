@@ -54,7 +54,7 @@ if HAS_TORCH:
 
     from tonari.core.slices import cut
     from tonari.cuda import devices as places
-    from tonari.cuda import prefetch as feeding
+    from tonari.cuda import staging
     from tonari.cuda.prefetch import Feeder, bring, slabs
     from tonari.exact.cuda import dispatch as run
     from tonari.exact.cuda import search as engine
@@ -298,7 +298,7 @@ def test_lists_are_merged_some_rows_at_a_time(metric: str, dtype: str, monkeypat
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeding, "PIECE_BYTES", 64)
+    monkeypatch.setattr(staging, "PIECE_BYTES", 64)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -340,7 +340,7 @@ def test_errors_of_the_threads_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*arguments: Any) -> None:
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(feeding.Workers, "map", fails)
+    monkeypatch.setattr(staging.Workers, "map", fails)
     with pytest.raises(OSError, match="the disk is gone"):
         bring(gaussian(10, 2), DEVICE)
 

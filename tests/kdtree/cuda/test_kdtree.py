@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import checks, plans
+from tests.helpers import checks
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import GB, Stop, interrupt, on_host, rows_of, tensor_of, tensors
-from tonari.inputs import held, name_of_dtype
-from tonari.kdtree.plan import TREE_METRICS, TreePlan
+from tests.helpers.tree_search import DEVICE, check, plan_for, search
+from tonari.kdtree.plan import TREE_METRICS
 from tonari.kdtree.traversal import TRAVERSALS
 from tonari.metrics import get_metric
 from tonari.metrics.reference import brute
@@ -42,43 +42,8 @@ if HAS_TORCH:
 
 
 pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
-DEVICE = "cuda:0" if HAS_CUDA else "cpu"
 # Queries, and points in three leaves or five.
 M, N = (5, 300) if HAS_CUDA else (2, 130)
-
-
-def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> TreePlan:
-    """A plan with one device, a stand-in where there is none."""
-    given: dict[str, Any] = {"devices": (DEVICE,), "free_bytes": 8 * GB} | choices
-    return plans.tree(
-        len(points),
-        len(queries),
-        points.shape[1],
-        k,
-        dtype=name_of_dtype(points),
-        query_dtype=name_of_dtype(queries),
-        metric=metric,
-        host_points=isinstance(points, np.ndarray),
-        host_queries=isinstance(queries, np.ndarray),
-        **given,
-    )
-
-
-def search(queries: Any, points: Any, k: int, metric: str = "euclidean", **choices: Any) -> Neighbors:
-    """Prepared and searched by a plan; for a self-join pass the same rows twice."""
-    queries, points = (held(rows) if isinstance(rows, np.ndarray) else rows for rows in (queries, points))
-    progress = choices.pop("progress", None)
-    self_join = choices.get("self_join", False)
-    plan = plan_for(queries, points, k, metric, **choices)
-    prepared = run.prepare(points, plan)
-    return run.search(queries, prepared, plan, self_join=self_join, progress=progress)
-
-
-def check(queries: Array, points: Array, k: int, metric: str = "euclidean", **choices: Any) -> None:
-    """Compare a search with the reference, bit by bit."""
-    found = search(queries, points, k, metric, **choices)
-    own = np.arange(len(queries)) if choices.get("self_join") else None
-    assert_same_neighbors(found, brute(queries, points, k, metric, self_ids=own), metric=metric)
 
 
 def tree_of(points: Array, *, leaf: int = 64, double: bool = False) -> DeviceTree:

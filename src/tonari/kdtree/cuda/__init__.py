@@ -2,9 +2,12 @@
 
     dispatch.py   executes the plan: search, probe; one or several devices, slabs of points
         │
+    blocks.py     queries of one device, block by block; copies from and to host memory meanwhile
     prepared.py   points and their trees, kept between searches
+    kept.py       the trees of slabs, kept in host memory
     build.py      points -> DeviceTree: median splits by sorting (segment, value) keys, one level at a time
     tree.py       the data structure
+    steps.py      how many queries a launch takes
     search.py     the walk: queries in the order of first leaves (kernels/home.py) -> neighbours (kernels/search.py)
     buffered.py   the same by the rounds of gieseke2014 (kernels/find_leaf.py, kernels/process_buffers.py)
 

@@ -12,15 +12,31 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tonari import inputs
+from tonari.cuda.devices import to_device
 from tonari.cuda.launch import launch
 from tonari.cuda.streams import Written
-from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, levels_of
+from tonari.kdtree.cuda.search import beyond
+from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
+from tonari.kdtree.plan import TreePlan
 
 SAMPLED = 1 << 17  # points sampled per level to find the dimension in which each segment varies most
 MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, as SAMPLED is
 SPREAD_SEGMENTS = 16  # per program
 KEY_BLOCK = 1024
 MOST_STEP_BITS = 24  # the significand of float32
+
+
+def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> DeviceTree | None:
+    """Build the tree of all these points on a device, or return None if a tree cannot compare their values.
+
+    Waits for the device. Messages number the points from `first`.
+    """
+    rows = to_device(points, device)
+    if bool(beyond(rows).any()):
+        inputs.check_values(points, "points", first=first, nonnegative=False)
+        return None
+    return build_on_device(rows, leaf=leaf_of(len(points), plan.leaf), double=plan.held == "float64")
 
 
 def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:

@@ -2,54 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from tonari import inputs
 from tonari.core.progress import ProgressLike
+from tonari.core.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
-from tonari.cuda.devices import to_device
-from tonari.kdtree.cuda.build import build_on_device
-from tonari.kdtree.cuda.search import beyond
-from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
+from tonari.kdtree.cuda.build import build_checked
+from tonari.kdtree.cuda.kept import KeptTrees, keep_trees
+from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.plan import TreePlan
 
 
 @dataclass(frozen=True)
 class PreparedTrees:
-    """Points with a tree on each of the plan's devices.
+    """Points with their trees.
 
     Attributes
     ----------
     points : array or tensor of shape (n, d)
         The original rows, on the device on which they were given.
-    trees : list of DeviceTree, or None
-        Empty if the trees are built slab by slab during the search; None if a point has values that a tree cannot
-        compare.
+    slab : int
+        Points per tree; n if one tree holds all.
+    trees : list of DeviceTree or None
+        The tree of all points on each of the plan's devices, or None if a point has values that a tree cannot compare.
+        Empty with slabs.
+    kept : KeptTrees, optional
+        The trees of the slabs. Without them a search builds them.
     """
 
     points: Any
-    trees: list[DeviceTree] | None
+    slab: int
+    trees: list[DeviceTree | None]
+    kept: KeptTrees | None = None
+
+    def arriving(self, plan: TreePlan, at: int) -> Generator[DeviceTree | None, None, None]:
+        """Yield the tree of each of the plan's slabs on its device number `at`, valid until the next is requested."""
+        if plan.point_slab == plan.n and self.trees:
+            yield self.trees[at]
+        elif plan.kept_bytes and plan.point_slab == self.slab and self.kept is not None:
+            yield from self.kept.arriving(plan.devices[at])
+        else:
+            for here in cut(plan.n, plan.point_slab):
+                yield build_checked(self.points[here], plan, plan.devices[at], here.start)
 
 
 def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
-    """Build the tree on each of the plan's devices; blocks until the values of the points have been checked."""
+    """Build the tree on each of the plan's devices, or those of the slabs if the plan keeps them in host memory.
+
+    Blocks until the values of the points have been checked.
+    """
     if plan.point_slab < plan.n:
-        return PreparedTrees(points, [])
-    return build_all(points, plan, 0)
-
-
-def build_all(points: Any, plan: TreePlan, first: int) -> PreparedTrees:
-    """Build a tree of all these points; messages number them from `first`."""
+        return PreparedTrees(points, plan.point_slab, [], keep_trees(points, plan) if plan.kept_bytes else None)
 
     def build(at: int) -> DeviceTree | None:
-        rows = to_device(points, plan.devices[at])
-        if bool(beyond(rows).any()):
-            return None
-        return build_on_device(rows, leaf=leaf_of(plan.n, plan.leaf), double=plan.held == "float64")
+        return build_checked(points, plan, plan.devices[at], 0)
 
     trees = side_by_side(a_thread_each(plan.devices), plan.devices, len(plan.devices), build)
-    if None in trees:
-        inputs.check_values(points, "points", first=first, nonnegative=False)
-        return PreparedTrees(points, None)
-    return PreparedTrees(points, [tree for tree in trees if tree is not None])
+    return PreparedTrees(points, plan.n, trees)
+
+
+def unprepared(points: Any, plan: TreePlan) -> PreparedTrees:
+    """Return points whose trees are all built during the search, and not kept."""
+    return PreparedTrees(points, plan.point_slab, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
 from tonari.cuda.launch import launch
+from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
 
@@ -18,8 +18,6 @@ from tonari.metrics import get_metric
 LARGEST = 2.0**60
 LISTS = (32, 64)  # lengths of the list of nearest points
 HOME_QUERIES = 8  # per program
-# Queries between two checks for Ctrl-C: the first step, doubled as long as a step takes less than STEP_SECONDS.
-FIRST_STEP, STEP_SECONDS = 1 << 12, 0.05
 
 
 def order_of(queries: Any, tree: DeviceTree, metric: str) -> Any:
@@ -124,21 +122,19 @@ def walk_in_steps(
     found: Neighbors,
     *,
     own: Any = None,
+    steps: Steps,
     check: Callable[[], None],
     bar: Counter,
 ) -> None:
     """Search as :func:`walk` does, a step at a time: `check` is called before each, and `bar` counts its queries."""
-    begin, step, m = 0, FIRST_STEP, len(order)
+    begin, m = 0, len(order)
     while begin < m:
         check()
-        at = time.perf_counter()
-        walk(queries, tree, order[begin : begin + step], k, metric, found, own=own)
-        if begin + step < m and order.device.type == "cuda":
-            torch.cuda.synchronize(order.device)
-        bar.add(min(step, m - begin))
-        begin += step
-        if time.perf_counter() - at < STEP_SECONDS:
-            step *= 2
+        some = order[begin : begin + steps.size]
+        with steps.launching(len(some)):
+            walk(queries, tree, some, k, metric, found, own=own)
+        bar.add(len(some))
+        begin += len(some)
 
 
 def beyond(rows: Any) -> Any:

@@ -73,12 +73,21 @@ def leaf_of(n: int, wanted: int) -> int:
     return -(-min(n, wanted) // BLOCK) * BLOCK
 
 
+def part_bytes(n: int, d: int, leaf: int, itemsize: int) -> tuple[int, int, int]:
+    """Return the bytes of a tree's ids, rows and boxes; multiples of 256.
+
+    >>> part_bytes(1000, 3, 64, 4)
+    (4096, 12288, 768)
+    """
+    leaves = -(-n // leaf)
+    places = leaves * leaf
+    return 4 * places, places * d * itemsize, sum(levels_of(leaves)) * 2 * WIDTH * d * itemsize
+
+
 def device_tree_bytes(n: int, d: int, leaf: int, itemsize: int) -> int:
     """Return the bytes of a tree on the device.
 
     >>> device_tree_bytes(10**6, 10, 64, 4) // 2**20
     43
     """
-    leaves = -(-n // leaf)
-    rows = leaves * leaf * (d * itemsize + 4)
-    return rows + sum(levels_of(leaves)) * 2 * WIDTH * d * itemsize
+    return sum(part_bytes(n, d, leaf, itemsize))

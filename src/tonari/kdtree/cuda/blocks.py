@@ -1,0 +1,202 @@
+"""Answer queries block by block on one device: while one is searched, the next comes and the last one's lists go.
+
+    host memory  --prefetch.py-->  queries of block b + 1
+                                   search of block b
+    host memory  <--collect.py---  lists of block b - 1
+
+By bytes, for d = 10, k = 10 and float32: a query is 40 bytes in and 80 bytes out, 0.8 and 1.6 ns at 50 GB/s, both ways
+at once. The host's threads copy all 120 bytes from or to pinned buffers: 4 ns at 30 GB/s. A search that takes 10 ns a
+query hides all of it, except for the first block's way in and the last one's way out. Plain copies at 5 to 10 GB/s hide
+nothing and take 12 to 24 ns more.
+
+With slabs of points the best lists so far come with their queries, another 80 bytes in, and go again after the merge.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Counter
+from tonari.core.slices import cut
+from tonari.cuda.collect import Collector
+from tonari.cuda.devices import over, to_device
+from tonari.cuda.prefetch import slabs_of
+from tonari.kdtree.cuda.buffered import search_by_rounds
+from tonari.kdtree.cuda.search import beyond, order_of, walk_in_steps
+from tonari.kdtree.cuda.steps import Steps
+from tonari.kdtree.cuda.tree import DeviceTree
+from tonari.kdtree.plan import TreePlan
+from tonari.kdtree.rounds import Rounds
+from tonari.select.cuda.merge import merge_into
+
+
+class Asked(NamedTuple):
+    """What is the same for all blocks of a search on one device.
+
+    Attributes
+    ----------
+    plan : TreePlan
+    self_join : bool
+    check : callable
+        Called between launches; may raise to end the search.
+    bar : Counter
+        Counts queries.
+    steps : Steps
+    rounds : Rounds, optional
+        Output: what the buffered traversal counts.
+    """
+
+    plan: TreePlan
+    self_join: bool
+    check: Callable[[], None]
+    bar: Counter
+    steps: Steps
+    rounds: Rounds | None
+
+
+def answer_blocks(
+    queries: Any, part: slice, tree: DeviceTree, first_point: int, found: Neighbors, asked: Asked
+) -> npt.NDArray[np.int64]:
+    """Answer some of the queries from the tree of one slab, and return the numbers of those left to brute force.
+
+    Parameters
+    ----------
+    queries : array or tensor of shape (m, d)
+    part : slice
+        The queries to answer.
+    tree : DeviceTree
+    first_point : int
+        The number of the tree's first point.
+    found : Neighbors of shape (m, k)
+        Arrays for queries in host memory, else tensors. Output: if the tree has all points, what was found; else what
+        was found is merged into it. Rows of the queries that are returned are not meaningful.
+    asked : Asked
+    """
+    tree.written.read()
+    device = tree.rows.device
+    blocks = [
+        slice(part.start + here.start, part.start + here.stop)
+        for here in cut(part.stop - part.start, asked.plan.query_block)
+    ]
+    merging = tree.n < asked.plan.n
+    staged = isinstance(queries, np.ndarray) and len(blocks) > 1
+    given = [queries, *found] if merging else [queries]
+    left: list[npt.NDArray[np.int64]] = []
+    with contextlib.ExitStack() as stack:
+        results = stack.enter_context(_Results(queries, found, device, staged=staged))
+        arriving = slabs_of(given, blocks, device) if staged else _moved(given, blocks, device)
+        stack.enter_context(contextlib.closing(arriving))
+        for here, (rows, *best) in zip(blocks, arriving, strict=True):
+            far = beyond(rows)
+            in_place = None if merging else results.in_place(here)
+            lists = _search(rows, here, tree, first_point, in_place, asked)
+            if merging:
+                merged = Neighbors(*(one.clone() if staged else one for one in best))
+                merge_into(merged, lists, first_point, asked.plan.metric, device)
+                lists = merged
+            left.extend(results.finish())
+            results.begin(here, lists, far)
+            del rows, best, lists
+        left.extend(results.finish())
+    return np.concatenate(left)
+
+
+def new_lists(plan: TreePlan, m: int, k: int, device: Any) -> Neighbors:
+    """Allocate lists of shape (m, k) on a device."""
+    double = plan.held == "float64"
+    return Neighbors(
+        torch.empty((m, k), dtype=torch.float64 if double else torch.float32, device=device),
+        torch.empty((m, k), dtype=torch.int32, device=device),
+    )
+
+
+def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list[Any], None, None]:
+    """Yield the rows of each block on a device; they are copied when they are asked for."""
+    for here in blocks:
+        yield [to_device(rows[here], device) for rows in given]
+
+
+def _search(given: Any, here: slice, tree: DeviceTree, first_point: int, out: Neighbors | None, asked: Asked) -> Any:
+    """Launch the search of a block of queries on the device, and return its lists: `out`, or new ones."""
+    plan, device, m, k = asked.plan, tree.rows.device, len(given), min(asked.plan.k, tree.n)
+    rows = given.to(tree.rows.dtype).contiguous()
+    order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
+    own = torch.arange(here.start - first_point, here.stop - first_point, device=device) if asked.self_join else None
+    lists = new_lists(plan, m, k, device) if out is None else out
+    both: dict[str, Any] = {"own": own, "check": asked.check, "bar": asked.bar}
+    if plan.traversal == "buffered":
+        search_by_rounds(rows, tree, order, k, plan.metric, lists, buffer=plan.buffer, rounds=asked.rounds, **both)
+    else:
+        walk_in_steps(rows, tree, order, k, plan.metric, lists, steps=asked.steps, **both)
+    return lists
+
+
+class _Results:
+    """Brings the lists of one block after the other to where they are wanted. A context manager.
+
+    Parameters
+    ----------
+    queries : array or tensor of shape (m, d)
+    found : Neighbors of shape (m, k)
+        Output.
+    device : torch device
+        Where the lists come from.
+    staged : bool
+        Whether lists go to host memory while the next block is searched.
+    """
+
+    def __init__(self, queries: Any, found: Neighbors, device: Any, *, staged: bool) -> None:
+        self._queries, self._found, self._device = queries, found, device
+        self._views = tensors_of(found)
+        self._collector = Collector(device) if staged else None
+        self._under_way: tuple[slice, Any] | None = None
+
+    def in_place(self, here: slice) -> Neighbors | None:
+        """Return the place of a block's lists, if a search on the device can write there."""
+        if self._collector is not None or self._views.distances.device != self._device:
+            return None
+        return Neighbors(*(view[here] for view in self._views))
+
+    def begin(self, here: slice, lists: Neighbors, far: Any) -> None:
+        """Start to bring the lists of a block, and a bool tensor: which of its queries a tree cannot compare."""
+        if self._collector is None:
+            for view, values in zip(self._views, lists, strict=True):
+                view[here] = values
+        else:
+            arrays = [part[here] for part in self._found], np.empty(len(far), np.bool_)
+            for source, out in zip((*lists, far), (*arrays[0], arrays[1]), strict=True):
+                self._collector.collect(source, out)
+            far = arrays[1]
+        self._under_way = here, far
+
+    def finish(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Wait for the lists of the block that is under way; yield the numbers of queries left to brute force."""
+        if self._under_way is None:
+            return
+        (here, far), self._under_way = self._under_way, None
+        if self._collector is not None:
+            self._collector.arrive()
+        numbers = np.flatnonzero(far if isinstance(far, np.ndarray) else far.cpu().numpy())
+        if len(numbers):
+            inputs.check_values(self._queries[here], "queries", first=here.start, nonnegative=False)
+        yield numbers + here.start
+
+    def __enter__(self) -> _Results:
+        return self
+
+    def __exit__(self, *failed: Any) -> None:
+        if self._collector is not None:
+            self._collector.__exit__(*failed)
+
+
+def tensors_of(found: Neighbors) -> Neighbors:
+    """Return tensors that share the memory of lists, which are arrays or tensors."""
+    return Neighbors(*(over(part) if isinstance(part, np.ndarray) else part for part in found))
