@@ -139,6 +139,18 @@ def _cuda() -> list[Case]:
             work=stream.file_stream,
         ),
         _case(
+            "two-gpus",
+            "cuda",
+            2 * MILLION,
+            PAPER_QUERIES // 10,
+            10,
+            data="magnitudes",
+            chunk=10 * MILLION,
+            cost=60,
+            gpus=2,
+            work=stream.several,
+        ),
+        _case(
             "slabs",
             "cuda",
             16 * MILLION,

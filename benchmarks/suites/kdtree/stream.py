@@ -73,22 +73,42 @@ def stream(run: Run, case: Case) -> None:
     index = index_of(run, data, "kdtree")
     facts = Planned(run, case.resized(m=COUNTED), data).columns()
     warm(run, case, index)
-
-    def ready() -> Iterator[Any]:
-        held = [chunk.cpu().numpy() for chunk in made(run, case, READY * case.chunk)]
-        counts = [min(case.chunk, case.m - start) for start in range(0, case.m, case.chunk)]
-        return (part[:count] for part, count in zip(itertools.cycle(held), counts, strict=False))
-
     ways = {"chunks made on the device": lambda: made(run, case, case.m)} if run.cuda else {}
-    ways["chunks in host memory"] = ready
+    ways["chunks in host memory"] = lambda: ready(run, case)
     for note, chunks in ways.items():
-        kept, given = Kept(), chunks()
-        run.device.settle()
-        started = time.perf_counter()
-        # Keeping rows brings them to the host: the last chunk is whole when the clock stops.
-        passed = sum(kept.keep(found) for found in index.search_chunks(kept.passing(given), case.k, progress=False))
-        seconds = time.perf_counter() - started
-        write(run, case, facts, note, seconds, passed, kept.prove(data.points, case.k, run.where))
+        passing(run, case, index, chunks(), data.points, facts, note)
+
+
+def several(run: Run, case: Case) -> None:
+    """All queries of a case from host memory, answered by one GPU and by as many as the case has."""
+    data = data_of(run, case.resized(m=COUNTED))
+    facts = Planned(run, case.resized(m=COUNTED), data).columns()
+    points, chunks = data.points.cpu().numpy(), list(itertools.islice(ready(run, case), READY))
+    for gpus in (1, case.gpus):
+        devices = [f"cuda:{number}" for number in range(gpus)]
+        index = run.tonari.Index(points, method="kdtree", device=devices, progress=False)
+        for _ in index.search_chunks(chunks, case.k, progress=False):  # compiles and allocates
+            pass
+        note = f"chunks in host memory, {gpus} GPU{'s' if gpus > 1 else ''}"
+        passing(run, case, index, ready(run, case), data.points, facts | {"gpus": gpus}, note)
+
+
+def passing(run: Run, case: Case, index: Any, chunks: Any, points: Any, facts: dict[str, Any], note: str) -> None:
+    """Time a stream through an index, prove some of its rows, and write it down."""
+    kept = Kept()
+    run.device.settle()
+    started = time.perf_counter()
+    # Keeping rows brings them to the host: the last chunk is whole when the clock stops.
+    passed = sum(kept.keep(found) for found in index.search_chunks(kept.passing(chunks), case.k, progress=False))
+    seconds = time.perf_counter() - started
+    write(run, case, facts, note, seconds, passed, kept.prove(points, case.k, run.where))
+
+
+def ready(run: Run, case: Case) -> Iterator[Any]:
+    """Chunks that lie in host memory, until all queries of a case have come."""
+    held = [chunk.cpu().numpy() for chunk in made(run, case, READY * case.chunk)]
+    counts = [min(case.chunk, case.m - start) for start in range(0, case.m, case.chunk)]
+    return (part[:count] for part, count in zip(itertools.cycle(held), counts, strict=False))
 
 
 def made(run: Run, case: Case, total: int) -> Iterator[Any]:

@@ -171,6 +171,21 @@ def test_streams_are_proved_after_the_clock(work: Any) -> None:
     assert row["proved"] in (4 * streams.KEPT_ROWS, proofs.PROVED_ROWS)
 
 
+def test_several_gpus_answer_a_stream_after_one() -> None:
+    asked = []
+
+    def index(points: Any, *, method: str, device: list[str], progress: bool) -> Any:
+        asked.append(device)
+        return tonari.Index(points, method=method)
+
+    run = a_run(SimpleNamespace(Index=index, plan=tonari.plan))
+    streams.several(run, a_case(m=1000, d=4, chunk=300, data="magnitudes", gpus=2))
+    assert asked == [["cuda:0"], ["cuda:0", "cuda:1"]]
+    assert [(row["gpus"], row["m"], row["proved"]) for row in run.rows] == [
+        (gpus, 1000, 4 * streams.KEPT_ROWS) for gpus in (1, 2)
+    ]
+
+
 def test_a_chunk_that_is_answered_wrongly_is_found() -> None:
     points = data.make("uniform", 300, 0, 3, "cpu").points
     kept = streams.Kept()
