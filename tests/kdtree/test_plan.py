@@ -249,7 +249,7 @@ def test_searches_take_the_slabs_that_are_prepared(monkeypatch: pytest.MonkeyPat
     """Whatever their number of queries; unless more memory is needed beside a tree."""
     sizes: dict[str, Any] = {"n": 10**7, "d": 10}
     monkeypatch.setattr(planning, "free_host_memory", lambda: 10**12)
-    for memory in (10**9, 4 * 10**8, 2 * 10**8):
+    for memory in (10**9, 441 * 10**6, 255 * 10**6):
         first = on_cuda(m=1, k=1, memory=memory, **sizes)
         assert first.point_slab < first.n
         for m in (1, 10**5, 10**8):

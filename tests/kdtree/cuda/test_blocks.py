@@ -85,13 +85,17 @@ def test_other_types_in_blocks(points: str, queries: str, point_slab: int | None
 def test_queries_beyond_reach_in_any_block(
     point_slab: int | None, devices: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked: list[Array] = []
+
     def by_reference(queries: Array, points: Array, plan: TreePlan, own: Any, bar: Any) -> Neighbors:
+        asked.append(queries)
         return brute(queries, points, plan.k, plan.metric, self_ids=own)
 
     monkeypatch.setattr(run, "_by_brute_force", by_reference)
     points, queries = checks.gaussian(15, 2), checks.gaussian(5, 2, 1)
-    queries[[0, 2, 4], 1] = np.float32(1e19)
+    queries[[0, 2, 4], 1] = np.float32(1e30)
     check(queries, points, 3, query_block=BLOCK, devices=(DEVICE,) * devices, **slabs(point_slab))
+    assert np.array_equal(np.concatenate(asked), queries[[0, 2, 4]])
 
 
 @pytest.mark.full

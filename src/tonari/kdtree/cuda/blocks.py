@@ -171,10 +171,11 @@ class _Results:
             for view, values in zip(self._views, lists, strict=True):
                 view[here] = values
         else:
-            arrays = [part[here] for part in self._found], np.empty(len(far), np.bool_)
-            for source, out in zip((*lists, far), (*arrays[0], arrays[1]), strict=True):
+            far_here = np.empty(len(far), np.bool_)
+            wanted = [*(part[here] for part in self._found), far_here]
+            for source, out in zip((*lists, far), wanted, strict=True):
                 self._collector.collect(source, out)
-            far = arrays[1]
+            far = far_here
         self._under_way = here, far
 
     def finish(self) -> Iterator[npt.NDArray[np.int64]]:
