@@ -105,8 +105,8 @@ def test_what_the_directions_leave_out_is_a_coordinate(device: str) -> None:
 def test_any_directions_will_do(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Directions that are too long: rows come further apart, by no more than is measured."""
     rows = gaussian(30, 3) @ gaussian(3, 20, 1)
-    principal = contraction._principal
-    monkeypatch.setattr(contraction, "_principal", lambda *given: principal(*given) * 1.01)
+    principal = contraction.principal
+    monkeypatch.setattr(contraction, "principal", lambda *given: principal(*given) * 1.01)
     values, errors, by = contracted(device, rows, "euclidean", 4)
     found = np.sqrt(((values[:, None] - values[None]) ** 2).sum(2))
     truth = true_distances(rows, "euclidean", float(by.form.scale))

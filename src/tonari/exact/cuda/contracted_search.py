@@ -20,7 +20,8 @@ from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
-from tonari.exact.cuda.form import make_form
+from tonari.exact.cuda.form import DeviceForm, make_form
+from tonari.exact.cuda.form_dim import choose_contraction
 from tonari.exact.cuda.groups import LEAST_GROUP
 from tonari.exact.cuda.memory import KEPT, WIDER
 from tonari.exact.cuda.pack import LARGEST_FLOAT16, PackedPoints, new_flags, pack_queries
@@ -42,8 +43,8 @@ class ContractedPoints:
     ----------
     points : tensor of shape (n, d), checked
         The original rows; refinement reads them, so they must not change.
-    plan : CudaPlan
-        ``form_dim`` is the number of coordinates.
+    form : DeviceForm
+    by : Contraction
 
     Attributes
     ----------
@@ -56,12 +57,10 @@ class ContractedPoints:
         By k, the width that earlier searches found to suffice.
     """
 
-    def __init__(self, points: Any, plan: CudaPlan) -> None:
-        self.points, self.plan = points, plan
-        self.form = make_form(points, plan.metric)
+    def __init__(self, points: Any, form: DeviceForm, by: Contraction) -> None:
+        self.points, self.form, self.by = points, form, by
         self.flags = new_flags(points.device)
-        self.by: Contraction = contraction_of(points, self.form, int(plan.form_dim))
-        self.rows: ContractedRows = contract(points, self.by, self.flags)
+        self.rows: ContractedRows = contract(points, by, self.flags)
         self.farthest = self.rows.errors.amax()[None]
         self.widths: dict[int, int] = {}
         self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
@@ -90,10 +89,15 @@ class ContractedPoints:
 
 
 def prepare_points(points: Any, plan: CudaPlan) -> DevicePoints | ContractedPoints:
-    """Prepare points as the plan says; without their contraction if a row has none."""
+    """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none."""
     if plan.form_dim != "full":
-        made = ContractedPoints(points, plan)
-        if made.is_usable():
+        form = make_form(points, plan.metric)
+        if plan.form_dim is None:
+            by = choose_contraction(points, form, plan.k, plan.m)
+        else:
+            by = contraction_of(points, form, int(plan.form_dim))
+        made = None if by is None else ContractedPoints(points, form, by)
+        if made is not None and made.is_usable():
             made.packed(plan.precisions[0])
             return made
     return DevicePoints(points, plan.metric, plan.precisions[0])

@@ -104,17 +104,21 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
     p : int
         From 2 to d.
     """
+    rows, origin = sampled(points, form)
+    return with_directions(form, principal(rows.mT @ rows, p - 1), origin)
+
+
+def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
+    """Return form rows of a sample of the points less their mean, float64 (rows, d), and that mean."""
     import torch
 
     n, d = points.shape
-    device = points.device
     sample = points[:: -(-n // max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d)))]
-    nowhere = torch.zeros(d, dtype=torch.float64, device=device)
-    rows, _ = _form_rows(sample, form, nowhere, new_flags(device), 0)
+    nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
+    rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
     origin = rows.mean(0)
     rows -= origin
-    covariance = rows.mT @ rows
-    return _with_directions(form, _principal(covariance, p - 1), origin)
+    return rows, origin
 
 
 def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> ContractedRows:
@@ -198,7 +202,7 @@ def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int)
     return out, lengths
 
 
-def _principal(covariance: Any, count: int) -> Any:
+def principal(covariance: Any, count: int) -> Any:
     """Return orthonormal columns (d, count) that nearly span the principal directions, by subspace iteration."""
     import torch
 
@@ -213,7 +217,7 @@ def _principal(covariance: Any, count: int) -> Any:
     return found
 
 
-def _with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
+def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
     """Return the contraction by some directions, whose deviation from orthonormal is measured."""
     import torch
 

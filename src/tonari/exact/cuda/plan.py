@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.costs.model import brute_seconds
 from tonari.cuda.memory import available
+from tonari.exact.cuda.form_dim import largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.overrides import ON_CUDA
@@ -32,6 +34,7 @@ SHARDS = ("points", "queries")
 # and its plan is cached, because querying and planning both take longer than a small search.
 _SPARE_BYTES = 1 << 30
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
+_PILOT_SECONDS, _PILOT_SHARE = 0.03, 0.03  # what choosing a contraction takes, and may take of a whole search
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
@@ -57,9 +60,9 @@ class CudaPlan(Plan):
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that one cannot prove are retried at the next. The last, "values",
         compares exact values only.
-    form_dim : int or str
+    form_dim : int, str or None
         Coordinates of the rows that the screen compares: "full", or a number below d, to which rows are contracted
-        (contraction.py).
+        (contraction.py). None: chosen when the points are prepared, by pilot rows (form_dim.py).
     group : int
         Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
@@ -83,7 +86,7 @@ class CudaPlan(Plan):
     route: str
     shard: str
     precisions: tuple[str, ...]
-    form_dim: int | str
+    form_dim: int | str | None
     group: int
     width: int
     query_batch: int
@@ -170,6 +173,25 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
+    if "form_dim" in overrides and overrides["form_dim"] is None:
+        if _may_contract(problem, overrides):
+            with contextlib.suppress(BudgetExceeded):
+                return _plan_route(problem, free, overrides, usual=usual)
+        overrides = overrides | {"form_dim": "full"}
+    return _plan_route(problem, free, overrides, usual=usual)
+
+
+def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
+    """Whether a contraction may be worth the pilot rows that choose it."""
+    metric = get_metric(problem.metric)
+    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
+    screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
+    pilot = _PILOT_SHARE * brute_seconds(problem, "", len(problem.devices)) >= _PILOT_SECONDS
+    return screened and pilot and overrides.get("route", "resident") == "resident"
+
+
+def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
+    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     n, m, d, k, devices = problem.n, problem.m, problem.d, problem.k, problem.devices
     form = get_metric(problem.metric).form
     asked = problem.memory
@@ -232,7 +254,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
         route=slabs.route,
         shard=shard,
         precisions=needs.precisions,
-        form_dim=form_dim or "full",
+        form_dim=(None if overrides["form_dim"] is None else form_dim) if form_dim else "full",
         group=needs.group,
         width=needs.refined_groups(slabs),
         query_batch=batch,
@@ -252,6 +274,8 @@ def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
     given = overrides.get("form_dim", "full")
     if given == "full":
         return 0
+    if given is None:
+        return largest_form_dim(problem.d)  # memory is planned for the most
     whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # text comes from the command line
     asked = int(given) if whole else 0
     if not 2 <= asked < problem.d:

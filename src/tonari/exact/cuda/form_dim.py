@@ -1,0 +1,100 @@
+"""How many coordinates to screen: measured on pilot rows, from a sample of the points, when points are prepared.
+
+With the exact k-th distance as threshold, the points that contracted rows leave over are counted for each number of
+coordinates p. A sample of s of n points takes the distance of rank k s / n in place of the k-th one, and counts s / n
+of the points. Seconds of a query follow from the measured rates (costs/):
+
+    screen(p) + left over * (8 members of a group in p coordinates + one row of d)
+
+Every answer is the same whatever is chosen, so products of float64 without error bounds do here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.costs.model import brute_pair_seconds
+from tonari.costs.rates import CARD
+from tonari.exact.cuda.contraction import Contraction, principal, sampled, with_directions
+from tonari.exact.cuda.form import DeviceForm
+from tonari.exact.cuda.groups import LEAST_GROUP
+
+FORM_DIMS = (32, 64, 128, 256)
+PILOT_ROWS = 128
+WORTH = 0.7  # most seconds of a contraction, relative to those of all dimensions
+MOST_LEFT = 512  # candidates of a row for which a search can widen (contracted_search.py)
+NEARLY_ALL = 0.95  # of the rows may have no more candidates than that
+
+
+def largest_form_dim(d: int) -> int:
+    """Return the largest number of coordinates that is considered for d dimensions, 0 if none is."""
+    return max((p for p in FORM_DIMS if 2 * p <= d), default=0)
+
+
+def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contraction | None:
+    """Return the contraction that is expected to answer m queries fastest, None if none is clearly faster than none.
+
+    Waits for the device.
+    """
+    import torch
+
+    n, d = points.shape
+    most = largest_form_dim(d)
+    rows, origin = sampled(points, form)
+    covariance = rows.mT @ rows
+    found = principal(covariance, most - 1)
+    # The first p - 1 of them are to be the principal ones for every p.
+    turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
+    directions = found @ turned.flip(1)
+
+    pilot = torch.arange(0, len(rows), -(-len(rows) // PILOT_ROWS), device=rows.device)
+    itself = pilot[:, None] == torch.arange(len(rows), device=rows.device)
+    squares = _squares(rows, pilot).masked_fill_(itself, float("inf"))
+    rank = max(1, min(len(rows) - 1, round(k * len(rows) / n)))
+    limits = squares.kthvalue(rank, dim=1).values[:, None]
+    lengths = (rows * rows).sum(1)
+    along = rows @ directions
+    left = []
+    for p in FORM_DIMS:
+        if p <= most:
+            y = along[:, : p - 1]
+            beside = (lengths - (y * y).sum(1)).clamp_min(0).sqrt()
+            apart = _squares(y, pilot) + (beside[pilot][:, None] - beside) ** 2
+            counts = (apart.masked_fill_(itself, float("inf")) <= limits * (1 + 2.0**-20)).sum(1).double()
+            left.append(torch.stack([counts.mean(), counts.quantile(NEARLY_ALL)]))
+    counted = (torch.stack(left) * (n / len(rows))).tolist()
+    p = cheapest(counted, n, m, d, points.element_size())
+    return None if p == 0 else with_directions(form, directions[:, : p - 1], origin)
+
+
+def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int) -> int:
+    """Return the number of coordinates that takes the least time, 0 if none takes clearly less than all dimensions.
+
+    Parameters
+    ----------
+    counted : for each of FORM_DIMS that is considered, the mean of points left over, and what nearly all rows reach
+    n, m, d : int
+    itemsize : int
+        Bytes per value of a point.
+
+    Examples
+    --------
+    >>> cheapest([[900.0, 4000.0], [200.0, 300.0], [60.0, 90.0]], 10**6, 10**4, 960, 4)
+    64
+    >>> cheapest([[1e6, 1e6], [1e6, 1e6], [1e6, 1e6]], 10**6, 10**4, 960, 4)
+    0
+    """
+    best, least = 0, WORTH * m * n * brute_pair_seconds(d)
+    for p, (mean, high) in zip(FORM_DIMS, counted, strict=False):
+        left_over = mean * (LEAST_GROUP * 4 * p + 2 * d * itemsize) / CARD.read_rows
+        contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # form rows in float64 are written, read and changed
+        seconds = m * (n * brute_pair_seconds(p) + left_over) + contracting
+        if high <= MOST_LEFT and seconds < least:
+            best, least = p, seconds
+    return best
+
+
+def _squares(rows: Any, pilot: Any) -> Any:
+    """Return the squared distances of the pilot rows from all rows."""
+    lengths = (rows * rows).sum(1)
+    return (lengths[pilot][:, None] + lengths - 2 * (rows[pilot] @ rows.mT)).clamp_min_(0)
