@@ -31,6 +31,8 @@ if HAS_TORCH:
 
 HERE = {"devices": (DEVICE,)}
 METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation")
+# Of the hostile data, what the thin suite takes.
+THIN = [("tight_far_clusters", "euclidean"), ("duplicates", "euclidean"), ("zero_rows", "cosine")]
 N, M, D, K = 140, 3, 19, 3  # two tiles of points, the second one short
 
 
@@ -55,36 +57,43 @@ def test_every_dtype(metric: str, dtype: str) -> None:
     check(rows_of(2, 8, dtype, metric, 1), rows_of(40, 8, dtype, metric), K, metric, form_dim=5, **HERE)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        pytest.param(name, metric, marks=() if (name, metric) in THIN else pytest.mark.full)
+        for name in HOSTILE
+        for metric in ("euclidean", "cosine")
+    ],
+)
 def test_hostile_data(name: str, metric: str) -> None:
     points = HOSTILE[name](40, 6, 0)
     check(points[[5]], points, K, metric, group=8, width=2, form_dim=3, **HERE)
 
 
-@pytest.mark.parametrize(("n", "k"), [(1, 1), (7, 3), (7, 7), (33, 33), (129, 1)])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (7, 7), (129, 1), pytest.param(33, 33, marks=pytest.mark.full)])
 def test_few_points_and_all_of_them(n: int, k: int) -> None:
     check(gaussian(2, 5, 1), gaussian(n, 5), k, form_dim=3, **HERE)
 
 
+@pytest.mark.full
 def test_the_group_leaves_no_trace() -> None:
     for group in (8, 16, 32):
         check(near_a_plane(2, 9, 1), near_a_plane(N, 9), K, group=group, width=2, form_dim=4, **HERE)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "correlation"])
+@pytest.mark.parametrize("metric", ["euclidean", pytest.param("correlation", marks=pytest.mark.full)])
 def test_a_whole_graph(metric: str) -> None:
-    points = np.vstack([near_a_plane(4, 8), checks.duplicates(8, 8)])
+    points = np.vstack([near_a_plane(4, 8), checks.duplicates(6, 8)])
     check(points, points, 3, metric, self_join=True, query_batch=7, form_dim=4, **HERE)
 
 
-@pytest.mark.parametrize("shard", ["points", "queries"])
+@pytest.mark.parametrize("shard", ["points", pytest.param("queries", marks=pytest.mark.full)])
 def test_several_devices(shard: str) -> None:
     points = near_a_plane(200, 9)
     check(points[:2], points, K, shard=shard, width=4, form_dim=4, devices=(DEVICE, DEVICE))
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", ["euclidean", pytest.param("cosine", marks=pytest.mark.full)])
 def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "LEAST_ROWS", 1)
     monkeypatch.setattr(engine, "sample_for", lambda n, width, group: Sample(stride=2, rank=6, capacity=128))
@@ -117,7 +126,7 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted: list[int] = []
     fit = engine.Search.fit_width
     monkeypatch.setattr(engine.Search, "fit_width", lambda self, own: (fit(self, own), fitted.append(self.width))[0])
-    points = gaussian(130, 12)
+    points = gaussian(70, 6)
     plan = plan_of(points[:2], points, 2, group=8, width=2, form_dim=4, **HERE)
     queries, rows = tensors(DEVICE, points[:2], points)
     prepared = contracted_search.prepare_points(rows, plan)
@@ -126,6 +135,14 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fitted == [prepared.widths[2]]
     assert fitted[0] > 2
     assert found.indices[:, 0].tolist() == [0, 1]
+
+
+def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contracted_search, "FITTED_ROWS", 2)
+    monkeypatch.setattr(engine, "WIDEST", 1)
+    points = gaussian(N, 12)
+    report = check(points[:2] + np.float32(0.3), points, 2, group=8, width=4, form_dim=2, **HERE)
+    assert set(report.rows_by_precision) == {"float16"}
 
 
 # ---------------------------------------------------------------- every term of the bound

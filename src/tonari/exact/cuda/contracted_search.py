@@ -33,6 +33,7 @@ from tonari.exact.cuda.search import Again, DevicePoints, Search
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
+HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
 ROWS = 256  # per program that computes limits
 
 
@@ -54,7 +55,7 @@ class ContractedPoints:
     farthest : float64 tensor of shape (1,)
         The largest error of any row.
     widths : dict of int to int
-        By k, the width that earlier searches found to suffice.
+        By k, the width that earlier searches found to suffice, 0 if none does.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction) -> None:
@@ -63,8 +64,10 @@ class ContractedPoints:
         self.rows: ContractedRows = contract(points, by, self.flags)
         self.farthest = self.rows.errors.amax()[None]
         self.widths: dict[int, int] = {}
+        self._full: DevicePoints | None = None
         self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
-        self._written = Written(self.points, self.form.centre, self.form.scale, self.flags, self.rows.values)
+        tensors = (form.centre, form.scale, by.directions, by.origin, by.stretch, self.farthest)
+        self._written = Written(points, *tensors, self.flags, self.rows.values, self.rows.errors)
 
     def is_usable(self) -> bool:
         """Whether every row has a contraction that can be packed; waits for the device."""
@@ -84,7 +87,10 @@ class ContractedPoints:
         self._copies.forget(precision)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return the search of some queries."""
+        """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
+        if self.widths.get(plan.k) == 0:
+            self._full = self._full or DevicePoints(self.points, plan.metric, plan.precisions[0])
+            return Search(queries, self._full, plan)
         return ContractedSearch(queries, self, plan)
 
 
@@ -118,10 +124,14 @@ class ContractedSearch(Search):
         """The least number of queries for which the width is fitted."""
         return self.plan.m + 1 if self.plan.k in self.prepared.widths else FITTED_ROWS
 
-    def fit_width(self, own: Any) -> None:
-        """Double the width until nearly all of the first rows are proved, and keep it for later searches."""
+    def fit_width(self, own: Any) -> Search:
+        """Double the width until nearly all of the first rows are proved, and keep it for later searches.
+
+        If few of them are, this and later searches screen all dimensions.
+        """
         super().fit_width(own)
-        self.prepared.widths[self.plan.k] = self.width
+        self.prepared.widths[self.plan.k] = 0 if self.unproved > HOPELESS else self.width
+        return self.prepared.begin(self.queries, self.plan)
 
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0

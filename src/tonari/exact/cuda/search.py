@@ -158,7 +158,7 @@ def search_on_device(
     report = Report(rows=m)
     search = prepared.begin(queries, plan)
     if m >= search.least_fitted:
-        search.fit_width(own)
+        search = search.fit_width(own)
     pending: deque[tuple[Any, int]] = deque()
 
     def work(rows: slice) -> None:
@@ -305,6 +305,7 @@ class Search:
         self.flags = new_flags(prepared.points.device)
         self.chooser = Chooser(prepared, plan)
         self.width = plan.width
+        self.unproved = 0.0  # share of the first rows that the fitted width does not prove
 
     @property
     def sample(self) -> Sample | None:
@@ -316,8 +317,8 @@ class Search:
         """The least number of queries for which the width is fitted."""
         return PILOT_BATCHES * self.plan.query_batch
 
-    def fit_width(self, own: Any) -> None:
-        """Double the width until nearly all of the first rows are proved.
+    def fit_width(self, own: Any) -> Search:
+        """Double the width until nearly all of the first rows are proved; return the search to go on with.
 
         How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass.
         """
@@ -325,9 +326,9 @@ class Search:
         ids = None if own is None else own[rows]
         while True:
             _, proved = self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)
-            unproved = int((proved == 0).sum())
-            if unproved <= PILOT_UNPROVED * rows.stop or self.width >= WIDEST * self.plan.width:
-                return
+            self.unproved = int((proved == 0).sum()) / rows.stop
+            if self.unproved <= PILOT_UNPROVED or self.width >= WIDEST * self.plan.width:
+                return self
             self.width *= 2
 
     def batch(
