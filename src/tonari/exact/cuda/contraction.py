@@ -82,12 +82,17 @@ class ContractedRows:
     errors: Any
 
 
+def sample_rows(d: int) -> int:
+    """Return the most rows of the sample."""
+    return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
+
+
 def contraction_bytes(d: int, p: int) -> int:
     """Return the most bytes that choosing a contraction, or contracting a block of rows, takes beyond its output.
 
     That is a sample and its square, or a block, in float64; matrices of the iteration; and the directions.
     """
-    rows = max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
+    rows = sample_rows(d)
     block = max(1, BLOCK_VALUES // d)
     return 8 * (max(2 * rows * d + 3 * d * d, block * (d + 3 * p)) + 6 * d * p)
 
@@ -113,7 +118,7 @@ def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
     import torch
 
     n, d = points.shape
-    sample = points[:: -(-n // max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d)))]
+    sample = points[:: -(-n // sample_rows(d))]
     nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
     rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
     origin = rows.mean(0)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
-from tonari.exact.cuda.contraction import Contraction, principal, sampled, with_directions
+from tonari.exact.cuda.contraction import Contraction, principal, sample_rows, sampled, with_directions
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import LEAST_GROUP
 
@@ -29,6 +29,12 @@ NEARLY_ALL = 0.95  # of the rows may have no more candidates than that
 def largest_form_dim(d: int) -> int:
     """Return the largest number of coordinates that is considered for d dimensions, 0 if none is."""
     return max((p for p in FORM_DIMS if 2 * p <= d), default=0)
+
+
+def pilot_bytes(d: int) -> int:
+    """Return the most bytes that the choice takes: a sample, its projection, and distances of pilot rows from it."""
+    rows = sample_rows(d)
+    return 8 * (2 * rows * (d + largest_form_dim(d)) + 6 * PILOT_ROWS * rows + 4 * d * d + 3 * d * largest_form_dim(d))
 
 
 def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contraction | None:

@@ -8,6 +8,7 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.rates import CARD
 from tonari.exact.cuda.contraction import contraction_bytes
+from tonari.exact.cuda.form_dim import pilot_bytes
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import packed_width
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
@@ -20,6 +21,7 @@ LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are 
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
 KEPT = 2  # members per group that are refined if rows are contracted: few of a group are near
+WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups
 
 
@@ -143,7 +145,7 @@ class CudaNeeds:
         contracting = 0
         if self.form_dim:  # rows that are not proved are screened in all dimensions in the end
             retry += sum(self._packed(held, precision, self.d) for precision in self.precisions[:-1])
-            contracting = contraction_bytes(self.d, self.form_dim)
+            contracting = max(contraction_bytes(self.d, self.form_dim), pilot_bytes(self.d))
         sample = sample_for(held, self.width, self.group) if self.gemm else None
         sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.precisions[0], self.screened)
         comes = self.points_come and slabs.route != "resident"
@@ -211,7 +213,7 @@ class CudaNeeds:
         norms = 16  # norm, rest, shift
         packed = norms + max(self._packed_row(precision, self.d) for precision in self.precisions[:-1])
         if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
-            near = KEPT * WIDER * min(groups, self.width) + 1
+            near = KEPT * min(groups, WIDEST * self.width) + 1
             packed += self._contracted_row() + 16 * near + 2 * self._list_bytes() + 16
         original = self.d * self.query_itemsize if slabs.route == "host_refine" and self.host_queries else 0
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join

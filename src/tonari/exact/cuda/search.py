@@ -27,7 +27,7 @@ from tonari.exact.cuda.candidate_groups import choose_groups
 from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
-from tonari.exact.cuda.memory import WIDER
+from tonari.exact.cuda.memory import WIDER, WIDEST
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import PackedCopies
@@ -42,7 +42,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
 # the planned width) it takes to prove all but a share of PILOT_UNPROVED.
-PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED, WIDEST = 8, 1024, 0.01, 8
+PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 
