@@ -13,6 +13,7 @@ The angular metrics have form rows of length `scale`: |q' - x'|^2 = 2 scale^2 va
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,6 +125,14 @@ def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
     origin = rows.mean(0)
     rows -= origin
     return rows, origin
+
+
+def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[Any]:
+    """Yield the form rows of all points less an origin, float64, a block at a time."""
+    n, d = points.shape
+    block = max(1, min(BLOCK_VALUES // d, SAMPLE_ROWS))  # callers hold many numbers per row
+    for begin in range(0, n, block):
+        yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)[0]
 
 
 def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> ContractedRows:

@@ -1,8 +1,8 @@
-"""How many coordinates to screen: measured on pilot rows, from a sample of the points, when points are prepared.
+"""How many coordinates to screen: measured on pilot rows, some of the points, when points are prepared.
 
 With the exact k-th distance as threshold, the points that contracted rows leave over are counted for each number of
-coordinates p. A sample of s of n points takes the distance of rank k s / n in place of the k-th one, and counts s / n
-of the points. Seconds of a query follow from the measured rates (costs/):
+coordinates p: all points are read twice, for the distances and for the counts. Seconds of a query follow from the
+measured rates (costs/):
 
     screen(p) + left over * (8 members of a group in p coordinates + one row of d)
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from tonari.costs.model import brute_pair_seconds
 from tonari.costs.rates import CARD
-from tonari.exact.cuda.contraction import Contraction, principal, sample_rows, sampled, with_directions
+from tonari.exact.cuda.contraction import Contraction, form_blocks, principal, sample_rows, sampled, with_directions
 from tonari.exact.cuda.form import DeviceForm
 from tonari.exact.cuda.groups import LEAST_GROUP
 
@@ -32,7 +32,7 @@ def largest_form_dim(d: int) -> int:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the most bytes that the choice takes: a sample, its projection, and distances of pilot rows from it."""
+    """Return the most bytes that the choice takes: a sample, a block of form rows, and distances of pilot rows."""
     rows = sample_rows(d)
     return 8 * (2 * rows * (d + largest_form_dim(d)) + 6 * PILOT_ROWS * rows + 4 * d * d + 3 * d * largest_form_dim(d))
 
@@ -53,22 +53,21 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int) -> Contrac
     turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
     directions = found @ turned.flip(1)
 
-    pilot = torch.arange(0, len(rows), -(-len(rows) // PILOT_ROWS), device=rows.device)
-    itself = pilot[:, None] == torch.arange(len(rows), device=rows.device)
-    squares = _squares(rows, pilot).masked_fill_(itself, float("inf"))
-    rank = max(1, min(len(rows) - 1, round(k * len(rows) / n)))
-    limits = squares.kthvalue(rank, dim=1).values[:, None]
-    lengths = (rows * rows).sum(1)
-    along = rows @ directions
-    left = []
-    for p in FORM_DIMS:
-        if p <= most:
-            y = along[:, : p - 1]
-            beside = (lengths - (y * y).sum(1)).clamp_min(0).sqrt()
-            apart = _squares(y, pilot) + (beside[pilot][:, None] - beside) ** 2
-            counts = (apart.masked_fill_(itself, float("inf")) <= limits * (1 + 2.0**-20)).sum(1).double()
-            left.append(torch.stack([counts.mean(), counts.quantile(NEARLY_ALL)]))
-    counted = (torch.stack(left) * (n / len(rows))).tolist()
+    pilot = rows[:: -(-len(rows) // PILOT_ROWS)]
+    # Each pilot row is a point: one more than k are within its limit.
+    best = torch.full((len(pilot), min(k, n - 1) + 1), float("inf"), dtype=torch.float64, device=rows.device)
+    for block in form_blocks(points, form, origin):
+        best = torch.cat([best, _squares(pilot, block)], 1).topk(best.shape[1], largest=False).values
+    limits = best[:, -1:] * (1 + 2.0**-20)
+    considered = [p for p in FORM_DIMS if p <= most]
+    counts = torch.zeros((len(considered), len(pilot)), dtype=torch.float64, device=rows.device)
+    for block in form_blocks(points, form, origin):
+        for at, p in enumerate(considered):
+            y, beside = _parts(block, directions[:, : p - 1])
+            pilot_y, pilot_beside = _parts(pilot, directions[:, : p - 1])
+            apart = _squares(pilot_y, y) + (pilot_beside[:, None] - beside) ** 2
+            counts[at] += (apart <= limits).sum(1)
+    counted = (torch.stack([counts.mean(1), counts.quantile(NEARLY_ALL, dim=1)], 1)).tolist()
     p = cheapest(counted, n, m, d, points.element_size())
     return None if p == 0 else with_directions(form, directions[:, : p - 1], origin)
 
@@ -100,7 +99,18 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int) 
     return best
 
 
-def _squares(rows: Any, pilot: Any) -> Any:
-    """Return the squared distances of the pilot rows from all rows."""
-    lengths = (rows * rows).sum(1)
-    return (lengths[pilot][:, None] + lengths - 2 * (rows[pilot] @ rows.mT)).clamp_min_(0)
+def _squares(pilot: Any, rows: Any) -> Any:
+    """Return the squared distances of the pilot rows from other rows."""
+    lengths, others = (_lengths(part) for part in (pilot, rows))
+    return (lengths[:, None] + others - 2 * (pilot @ rows.mT)).clamp_min_(0)
+
+
+def _lengths(rows: Any) -> Any:
+    """Return the squared length of each row."""
+    return (rows * rows).sum(1)
+
+
+def _parts(rows: Any, directions: Any) -> tuple[Any, Any]:
+    """Return rows along the directions, and the lengths of what these leave out."""
+    along = rows @ directions
+    return along, (_lengths(rows) - _lengths(along)).clamp_min(0).sqrt()

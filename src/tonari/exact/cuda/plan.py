@@ -34,7 +34,7 @@ SHARDS = ("points", "queries")
 # and its plan is cached, because querying and planning both take longer than a small search.
 _SPARE_BYTES = 1 << 30
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
-_PILOT_SECONDS, _PILOT_SHARE = 0.03, 0.03  # what choosing a contraction takes, and may take of a whole search
+_PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, and may take of a whole search
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
