@@ -322,7 +322,7 @@ class Search:
 
         How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass.
         """
-        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch))
+        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         while True:
             _, proved = self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)
