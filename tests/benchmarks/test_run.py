@@ -101,7 +101,7 @@ def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
         "exact_cpu": 12,
-        "exact_cuda": 21,
+        "exact_cuda": 25,
         "kdtree": 52,
         "nn_descent": 19,
         "select": 82 + 10 + 8 + 2,

@@ -4,6 +4,8 @@
 ``gaussian``     independent N(0, 1)
 ``mixture``      1000 centres drawn as N(0, 1) per entry, N(0, 1) around them
 ``sift``         real SIFT descriptors of photographs, 128 small integers (``photographs.sift_photo``)
+``gist``         what GIST measures of windows of photographs, d = 960 (``gist``)
+``topics``       like embeddings of text, of length 1 (``topics``)
 ``offset 1e3``   Gaussian rows with 1000 added to every entry, rounded to float32 once, after the addition
 ``offset 1e6``   the same with a million: float32 has steps of 1/16 there
 ``tight``        N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import photographs
+from . import gist, photographs, topics
 
 # Values made at once: float64 temporaries of 256 MB.
 BLOCK = 1 << 25
@@ -24,7 +26,7 @@ CENTRES = {"mixture": (1000, 1.0), "tight": (20, 1e4)}
 SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
 COPIES = ("copies 16", "copies")
 DISTINCT = 100
-KINDS = ("gaussian", "mixture", "sift", *SHIFTS, "tight", *COPIES)
+KINDS = ("gaussian", "mixture", "sift", "gist", "topics", *SHIFTS, "tight", *COPIES)
 
 
 class DeviceData(NamedTuple):
@@ -54,6 +56,11 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
             raise ValueError(f"SIFT descriptors have {photographs.SIFT_WIDTH} dimensions, not {d}")
         points, queries = photographs.sift_photo(n, m=m)
         return DeviceData(torch.from_numpy(points).to(at), torch.from_numpy(queries).to(at) if m else None)
+    if kind == "gist":
+        if d != gist.WIDTH:
+            raise ValueError(f"GIST has {gist.WIDTH} dimensions, not {d}")
+        rows = gist.gist(n + m, where, 0).to(at)
+        return DeviceData(rows[:n], rows[n:] if m else None)
     generator = torch.Generator(where).manual_seed(0)
     law = _law(kind, n, d, where, generator)
     return DeviceData(_rows(law, n, d, at), _rows(law, m, d, at) if m else None)
@@ -82,6 +89,8 @@ def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
 
     if kind == "gaussian":
         return lambda rows: normal(rows)
+    if kind == "topics":
+        return topics.law(d, where, generator)
     if kind in SHIFTS:
         return lambda rows: normal(rows, torch.float64) + SHIFTS[kind]
     if kind in CENTRES:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.cuda import PEERS
-from . import figures, host, screen, search
+from . import contracted, figures, host, screen, search
 
 # flashlib keeps k neighbours in registers: beyond this many it is no tool for the job.
 FLASH_K = 64
@@ -60,6 +60,11 @@ def _hard() -> list[Case]:
         _case(f"hard-{name}", MILLION, TEN_THOUSAND, 128, data=kind, peers=SOME, cost=20.0)
         for name, kind in kinds.items()
     ]
+
+
+def _contracted(kind: str, m: int, d: int, **changes: Any) -> Case:
+    name = f"contracted-{'graph-' if changes.get('graph') else ''}{kind}"
+    return _case(name, MILLION, m, d, data=kind, peers=(), gigabytes=30.0, work=contracted.contracted, **changes)
 
 
 GRID = tuple((8192, d) for d in (16, 32, 64, 96, 128, 256, 512, 768, 1024))
@@ -122,6 +127,10 @@ SUITE = Suite(
             warm_scale=0.1,
             work=host.several,
         ),
+        _contracted(
+            "topics", TEN_THOUSAND, 768, cost=62.0, prepared=True, metric="cosine", bars=(seconds(14e-3, "H200"),)
+        ),
+        _contracted("gaussian", 10 * TEN_THOUSAND, 768, cost=70.0, bars=(Bar("of full", 1.03, most=True, home=""),)),
         _case(
             "graph-960",
             MILLION,
@@ -160,6 +169,8 @@ SUITE = Suite(
             gigabytes=16.0,
             warm_scale=0.05,
         ),
+        _contracted("topics", MILLION, 768, cost=250.0, graph=True),
+        _contracted("gist", MILLION, 960, cost=300.0, graph=True, bars=(seconds(1.5, "H200"),)),
     ),
     libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
     repeats=7,

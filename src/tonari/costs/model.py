@@ -33,6 +33,12 @@ def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = Fa
     return seconds * SHARED if shared else seconds
 
 
+def brute_pair_seconds(d: int) -> float:
+    """Return the seconds that brute force on CUDA takes for a query and a point of d dimensions, by matrix products."""
+    costs = BRUTE["cuda", "gemm"]
+    return costs.pair + costs.pair_value * d
+
+
 def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -> float:
     """Return the parallel part of brute force on the CPU, in seconds of one thread.
 

@@ -14,7 +14,8 @@ class Report:
     rows : int
         Number of queries.
     rows_by_precision : dict of str to int
-        Number of rows certified at each precision of the screen.
+        Number of rows certified at each precision of the screen, such as "float16", or "float16 in 64 dimensions" if
+        fewer dimensions were screened.
     resampled : int
         Rows that were searched again without a sample because their sampled threshold was too low.
     refined : int

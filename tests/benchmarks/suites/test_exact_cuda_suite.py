@@ -6,6 +6,7 @@ a number decides.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 import time
@@ -31,7 +32,7 @@ from benchmarks.harness.datasets import hard as data  # noqa: E402
 from benchmarks.harness.peers import cuda as peers  # noqa: E402
 from benchmarks.harness.proof import WrongAnswer  # noqa: E402
 from benchmarks.harness.run import run_cases  # noqa: E402
-from benchmarks.suites.exact_cuda import SUITE, bounds, cases, host, warm  # noqa: E402
+from benchmarks.suites.exact_cuda import SUITE, bounds, cases, contracted, host, warm  # noqa: E402
 from benchmarks.suites.exact_cuda import screen as screens  # noqa: E402
 from benchmarks.suites.exact_cuda import search as searches  # noqa: E402
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
@@ -116,12 +117,31 @@ def test_every_case_and_its_bars() -> None:
         ("streamed", "device bytes"): (6 * 10**9, True, ""),
         ("two-gpus", "speed-up"): (1.85, False, ""),
         ("host-routes", "over the better route"): (1.15, True, ""),
+        ("contracted-topics", "seconds"): (14e-3, True, "H200"),
+        ("contracted-gaussian", "of full"): (1.03, True, ""),
+        ("contracted-graph-gist", "seconds"): (1.5, True, "H200"),
     }
     costs = [case.cost for case in SUITE.cases]
     assert costs == sorted(costs)
     for case in SUITE.cases:
         assert case.data in data.KINDS
         assert set(case.peers) <= set(peers.PEERS)
+
+
+@pytest.mark.parametrize("changes", [{"prepared": True, "metric": "cosine"}, {"graph": True, "m": 40, "n": 40}])
+def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonari.cuda.memory.free_memory", lambda devices: 8 * 10**9)
+    run = a_run(repeats=1)
+    case = a_case(n=150, m=3, d=66, data="topics", bars=(Bar("of full", 1e9, most=True),), work=None)
+    contracted.contracted(run, dataclasses.replace(case, **changes))
+    assert [row["who"] for row in run.rows if "prepare" not in row["who"]] == [
+        "tonari, form_dim full",
+        "tonari, form_dim 32",
+        "tonari, chosen",
+    ]
+    assert [row.get("passed") for row in run.rows][-1] is not None
+    with pytest.raises(WrongAnswer, match="indices of 1 rows are not those of a search in all dimensions"):
+        contracted.check((torch.zeros(2, 1), torch.eye(2)[:, :1]), (torch.zeros(2, 1), torch.zeros(2, 1)))
 
 
 # --- a case from end to end --------------------------------------------------------------------------------------

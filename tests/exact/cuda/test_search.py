@@ -207,13 +207,13 @@ def test_sampled_thresholds(metric: str, sampled: Any) -> None:
 def test_samples_that_fail_cost_no_truth(n: int, sample: Any, sampled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sampled(sample)
     unproved: list[int] = []
-    retry = engine._Search.retry
+    retry = engine.Search.retry
 
-    def count(search: Any, queries: Any, own: Any, found: Any, proved: Any, report: Any) -> None:
+    def count(search: Any, own: Any, found: Any, proved: Any, report: Any) -> None:
         unproved.append(int((proved == 0).sum()))
-        retry(search, queries, own, found, proved, report)
+        retry(search, own, found, proved, report)
 
-    monkeypatch.setattr(engine._Search, "retry", count)
+    monkeypatch.setattr(engine.Search, "retry", count)
     points = gaussian(n, 6)
     report = check(points[[0, 128]] + 1e-3, points, 5, width=9, group=8, **HERE)
     assert unproved == [2]

@@ -11,6 +11,7 @@
     form.py              centre and scale, from a sample
     pack.py              rows -> float16 (or two of them) with measured errors
     sampling.py          size of the sample for a threshold, and length of the lists
+    contraction.py       rows of fewer coordinates, form_dim.py how many; contracted_search.py screens them
     screen.py            certified minima of groups (groups.py), all of them or those below a threshold
     screen_elementwise.py   the same for elementwise metrics
     candidate_groups.py  the lowest listed groups, and a bound on all others

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
 from tonari.costs.rates import CARD
+from tonari.exact.cuda.contraction import contraction_bytes
+from tonari.exact.cuda.form_dim import pilot_bytes
 from tonari.exact.cuda.groups import POINT_TILE, group_count
 from tonari.exact.cuda.pack import packed_width
 from tonari.exact.cuda.refine import CANDIDATE_BYTES, SCRATCH_BYTES
@@ -18,6 +20,8 @@ SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
+KEPT = 2  # members per group that are refined if rows are contracted: few of a group are near
+WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups
 
 
@@ -61,6 +65,8 @@ class CudaNeeds:
     precisions : tuple of str
     group, width : int
         As in the plan; `width` may exceed the number of groups.
+    form_dim : int
+        Coordinates of contracted rows; 0 if all dimensions are screened.
     """
 
     n: int
@@ -77,6 +83,7 @@ class CudaNeeds:
     precisions: tuple[str, ...]
     group: int
     width: int
+    form_dim: int = 0
     several: bool = False
     results: int = 0
     merged: bool = False
@@ -103,9 +110,15 @@ class CudaNeeds:
         """Return the number of groups per row that are refined at first."""
         return min(self.groups(slabs), self.width)
 
+    @property
+    def screened(self) -> int:
+        """Columns that are screened."""
+        return self.form_dim or self.d
+
     def packed_bytes(self, slabs: Slabs, precision: str) -> int:
-        """Return the bytes of a packed copy."""
-        return self._packed(self.held(slabs), precision)
+        """Return the bytes of a packed copy, and of the contracted rows that it is made of."""
+        held = self.held(slabs)
+        return self._packed(held, precision, self.screened) + held * self._contracted_row()
 
     def copied_bytes(self, slabs: Slabs) -> int:
         """Return the bytes of original rows that are copied from host memory and stay as long as their slab."""
@@ -128,15 +141,19 @@ class CudaNeeds:
     def working_bytes(self, slabs: Slabs, batch: int) -> int:
         """Return the working memory: a batch of queries, slabs being copied, packed samples, copies for retries."""
         held = self.held(slabs)
-        retry = sum(self._packed(held, precision) for precision in self.precisions[1:-1])
+        retry = sum(self._packed(held, precision, self.screened) for precision in self.precisions[1:-1])
+        contracting = 0
+        if self.form_dim:  # rows that are not proved are screened in all dimensions in the end
+            retry += sum(self._packed(held, precision, self.d) for precision in self.precisions[:-1])
+            contracting = max(contraction_bytes(self.d, self.form_dim), pilot_bytes(self.d))
         sample = sample_for(held, self.width, self.group) if self.gemm else None
-        sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.precisions[0])
+        sampled = 0 if sample is None else self._packed(-(-held // sample.stride), self.precisions[0], self.screened)
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
         marks = slabs.queries * (10 + 8 * self.self_join)  # proved or not, numbers of unproved rows, own numbers
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # of one part, to be merged
-        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + sampled + buffers + lists + marks
+        return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
     def total_bytes(self, slabs: Slabs, batch: int) -> int:
         """Return the bytes on one device beyond what is there already."""
@@ -157,7 +174,7 @@ class CudaNeeds:
     def row_seconds(self, n: int) -> float:
         """Return the seconds of one query against n points: screen (and write minima), select, refine."""
         groups = group_count(n, self.group)
-        columns = packed_width(self.d, self.precisions[0])
+        columns = packed_width(self.screened, self.precisions[0])
         rate = CARD.products if self.gemm else CARD.elements
         screen = max(2.0 * n * columns / rate, 4.0 * groups / CARD.write_minima)
         refine = min(groups, self.width) * self.group * self.d * self.itemsize / CARD.read_rows
@@ -193,7 +210,11 @@ class CudaNeeds:
     def _batch_row_bytes(self, slabs: Slabs) -> int:
         groups = self.groups(slabs)
         selected = 8 * (min(groups, WIDER * self.width) + 1)
-        packed = max(self._packed_row(precision) for precision in self.precisions[:-1]) + 16  # norm, rest, shift
+        norms = 16  # norm, rest, shift
+        packed = norms + max(self._packed_row(precision, self.d) for precision in self.precisions[:-1])
+        if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
+            near = KEPT * min(groups, WIDEST * self.width) + 1
+            packed += self._contracted_row() + 16 * near + 2 * self._list_bytes() + 16
         original = self.d * self.query_itemsize if slabs.route == "host_refine" and self.host_queries else 0
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join
 
@@ -203,10 +224,14 @@ class CudaNeeds:
         each = MEMBER_BYTES if slabs.route == "host_refine" else CANDIDATE_BYTES * (self.value_itemsize // 4)
         return each * members + 8 * (self.d + 15)
 
-    def _packed(self, n: int, precision: str) -> int:
+    def _packed(self, n: int, precision: str, columns: int) -> int:
         """Return the bytes of n packed points: values, a term per point, two errors per tile."""
         tiles = -(-n // POINT_TILE)
-        return tiles * (POINT_TILE * (self._packed_row(precision) + 4) + 8)
+        return tiles * (POINT_TILE * (self._packed_row(precision, columns) + 4) + 8)
 
-    def _packed_row(self, precision: str) -> int:
-        return packed_width(self.d, precision) * (4 if precision == "float32" else 2)
+    def _packed_row(self, precision: str, columns: int) -> int:
+        return packed_width(columns, precision) * (4 if precision == "float32" else 2)
+
+    def _contracted_row(self) -> int:
+        """Return the bytes of a contracted row and its error."""
+        return 4 * self.form_dim + 8 if self.form_dim else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.costs.model import brute_seconds
 from tonari.cuda.memory import available
+from tonari.exact.cuda.form_dim import largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.overrides import ON_CUDA
@@ -31,6 +33,9 @@ SHARDS = ("points", "queries")
 # Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
 # and its plan is cached, because querying and planning both take longer than a small search.
 _SPARE_BYTES = 1 << 30
+_KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
+_PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, and may take of a whole search
+_CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
 
@@ -55,6 +60,9 @@ class CudaPlan(Plan):
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that one cannot prove are retried at the next. The last, "values",
         compares exact values only.
+    form_dim : int, str or None
+        Coordinates of the rows that the screen compares: "full", or a number below d, to which rows are contracted
+        (contraction.py). None: chosen when the points are prepared, by pilot rows (form_dim.py).
     group : int
         Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
@@ -78,6 +86,7 @@ class CudaPlan(Plan):
     route: str
     shard: str
     precisions: tuple[str, ...]
+    form_dim: int | str | None
     group: int
     width: int
     query_batch: int
@@ -141,7 +150,7 @@ def plan_on_cuda(
         raise Unsupported(why_not)
     usual = not overrides
     if prepared_by is not None:
-        overrides = {name: getattr(prepared_by, name) for name in ("route", "shard", "point_slab")} | overrides
+        overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
     if free_bytes is None and problem.memory is None and usual:
         small = _plan_within_spare(problem, tuple(overrides.items()))
         if small is not None:
@@ -164,13 +173,36 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
+    if "form_dim" in overrides and overrides["form_dim"] is None:
+        if _may_contract(problem, overrides):
+            with contextlib.suppress(BudgetExceeded):
+                return _plan_route(problem, free, overrides, usual=usual)
+        overrides = overrides | {"form_dim": "full"}
+    return _plan_route(problem, free, overrides, usual=usual)
+
+
+def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
+    """Whether a contraction may be worth the pilot rows that choose it."""
+    metric = get_metric(problem.metric)
+    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
+    screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
+    pilot = _PILOT_SHARE * brute_seconds(problem, "", len(problem.devices)) >= _PILOT_SECONDS
+    return screened and pilot and overrides.get("route", "resident") == "resident"
+
+
+def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
+    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     n, m, d, k, devices = problem.n, problem.m, problem.d, problem.k, problem.devices
     form = get_metric(problem.metric).form
     asked = problem.memory
     budget = free if asked is None else min(asked, free)
     several = len(devices) > 1
+    form_dim = _form_dim(overrides, problem)
+    if form_dim:
+        overrides = overrides | {"route": "resident"}
     _check_overrides(overrides, n, m, len(devices), form, host_points=problem.host_points)
     wanted = k + problem.self_join
+    usual_width = max(_CONTRACTED_WIDTH if form_dim else 0, wanted + max(6, wanted // 8))
     whole = CudaNeeds(
         n=n,
         m=m,
@@ -185,7 +217,8 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
         host_queries=problem.host_queries,
         precisions=tuple(overrides.get("precisions", PRECISIONS[form])),
         group=GROUP_SIZES[-1],
-        width=overrides.get("width", wanted + max(6, wanted // 8)),
+        width=overrides.get("width", usual_width),
+        form_dim=form_dim,
         several=several,
         results=0 if problem.host_queries else m,
     )
@@ -204,6 +237,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
             f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
         )
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
+    screened = dataclasses.replace(problem, d=needs.screened)
     in_place = not (several or problem.host_points or problem.host_queries)
     return CudaPlan(
         n=n,
@@ -220,18 +254,42 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
         route=slabs.route,
         shard=shard,
         precisions=needs.precisions,
+        form_dim=(None if overrides["form_dim"] is None else form_dim) if form_dim else "full",
         group=needs.group,
         width=needs.refined_groups(slabs),
         query_batch=batch,
         query_slab=slabs.queries,
         point_slab=slabs.points,
-        cuda_graph=usual and asked is None and in_place and slabs.route == "resident" and batch >= m,
+        cuda_graph=usual and not form_dim and asked is None and in_place and slabs.route == "resident" and batch >= m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
         copied_bytes=needs.copied_bytes(slabs),
         working_bytes=needs.working_bytes(slabs, batch),
         output_bytes=needs.output_bytes(slabs),
-        seconds=brute_seconds(problem, "", len(devices)) + needs.copying_seconds(slabs),
+        seconds=brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs),
     )
+
+
+def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
+    """Return the coordinates of contracted rows that are asked for, 0 for all dimensions."""
+    given = overrides.get("form_dim", "full")
+    if given == "full":
+        return 0
+    if given is None:
+        return largest_form_dim(problem.d)  # memory is planned for the most
+    whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # text comes from the command line
+    asked = int(given) if whole else 0
+    if not 2 <= asked < problem.d:
+        raise ValueError(f"form_dim={given!r}: expected 'full' or a whole number from 2 to d - 1 = {problem.d - 1}")
+    metric = get_metric(problem.metric)
+    if not (metric.squares or metric.angular):
+        raise Unsupported(
+            f"form_dim={given}: there is no contraction for metric={problem.metric!r}, only for euclidean, "
+            "sqeuclidean, cosine and correlation; leave form_dim out"
+        )
+    route = overrides.get("route", "resident")
+    if route != "resident":
+        raise Unsupported(f"form_dim={given}: route={route!r} screens all dimensions; leave form_dim or route out")
+    return asked
 
 
 def share(count: int, devices: int) -> int:

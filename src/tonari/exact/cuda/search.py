@@ -14,7 +14,8 @@ with all minima and more groups, then with products of higher precision, then by
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeAlias
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
@@ -26,9 +27,10 @@ from tonari.exact.cuda.candidate_groups import choose_groups
 from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
-from tonari.exact.cuda.memory import WIDER
+from tonari.exact.cuda.memory import WIDER, WIDEST
 from tonari.exact.cuda.oom_retry import in_batches
-from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_points, pack_queries
+from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
+from tonari.exact.cuda.packed_copies import PackedCopies
 from tonari.exact.cuda.plan import PRECISIONS, CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
@@ -40,7 +42,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 # A search of at least PILOT_BATCHES batches first determines, on PILOT_ROWS rows, how many groups (at most WIDEST times
 # the planned width) it takes to prove all but a share of PILOT_UNPROVED.
-PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED, WIDEST = 8, 1024, 0.01, 8
+PILOT_BATCHES, PILOT_ROWS, PILOT_UNPROVED = 8, 1024, 0.01
 IN_FLIGHT = 2  # batches in flight, few enough that Ctrl-C takes effect and progress is accurate
 LEAST_SCRATCH = 1 << 25  # least scratch bytes for rows that are compared with all points
 
@@ -56,6 +58,18 @@ class Prepared(Protocol):
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
         """Return the packed copy of every stride-th point, for use on the current stream."""
+
+
+class Searchable(Prepared, Protocol):
+    """Prepared points on one GPU that search themselves."""
+
+    flags: Any
+
+    def forget(self, precision: str) -> None:
+        """Drop the packed copies of a precision."""
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
 
 
 class DevicePoints:
@@ -80,7 +94,7 @@ class DevicePoints:
         self.metric = metric
         self.form = make_form(points, metric)
         self.flags = new_flags(points.device)
-        self._packed: dict[tuple[str, int], tuple[PackedPoints, Written]] = {}
+        self._copies = PackedCopies(points, self.form, self.flags)
         self.packed(precision)
         self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
 
@@ -90,23 +104,20 @@ class DevicePoints:
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
         """Return the packed copy of every stride-th point, for use on the current stream."""
-        key = precision, stride
-        if key not in self._packed:
-            flags = self.flags if stride == 1 else new_flags(self.points.device)  # samples number rows differently
-            made = pack_points(self.points[::stride], self.form, precision, flags)
-            self._packed[key] = made, made.written()
-        packed, written = self._packed[key]
-        written.read()
-        return packed
+        return self._copies.get(precision, stride)
 
     def forget(self, precision: str) -> None:
         """Drop the packed copies of a precision."""
-        self._packed = {key: packed for key, packed in self._packed.items() if key[0] != precision}
+        self._copies.forget(precision)
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries."""
+        return Search(queries, self, plan)
 
 
 def search_on_device(
     queries: Any,
-    prepared: DevicePoints,
+    prepared: Searchable,
     plan: CudaPlan,
     *,
     own: Any = None,
@@ -119,7 +130,7 @@ def search_on_device(
     Parameters
     ----------
     queries : tensor of shape (m, d)
-    prepared : DevicePoints
+    prepared : DevicePoints or ContractedPoints
     plan : CudaPlan
     own : int64 tensor of shape (m,), optional
         For each query, the number of the point that it is itself, which is left out.
@@ -145,9 +156,9 @@ def search_on_device(
     device = prepared.points.device
     answer = _Answer(m)
     report = Report(rows=m)
-    search = _Search(queries, prepared, plan)
-    if m >= PILOT_BATCHES * plan.query_batch:
-        search.fit_width(queries, own)
+    search = prepared.begin(queries, plan)
+    if m >= search.least_fitted:
+        search = search.fit_width(own)
     pending: deque[tuple[Any, int]] = deque()
 
     def work(rows: slice) -> None:
@@ -168,9 +179,9 @@ def search_on_device(
     inputs.check_flags(flags[:3], prepared.points, "points", first=first_point)
     if own is None:
         inputs.check_flags(flags[3:], queries, "queries", first=first_query)
-    report.certify(plan.precisions[0], certified)
+    report.certify(search.level(plan.precisions[0]), certified)
     if certified < m:
-        search.retry(queries, own, found, proved, report)
+        search.retry(own, found, proved, report)
     return found, report
 
 
@@ -185,7 +196,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
         Flags of the points, flags of the queries, and the number of proved rows. The answer is valid if all rows are
         proved and no flag is below ``inputs.values.NO_ROW``.
     """
-    search = _Search(queries, prepared, plan)
+    search = prepared.begin(queries, plan)
     found, proved = search.batch(queries, own, plan.precisions[0], search.width, search.sample)
     return found, search.state(proved)
 
@@ -278,36 +289,46 @@ class _Answer:
         self.proved[rows] = proved
 
 
-class _Search:
+# Searches some rows: their queries and own numbers -> neighbours, and 1 for each row that is proved.
+Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
+
+
+class Search:
     """The state that all batches of one search share."""
 
-    def __init__(self, queries: Any, prepared: DevicePoints, plan: CudaPlan) -> None:
+    def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
         import torch
 
         prepared.read()
-        self.prepared, self.plan = prepared, plan
+        self.queries, self.prepared, self.plan = queries, prepared, plan
         self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
         self.flags = new_flags(prepared.points.device)
         self.chooser = Chooser(prepared, plan)
         self.width = plan.width
+        self.unproved = 0.0  # share of the first rows that the fitted width does not prove
 
     @property
     def sample(self) -> Sample | None:
         """The sample for the current width."""
         return self.chooser.sample(self.width)
 
-    def fit_width(self, queries: Any, own: Any) -> None:
-        """Double the width until nearly all of the first rows are proved.
+    @property
+    def least_fitted(self) -> int:
+        """The least number of queries for which the width is fitted."""
+        return PILOT_BATCHES * self.plan.query_batch
+
+    def fit_width(self, own: Any) -> Search:
+        """Double the width until nearly all of the first rows are proved; return the search to go on with.
 
         How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass.
         """
-        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch))
+        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
         ids = None if own is None else own[rows]
         while True:
-            _, proved = self.batch(queries[rows], ids, self.plan.precisions[0], self.width, self.sample)
-            unproved = int((proved == 0).sum())
-            if unproved <= PILOT_UNPROVED * rows.stop or self.width >= WIDEST * self.plan.width:
-                return
+            _, proved = self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)
+            self.unproved = int((proved == 0).sum()) / rows.stop
+            if self.unproved <= PILOT_UNPROVED or self.width >= WIDEST * self.plan.width:
+                return self
             self.width *= 2
 
     def batch(
@@ -349,25 +370,38 @@ class _Search:
 
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
 
-    def retry(self, queries: Any, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
+    def levels(self) -> Iterator[tuple[str, Again]]:
+        """Yield the ways to search again the rows that are not proved, each with its name in reports."""
+        first = self.plan.precisions[0]
+        for precision in self.plan.precisions[:-1]:
+            yield self.level(precision), self.again(precision, WIDER * self.width)
+            if precision != first:
+                self.prepared.forget(precision)
+
+    def level(self, precision: str) -> str:
+        """Return what reports call a precision of this search."""
+        return precision
+
+    def again(self, precision: str, width: int) -> Again:
+        """Return a search of some rows with all minima."""
+        return lambda queries, own: self.batch(queries, own, precision, width, None)
+
+    def retry(self, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, with more groups and at higher precisions."""
-        plan, prepared = self.plan, self.prepared
-        steps = [(precision, WIDER * self.width) for precision in plan.precisions[:-1]]
-        for precision, width in steps:
+        queries, plan, prepared = self.queries, self.plan, self.prepared
+        for level, search_again in self.levels():
             rows = (proved == 0).nonzero()[:, 0]
             if len(rows) == 0:
                 return
 
-            def again(some: slice, rows: Any = rows, precision: str = precision, width: int = width) -> None:
+            def again(some: slice, rows: Any = rows, search_again: Again = search_again) -> None:
                 these = rows[some]
                 ids = None if own is None else own[these]
-                part, proved[these] = self.batch(queries[these], ids, precision, width, None)
+                part, proved[these] = search_again(queries[these], ids)
                 found.distances[these], found.indices[these] = part
 
             in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
-            report.certify(precision, int((proved[rows] != 0).sum()))
-            if precision != plan.precisions[0]:
-                prepared.forget(precision)
+            report.certify(level, int((proved[rows] != 0).sum()))
         rows = (proved == 0).nonzero()[:, 0]
         # Comparing with all points may use the memory that the minima of a batch took.
         scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(prepared.points), plan.group))

@@ -11,12 +11,54 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-_SLACK = tl.constexpr(2.0**-50)  # a few roundings of float64 in the conversions below
+SLACK = tl.constexpr(2.0**-50)  # a few roundings of float64 in the conversions below
 _EVALUATION = tl.constexpr(2.0**-51)  # times d + 16: relative error of evaluating a value in float64
 _HUGE = tl.constexpr(-1.0000000150474662e30)  # float32's -1e30, the score of points beyond range
 _LARGEST = tl.constexpr(3.4028234663852886e38)  # float32
 _INFINITY = tl.constexpr(float("inf"))
 _REACH = tl.constexpr(2.0**511)  # larger scaled values might overflow when they are squared
+
+
+@triton.jit
+def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
+    """Return the worst true value that may be returned as `value`, and the query's shift; whether both are bounded; and
+    the relative error of evaluating a value.
+
+    Output rounding, evaluation and underflow come between a true value and the returned one.
+    """
+    judged = (tl.abs(value) < _INFINITY) & (shift < _INFINITY)
+    value = tl.where(judged, value, 0.0)
+    shift = tl.where(judged, shift, 0.0)
+    terms = tl.cast(d, tl.float64) + 16
+    evaluation = terms * _EVALUATION
+    underflow = terms * METRIC.underflow
+    if DOUBLE:
+        slack = tl.abs(value) * evaluation + (underflow + 2.0**-1070)
+    else:
+        slack = tl.abs(value) * (evaluation + 2.0**-22) + (underflow + 2.0**-148)
+    if METRIC.angular:
+        slack = slack + evaluation
+    if METRIC.descending:
+        worst = value - slack
+    else:
+        worst = value + slack
+    judged = judged & (tl.abs(worst) <= _REACH / scale)
+    if not DOUBLE:
+        judged = judged & (tl.abs(worst) < _LARGEST)
+    if METRIC.angular:
+        judged = judged & (worst < 2)  # values are clipped at 2
+    worst = tl.where(judged, worst, 0.0)
+    return worst, shift, judged, evaluation
+
+
+@triton.jit
+def square_of(worst, scale, d, METRIC: tl.constexpr):
+    """Return the square of the distance of two form rows from the value of a metric of the family "squares"."""
+    if METRIC.root:
+        square = (worst * scale) * (worst * scale) + (tl.cast(d, tl.float64) + 16) * METRIC.underflow * scale * scale
+    else:
+        square = worst * scale * scale
+    return square
 
 
 @triton.jit(do_not_specialize=["rows", "d", "kth_stride", "next_stride"])
@@ -44,42 +86,17 @@ def certify_kernel(
     shift = tl.load(shift_ptr + row, mask=present, other=0.0)  # [ROWS]
     scale = tl.load(scale_ptr)
 
-    judged = (tl.abs(value) < _INFINITY) & (shift < _INFINITY)
-    value = tl.where(judged, value, 0.0)
-    shift = tl.where(judged, shift, 0.0)
-
-    # From the k-th value to the worst true value that is returned as the same: output rounding, evaluation, underflow.
-    terms = tl.cast(d, tl.float64) + 16
-    evaluation = terms * _EVALUATION
-    underflow = terms * METRIC.underflow
-    if DOUBLE:
-        slack = tl.abs(value) * evaluation + (underflow + 2.0**-1070)
-    else:
-        slack = tl.abs(value) * (evaluation + 2.0**-22) + (underflow + 2.0**-148)
-    if METRIC.angular:
-        slack = slack + evaluation
-    if METRIC.descending:
-        worst = value - slack
-    else:
-        worst = value + slack
-    judged = judged & (tl.abs(worst) <= _REACH / scale)
-    if not DOUBLE:
-        judged = judged & (tl.abs(worst) < _LARGEST)
-    worst = tl.where(judged, worst, 0.0)
+    worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
 
     # From that value to the score, and to its upper bound.
     if METRIC.squares:
-        if METRIC.root:
-            square = (worst * scale) * (worst * scale) + underflow * scale * scale
-        else:
-            square = worst * scale * scale
+        square = square_of(worst, scale, d, METRIC)
         score = square - shift
         size = square + shift
     elif METRIC.products:
         score = 2 * shift - 2 * worst * scale * scale
         size = 2 * tl.abs(shift) + 2 * tl.abs(worst) * scale * scale
     elif METRIC.angular:
-        judged = judged & (worst < 2)  # values are clipped at 2
         score = 2 * (worst - 1) * scale * scale
         size = 2 * scale * scale + worst * 0
     else:
@@ -88,7 +105,7 @@ def certify_kernel(
         else:
             score = worst * scale
         size = score
-    threshold = score + size * (evaluation + _SLACK)
+    threshold = score + size * (evaluation + SLACK)
     judged = judged & (threshold < _LARGEST)
     next_minimum = tl.load(next_ptr + row * next_stride, mask=present, other=0.0).to(tl.float64)
     proved = judged & (next_minimum > tl.maximum(threshold, _HUGE))

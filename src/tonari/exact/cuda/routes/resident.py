@@ -7,26 +7,27 @@ from typing import Any
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.cuda.devices import to_device
+from tonari.exact.cuda.contracted_search import prepare_points
 from tonari.exact.cuda.partition import Place, search_whole
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import DevicePoints, search_on_device
+from tonari.exact.cuda.search import Searchable, search_on_device
 from tonari.exact.report import Report
 
 
-def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> DevicePoints:
-    """Pack points on the plan's device at the first precision, without waiting for the device."""
-    return DevicePoints(to_device(points, plan.devices[0]), plan.metric, plan.precisions[0])
+def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Searchable:
+    """Pack points on the plan's device at the first precision; waits for the device only to contract them."""
+    return prepare_points(to_device(points, plan.devices[0]), plan)
 
 
 def search_resident(
-    queries: Any, prepared: DevicePoints, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any, prepared: Searchable, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Search prepared points; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, prepared.points if self_join else queries, prepared, plan, self_join, progress)
 
 
 def search_part(
-    queries: Any, prepared: DevicePoints, plan: CudaPlan, place: Place, bar: Counter
+    queries: Any, prepared: Searchable, plan: CudaPlan, place: Place, bar: Counter
 ) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.cuda.partition`."""
     rows = to_device(queries, plan.devices[0])

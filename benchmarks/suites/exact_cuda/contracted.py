@@ -1,0 +1,88 @@
+"""Searches and graphs that screen all dimensions, some of them, and as many as pilot rows choose, in one run.
+
+All have to return the bits of the search in all dimensions. The bars are about what pilot rows choose. A ``prepared``
+case has its points prepared before the clock starts; what that takes has a row of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari import inputs
+from tonari.exact.cuda import dispatch
+from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.metrics.problem import make_problem
+
+from ...harness.case import Case
+from ...harness.proof import WrongAnswer
+from ...harness.run import Run, seconds_of
+from .reports import levels_of, reports
+from .search import load
+
+FORM_DIMS = ("full", 32, 64, 128, None)
+PROOF = "bits of all dimensions"
+
+
+def contracted(run: Run, case: Case) -> None:
+    """Time each number of coordinates; the first is all of them."""
+    data = load(run, case)
+    queries = data.points if case.graph else data.queries
+    truth: list[Any] = []
+    whole = 0.0
+    for form_dim in FORM_DIMS:
+        if isinstance(form_dim, int) and 2 * form_dim > case.d:
+            continue
+        name = "tonari, chosen" if form_dim is None else f"tonari, form_dim {form_dim}"
+        plan = plan_of(run, case, data.points, queries, form_dim)
+        prepared = None
+        if case.prepared:
+            timing = run.time(lambda plan=plan: dispatch.prepare(data.points, plan, False))
+            run.write(case, [{"who": f"{name}, prepare", **seconds_of(timing)}])
+            prepared = dispatch.prepare(data.points, plan, False)
+
+        def call(plan: Any = plan, prepared: Any = prepared) -> Any:
+            options: dict[str, Any] = {"self_join": case.graph, "progress": False}
+            if prepared is None:
+                return dispatch.search_once(queries, data.points, plan, **options)
+            return dispatch.search(queries, prepared, plan, **options)
+
+        with reports() as seen:
+            found = call()
+        truth = truth or list(found)
+        check(found, truth)
+        del found
+        timing = run.time(call)
+        whole = whole or timing.median
+        facts = {"who": name, "metric": case.metric, "proof": PROOF, "proved": case.m, "recall": 1.0}
+        facts |= {"ratio": timing.median / whole, "extras": {"levels": levels_of(seen)}} | seconds_of(timing)
+        measured = {"seconds": timing.median, "of full": timing.median / whole} if form_dim is None else {}
+        run.write(case, [facts | verdict for verdict in run.verdicts(case.bars, measured)])
+        del call, prepared
+        run.free()
+
+
+def plan_of(run: Run, case: Case, points: Any, queries: Any, form_dim: int | str | None) -> Any:
+    """The plan of a case whose rows are on the device."""
+    problem = make_problem(
+        len(points),
+        len(queries),
+        case.d,
+        case.k,
+        dtype=inputs.name_of_dtype(points),
+        metric=case.metric,
+        self_join=case.graph,
+        devices=(run.where,),
+        host_points=False,
+        host_queries=False,
+    )
+    return plan_on_cuda(problem, form_dim=form_dim)
+
+
+def check(found: Any, truth: Any) -> None:
+    """Raise WrongAnswer unless two answers have the same bits."""
+    import torch
+
+    for name, ours, theirs in zip(("distances", "indices"), found, truth, strict=True):
+        if not torch.equal(ours, theirs):
+            rows = int((ours != theirs).any(dim=1).sum())
+            raise WrongAnswer(f"{name} of {rows} rows are not those of a search in all dimensions")

@@ -1,0 +1,218 @@
+"""Exact search that screens contracted rows (contraction.py) and refines the original ones.
+
+for batch of queries:
+    screen, select    on contracted rows, as search.py does on packed ones   -> groups, and a bound on all others
+    sieve             distances of their members in p coordinates            -> the nearest members, and the next
+    refine            the k nearest of these, by the original rows           -> a limit on distances in p coordinates
+    refine            all members within the limit                           -> the k best
+    certify           the limit of the k-th value excludes the next member and the other groups
+
+A group has few members within the limit, so refining members costs far less than refining groups. Rows that are not
+proved are retried as usual, and then searched like points without a contraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.launch import launch
+from tonari.cuda.streams import Written
+from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
+from tonari.exact.cuda.form import DeviceForm, make_form
+from tonari.exact.cuda.form_dim import choose_contraction
+from tonari.exact.cuda.groups import LEAST_GROUP
+from tonari.exact.cuda.memory import KEPT, WIDER
+from tonari.exact.cuda.pack import LARGEST_FLOAT16, PackedPoints, new_flags, pack_queries
+from tonari.exact.cuda.packed_copies import PackedCopies
+from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.refine import refine_groups
+from tonari.exact.cuda.sampling import Sample
+from tonari.exact.cuda.search import Again, DevicePoints, Search
+from tonari.metrics import get_metric
+
+FITTED_ROWS = 4096  # least queries for which the width is fitted
+HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
+ROWS = 256  # per program that computes limits
+
+
+class ContractedPoints:
+    """Prepared points on one GPU, and their contracted rows with packed copies of these.
+
+    Parameters
+    ----------
+    points : tensor of shape (n, d), checked
+        The original rows; refinement reads them, so they must not change.
+    form : DeviceForm
+    by : Contraction
+
+    Attributes
+    ----------
+    flags : int64 tensor of shape (3,)
+        As for :class:`tonari.exact.cuda.search.DevicePoints`.
+    rows : ContractedRows
+    farthest : float64 tensor of shape (1,)
+        The largest error of any row.
+    widths : dict of int to int
+        By k, the width that earlier searches found to suffice, 0 if none does.
+    """
+
+    def __init__(self, points: Any, form: DeviceForm, by: Contraction) -> None:
+        self.points, self.form, self.by = points, form, by
+        self.flags = new_flags(points.device)
+        self.rows: ContractedRows = contract(points, by, self.flags)
+        self.farthest = self.rows.errors.amax()[None]
+        self.widths: dict[int, int] = {}
+        self._full: DevicePoints | None = None
+        self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
+        tensors = (form.centre, form.scale, by.directions, by.origin, by.stretch, self.farthest)
+        self._written = Written(points, *tensors, self.flags, self.rows.values, self.rows.errors)
+
+    def is_usable(self) -> bool:
+        """Whether every row has a contraction that can be packed; waits for the device."""
+        least, greatest = self.rows.values.aminmax()
+        return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
+
+    def read(self) -> None:
+        """Make the current stream wait until all of this is written."""
+        self._written.read()
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """Return the packed copy of every stride-th contracted row, for use on the current stream."""
+        return self._copies.get(precision, stride)
+
+    def forget(self, precision: str) -> None:
+        """Drop the packed copies of a precision."""
+        self._copies.forget(precision)
+
+    def begin(self, queries: Any, plan: CudaPlan) -> Search:
+        """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
+        if self.widths.get(plan.k) == 0:
+            self._full = self._full or DevicePoints(self.points, plan.metric, plan.precisions[0])
+            return Search(queries, self._full, plan)
+        return ContractedSearch(queries, self, plan)
+
+
+def prepare_points(points: Any, plan: CudaPlan) -> DevicePoints | ContractedPoints:
+    """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none."""
+    if plan.form_dim != "full":
+        form = make_form(points, plan.metric)
+        if plan.form_dim is None:
+            by = choose_contraction(points, form, plan.k, plan.m)
+        else:
+            by = contraction_of(points, form, int(plan.form_dim))
+        made = None if by is None else ContractedPoints(points, form, by)
+        if made is not None and made.is_usable():
+            made.packed(plan.precisions[0])
+            return made
+    return DevicePoints(points, plan.metric, plan.precisions[0])
+
+
+class ContractedSearch(Search):
+    """The state that all batches of a search of contracted points share."""
+
+    prepared: ContractedPoints
+
+    def __init__(self, queries: Any, prepared: ContractedPoints, plan: CudaPlan) -> None:
+        super().__init__(queries, prepared, plan)
+        self.width = prepared.widths.get(plan.k, plan.width)
+        self._unread = new_flags(prepared.points.device)  # contract() sets the flags
+
+    @property
+    def least_fitted(self) -> int:
+        """The least number of queries for which the width is fitted."""
+        return self.plan.m + 1 if self.plan.k in self.prepared.widths else FITTED_ROWS
+
+    def fit_width(self, own: Any) -> Search:
+        """Double the width until nearly all of the first rows are proved, and keep it for later searches.
+
+        If few of them are, this and later searches screen all dimensions.
+        """
+        super().fit_width(own)
+        self.prepared.widths[self.plan.k] = 0 if self.unproved > HOPELESS else self.width
+        return self.prepared.begin(self.queries, self.plan)
+
+    def batch(
+        self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
+    ) -> tuple[Neighbors, Any]:
+        """Search some rows once; see :meth:`tonari.exact.cuda.search.Search.batch`."""
+        import torch
+
+        plan, prepared = self.plan, self.prepared
+        contracted = contract(queries, prepared.by, self.flags, first=first)
+        packed = pack_queries(contracted.values, prepared.by.screened, precision, self._unread)
+        chosen, following = self.chooser.choose(packed, precision, width, sample)
+        group = plan.group if sample is None else LEAST_GROUP
+        kept = min(KEPT * width, chosen.shape[1] * group)
+        squares, members = refine_groups(
+            contracted.values,
+            prepared.rows.values,
+            chosen,
+            kept + 1,
+            metric="sqeuclidean",
+            group=group,
+            own=own,
+            double=False,
+        )
+        some = self._refine(queries, members[:, : min(plan.k, kept)])
+        within, _ = self._limits(packed.shift, contracted.errors, some.distances[:, -1])
+        candidates = torch.where(squares[:, :kept] <= within[:, None], members[:, :kept], -1)
+        found = self._refine(queries, candidates)
+        within, scores = self._limits(packed.shift, contracted.errors, found.distances[:, -1])
+        proved = squares[:, kept] > within
+        if following is not None:
+            proved &= following > scores
+        return found, proved.to(torch.uint8)
+
+    def level(self, precision: str) -> str:
+        """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
+        return f"{precision} in {self.prepared.by.p} dimensions"
+
+    def levels(self) -> Iterator[tuple[str, Again]]:
+        """Yield the levels of contracted rows, and then those of all dimensions."""
+        yield from super().levels()
+        full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
+        rest = Search(self.queries, full, self.plan)
+        for precision in self.plan.precisions[:-1]:
+            yield precision, rest.again(precision, WIDER * self.plan.width)
+            full.forget(precision)
+
+    def _refine(self, queries: Any, points: Any) -> Neighbors:
+        """Return the k best of some points of each row, -1 where there is none."""
+        plan = self.plan
+        rows = self.prepared.points
+        return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))
+
+    def _limits(self, shift: Any, errors: Any, kth: Any) -> tuple[Any, Any]:
+        """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
+
+        The squared distance is compared with float64 ones that are rounded to float32.
+        """
+        import torch
+
+        from tonari.exact.cuda.kernels.contracted_limits import contracted_limits_kernel
+
+        prepared, rows = self.prepared, len(kth)
+        squares, scores = (torch.empty(rows, dtype=torch.float32, device=kth.device) for _ in range(2))
+        launch(
+            contracted_limits_kernel,
+            -(-rows // ROWS),
+            {
+                "shift_ptr": shift,
+                "kth_ptr": kth,
+                "error_ptr": errors,
+                "farthest_ptr": prepared.farthest,
+                "stretch_ptr": prepared.by.stretch,
+                "scale_ptr": prepared.form.scale,
+                "squares_ptr": squares,
+                "scores_ptr": scores,
+                "rows": rows,
+                "d": prepared.form.d,
+                "kth_stride": kth.stride(0),
+            },
+            constants={"METRIC": get_metric(self.plan.metric), "DOUBLE": self.double, "ROWS": ROWS},
+            warps=4,
+            fused=False,
+        )
+        return squares, scores

@@ -1,0 +1,243 @@
+"""Contractions: rows of p coordinates whose distances never exceed those of the original rows (docs/exactness.md).
+
+    f(x) = (V' z, |z - V V' z|)        z = x' - origin, the centred form row; V has p - 1 orthonormal columns
+
+For orthonormal V the residuals r satisfy | |r_q| - |r_x| | <= |r_q - r_x|, hence |f(q) - f(x)| <= |q' - x'|. For any V,
+with e >= |V' V - I|, |f(q) - f(x)|^2 <= (1 + e (1 + e)) |q' - x'|^2. So any V is correct, and the principal directions
+of a sample leave the fewest candidates. What is stored is f evaluated in float64 and rounded to float32; each row has a
+bound on its distance from f.
+
+The angular metrics have form rows of length `scale`: |q' - x'|^2 = 2 scale^2 value, at most that for a row of zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.cuda.launch import launch
+from tonari.exact.cuda.form import DeviceForm
+from tonari.exact.cuda.pack import new_flags
+from tonari.metrics import get_metric
+
+LARGEST = 1e12  # of a form element: keeps all sums finite
+BEYOND = 1e6  # elements of a row without a contraction: more than any precision packs
+BLOCK_VALUES = 2**24  # float64 values of form rows in memory at once
+SAMPLE_VALUES, SAMPLE_ROWS = 2**25, 32768  # of the sample for the directions
+ITERATIONS = 8  # of the subspace iteration: its result need not have converged
+ROWS, WARPS = 16, 4  # per program that writes form rows
+_UNIT = 2.0**-24 * (1 + 2.0**-20)  # rounding to float32, relative to the rounded row
+_TINY = 2.0**-100  # more than float32 loses to underflow in 2^20 columns
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A map from form rows to rows of p coordinates.
+
+    Attributes
+    ----------
+    form : DeviceForm
+        Of the original rows.
+    directions : float64 tensor (d, p - 1)
+    origin : float64 tensor (d,)
+        Subtracted from form rows.
+    stretch : float64 tensor (1,)
+        An upper bound of (``|f(q) - f(x)|`` / ``|q' - x'|``) - 1.
+    """
+
+    form: DeviceForm
+    directions: Any
+    origin: Any
+    stretch: Any
+
+    @property
+    def p(self) -> int:
+        """Coordinates."""
+        return int(self.directions.shape[1]) + 1
+
+    @property
+    def screened(self) -> DeviceForm:
+        """The form by which contracted rows are packed: squared distances, neither moved nor scaled."""
+        import torch
+
+        device = self.origin.device
+        centre = torch.zeros(self.p, dtype=torch.float64, device=device)
+        return DeviceForm("sqeuclidean", self.p, centre, torch.ones(1, dtype=torch.float64, device=device))
+
+
+@dataclass(frozen=True)
+class ContractedRows:
+    """Rows in p coordinates.
+
+    Attributes
+    ----------
+    values : float32 tensor (n, p)
+        f, rounded; BEYOND everywhere for a row without a contraction.
+    errors : float64 tensor (n,)
+        An upper bound of each row's distance from f; +inf for a row without a contraction.
+    """
+
+    values: Any
+    errors: Any
+
+
+def sample_rows(d: int) -> int:
+    """Return the most rows of the sample."""
+    return max(1, min(SAMPLE_ROWS, SAMPLE_VALUES // d))
+
+
+def contraction_bytes(d: int, p: int) -> int:
+    """Return the most bytes that choosing a contraction, or contracting a block of rows, takes beyond its output.
+
+    That is a sample and its square, or a block, in float64; matrices of the iteration; and the directions.
+    """
+    rows = sample_rows(d)
+    block = max(1, BLOCK_VALUES // d)
+    return 8 * (max(2 * rows * d + 3 * d * d, block * (d + 3 * p)) + 6 * d * p)
+
+
+def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
+    """Return a contraction to p coordinates by the principal directions of a sample, without waiting for the device.
+
+    Parameters
+    ----------
+    points : tensor (n, d)
+        As for :func:`tonari.exact.cuda.form.make_form`; values that searches refuse count as 0.
+    form : DeviceForm
+        Of a metric of the families "squares" or "angles".
+    p : int
+        From 2 to d.
+    """
+    rows, origin = sampled(points, form)
+    return with_directions(form, principal(rows.mT @ rows, p - 1), origin)
+
+
+def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
+    """Return form rows of a sample of the points less their mean, float64 (rows, d), and that mean."""
+    import torch
+
+    n, d = points.shape
+    sample = points[:: -(-n // sample_rows(d))]
+    nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
+    rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
+    origin = rows.mean(0)
+    rows -= origin
+    return rows, origin
+
+
+def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[Any]:
+    """Yield the form rows of all points less an origin, float64, a block at a time."""
+    n, d = points.shape
+    block = max(1, min(BLOCK_VALUES // d, SAMPLE_ROWS))  # callers hold many numbers per row
+    for begin in range(0, n, block):
+        yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)[0]
+
+
+def contract(rows: Any, by: Contraction, flags: Any, *, first: int = 0) -> ContractedRows:
+    """Return rows in p coordinates, without waiting for the device.
+
+    Parameters
+    ----------
+    rows : tensor (n, d)
+        As for :func:`tonari.exact.cuda.pack.pack_points`.
+    by : Contraction
+    flags : int64 tensor (3,)
+        Output: lowered to the first row that searches refuse, as by ``pack_points``.
+    first : int
+        Number of ``rows[0]`` in the flags.
+
+    Notes
+    -----
+    With w = 2^-53, g = (d + p + 16) w and any order of additions, the product is within g sqrt(p) |z| of V' z, the
+    residual within twice that of its own, and its length within (d + 4) w of itself. Form rows are within (d + 16) w of
+    theirs, which is what the norm of an angular row may be off. All of it is below 8 g sqrt(p) (|z| + |origin|).
+    """
+    import torch
+
+    n, d = rows.shape
+    p = by.p
+    device = rows.device
+    values = torch.empty((n, p), dtype=torch.float32, device=device)
+    errors = torch.empty(n, dtype=torch.float64, device=device)
+    moved = torch.linalg.vector_norm(by.origin)
+    evaluation = 8 * (d + p + 16) * math.sqrt(p) * 2.0**-53
+    block = max(1, BLOCK_VALUES // d)
+    for begin in range(0, n, block):
+        here = slice(begin, min(begin + block, n))
+        z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
+        along = z @ by.directions
+        z.addmm_(along, by.directions.mT, alpha=-1)
+        rounded = values[here]
+        rounded[:, :-1] = along
+        rounded[:, -1] = torch.linalg.vector_norm(z, dim=1)
+        sizes = torch.linalg.vector_norm(rounded, dim=1, dtype=torch.float64)
+        errors[here] = _UNIT * sizes + evaluation * (lengths + moved) + _TINY
+        rounded.masked_fill_(lengths.isinf()[:, None], BEYOND)
+    return ContractedRows(values, errors)
+
+
+def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int) -> tuple[Any, Any]:
+    """Return the form rows less an origin, float64 (n, d), and their lengths, +inf for rows without a contraction."""
+    import torch
+
+    from tonari.exact.cuda.kernels.write_form import write_form_kernel
+
+    n, d = rows.shape
+    out = torch.empty((n, d), dtype=torch.float64, device=rows.device)
+    lengths = torch.empty(n, dtype=torch.float64, device=rows.device)
+    launch(
+        write_form_kernel,
+        -(-n // ROWS),
+        {
+            "rows_ptr": rows,
+            "centre_ptr": form.centre,
+            "scale_ptr": form.scale,
+            "origin_ptr": origin,
+            "out_ptr": out,
+            "length_ptr": lengths,
+            "flags_ptr": flags,
+            "n": n,
+            "d": d,
+            "stride": rows.stride(0),
+            "first_row": first,
+        },
+        constants={
+            "METRIC": get_metric(form.metric).before_root,
+            "LIMIT": LARGEST,
+            "STEP": math.gcd(d, rows.stride(0), 4),
+            "ROWS": ROWS,
+            "T": 8,
+            "V": 4,
+        },
+        warps=WARPS,
+    )
+    return out, lengths
+
+
+def principal(covariance: Any, count: int) -> Any:
+    """Return orthonormal columns (d, count) that nearly span the principal directions, by subspace iteration."""
+    import torch
+
+    d = len(covariance)
+    random = torch.Generator(device=covariance.device).manual_seed(0)
+    start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
+    # With a largest element of 1, powers of the matrix neither overflow nor vanish.
+    covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
+    found = torch.linalg.qr(start).Q
+    for _ in range(ITERATIONS):
+        found = torch.linalg.qr(covariance @ found).Q
+    return found
+
+
+def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
+    """Return the contraction by some directions, whose deviation from orthonormal is measured."""
+    import torch
+
+    d, count = directions.shape
+    identity = torch.eye(count, dtype=torch.float64, device=directions.device)
+    apart = torch.linalg.matrix_norm(directions.mT @ directions - identity)
+    # Each of count^2 inner products has an error of at most (d + 2) w of the product of two lengths.
+    apart = apart * (1 + 2.0**-20) + (1 + apart) * count * (d + count + 16) * 2.0**-52
+    return Contraction(form, directions.contiguous(), origin, (apart * (1 + apart))[None])
