@@ -176,7 +176,7 @@ def test_magnitudes_have_their_columns() -> None:
 
 
 def test_pixels_are_whole_numbers_without_copies_while_there_are_enough() -> None:
-    pytest.importorskip("cv2", reason="pixels come from photographs that OpenCV reads")
+    pytest.importorskip("skimage", reason="pixels come from photographs inside scikit-image")
     pytest.importorskip("skimage", reason="pixels come from the photographs inside scikit-image")
     points, queries = photographs.pixels(3000, 200)
     assert points.shape == (3000, 5)
@@ -263,7 +263,7 @@ def test_clusters_are_as_thin_as_they_say() -> None:
 
 
 def test_gist_is_made_of_windows_of_photographs(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("cv2", reason="photographs are read by OpenCV")
+    pytest.importorskip("skimage", reason="photographs are inside scikit-image")
     pytest.importorskip("skimage", reason="the photographs are those inside scikit-image")
     monkeypatch.setattr(gist, "PICTURE", 80)
     found = clusters.make("gist", 300, 960, "float32", "cpu")

@@ -210,19 +210,19 @@ def all_pixels() -> Array:
 
 def colour_photographs(side: int | None = None) -> list[Array]:
     """The pictures of 8-bit colours, (height, width, red green blue) uint8; none larger than ``side``, if given."""
-    import cv2
+    from PIL import Image
 
     found = []
     for path in _photographs():
-        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
-        if image is None or image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
-            continue
-        shrink = max(image.shape) / side if side else 1.0
-        if shrink > 1:
-            size = [max(1, round(length / shrink)) for length in image.shape[1::-1]]
-            image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-        # OpenCV has blue first.
-        found.append(np.ascontiguousarray(image[..., ::-1]))
+        with Image.open(path) as image:
+            if image.mode != "RGB":
+                continue
+            shrink = max(image.size) / side if side else 1.0
+            if shrink > 1:
+                width, height = (max(1, round(length / shrink)) for length in image.size)
+                found.append(np.array(image.resize((width, height), Image.Resampling.BOX)))
+            else:
+                found.append(np.array(image))
     return found
 
 
