@@ -3,6 +3,7 @@
 //
 //   form        x' = scale (x - centre), x / |x|, (x - mean) / |x - mean| or scale x (exact/form.hpp)
 //   float32     x^ = x' rounded once; bfloat16: rounded to float32, then to nearest even
+//   contracted  f(x) = (V^T x', sqrt(|x'|^2 - |V^T x'|^2)), 2 or 4 rows by 16 directions at a time
 //   int8        x^ = step * min(max(nearest(x' / step), -limit - 1), limit)
 //   norms       S(x' x'), S(x^ x^), S((x' - x^)^2), in 8 partial sums that are added in halves
 #pragma once
@@ -110,6 +111,54 @@ inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, dou
   return {.square = total(square), .centre = total(product)};
 }
 
+// V^T x' for ROWS rows that lie `apart` values apart.
+template <int ROWS>
+inline void multiply(const Form& form, const double* rows, std::int64_t apart, double* products,
+                     std::int64_t products_apart) {
+  const std::int64_t width = padded(form.directions.count);
+  for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
+    Lanes sums[ROWS];
+    for (int r = 0; r < ROWS; ++r) sums[r] = 0.0;
+    const double* direction = form.directions.rows.data() + first;
+    for (std::int64_t i = 0; i < form.d; ++i, direction += width) {
+      const Lanes v = Lanes::load(direction);
+      for (int r = 0; r < ROWS; ++r) sums[r] = fma(Lanes(rows[r * apart + i]), v, sums[r]);
+    }
+    for (int r = 0; r < ROWS; ++r) sums[r].store(products + r * products_apart + first);
+  }
+}
+
+// The last column of a row whose others are V^T x', and what the computed row may be away from f(x).
+inline void complete(const Form& form, RowTerms& terms, double* row) {
+  constexpr double unit = 0x1p-53;
+  const std::int64_t count = form.directions.count;
+  Half squares = 0.0;
+  for (std::int64_t at = 0; at < padded(count); at += Half::lanes) {
+    const Half y = Half::load(row + at);
+    squares = squares + y * y;
+  }
+  const double rest = terms.square - total(squares), last = rest > 0 ? std::sqrt(rest) : 0;
+  for (std::int64_t at = count; at < padded(count + 1); ++at) row[at] = 0;
+  row[count] = last;
+  // The products are off by `product` |x'|, and last^2 by `square`, which is at most that of `last` times `last`.
+  const double sums = static_cast<double>(form.d + 16), root = std::sqrt(static_cast<double>(count));
+  const double size = std::sqrt(terms.square), product = 2 * unit * sums * root;
+  const double square = 4 * unit * sums * (root + 2) * terms.square;
+  const double off = last * last > square ? square / last : std::sqrt(square);
+  terms.error = (product * size + off + 4 * unit * last) * (1 + 0x1p-20) + 0x1p-500;
+}
+
+inline void contract(const Form& form, const double* rows, std::int64_t count, RowTerms* terms, double* contracted) {
+  constexpr int at_once = kRegisterLanes<double> >= 8 ? 4 : 2;
+  const std::int64_t apart = padded(form.d), width = padded(form.columns());
+  std::int64_t r = 0;
+  for (; r + at_once <= count; r += at_once) {
+    multiply<at_once>(form, rows + r * apart, apart, contracted + r * width, width);
+  }
+  for (; r < count; ++r) multiply<1>(form, rows + r * apart, apart, contracted + r * width, width);
+  for (r = 0; r < count; ++r) complete(form, terms[r], contracted + r * width);
+}
+
 inline Span span(const double* row, std::int64_t d) {
   Half lowest = 0.0, highest = 0.0, part = 0.0;
   for (std::int64_t i = 0; i < d; i += Half::lanes) {
@@ -201,7 +250,7 @@ inline Norms measure(Metric metric, const double* exact, const double* rounded, 
 }
 
 constexpr PackLoops kPackLoops{
-    .read = read, .span = span, .round = round, .round_int8 = round_int8, .measure = measure};
+    .read = read, .contract = contract, .span = span, .round = round, .round_int8 = round_int8, .measure = measure};
 
 }  // namespace
 }  // namespace tonari

@@ -27,7 +27,9 @@ def exact_values(
 ) -> None: ...
 
 class Form:
-    def __init__(self, metric: str, centre: list[float], scale: float) -> None: ...
+    def __init__(
+        self, metric: str, centre: list[float], scale: float, directions: npt.NDArray[np.float64] | None = None
+    ) -> None: ...
 
 class PackedPoints:
     def __init__(

@@ -66,6 +66,9 @@ class ExactPlan(Plan):
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
         one certifies every row, because it resolves doubtful rows by exact values.
+    form_dim : int
+        Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
+        the length of the rest (docs/exactness.md, "Contracted forms").
     threads : int
     query_block : int
         Queries that share one pass over the points.
@@ -102,6 +105,7 @@ class ExactPlan(Plan):
     """
 
     precisions: tuple[str, ...]
+    form_dim: int
     query_block: int
     point_chunk: int
     capacity: int
@@ -132,7 +136,7 @@ class ExactPlan(Plan):
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
         needs = Needs(
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
-            *(self.capacity, self.point_splits),
+            *(self.capacity, self.point_splits, self.form_dim),
         )
         wish = BlockSizes(block, self.n, 0, STREAM_BLOCKS, chunk)
         return min(map(needs.total_bytes, resident_choices(needs, wish, ())))
@@ -156,7 +160,7 @@ class ExactPlan(Plan):
 
     def _row_seconds(self, level: int, survivors: float) -> float:
         precision = self.precisions[level]
-        screen = 2.0 * self.n * padded(self.d, precision) / PRODUCTS[self.isa, precision]
+        screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def kernel(self, precision: str) -> str:
@@ -199,7 +203,8 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     check_isa(isa)
     precisions = choose_precisions(problem, isa, overrides.get("precisions"))
     threads = problem.threads or default_threads(_work(problem, isa, precisions[0], prepared))
-    needs, wish, sample = _wish(problem, isa, precisions, threads, overrides)
+    form_dim = _form_dim(problem, overrides)
+    needs, wish, sample = _wish(problem, isa, precisions, threads, form_dim, overrides)
     sizes = wish
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
@@ -219,6 +224,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         devices=(),
         isa=isa,
         precisions=precisions,
+        form_dim=form_dim,
         threads=threads,
         query_block=sizes.query_block,
         point_chunk=needs.chunk,
@@ -249,26 +255,40 @@ def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
 
 
 def _wish(
-    problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, given: dict[str, Any]
+    problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, form_dim: int, given: dict[str, Any]
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
     """Return what is best without a memory budget: what memory depends on, block sizes, and the sample."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
-    chunk = given.get("point_chunk", _point_chunk(n, d))
+    chunk = given.get("point_chunk", _point_chunk(n, form_dim))
     if chunk % GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
     sampled = given.get("sample_stride", 0) != 0
     splits = given.get("point_splits", 1 if sampled else max(1, min(threads // blocks, -(-n // chunk))))
-    stride, rank = _sample(n, k) if splits == 1 else (0, 0)
+    stride, rank = _sample(n, k) if splits == 1 and form_dim == d else (0, 0)
     sample = _checked_sample(given.get("sample_stride", stride), given.get("sample_rank", rank), splits)
+    if sample[0] and form_dim < d:
+        raise ValueError(
+            f"form_dim={form_dim} of {d}: a contracted form has no sampled thresholds; set sample_stride=0"
+        )
     resident = given.get("resident", True)
-    joins = problem.self_join and resident and can_join(problem.metric, d, isa) and not sample[0]
-    joins = joins and n * d >= _JOIN_FROM[isa][0]
+    joins = problem.self_join and resident and can_join(problem.metric, form_dim, isa) and not sample[0]
+    joins = joins and n * form_dim >= _JOIN_FROM[isa][0]
     active = _checked_active(given.get("active_rows", _active_rows(problem) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
-    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits)
+    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, form_dim)
     return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
+
+
+def _form_dim(problem: Problem, given: dict[str, Any]) -> int:
+    d = problem.d
+    form_dim = int(given.get("form_dim", d))
+    if form_dim > d:
+        raise ValueError(f"form_dim={form_dim}: rows have {d} columns; expected at most that")
+    if form_dim < d and get_metric(problem.metric).elementwise:
+        raise ValueError(f"form_dim={form_dim}: metric={problem.metric!r} compares all {d} columns; leave form_dim out")
+    return form_dim
 
 
 def _precisions_held(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact.directions import principal_directions, sampled_form_rows
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
@@ -37,7 +38,7 @@ class PreparedPoints:
         self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None, *, boundary: int = 0
     ) -> None:
         self.points = points
-        self.form = _form(points, plan.metric)
+        self.form = _form(points, plan.metric, plan.form_dim)
         sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
@@ -100,20 +101,28 @@ class PreparedPoints:
         return sum(part.nbytes for part in self._held[1])
 
 
-def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
+def _form(points: npt.NDArray[Any], metric: str, form_dim: int) -> _native.Form:
+    centre, scale = _centre_and_scale(points, metric)
+    if form_dim == points.shape[1]:
+        return _native.Form(metric, centre, scale)
+    rows = sampled_form_rows(points, metric, centre, scale)
+    return _native.Form(metric, centre, scale, principal_directions(rows, form_dim - 1))
+
+
+def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
     n, d = points.shape
     step = -(-n // _SAMPLE_ROWS)
     zeros = [0.0] * d
     record = get_metric(metric)
     if record.angular:
-        return _native.Form(metric, zeros, 1.0)
+        return zeros, 1.0
     if points.dtype.kind in "iu" and (record.squares or record.products):
         # Integers stay integers; unsigned bytes are shifted to the signed range that int8 products need.
-        return _native.Form(metric, [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0)
+        return [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0
     centre = _native.column_means(points, step) if record.squares else zeros
     if not all(map(math.isfinite, centre)):
         centre = zeros
-    return _native.Form(metric, centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step)))
+    return centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step))
 
 
 def _power_of_two_below_inverse(magnitude: float) -> float:
