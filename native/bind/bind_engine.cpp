@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bind/binds.hpp"
+#include "exact/directions.hpp"
 #include "exact/row_block.hpp"
 #include "exact/self_join.hpp"
 
@@ -346,7 +347,23 @@ void bind_engine(Module& module) {
             const Metric chosen = metric_named(metric);
             new (self) Form(chosen, scale, std::move(centre), checked_directions(chosen, directions, d));
           },
-          nb::arg("metric"), nb::arg("centre"), nb::arg("scale"), nb::arg("directions").noconvert() = nb::none());
+          nb::arg("metric"), nb::arg("centre"), nb::arg("scale"), nb::arg("directions").noconvert() = nb::none())
+      .def(
+          "contracted",
+          [](const Form& form, const Rows& points, std::int64_t step, std::int64_t columns) {
+            const RowsView rows = view_of(points, "points");
+            check_columns("points", rows, form.d);
+            require(!is_elementwise(form.metric), "form: only metrics of inner products have contracted forms");
+            check_at_least("step", step, 1);
+            check_number("columns", columns, 2, form.d);
+            Unlocked unlocked;
+            Directions directions = principal_directions(form, rows, step, columns - 1, supported_isas().back());
+            if (directions.stretch() > 1) throw std::logic_error("directions make rows longer than they are");
+            std::vector<double> centre(form.centre.begin(), form.centre.begin() + form.d);
+            return Form(form.metric, form.scale, std::move(centre), std::move(directions));
+          },
+          nb::arg("points").noconvert(), nb::arg("step"), nb::arg("columns"),
+          "The form contracted to so many columns, by the principal directions of every step-th row.");
 
   Class<BoundPoints>(module, "PackedPoints", "A packed run of points; see exact/pack.hpp.")
       .def(

@@ -111,20 +111,51 @@ inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, dou
   return {.square = total(square), .centre = total(product)};
 }
 
-// V^T x' for ROWS rows that lie `apart` values apart.
+constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 4 : 2;  // half of the registers hold sums
+
+// products[r] = S(rows[r][i] matrix[i]) for ROWS rows; `width` columns of the matrix, whole vectors.
 template <int ROWS>
-inline void multiply(const Form& form, const double* rows, std::int64_t apart, double* products,
-                     std::int64_t products_apart) {
-  const std::int64_t width = padded(form.directions.count);
+inline void multiply_rows(const double* rows, std::int64_t d, const double* matrix, std::int64_t width,
+                          double* products, std::int64_t apart) {
   for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
     Lanes sums[ROWS];
     for (int r = 0; r < ROWS; ++r) sums[r] = 0.0;
-    const double* direction = form.directions.rows.data() + first;
-    for (std::int64_t i = 0; i < form.d; ++i, direction += width) {
-      const Lanes v = Lanes::load(direction);
-      for (int r = 0; r < ROWS; ++r) sums[r] = fma(Lanes(rows[r * apart + i]), v, sums[r]);
+    for (std::int64_t i = 0; i < d; ++i) {
+      const Lanes v = Lanes::load(matrix + i * width + first);
+      for (int r = 0; r < ROWS; ++r) sums[r] = fma(Lanes(rows[r * padded(d) + i]), v, sums[r]);
     }
-    for (int r = 0; r < ROWS; ++r) sums[r].store(products + r * products_apart + first);
+    for (int r = 0; r < ROWS; ++r) sums[r].store(products + r * apart + first);
+  }
+}
+
+// The same for any number of rows, whose products lie `apart` values apart.
+inline void multiply_all(const double* rows, std::int64_t count, std::int64_t d, const double* matrix,
+                         std::int64_t width, double* products, std::int64_t apart) {
+  std::int64_t r = 0;
+  for (; r + kRowsAtOnce <= count; r += kRowsAtOnce) {
+    multiply_rows<kRowsAtOnce>(rows + r * padded(d), d, matrix, width, products + r * apart, apart);
+  }
+  for (; r < count; ++r) multiply_rows<1>(rows + r * padded(d), d, matrix, width, products + r * apart, apart);
+}
+
+inline void multiply(const double* rows, std::int64_t count, std::int64_t d, const double* matrix, std::int64_t width,
+                     double* products) {
+  multiply_all(rows, count, d, matrix, width, products, width);
+}
+
+// moments[i] += S(rows[r][i] products[r]), kRowsAtOnce of i at a time.
+inline void add_moments(const double* rows, std::int64_t count, std::int64_t d, const double* products,
+                        std::int64_t width, double* moments) {
+  for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
+    for (std::int64_t i = 0; i < padded(d); i += kRowsAtOnce) {
+      Lanes sums[kRowsAtOnce];
+      for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = Lanes::load(moments + (i + j) * width + first);
+      for (std::int64_t r = 0; r < count; ++r) {
+        const Lanes y = Lanes::load(products + r * width + first);
+        for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = fma(Lanes(rows[r * padded(d) + i + j]), y, sums[j]);
+      }
+      for (int j = 0; j < kRowsAtOnce; ++j) sums[j].store(moments + (i + j) * width + first);
+    }
   }
 }
 
@@ -149,14 +180,9 @@ inline void complete(const Form& form, RowTerms& terms, double* row) {
 }
 
 inline void contract(const Form& form, const double* rows, std::int64_t count, RowTerms* terms, double* contracted) {
-  constexpr int at_once = kRegisterLanes<double> >= 8 ? 4 : 2;
-  const std::int64_t apart = padded(form.d), width = padded(form.columns());
-  std::int64_t r = 0;
-  for (; r + at_once <= count; r += at_once) {
-    multiply<at_once>(form, rows + r * apart, apart, contracted + r * width, width);
-  }
-  for (; r < count; ++r) multiply<1>(form, rows + r * apart, apart, contracted + r * width, width);
-  for (r = 0; r < count; ++r) complete(form, terms[r], contracted + r * width);
+  const std::int64_t apart = padded(form.columns());
+  multiply_all(rows, count, form.d, form.directions.rows.data(), padded(form.directions.count), contracted, apart);
+  for (std::int64_t r = 0; r < count; ++r) complete(form, terms[r], contracted + r * apart);
 }
 
 inline Span span(const double* row, std::int64_t d) {
@@ -249,8 +275,14 @@ inline Norms measure(Metric metric, const double* exact, const double* rounded, 
   return norms;
 }
 
-constexpr PackLoops kPackLoops{
-    .read = read, .contract = contract, .span = span, .round = round, .round_int8 = round_int8, .measure = measure};
+constexpr PackLoops kPackLoops{.read = read,
+                               .multiply = multiply,
+                               .add_moments = add_moments,
+                               .contract = contract,
+                               .span = span,
+                               .round = round,
+                               .round_int8 = round_int8,
+                               .measure = measure};
 
 }  // namespace
 }  // namespace tonari

@@ -14,6 +14,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
+constexpr std::int64_t kProbed = 8;                                // survivors resolved for a lower threshold
 constexpr std::int64_t kResolved = 16;  // survivors resolved at a time: enough to prefetch their rows
 constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
@@ -132,7 +133,7 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   if (form_.contracts()) {
     const std::int64_t settled = std::ssize(rows_[at].settled);
     if (std::ssize(survivors(r)) + settled < wanted_) return;
-    return resolve_lowest(r, settled < spec_.k ? wanted_ - settled : std::max(kResolved, spec_.k / 4), scratch);
+    return resolve_lowest(r, settled < spec_.k ? wanted_ - settled : std::max(kProbed, spec_.k / 2), scratch);
   }
   const std::span<Survivor> held = survivors(r);
   if (std::ssize(held) < rank) return;

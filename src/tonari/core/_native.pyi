@@ -30,6 +30,7 @@ class Form:
     def __init__(
         self, metric: str, centre: list[float], scale: float, directions: npt.NDArray[np.float64] | None = None
     ) -> None: ...
+    def contracted(self, points: npt.NDArray[Any], step: int, columns: int) -> Form: ...
 
 class PackedPoints:
     def __init__(

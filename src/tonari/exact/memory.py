@@ -18,7 +18,6 @@ STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points p
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
 JOIN_GROWTH = 32 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
 TILE = 32  # queries in the widest tile of any kernel
-SAMPLE_ROWS = 4_096  # rows of which a contracted form takes its directions
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
@@ -118,7 +117,7 @@ class Needs:
             active = min(choice.active_rows, self.n) * (join_row_bytes(self.k) + self.k * SURVIVOR_BYTES)
             held = max(held, active + JOIN_GROWTH * SURVIVOR_BYTES)
         if self.form_dim < self.d:
-            held = max(held, contracting_bytes(self.n, self.d, self.form_dim))
+            held = max(held, contracting_bytes(self.d, self.form_dim))
         forms = self.threads * _ROWS_IN_FORM * (self.d + self.form_dim) * 8
         return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + held
 
@@ -191,9 +190,9 @@ def packed_row_bytes(d: int, precision: str) -> int:
     return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
 
 
-def contracting_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the memory for finding the directions of a contracted form."""
-    return (4 * min(n, SAMPLE_ROWS) + 6 * (form_dim + 16)) * d * 8
+def contracting_bytes(d: int, form_dim: int) -> int:
+    """Return the memory for finding the directions of a contracted form: the basis a few times, and its moments."""
+    return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
 
 
 def padded(d: int, precision: str) -> int:

@@ -201,9 +201,9 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     check_overrides(overrides, ON_CPU)
     isa = overrides.get("isa") or chosen_isa()
     check_isa(isa)
-    precisions = choose_precisions(problem, isa, overrides.get("precisions"))
-    threads = problem.threads or default_threads(_work(problem, isa, precisions[0], prepared))
     form_dim = _form_dim(problem, overrides)
+    precisions = choose_precisions(problem, isa, overrides.get("precisions"), contracted=form_dim < problem.d)
+    threads = problem.threads or default_threads(_work(problem, isa, precisions[0], prepared))
     needs, wish, sample = _wish(problem, isa, precisions, threads, form_dim, overrides)
     sizes = wish
     if problem.memory is not None:

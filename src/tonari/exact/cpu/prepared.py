@@ -12,12 +12,12 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
-from tonari.exact.directions import principal_directions, sampled_form_rows
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
 # Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
 _SAMPLE_ROWS = 8_192
+_CONTRACTION_ROWS = 2_048  # of which a contracted form takes its directions
 
 
 class PreparedPoints:
@@ -105,8 +105,8 @@ def _form(points: npt.NDArray[Any], metric: str, form_dim: int) -> _native.Form:
     centre, scale = _centre_and_scale(points, metric)
     if form_dim == points.shape[1]:
         return _native.Form(metric, centre, scale)
-    rows = sampled_form_rows(points, metric, centre, scale)
-    return _native.Form(metric, centre, scale, principal_directions(rows, form_dim - 1))
+    step = -(-len(points) // _CONTRACTION_ROWS)
+    return _native.Form(metric, centre, scale).contracted(points, step, form_dim)
 
 
 def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
