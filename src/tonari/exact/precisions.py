@@ -32,7 +32,9 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contract
         The precisions are not in ascending order, or there is no kernel for one of them.
     """
     metric, d = problem.metric, problem.d
-    precisions = _usual_precisions(metric, isa, problem.dtype, d, contracted) if asked is None else _checked_precisions(asked)
+    precisions = (
+        _usual_precisions(metric, isa, problem.dtype, d, contracted) if asked is None else _checked_precisions(asked)
+    )
     if "int8" in precisions and d >= _INT8_DIMENSIONS:
         raise ValueError(
             f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of precisions"
