@@ -22,14 +22,15 @@ double Directions::stretch() const {
       for (std::int64_t b = 0; b < width; ++b) sums[b] += value * row[b];
     }
   }
-  // The largest sum of magnitudes in a row, which no eigenvalue exceeds; the squares in `trace` bound the roundings.
-  double largest = 0, trace = 0;
+  // The largest sum of magnitudes in a row, which no eigenvalue exceeds, and more than its rounding.
+  double largest = 0, longest = 0;
   for (std::int64_t a = 0; a < count; ++a) {
     double sum = 0;
     for (std::int64_t b = 0; b < count; ++b) sum += std::fabs(products[static_cast<std::size_t>(a * width + b)]);
-    largest = std::max(largest, sum), trace += products[static_cast<std::size_t>(a * (width + 1))];
+    largest = std::max(largest, sum);
+    longest = std::max(longest, products[static_cast<std::size_t>(a * (width + 1))]);
   }
-  return largest + static_cast<double>(d + width) * 0x1p-52 * trace;
+  return largest + static_cast<double>(d + width) * 0x1p-52 * static_cast<double>(count) * longest;
 }
 
 Form::Form(Metric of, double by, std::vector<double> around, Directions along)
