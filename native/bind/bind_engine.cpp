@@ -363,7 +363,20 @@ void bind_engine(Module& module) {
             return Form(form.metric, form.scale, std::move(centre), std::move(directions));
           },
           nb::arg("points").noconvert(), nb::arg("step"), nb::arg("columns"),
-          "The form contracted to so many columns, by the principal directions of every step-th row.");
+          "The form contracted to so many columns, by the principal directions of every step-th row.")
+      .def(
+          "screened_rows",
+          [](const Form& form, const Rows& points, std::int64_t step, const Values& rows) {
+            const RowsView view = view_of(points, "points");
+            check_columns("points", view, form.d);
+            check_at_least("step", step, 1);
+            check_shape("rows", rows, {(view.n + step - 1) / step, form.columns()});
+            Unlocked unlocked;
+            screened_rows(form, view, step, rows.data(), supported_isas().back());
+          },
+          nb::arg("points").noconvert(), nb::arg("step"), nb::arg("rows").noconvert(),
+          "Writes every step-th row as the screen sees it, before rounding; NaN where it is beyond the screen's "
+          "range.");
 
   Class<BoundPoints>(module, "PackedPoints", "A packed run of points; see exact/pack.hpp.")
       .def(

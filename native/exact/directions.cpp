@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "exact/pack_loops.hpp"
 
@@ -116,6 +117,19 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
     }
   }
   return Directions(found.data(), d, count);
+}
+
+void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, double* out, Isa isa) {
+  const PackLoops& loops = pack_loops(isa);
+  const std::int64_t columns = form.columns();
+  std::vector<double> row(static_cast<std::size_t>(padded(form.d)));
+  std::vector<double> contracted(static_cast<std::size_t>(padded(columns)));
+  for (std::int64_t i = 0; i < rows.n; i += step, out += columns) {
+    RowTerms terms = loops.read(form, rows, i, row.data());
+    if (form.contracts()) loops.contract(form, row.data(), 1, &terms, contracted.data());
+    if (is_beyond(form, terms)) std::fill_n(out, columns, std::numeric_limits<double>::quiet_NaN());
+    else std::copy_n(form.contracts() ? contracted.data() : row.data(), columns, out);
+  }
 }
 
 }  // namespace tonari

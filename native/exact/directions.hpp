@@ -14,4 +14,7 @@ namespace tonari {
 // algorithm 4.4), that begins with rows of the sample.
 Directions principal_directions(const Form& form, const RowsView& rows, std::int64_t step, std::int64_t count, Isa isa);
 
+// Every step-th row as the screen sees it, before rounding: form.columns() values each, NaN where it is beyond range.
+void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, double* out, Isa isa);
+
 }  // namespace tonari

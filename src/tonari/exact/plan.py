@@ -6,7 +6,7 @@ override that cannot work is refused with a reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tonari import inputs
@@ -34,7 +34,7 @@ from tonari.exact.memory import (
     within,
 )
 from tonari.exact.overrides import ON_CPU
-from tonari.exact.precisions import choose_precisions, kernel_name
+from tonari.exact.precisions import choose_precisions, kernel_name, usual_precisions
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_own_metric
@@ -49,6 +49,8 @@ _JOIN_BYTES = 112 * MIB
 # Values of all points, and dimensions, from which on a self-join is faster: below, multiplying again takes less time
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
+CONTRACTED = 64  # columns of a contracted form that is chosen by a pilot
+_CONTRACT_FROM = 4 * CONTRACTED  # columns: then float32 in so few takes no more memory than int8 in all
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
 
@@ -69,6 +71,9 @@ class ExactPlan(Plan):
     form_dim : int
         Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
         the length of the rest (docs/exactness.md, "Contracted forms").
+    may_contract : bool
+        Whether rows are contracted to 64 columns where a pilot of the points shows that this is faster; decided when
+        the points are prepared, for at least 256 columns and about two seconds of work.
     threads : int
     query_block : int
         Queries that share one pass over the points.
@@ -106,6 +111,7 @@ class ExactPlan(Plan):
 
     precisions: tuple[str, ...]
     form_dim: int
+    may_contract: bool
     query_block: int
     point_chunk: int
     capacity: int
@@ -162,6 +168,14 @@ class ExactPlan(Plan):
         precision = self.precisions[level]
         screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
+
+    def contracted_to(self, form_dim: int) -> ExactPlan:
+        """Return the plan for points that were contracted to so many columns."""
+        if form_dim == self.form_dim:
+            return self
+        levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
+        adaptive = self.adaptive and len(levels) > 1
+        return replace(self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0)
 
     def kernel(self, precision: str) -> str:
         """Return the name of the kernel that screens at `precision`."""
@@ -225,6 +239,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         isa=isa,
         precisions=precisions,
         form_dim=form_dim,
+        may_contract=_may_contract(problem, overrides),
         threads=threads,
         query_block=sizes.query_block,
         point_chunk=needs.chunk,
@@ -289,6 +304,14 @@ def _form_dim(problem: Problem, given: dict[str, Any]) -> int:
     if form_dim < d and get_metric(problem.metric).elementwise:
         raise ValueError(f"form_dim={form_dim}: metric={problem.metric!r} compares all {d} columns; leave form_dim out")
     return form_dim
+
+
+def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:
+    # Whoever sets fields has decided; bytes are exact in int8 and would not be as contracted rows; and what stays
+    # packed within a budget was computed for all columns.
+    floats = inputs.dtype_of(problem.dtype).kind not in "iu"
+    products = not get_metric(problem.metric).elementwise
+    return not given and problem.memory is None and floats and products and problem.d >= _CONTRACT_FROM
 
 
 def _precisions_held(

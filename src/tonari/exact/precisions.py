@@ -32,9 +32,8 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contract
         The precisions are not in ascending order, or there is no kernel for one of them.
     """
     metric, d = problem.metric, problem.d
-    precisions = (
-        _usual_precisions(metric, isa, problem.dtype, d, contracted) if asked is None else _checked_precisions(asked)
-    )
+    usual = usual_precisions(metric, isa, problem.dtype, d, contracted=contracted)
+    precisions = usual if asked is None else _checked_precisions(asked)
     if "int8" in precisions and d >= _INT8_DIMENSIONS:
         raise ValueError(
             f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of precisions"
@@ -68,7 +67,8 @@ def _kernels() -> frozenset[str]:
     return frozenset(_native.kernel_names())
 
 
-def _usual_precisions(metric: str, isa: str, dtype: str, d: int, contracted: bool) -> tuple[str, ...]:
+def usual_precisions(metric: str, isa: str, dtype: str, d: int, *, contracted: bool) -> tuple[str, ...]:
+    """Return the precisions of the screen that are fastest for most rows, first to last."""
     available = _kernels()
     levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
     # Few columns are multiplied quickly at any precision, and each differs more between rows than an int8 step.

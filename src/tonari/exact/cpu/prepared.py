@@ -12,12 +12,12 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact.cpu.contraction import choose_form, contracted
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
 # Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
 _SAMPLE_ROWS = 8_192
-_CONTRACTION_ROWS = 2_048  # of which a contracted form takes its directions
 
 
 class PreparedPoints:
@@ -32,13 +32,26 @@ class PreparedPoints:
         As in :func:`tonari.search`. A callable is not called here, because it counts pairs.
     boundary : int
         A row at which slices are cut; all points must then stay packed.
+    asked : int, optional
+        Queries to expect, if not those of the plan: more of them pay for more preparation.
     """
 
     def __init__(
-        self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None, *, boundary: int = 0
+        self,
+        points: npt.NDArray[Any],
+        plan: ExactPlan,
+        progress: ProgressLike = None,
+        *,
+        boundary: int = 0,
+        asked: int | None = None,
     ) -> None:
         self.points = points
-        self.form = _form(points, plan.metric, plan.form_dim)
+        form = _native.Form(plan.metric, *_centre_and_scale(points, plan.metric))
+        if plan.form_dim < plan.d:
+            self.form, self.form_dim = contracted(points, form, plan.form_dim), plan.form_dim
+        else:
+            self.form, self.form_dim = choose_form(points, form, plan, plan.m if asked is None else asked)
+        plan = plan.contracted_to(self.form_dim)
         sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
@@ -99,14 +112,6 @@ class PreparedPoints:
     def packed_bytes(self) -> int:
         """Bytes of the packed copy."""
         return sum(part.nbytes for part in self._held[1])
-
-
-def _form(points: npt.NDArray[Any], metric: str, form_dim: int) -> _native.Form:
-    centre, scale = _centre_and_scale(points, metric)
-    if form_dim == points.shape[1]:
-        return _native.Form(metric, centre, scale)
-    step = -(-len(points) // _CONTRACTION_ROWS)
-    return _native.Form(metric, centre, scale).contracted(points, step, form_dim)
 
 
 def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:

@@ -52,6 +52,7 @@ def search_prepared(
     Neighbors of shape (m, k), and the Report of the run.
     """
     started = time.perf_counter()
+    plan = plan.contracted_to(prepared.form_dim)
     m, n = len(queries), len(prepared.points)
     double = np.float64 in (queries.dtype, prepared.points.dtype)
     found = Neighbors(
