@@ -73,7 +73,7 @@ class ExactPlan(Plan):
         the length of the rest (docs/exactness.md, "Contracted forms").
     may_contract : bool
         Whether rows are contracted to 64 columns where a pilot of the points shows that this is faster; decided when
-        the points are prepared, for at least 256 columns and about two seconds of work.
+        the points are prepared, for at least 256 columns and a few seconds of work.
     threads : int
     query_block : int
         Queries that share one pass over the points.

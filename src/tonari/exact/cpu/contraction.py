@@ -22,8 +22,9 @@ SAMPLE_ROWS = 2_048  # of which a contracted form takes its directions
 _FEW_ROWS, _FEW_COLUMNS = 512, 32  # to find out quickly that rows spread evenly
 _EVEN = 0.8  # share of the squared norm outside of those few columns from which on it is not worth to look closer
 _QUERIES = 64
-_LEAST_SECONDS = 4.0  # of one thread: a pilot takes up to 0.2 seconds
+_LEAST_SECONDS = 2.5  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly
 _BETTER = 0.8  # the share of the time with all columns that a contraction may take at most
+_SCATTERED = 1.8  # times as long as usual for a candidate: long rows far apart in memory
 # Rounding as a share of the norm, for elements that are even; that of int8 depends on the largest.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
@@ -137,4 +138,4 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
     pair = BRUTE[plan.isa, "gemm"].pair + 2.0 * CONTRACTED / PRODUCTS[plan.isa, precision]
     contracting = (plan.n + asked) * plan.d * CONTRACTED * MULTIPLY
-    return contracting + asked * (plan.n * pair + _refining(plan, seen.few))
+    return contracting + asked * (plan.n * pair + _SCATTERED * _refining(plan, seen.few))
