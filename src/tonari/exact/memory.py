@@ -18,6 +18,7 @@ STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points p
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
 JOIN_GROWTH = 32 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
 TILE = 32  # queries in the widest tile of any kernel
+SAMPLE_ROWS = 2_048  # points that a pilot reads, and of which a contracted form takes its directions
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
@@ -193,6 +194,11 @@ def packed_row_bytes(d: int, precision: str) -> int:
 def contracting_bytes(d: int, form_dim: int) -> int:
     """Return the memory for finding the directions of a contracted form: the basis a few times, and its moments."""
     return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
+
+
+def pilot_bytes(n: int, d: int, form_dim: int) -> int:
+    """Return the memory for deciding whether rows are contracted: those of the sample, twice, and the directions."""
+    return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
 def padded(d: int, precision: str) -> int:

@@ -29,6 +29,7 @@ from tonari.exact.memory import (
     Needs,
     join_row_bytes,
     padded,
+    pilot_bytes,
     resident_choices,
     shares_enough,
     within,
@@ -223,6 +224,10 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
     packed, finer, adaptive = _precisions_held(problem, needs, sizes, overrides)
+    may_contract = _may_contract(problem, overrides)
+    working = needs.working_bytes(sizes)
+    if may_contract:
+        working = max(working, pilot_bytes(problem.n, problem.d, CONTRACTED))
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     shared = sizes.active_rows > 0
@@ -239,7 +244,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         isa=isa,
         precisions=precisions,
         form_dim=form_dim,
-        may_contract=_may_contract(problem, overrides),
+        may_contract=may_contract,
         threads=threads,
         query_block=sizes.query_block,
         point_chunk=needs.chunk,
@@ -255,7 +260,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         stream_chunk=sizes.stream_chunk,
         packed_bytes=packed,
         copied_bytes=0,
-        working_bytes=needs.working_bytes(sizes),
+        working_bytes=working,
         output_bytes=needs.output_bytes,
         prepare_seconds=look + packing_seconds(problem, isa, sizes.resident_points) / threads,
         seconds=look + again / threads + brute_seconds(problem, isa, threads, shared=shared),

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
+from tonari.exact.memory import SAMPLE_ROWS
 from tonari.exact.plan import CONTRACTED, ExactPlan
 from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
 
-SAMPLE_ROWS = 2_048  # of which a contracted form takes its directions
 _FEW_ROWS, _FEW_COLUMNS = 512, 32  # to find out quickly that rows spread evenly
 _EVEN = 0.8  # share of the squared norm outside of those few columns from which on it is not worth to look closer
 _QUERIES = 64
