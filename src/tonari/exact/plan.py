@@ -28,6 +28,7 @@ from tonari.exact.memory import (
     BlockSizes,
     Needs,
     join_row_bytes,
+    packed_row_bytes,
     padded,
     pilot_bytes,
     resident_choices,
@@ -228,6 +229,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     working = needs.working_bytes(sizes)
     if may_contract:
         working = max(working, pilot_bytes(problem.n, problem.d, CONTRACTED))
+        packed += problem.n * packed_row_bytes(CONTRACTED, "float32")
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     shared = sizes.active_rows > 0

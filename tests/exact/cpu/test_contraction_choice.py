@@ -96,6 +96,25 @@ def test_answers_do_not_depend_on_the_choice(metric: str, maker: Any) -> None:
 
 
 @pytest.mark.usefixtures("always")
+def test_queries_unlike_the_points_fall_back_on_all_columns() -> None:
+    # To these queries all points are equally far in the directions that are kept: the contraction rules nothing out.
+    points = np.vstack([few_directions(4_000, noise=0.5), few_directions(4_000, noise=0.5)])
+    queries = checks.gaussian(40, D) * 30
+    expected = brute(queries, points, K)
+    index = tonari.Index(points, method="exact", threads=2)
+    prepared = index._first.prepared
+    assert prepared.form_dim == CONTRACTED
+    assert prepared._whole is None
+    assert_same_neighbors(index.search(queries, K), expected)
+    assert prepared._whole is not None
+    assert prepared._whole.form_dim == D
+    assert_same_neighbors(index.search(queries[:1], K), Neighbors(*(part[:1] for part in expected)))
+    graph = tonari.knn_graph(np.vstack([points[:4_000], queries]), K, method="exact", threads=2)
+    truth = brute(queries, np.vstack([points[:4_000], queries]), K, self_ids=np.arange(4_000, 4_040))
+    assert_same_neighbors(Neighbors(graph.distances[4_000:].copy(), graph.indices[4_000:].copy()), truth)
+
+
+@pytest.mark.usefixtures("always")
 def test_points_beyond_range_and_of_zeros_are_piloted() -> None:
     for points in (np.zeros((N, D), np.float32), checks.huge(N, D), checks.zero_rows(N, D), few_directions(3)):
         plan = tonari.plan(len(points), 9, D, 3, method="exact", threads=1)

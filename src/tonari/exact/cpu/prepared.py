@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,10 @@ class PreparedPoints:
             self.form, self.form_dim = contracted(points, form, plan.form_dim), plan.form_dim
         else:
             self.form, self.form_dim = choose_form(points, form, plan, plan.m if asked is None else asked)
+        # A pilot may be wrong about rows to come; a caller who names the columns is not.
+        self._whole_plan = replace(plan, may_contract=False) if self.form_dim < plan.form_dim else None
+        self._whole: PreparedPoints | None = None
+        self._making_whole = threading.Lock()
         plan = plan.contracted_to(self.form_dim)
         sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
@@ -60,6 +65,19 @@ class PreparedPoints:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
                 self.hold(plan.kernel(plan.precisions[0]), rows, Workers(plan.threads), bar)
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether rows to which the contraction leaves too many candidates are searched with all columns."""
+        return self._whole_plan is not None
+
+    def whole(self) -> PreparedPoints:
+        """Return the points prepared with all columns, for searches that fall back; they are packed once."""
+        assert self._whole_plan is not None
+        with self._making_whole:
+            if self._whole is None:
+                self._whole = PreparedPoints(self.points, self._whole_plan, False)
+            return self._whole
 
     def hold(
         self, kernel: str, count: int, workers: Workers, bar: Progress | None = None
