@@ -121,14 +121,22 @@ Directions principal_directions(const Form& form, const RowsView& rows, std::int
 
 void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, double* out, Isa isa) {
   const PackLoops& loops = pack_loops(isa);
-  const std::int64_t columns = form.columns();
-  std::vector<double> row(static_cast<std::size_t>(padded(form.d)));
-  std::vector<double> contracted(static_cast<std::size_t>(padded(columns)));
-  for (std::int64_t i = 0; i < rows.n; i += step, out += columns) {
-    RowTerms terms = loops.read(form, rows, i, row.data());
-    if (form.contracts()) loops.contract(form, row.data(), 1, &terms, contracted.data());
-    if (is_beyond(form, terms)) std::fill_n(out, columns, std::numeric_limits<double>::quiet_NaN());
-    else std::copy_n(form.contracts() ? contracted.data() : row.data(), columns, out);
+  const std::int64_t columns = form.columns(), apart = padded(columns);
+  std::vector<double> read(static_cast<std::size_t>(kBatch * padded(form.d)));
+  std::vector<double> contracted(form.contracts() ? static_cast<std::size_t>(kBatch * apart) : 0);
+  std::vector<RowTerms> terms(static_cast<std::size_t>(kBatch));
+  const double* seen = form.contracts() ? contracted.data() : read.data();
+  for (std::int64_t i = 0; i < rows.n;) {
+    std::int64_t held = 0;
+    for (; held < kBatch && i < rows.n; ++held, i += step) {
+      terms[static_cast<std::size_t>(held)] = loops.read(form, rows, i, read.data() + held * padded(form.d));
+    }
+    if (form.contracts()) loops.contract(form, read.data(), held, terms.data(), contracted.data());
+    for (std::int64_t r = 0; r < held; ++r, out += columns) {
+      const bool beyond = is_beyond(form, terms[static_cast<std::size_t>(r)]);
+      if (beyond) std::fill_n(out, columns, std::numeric_limits<double>::quiet_NaN());
+      else std::copy_n(seen + r * apart, columns, out);
+    }
   }
 }
 
