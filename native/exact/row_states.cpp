@@ -14,10 +14,12 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
-constexpr std::int64_t kProbed = 8;                                // survivors resolved for a lower threshold
-constexpr std::int64_t kResolved = 16;  // survivors resolved at a time: enough to prefetch their rows
 constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
+
+// Survivors of a contracted screen that are resolved at a time, or half of k if that is more: for a lower threshold, and
+// in the end, when fewer at a time would be prefetched too late.
+constexpr std::int64_t kProbed = 8, kResolved = 16;
 
 // Where to halve a range of scores: at the middle of the values and of their keys in turn, so that neither outliers nor
 // a change of sign makes the search long.
@@ -271,7 +273,8 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     if (row.retries) continue;
     condense(r, wanted_, scratch);
     // Lower bounds in ascending order: where they exceed the k-th value, the rest needs none.
-    while (form_.contracts() && std::ssize(survivors(r)) > kResolved) resolve_lowest(r, kResolved, scratch);
+    const std::int64_t at_once = std::max(kResolved, spec_.k / 2);
+    while (form_.contracts() && std::ssize(survivors(r)) > at_once) resolve_lowest(r, at_once, scratch);
     refined += row.resolved + std::ssize(survivors(r));
     refine(r, scratch);
     std::vector<Ranked>& ranked = scratch.ranked;
