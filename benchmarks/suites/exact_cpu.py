@@ -26,8 +26,8 @@ import numpy as np
 from ..harness import ceilings
 from ..harness.case import Bar, Case, Suite
 from ..harness.contest import Contestant, Theirs, Timed, race, start_peers
-from ..harness.datasets import made_up, photographs
-from ..harness.datasets.data import Data
+from ..harness.datasets import gist, made_up, photographs
+from ..harness.datasets.data import Data, split
 from ..harness.peers.cpu import fastest_blas_core
 from ..harness.proof import check_rows, neighbors, own_places
 from ..harness.run import Run, say, seconds_of
@@ -37,6 +37,7 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
     "gaussian": lambda case: made_up.gaussian(case.n, case.queries, case.d),
     "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
+    "gist": lambda case: split(gist.gist(case.n + case.queries, "cpu", seed=0).numpy(), case.n),
 }
 
 
@@ -210,6 +211,10 @@ def _graph(name: str, dtype: str, bars: tuple[Bar, ...]) -> Case:
     return _case(name, m=100_000, data="sift", dtype=dtype, graph=True, bars=bars, cost=150)
 
 
+def _gist(name: str, **changes: Any) -> Case:
+    return _case(name, n=50_000, d=gist.WIDTH, data="gist", **changes)
+
+
 SUITE = Suite(
     "exact_cpu",
     "exact_cpu",
@@ -220,6 +225,10 @@ SUITE = Suite(
         _case("search-gauss-k100", k=100, bars=_bars(15, 3, 2)),
         _case("search-gauss-k1000", k=1000, bars=_bars(8, 2.5, 2)),
         _case("search-clustered-784", d=784, data="clustered", bars=_bars(25, 3, 2), cost=90),
+        # Rows of few directions, which are contracted (docs/exactness.md, "Contracted forms").
+        _gist("graph-gist-960", m=50_000, graph=True, bars=_bars(25, 3, 2), cost=240),
+        _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),
+        _gist("one-query-gist-960", m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1), cost=60),
         _case("search-16d", d=16, against=("faiss", "sklearn"), bars=_bars(6, 3, 2)),
         _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
         *(

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bind/binds.hpp"
+#include "exact/directions.hpp"
 #include "exact/row_block.hpp"
 #include "exact/self_join.hpp"
 
@@ -67,6 +68,7 @@ using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ids = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Values = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Known = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
@@ -88,6 +90,19 @@ struct OpenRows {
     *this = {first, last};
   }
 };
+
+// Directions along which rows are contracted; none without an array.
+Directions checked_directions(Metric metric, const std::optional<Matrix>& array, std::int64_t d) {
+  if (!array) return {};
+  require(!is_elementwise(metric), "directions: only metrics of inner products have contracted forms");
+  const auto count = static_cast<std::int64_t>(array->shape(1));
+  check_number("number of directions", count, 1, d - 1);
+  check_shape("directions", *array, {d, count});
+  for (std::int64_t i = 0; i < d * count; ++i) require(std::isfinite(array->data()[i]), "a direction is not finite");
+  Directions directions(array->data(), d, count);
+  require(directions.stretch() <= 1, "directions: a row may be longer along them than it is; expected V^T V <= I");
+  return directions;
+}
 
 void check_spec(const SearchSpec& spec, const RowsView& points) {
   check_number("k", spec.k, 1, points.n);
@@ -320,7 +335,8 @@ void bind_engine(Module& module) {
   Class<Form>(module, "Form", "The form in which rows are compared; see exact/form.hpp.")
       .def(
           "__init__",
-          [](Form* self, const std::string& metric, std::vector<double> centre, double scale) {
+          [](Form* self, const std::string& metric, std::vector<double> centre, double scale,
+             const std::optional<Matrix>& directions) {
             const auto d = std::ssize(centre);
             check_number("length of the centre", d, 1, std::numeric_limits<std::int32_t>::max());
             for (const double value : centre) require(std::isfinite(value), "the centre is not finite");
@@ -328,9 +344,39 @@ void bind_engine(Module& module) {
             if (!(scale > 0) || std::frexp(scale, &exponent) != 0.5) {
               refuse("scale=" + std::to_string(scale) + ": expected a power of two, which rounds nothing");
             }
-            new (self) Form(metric_named(metric), scale, std::move(centre));
+            const Metric chosen = metric_named(metric);
+            new (self) Form(chosen, scale, std::move(centre), checked_directions(chosen, directions, d));
           },
-          nb::arg("metric"), nb::arg("centre"), nb::arg("scale"));
+          nb::arg("metric"), nb::arg("centre"), nb::arg("scale"), nb::arg("directions").noconvert() = nb::none())
+      .def(
+          "contracted",
+          [](const Form& form, const Rows& points, std::int64_t step, std::int64_t columns) {
+            const RowsView rows = view_of(points, "points");
+            check_columns("points", rows, form.d);
+            require(!is_elementwise(form.metric), "form: only metrics of inner products have contracted forms");
+            check_at_least("step", step, 1);
+            check_number("columns", columns, 2, form.d);
+            Unlocked unlocked;
+            Directions directions = principal_directions(form, rows, step, columns - 1, supported_isas().back());
+            if (directions.stretch() > 1) throw std::logic_error("directions make rows longer than they are");
+            std::vector<double> centre(form.centre.begin(), form.centre.begin() + form.d);
+            return Form(form.metric, form.scale, std::move(centre), std::move(directions));
+          },
+          nb::arg("points").noconvert(), nb::arg("step"), nb::arg("columns"),
+          "The form contracted to so many columns, by the principal directions of every step-th row.")
+      .def(
+          "screened_rows",
+          [](const Form& form, const Rows& points, std::int64_t step, const Values& rows) {
+            const RowsView view = view_of(points, "points");
+            check_columns("points", view, form.d);
+            check_at_least("step", step, 1);
+            check_shape("rows", rows, {(view.n + step - 1) / step, form.columns()});
+            Unlocked unlocked;
+            screened_rows(form, view, step, rows.data(), supported_isas().back());
+          },
+          nb::arg("points").noconvert(), nb::arg("step"), nb::arg("rows").noconvert(),
+          "Writes every step-th row as the screen sees it, before rounding; NaN where it is beyond the screen's "
+          "range.");
 
   Class<BoundPoints>(module, "PackedPoints", "A packed run of points; see exact/pack.hpp.")
       .def(

@@ -1,11 +1,40 @@
 #include "exact/form.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tonari {
 
-Form::Form(Metric of, double by, std::vector<double> around)
-    : metric(of), d(std::ssize(around)), scale(by), centre(std::move(around)) {
+Directions::Directions(const double* values, std::int64_t d, std::int64_t of)
+    : count(of), rows(static_cast<std::size_t>(d * padded(of)), 0.0) {
+  for (std::int64_t i = 0; i < d; ++i) std::copy_n(values + i * count, count, rows.data() + i * padded(count));
+}
+
+double Directions::stretch() const {
+  const std::int64_t width = padded(count), d = std::ssize(rows) / std::max<std::int64_t>(1, width);
+  std::vector<double> products(static_cast<std::size_t>(width * width), 0.0);  // V^T V
+  for (std::int64_t i = 0; i < d; ++i) {
+    const double* row = rows.data() + i * width;
+    for (std::int64_t a = 0; a < count; ++a) {
+      double* sums = products.data() + a * width;
+      const double value = row[a];
+      for (std::int64_t b = 0; b < width; ++b) sums[b] += value * row[b];
+    }
+  }
+  // The largest sum of magnitudes in a row, which no eigenvalue exceeds, and more than its rounding.
+  double largest = 0, longest = 0;
+  for (std::int64_t a = 0; a < count; ++a) {
+    double sum = 0;
+    for (std::int64_t b = 0; b < count; ++b) sum += std::fabs(products[static_cast<std::size_t>(a * width + b)]);
+    largest = std::max(largest, sum);
+    longest = std::max(longest, products[static_cast<std::size_t>(a * (width + 1))]);
+  }
+  return largest + static_cast<double>(d + width) * 0x1p-52 * static_cast<double>(count) * longest;
+}
+
+Form::Form(Metric of, double by, std::vector<double> around, Directions along)
+    : metric(of), d(std::ssize(around)), scale(by), centre(std::move(around)), directions(std::move(along)) {
   if (is_product(metric)) {
     for (const double c : centre) centre_square += c * c * scale * scale;
   }

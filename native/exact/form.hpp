@@ -7,6 +7,13 @@
 //   elementwise              x' = scale x                       score = sum or max of f(q'_i, x'_i)
 //
 // Every score ascends with the distance and differs from it only by terms that depend on the query alone.
+//
+// A form of the first four kinds may be contracted to `count` directions and one more column,
+//
+//   f(x) = (V^T x', t),   t = sqrt(|x'|^2 - |V^T x'|^2),   V of shape (d, count), V^T V <= I
+//
+// so that |f(x)| = |x'| and <q', x'> <= <f(q), f(x)>: the score of contracted rows is a lower bound of the score, with
+// the same terms of the point and of the query (docs/exactness.md, "Contracted forms").
 #pragma once
 
 #include <vector>
@@ -22,14 +29,32 @@ constexpr float kHuge = 1e30f;
 // Columns of rows in memory for whole vectors: zeros follow the first d values.
 constexpr std::int64_t padded(std::int64_t d) { return (d + kLanes - 1) / kLanes * kLanes; }
 
+// The matrix V, by rows, each of padded(count) values with zeros behind the first `count`; no directions: no contraction.
+struct Directions {
+  std::int64_t count = 0;
+  std::vector<double> rows;
+
+  Directions() = default;
+  // `values`: V of shape (d, count), by rows.
+  Directions(const double* values, std::int64_t d, std::int64_t count);
+
+  // An upper bound on the largest eigenvalue of V^T V.
+  double stretch() const;
+};
+
 struct Form {
   Metric metric;
   std::int64_t d;
   double scale;                // a power of two, so that it rounds nothing
   std::vector<double> centre;  // padded(d) values
   double centre_square = 0;    // |scale centre|^2, how far the inner product's rows were moved; 0 for all other forms
+  Directions directions;
 
-  Form(Metric metric, double scale, std::vector<double> centre);
+  Form(Metric metric, double scale, std::vector<double> centre, Directions directions = {});
+
+  bool contracts() const { return directions.count > 0; }
+  // Columns of the rows that the screen compares.
+  std::int64_t columns() const { return contracts() ? directions.count + 1 : d; }
 
   // For an elementwise metric: a value times this is a score.
   double unit() const { return is_scale_free(metric) ? 1 : scale; }
@@ -45,6 +70,7 @@ void remove_mean(double* row, std::int64_t d);
 struct RowTerms {
   double square = 0;  // |x'|^2; NaN where the form cannot represent the row
   double centre = 0;  // scale <centre, x'> for the inner product, else 0
+  double error = 0;   // |f(x) - the row that was computed for it|; 0 without a contraction
 };
 
 // Whether a form row is too large for the screen, or could not be converted to the form at all.

@@ -77,6 +77,42 @@ double int8_step(const Span& span, double limit) {
   return span.largest > kTiny ? static_cast<double>(static_cast<float>(span.largest / limit)) : 1.0;
 }
 
+// Rows as the screen sees them: read, converted to the form and, where it is contracted, contracted.
+class ScreenRows {
+ public:
+  ScreenRows(const Form& form, const PackLoops& loops, std::int64_t most)
+      : form_(form),
+        loops_(loops),
+        width_(padded(form.columns())),
+        rows_(static_cast<std::size_t>(most * padded(form.d))),
+        contracted_(form.contracts() ? static_cast<std::size_t>(most * width_) : 0),
+        terms_(static_cast<std::size_t>(most)) {}
+
+  void read(const RowsView& rows, std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = 0; r < count; ++r) {
+      terms_[static_cast<std::size_t>(r)] = loops_.read(form_, rows, first + r, rows_.data() + r * padded(form_.d));
+    }
+    if (form_.contracts()) loops_.contract(form_, rows_.data(), count, terms_.data(), contracted_.data());
+  }
+  const RowTerms& terms(std::int64_t r) const { return terms_[static_cast<std::size_t>(r)]; }
+  const double* row(std::int64_t r) const {
+    return (form_.contracts() ? contracted_.data() : rows_.data()) + r * width_;
+  }
+  // The norms of a row that was rounded.
+  Norms norms(std::int64_t r, const double* rounded) const {
+    Norms found = loops_.measure(form_.metric, row(r), rounded, form_.columns());
+    found.exact += terms(r).error, found.difference += terms(r).error;
+    return found;
+  }
+
+ private:
+  const Form& form_;
+  const PackLoops& loops_;
+  std::int64_t width_;
+  std::vector<double> rows_, contracted_;
+  std::vector<RowTerms> terms_;
+};
+
 Span joined(const Span& a, const Span& b) {
   return {.largest = std::max(a.largest, b.largest),
           .whole = a.whole && b.whole,
@@ -96,7 +132,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
       base_(begin),
       count_(end - begin),
       groups_((end - begin + kernel.layout.point_group - 1) / kernel.layout.point_group),
-      data_bytes_(groups_ * kernel.layout.point_group * packed_depth(kernel, form.d) * kernel.layout.run *
+      data_bytes_(groups_ * kernel.layout.point_group * packed_depth(kernel, form.columns()) * kernel.layout.run *
                   element_size(kernel.precision)) {
   // One register more than the groups need, since a group's errors are read a register at a time.
   const auto places = static_cast<std::size_t>(groups_ * kernel.layout.point_group + 16);
@@ -107,47 +143,43 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
   group_error_query_.assign(groups, 0), group_error_rest_.assign(groups, 0);
   if (kernel.precision == Precision::int8) group_scale_.assign(groups, 0), correction_.assign(places, 0);
   const PackLoops& loops = pack_loops(kernel.isa);
-  const std::int64_t width = padded(form.d);
-  std::vector<double> rows(static_cast<std::size_t>(kernel.layout.point_group * width));
-  std::vector<double> rounded(static_cast<std::size_t>(width));
-  std::vector<RowTerms> terms(static_cast<std::size_t>(kernel.layout.point_group));
-  RowWriter writer(kernel, form.d, false);
-  const double gamma = accumulation_error(kernel, form.d);
+  const std::int64_t columns = form.columns();
+  ScreenRows rows(form, loops, kernel.layout.point_group);
+  std::vector<double> rounded(static_cast<std::size_t>(padded(columns)));
+  RowWriter writer(kernel, columns, false);
+  const double gamma = accumulation_error(kernel, columns);
   for (std::int64_t group = 0; group < groups_; ++group) {
     const std::int64_t first = group * kernel.layout.point_group;
     const std::int64_t last = std::min(first + kernel.layout.point_group, count_);
-    for (std::int64_t p = first; p < last; ++p) {
-      terms[static_cast<std::size_t>(p - first)] =
-          loops.read(form, points, base_ + p, rows.data() + (p - first) * width);
-    }
+    rows.read(points, base_ + first, last - first);
     double step = 1.0;
     if (kernel.precision == Precision::int8) {
       Span span;
       for (std::int64_t p = first; p < last; ++p) {
-        if (is_beyond(form, terms[static_cast<std::size_t>(p - first)])) continue;
-        span = joined(span, loops.span(rows.data() + (p - first) * width, form.d));
+        if (is_beyond(form, rows.terms(p - first))) continue;
+        span = joined(span, loops.span(rows.row(p - first), columns));
       }
       step = int8_step(span, 127);
       group_scale_[static_cast<std::size_t>(group)] = static_cast<float>(step);
     }
     for (std::int64_t p = first; p < last; ++p) {
       const auto at = static_cast<std::size_t>(p);
-      const double* row = rows.data() + (p - first) * width;
-      const RowTerms& term = terms[static_cast<std::size_t>(p - first)];
+      const double* row = rows.row(p - first);
+      const RowTerms& term = rows.terms(p - first);
       if (is_beyond(form, term)) {  // always survives, so that only its exact value judges it
         low_[at] = -kHuge;
         error_own_[at] = kHuge;
         continue;
       }
       if (kernel.precision == Precision::int8) {
-        const std::int32_t sum = loops.round_int8(row, form.d, step, 127, 0, writer.elements(), rounded.data());
+        const std::int32_t sum = loops.round_int8(row, columns, step, 127, 0, writer.elements(), rounded.data());
         correction_[at] = -kernel.layout.query_offset * sum;
       } else {
-        loops.round(kernel.precision, row, form.d, 1.0, writer.elements(), rounded.data());
+        loops.round(kernel.precision, row, columns, 1.0, writer.elements(), rounded.data());
       }
       writer.write(data_.get(), p);
       if (errors == Errors::measured) {
-        keep_errors(form, p, gamma, point_term(form, term), loops.measure(form.metric, row, rounded.data(), form.d));
+        keep_errors(form, p, gamma, point_term(form, term), rows.norms(p - first, rounded.data()));
       } else {
         low_[at] = static_cast<float>(point_term(form, term));
       }
@@ -198,36 +230,41 @@ std::int64_t PackedPoints::bytes() const {
 PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsView& queries, std::int64_t begin,
                              std::int64_t end, Errors errors)
     : count(end - begin), tiles(static_cast<int>((count + kernel.layout.query_tile - 1) / kernel.layout.query_tile)) {
-  const std::int64_t d = form.d;
+  constexpr std::int64_t at_once = 8;  // rows that share one pass over the directions
+  const std::int64_t columns = form.columns();
   const auto places = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(kernel.layout.query_tile);
-  data = allocate(static_cast<std::int64_t>(places) * packed_depth(kernel, d) * kernel.layout.run *
+  data = allocate(static_cast<std::int64_t>(places) * packed_depth(kernel, columns) * kernel.layout.run *
                   element_size(kernel.precision));
   norm.assign(places, 0), rest.assign(places, 0), step.assign(places, 0);
   beyond.assign(places, 0), shift.assign(places, 0);
   const PackLoops& loops = pack_loops(kernel.isa);
-  const double gamma = accumulation_error(kernel, d), centre = std::sqrt(form.centre_square);
+  const double gamma = accumulation_error(kernel, columns), centre = std::sqrt(form.centre_square);
   // The factor -2 of the products is a power of two: the packed query (or its step) contains it without rounding.
   const double factor = is_elementwise(form.metric) ? 1.0 : -2.0;
   const double limit = kernel.layout.query_limit;
-  std::vector<double> row(static_cast<std::size_t>(padded(d))), rounded(row.size());
-  RowWriter writer(kernel, d, true);
+  ScreenRows rows(form, loops, at_once);
+  std::vector<double> rounded(static_cast<std::size_t>(padded(columns)));
+  RowWriter writer(kernel, columns, true);
 
   for (std::int64_t q = 0; q < count; ++q) {
     const auto at = static_cast<std::size_t>(q);
-    const RowTerms terms = loops.read(form, queries, begin + q, row.data());
+    const std::int64_t r = q % at_once;
+    if (r == 0) rows.read(queries, begin + q, std::min(at_once, count - q));
+    const RowTerms& terms = rows.terms(r);
+    const double* row = rows.row(r);
     beyond[at] = is_beyond(form, terms);
     if (errors == Errors::measured) shift[at] = query_term(form, terms);
     if (beyond[at]) continue;
     if (kernel.precision == Precision::int8) {
-      const double unit = int8_step(loops.span(row.data(), d), limit);
+      const double unit = int8_step(loops.span(row, columns), limit);
       step[at] = static_cast<float>(2 * unit);
-      loops.round_int8(row.data(), d, unit, limit, kernel.layout.query_offset, writer.elements(), rounded.data());
+      loops.round_int8(row, columns, unit, limit, kernel.layout.query_offset, writer.elements(), rounded.data());
     } else {
-      loops.round(kernel.precision, row.data(), d, factor, writer.elements(), rounded.data());
+      loops.round(kernel.precision, row, columns, factor, writer.elements(), rounded.data());
     }
     writer.write(data.get(), q);
     if (errors == Errors::ignored) continue;
-    const Norms norms = loops.measure(form.metric, row.data(), rounded.data(), d);
+    const Norms norms = rows.norms(r, rounded.data());
     if (is_elementwise(form.metric)) {
       norm[at] = round_up((norms.difference + gamma * norms.rounded) * (1 + 0x1p-20) + kTiny);
     } else {

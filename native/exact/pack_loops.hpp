@@ -29,6 +29,17 @@ struct PackLoops {
   // Reads row i of an array and converts it to the form; NaN where the form cannot represent it.
   RowTerms (*read)(const Form& form, const RowsView& rows, std::int64_t i, double* row);
 
+  // products = rows matrix, for rows of padded(d) values and a matrix of d rows of `width` values, whole vectors.
+  void (*multiply)(const double* rows, std::int64_t count, std::int64_t d, const double* matrix, std::int64_t width,
+                   double* products);
+
+  // moments += rows^T products, of padded(d) rows of `width` values.
+  void (*add_moments)(const double* rows, std::int64_t count, std::int64_t d, const double* products,
+                      std::int64_t width, double* moments);
+
+  // Contracts `count` form rows of padded(d) values to padded(columns) values each, and sets the errors of their terms.
+  void (*contract)(const Form& form, const double* rows, std::int64_t count, RowTerms* terms, double* contracted);
+
   Span (*span)(const double* row, std::int64_t d);
 
   // Rounds a row to bfloat16 or float32: `elements` times the factor, a power of two, and `rounded` without it.

@@ -3,6 +3,7 @@
 //
 //   form        x' = scale (x - centre), x / |x|, (x - mean) / |x - mean| or scale x (exact/form.hpp)
 //   float32     x^ = x' rounded once; bfloat16: rounded to float32, then to nearest even
+//   contracted  f(x) = (V^T x', sqrt(|x'|^2 - |V^T x'|^2)), 2 or 4 rows by 16 directions at a time
 //   int8        x^ = step * min(max(nearest(x' / step), -limit - 1), limit)
 //   norms       S(x' x'), S(x^ x^), S((x' - x^)^2), in 8 partial sums that are added in halves
 #pragma once
@@ -110,6 +111,80 @@ inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, dou
   return {.square = total(square), .centre = total(product)};
 }
 
+constexpr int kRowsAtOnce = kRegisterLanes<double> >= 8 ? 4 : 2;  // half of the registers hold sums
+
+// products[r] = S(rows[r][i] matrix[i]) for ROWS rows; `width` columns of the matrix, whole vectors.
+template <int ROWS>
+inline void multiply_rows(const double* rows, std::int64_t d, const double* matrix, std::int64_t width,
+                          double* products, std::int64_t apart) {
+  for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
+    Lanes sums[ROWS];
+    for (int r = 0; r < ROWS; ++r) sums[r] = 0.0;
+    for (std::int64_t i = 0; i < d; ++i) {
+      const Lanes v = Lanes::load(matrix + i * width + first);
+      for (int r = 0; r < ROWS; ++r) sums[r] = fma(Lanes(rows[r * padded(d) + i]), v, sums[r]);
+    }
+    for (int r = 0; r < ROWS; ++r) sums[r].store(products + r * apart + first);
+  }
+}
+
+// The same for any number of rows, whose products lie `apart` values apart.
+inline void multiply_all(const double* rows, std::int64_t count, std::int64_t d, const double* matrix,
+                         std::int64_t width, double* products, std::int64_t apart) {
+  std::int64_t r = 0;
+  for (; r + kRowsAtOnce <= count; r += kRowsAtOnce) {
+    multiply_rows<kRowsAtOnce>(rows + r * padded(d), d, matrix, width, products + r * apart, apart);
+  }
+  for (; r < count; ++r) multiply_rows<1>(rows + r * padded(d), d, matrix, width, products + r * apart, apart);
+}
+
+inline void multiply(const double* rows, std::int64_t count, std::int64_t d, const double* matrix, std::int64_t width,
+                     double* products) {
+  multiply_all(rows, count, d, matrix, width, products, width);
+}
+
+// moments[i] += S(rows[r][i] products[r]), kRowsAtOnce of i at a time.
+inline void add_moments(const double* rows, std::int64_t count, std::int64_t d, const double* products,
+                        std::int64_t width, double* moments) {
+  for (std::int64_t first = 0; first < width; first += Lanes::lanes) {
+    for (std::int64_t i = 0; i < padded(d); i += kRowsAtOnce) {
+      Lanes sums[kRowsAtOnce];
+      for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = Lanes::load(moments + (i + j) * width + first);
+      for (std::int64_t r = 0; r < count; ++r) {
+        const Lanes y = Lanes::load(products + r * width + first);
+        for (int j = 0; j < kRowsAtOnce; ++j) sums[j] = fma(Lanes(rows[r * padded(d) + i + j]), y, sums[j]);
+      }
+      for (int j = 0; j < kRowsAtOnce; ++j) sums[j].store(moments + (i + j) * width + first);
+    }
+  }
+}
+
+// The last column of a row whose others are V^T x', and what the computed row may be away from f(x).
+inline void complete(const Form& form, RowTerms& terms, double* row) {
+  constexpr double unit = 0x1p-53;
+  const std::int64_t count = form.directions.count;
+  Half squares = 0.0;
+  for (std::int64_t at = 0; at < padded(count); at += Half::lanes) {
+    const Half y = Half::load(row + at);
+    squares = squares + y * y;
+  }
+  const double rest = terms.square - total(squares), last = rest > 0 ? std::sqrt(rest) : 0;
+  for (std::int64_t at = count; at < padded(count + 1); ++at) row[at] = 0;
+  row[count] = last;
+  // The products are off by `product` |x'|, and last^2 by `square`, which is at most that of `last` times `last`.
+  const double sums = static_cast<double>(form.d + 16), root = std::sqrt(static_cast<double>(count));
+  const double size = std::sqrt(terms.square), product = 2 * unit * sums * root;
+  const double square = 4 * unit * sums * (root + 2) * terms.square;
+  const double off = last * last > square ? square / last : std::sqrt(square);
+  terms.error = (product * size + off + 4 * unit * last) * (1 + 0x1p-20) + 0x1p-500;
+}
+
+inline void contract(const Form& form, const double* rows, std::int64_t count, RowTerms* terms, double* contracted) {
+  const std::int64_t apart = padded(form.columns());
+  multiply_all(rows, count, form.d, form.directions.rows.data(), padded(form.directions.count), contracted, apart);
+  for (std::int64_t r = 0; r < count; ++r) complete(form, terms[r], contracted + r * apart);
+}
+
 inline Span span(const double* row, std::int64_t d) {
   Half lowest = 0.0, highest = 0.0, part = 0.0;
   for (std::int64_t i = 0; i < d; i += Half::lanes) {
@@ -200,8 +275,14 @@ inline Norms measure(Metric metric, const double* exact, const double* rounded, 
   return norms;
 }
 
-constexpr PackLoops kPackLoops{
-    .read = read, .span = span, .round = round, .round_int8 = round_int8, .measure = measure};
+constexpr PackLoops kPackLoops{.read = read,
+                               .multiply = multiply,
+                               .add_moments = add_moments,
+                               .contract = contract,
+                               .span = span,
+                               .round = round,
+                               .round_int8 = round_int8,
+                               .measure = measure};
 
 }  // namespace
 }  // namespace tonari

@@ -80,12 +80,14 @@ inline void exact_values_tile(Metric metric, const ExactQuery& query, const Rows
   const std::int64_t d = points.d;
   const bool plain = !removes_mean(metric);
   if (plain && (points.dtype == Dtype::f32 || points.dtype == Dtype::f64 || points.dtype == Dtype::bf16)) {
-    constexpr std::int64_t ahead = 8;  // rows are scattered, so a later one is prefetched while this one is summed
+    // Rows are scattered, so a later one is prefetched while this one is summed; of long rows the next.
+    constexpr std::int64_t held = 8192;
     const std::int64_t bytes = d * static_cast<std::int64_t>(dtype_size(points.dtype));
+    const std::int64_t ahead = bytes * 8 <= held ? 8 : bytes * 2 <= held ? held / bytes : 1;
     for (std::int64_t j = 0; j < count; ++j) {
       if (j + ahead < count) {
         const char* next = static_cast<const char*>(row_pointer(points, ids[j + ahead]));
-        for (std::int64_t at = 0; at < bytes && at < 1024; at += 64) __builtin_prefetch(next + at);
+        for (std::int64_t at = 0; at < bytes && at < held / 2; at += 64) __builtin_prefetch(next + at);
       }
       const void* row = row_pointer(points, ids[j]);
       values[j] = points.dtype == Dtype::f32   ? value_of(metric, query, static_cast<const float*>(row), d)

@@ -40,7 +40,7 @@ void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std:
                   .group_end = group_end,
                   .stride = stride,
                   .take_stride = take_stride,
-                  .depth = packed_depth(kernel_, form_.d),
+                  .depth = packed_depth(kernel_, form_.columns()),
                   .keep =
                       [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
                         Keeper& self = *static_cast<Keeper*>(context);

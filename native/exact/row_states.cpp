@@ -17,6 +17,10 @@ constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so
 constexpr std::int64_t kPage = 4096 / static_cast<std::int64_t>(sizeof(Survivor));
 constexpr std::size_t kPadding = 64;  // the widest tile of queries
 
+// Survivors of a contracted screen that are resolved at a time, or half of k if that is more: for a lower threshold, and
+// in the end, when fewer at a time would be prefetched too late.
+constexpr std::int64_t kProbed = 8, kResolved = 16;
+
 // Where to halve a range of scores: at the middle of the values and of their keys in turn, so that neither outliers nor
 // a change of sign makes the search long.
 struct MiddleScore {
@@ -128,6 +132,11 @@ void RowStates::make_room(std::int64_t r, bool sampling, Scratch& scratch) {
 
 void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   const auto at = static_cast<std::size_t>(r);
+  if (form_.contracts()) {
+    const std::int64_t settled = std::ssize(rows_[at].settled);
+    if (std::ssize(survivors(r)) + settled < wanted_) return;
+    return resolve_lowest(r, settled < spec_.k ? wanted_ - settled : std::max(kProbed, spec_.k / 2), scratch);
+  }
   const std::span<Survivor> held = survivors(r);
   if (std::ssize(held) < rank) return;
   scratch.keys.resize(held.size());
@@ -137,8 +146,30 @@ void RowStates::condense(std::int64_t r, std::int64_t rank, Scratch& scratch) {
   const auto bound_key = at_least_kth(scratch.keys.data(), std::ssize(held), rank, rank / 8, MiddleScore{}).key;
   const float kth = key_float(bound_key);
   const float bound = bounds_.threshold_from_score(static_cast<double>(kth), rows_[at].shift);
-  const float threshold = std::min(thresholds_[at], bound);
-  set_threshold(r, threshold);
+  set_threshold(r, std::min(thresholds_[at], bound));
+  drop_above_threshold(r);
+}
+
+void RowStates::resolve_lowest(std::int64_t r, std::int64_t count, Scratch& scratch) {
+  Row& row = rows_[static_cast<std::size_t>(r)];
+  const std::span<Survivor> held = survivors(r);
+  count = std::min(count, std::ssize(held));
+  std::nth_element(held.begin(), held.begin() + count, held.end(),
+                   [](const Survivor& a, const Survivor& b) { return a.lower < b.lower; });
+  scratch.ranked.assign(row.settled.begin(), row.settled.end());
+  scratch.ids.clear();
+  for (const Survivor& survivor : held.first(static_cast<std::size_t>(count))) scratch.ids.push_back(survivor.id);
+  rank_exactly(r, scratch);
+  row.resolved += count;
+  std::copy(held.begin() + count, held.end(), held.begin());
+  keep_first(r, std::ssize(held) - count);
+  keep_settled(r, scratch);
+  drop_above_threshold(r);
+}
+
+void RowStates::drop_above_threshold(std::int64_t r) {
+  const float threshold = thresholds_[static_cast<std::size_t>(r)];
+  const std::span<Survivor> held = survivors(r);
   std::size_t kept = 0;  // without branches, half of which would be mispredicted
   for (const Survivor& survivor : held) {
     held[kept] = survivor;
@@ -198,9 +229,13 @@ void RowStates::refine(std::int64_t r, Scratch& scratch) {
 }
 
 void RowStates::settle(std::int64_t r, Scratch& scratch) {
+  refine(r, scratch);
+  keep_settled(r, scratch);
+}
+
+void RowStates::keep_settled(std::int64_t r, Scratch& scratch) {
   const auto at = static_cast<std::size_t>(r);
   Row& row = rows_[at];
-  refine(r, scratch);
   keep_smallest(scratch.ranked, spec_.k);
   row.settled.assign(scratch.ranked.begin(), scratch.ranked.end());
   if (std::ssize(row.settled) < spec_.k) return;
@@ -237,6 +272,9 @@ std::int64_t RowStates::finish(std::int64_t first, std::int64_t last, Value* dis
     end = row.retries ? RowStatus::retry : RowStatus::done;
     if (row.retries) continue;
     condense(r, wanted_, scratch);
+    // Lower bounds in ascending order: where they exceed the k-th value, the rest needs none.
+    const std::int64_t at_once = std::max(kResolved, spec_.k / 2);
+    while (form_.contracts() && std::ssize(survivors(r)) > at_once) resolve_lowest(r, at_once, scratch);
     refined += row.resolved + std::ssize(survivors(r));
     refine(r, scratch);
     std::vector<Ranked>& ranked = scratch.ranked;

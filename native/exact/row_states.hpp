@@ -112,11 +112,17 @@ class RowStates {
     slots_[at].next = rows_[at].survivors + count;
   }
   void make_room(std::int64_t row, bool sampling, Scratch& scratch);
-  // Drops survivors that the rank-th smallest upper bound rules out.
+  // Drops survivors that the rank-th smallest upper bound rules out, or, where scores have none, exact values.
   void condense(std::int64_t row, std::int64_t rank, Scratch& scratch);
+  // Computes the exact values of the `count` survivors with the smallest lower bounds, and drops those survivors and
+  // all that the k-th best value rules out.
+  void resolve_lowest(std::int64_t row, std::int64_t count, Scratch& scratch);
+  void drop_above_threshold(std::int64_t row);
   // Moves the row's resolved points and its survivors, with their exact values, into scratch.ranked.
   void refine(std::int64_t row, Scratch& scratch);
   void settle(std::int64_t row, Scratch& scratch);
+  // Keeps the k best of scratch.ranked, and takes the threshold from the last of them.
+  void keep_settled(std::int64_t row, Scratch& scratch);
   // Adds the points of scratch.ids to scratch.ranked.
   void rank_exactly(std::int64_t row, Scratch& scratch);
   bool sample_was_enough(const Row& row, const std::vector<Ranked>& ranked) const;

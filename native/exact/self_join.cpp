@@ -147,7 +147,7 @@ void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, st
                         .group_end = group_end,
                         .stride = 0,
                         .take_stride = false,
-                        .depth = packed_depth(join_.kernel_, join_.form_.d),
+                        .depth = packed_depth(join_.kernel_, join_.form_.columns()),
                         .keep =
                             [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
                               Keeper& self = *static_cast<Keeper*>(context);

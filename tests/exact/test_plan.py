@@ -217,7 +217,7 @@ def test_seconds_count_reading_and_packing() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ({"tile": 3}, r"cannot override tile; these can be: .*capacity, isa, .*precisions"),
+        ({"tile": 3}, r"cannot override tile; these can be: .*capacity, form_dim, isa, .*precisions"),
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'; it can run generic"),
         ({"precisions": ("float8",)}, r"precisions=\('float8',\): expected a tuple in the order int8"),
         ({"precisions": ("int8",), "metric": "l1"}, r"no int8 kernel for l1"),

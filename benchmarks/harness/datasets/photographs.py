@@ -210,11 +210,15 @@ def all_pixels() -> Array:
 
 def colour_photographs(side: int | None = None) -> list[Array]:
     """The pictures of 8-bit colours, (height, width, red green blue) uint8; none larger than ``side``, if given."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     found = []
     for path in _photographs():
-        with Image.open(path) as image:
+        try:
+            opened = Image.open(path)
+        except UnidentifiedImageError:  # a TIFF of several channels, say, which is no picture of 8-bit colours
+            continue
+        with opened as image:
             if image.mode != "RGB":
                 continue
             shrink = max(image.size) / side if side else 1.0

@@ -181,6 +181,7 @@ PRODUCTS = {
     ("amx", "bfloat16"): 1e12,
     ("amx", "int8"): 1.6e12,
 }
+MULTIPLY = 1e-10  # seconds of one core per product of a value and a direction, while rows are contracted
 # Seconds per survivor of the screen until it is refined and in its place in the answer, and seconds per dimension.
 SURVIVOR, SURVIVOR_VALUE = 6e-8, 3e-10
 

@@ -18,6 +18,7 @@ STREAM_BLOCKS = 4  # blocks of queries per thread that share a slice of points p
 JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every group and tile size
 JOIN_GROWTH = 32 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
 TILE = 32  # queries in the widest tile of any kernel
+SAMPLE_ROWS = 2_048  # points that a pilot reads, and of which a contracted form takes its directions
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
@@ -70,9 +71,10 @@ class Needs:
     chunk: int
     capacity: int
     splits: int
+    form_dim: int
 
     def packed_bytes(self, precision: str, points: int) -> int:
-        return points * packed_row_bytes(self.d, precision)
+        return points * packed_row_bytes(self.form_dim, precision)
 
     @property
     def output_bytes(self) -> int:
@@ -115,7 +117,9 @@ class Needs:
         if choice.active_rows:
             active = min(choice.active_rows, self.n) * (join_row_bytes(self.k) + self.k * SURVIVOR_BYTES)
             held = max(held, active + JOIN_GROWTH * SURVIVOR_BYTES)
-        forms = self.threads * _ROWS_IN_FORM * self.d * 8
+        if self.form_dim < self.d:
+            held = max(held, contracting_bytes(self.d, self.form_dim))
+        forms = self.threads * _ROWS_IN_FORM * (self.d + self.form_dim) * 8
         return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + held
 
     def total_bytes(self, choice: BlockSizes) -> int:
@@ -185,6 +189,16 @@ def _with_stream_sizes(choices: list[BlockSizes], needs: Needs) -> list[BlockSiz
 def packed_row_bytes(d: int, precision: str) -> int:
     """Return the bytes of one packed point."""
     return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
+
+
+def contracting_bytes(d: int, form_dim: int) -> int:
+    """Return the memory for finding the directions of a contracted form: the basis a few times, and its moments."""
+    return (5 * (form_dim + 16) + _ROWS_IN_FORM) * (d + 16) * 8 + (form_dim + 16) ** 2 * 8
+
+
+def pilot_bytes(n: int, d: int, form_dim: int) -> int:
+    """Return the memory for deciding whether rows are contracted: those of the sample, twice, and the directions."""
+    return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
 def padded(d: int, precision: str) -> int:

@@ -6,7 +6,7 @@ override that cannot work is refused with a reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tonari import inputs
@@ -28,13 +28,15 @@ from tonari.exact.memory import (
     BlockSizes,
     Needs,
     join_row_bytes,
+    packed_row_bytes,
     padded,
+    pilot_bytes,
     resident_choices,
     shares_enough,
     within,
 )
 from tonari.exact.overrides import ON_CPU
-from tonari.exact.precisions import choose_precisions, kernel_name
+from tonari.exact.precisions import choose_precisions, kernel_name, usual_precisions
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 from tonari.metrics.problem import refuse_own_metric
@@ -49,6 +51,8 @@ _JOIN_BYTES = 112 * MIB
 # Values of all points, and dimensions, from which on a self-join is faster: below, multiplying again takes less time
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
+CONTRACTED = 64  # columns of a contracted form that is chosen by a pilot
+_CONTRACT_FROM = 4 * CONTRACTED  # columns: then float32 in so few takes no more memory than int8 in all
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
 
@@ -66,6 +70,12 @@ class ExactPlan(Plan):
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
         one certifies every row, because it resolves doubtful rows by exact values.
+    form_dim : int
+        Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
+        the length of the rest (docs/exactness.md, "Contracted forms").
+    may_contract : bool
+        Whether rows are contracted to 64 columns where a pilot of the points shows that this is faster; decided when
+        the points are prepared, for at least 256 columns and a few seconds of work.
     threads : int
     query_block : int
         Queries that share one pass over the points.
@@ -102,6 +112,8 @@ class ExactPlan(Plan):
     """
 
     precisions: tuple[str, ...]
+    form_dim: int
+    may_contract: bool
     query_block: int
     point_chunk: int
     capacity: int
@@ -132,7 +144,7 @@ class ExactPlan(Plan):
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
         needs = Needs(
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
-            *(self.capacity, self.point_splits),
+            *(self.capacity, self.point_splits, self.form_dim),
         )
         wish = BlockSizes(block, self.n, 0, STREAM_BLOCKS, chunk)
         return min(map(needs.total_bytes, resident_choices(needs, wish, ())))
@@ -156,8 +168,16 @@ class ExactPlan(Plan):
 
     def _row_seconds(self, level: int, survivors: float) -> float:
         precision = self.precisions[level]
-        screen = 2.0 * self.n * padded(self.d, precision) / PRODUCTS[self.isa, precision]
+        screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
+
+    def contracted_to(self, form_dim: int) -> ExactPlan:
+        """Return the plan for points that were contracted to so many columns."""
+        if form_dim == self.form_dim:
+            return self
+        levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
+        adaptive = self.adaptive and len(levels) > 1
+        return replace(self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0)
 
     def kernel(self, precision: str) -> str:
         """Return the name of the kernel that screens at `precision`."""
@@ -197,13 +217,19 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     check_overrides(overrides, ON_CPU)
     isa = overrides.get("isa") or chosen_isa()
     check_isa(isa)
-    precisions = choose_precisions(problem, isa, overrides.get("precisions"))
+    form_dim = _form_dim(problem, overrides)
+    precisions = choose_precisions(problem, isa, overrides.get("precisions"), contracted=form_dim < problem.d)
     threads = problem.threads or default_threads(_work(problem, isa, precisions[0], prepared))
-    needs, wish, sample = _wish(problem, isa, precisions, threads, overrides)
+    needs, wish, sample = _wish(problem, isa, precisions, threads, form_dim, overrides)
     sizes = wish
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
     packed, finer, adaptive = _precisions_held(problem, needs, sizes, overrides)
+    may_contract = _may_contract(problem, overrides)
+    working = needs.working_bytes(sizes)
+    if may_contract:
+        working = max(working, pilot_bytes(problem.n, problem.d, CONTRACTED))
+        packed += problem.n * packed_row_bytes(CONTRACTED, "float32")
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     shared = sizes.active_rows > 0
@@ -219,6 +245,8 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         devices=(),
         isa=isa,
         precisions=precisions,
+        form_dim=form_dim,
+        may_contract=may_contract,
         threads=threads,
         query_block=sizes.query_block,
         point_chunk=needs.chunk,
@@ -234,7 +262,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         stream_chunk=sizes.stream_chunk,
         packed_bytes=packed,
         copied_bytes=0,
-        working_bytes=needs.working_bytes(sizes),
+        working_bytes=working,
         output_bytes=needs.output_bytes,
         prepare_seconds=look + packing_seconds(problem, isa, sizes.resident_points) / threads,
         seconds=look + again / threads + brute_seconds(problem, isa, threads, shared=shared),
@@ -249,26 +277,48 @@ def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
 
 
 def _wish(
-    problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, given: dict[str, Any]
+    problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, form_dim: int, given: dict[str, Any]
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
     """Return what is best without a memory budget: what memory depends on, block sizes, and the sample."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
-    chunk = given.get("point_chunk", _point_chunk(n, d))
+    chunk = given.get("point_chunk", _point_chunk(n, form_dim))
     if chunk % GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
     sampled = given.get("sample_stride", 0) != 0
     splits = given.get("point_splits", 1 if sampled else max(1, min(threads // blocks, -(-n // chunk))))
-    stride, rank = _sample(n, k) if splits == 1 else (0, 0)
+    stride, rank = _sample(n, k) if splits == 1 and form_dim == d else (0, 0)
     sample = _checked_sample(given.get("sample_stride", stride), given.get("sample_rank", rank), splits)
+    if sample[0] and form_dim < d:
+        raise ValueError(
+            f"form_dim={form_dim} of {d}: a contracted form has no sampled thresholds; set sample_stride=0"
+        )
     resident = given.get("resident", True)
-    joins = problem.self_join and resident and can_join(problem.metric, d, isa) and not sample[0]
-    joins = joins and n * d >= _JOIN_FROM[isa][0]
+    joins = problem.self_join and resident and can_join(problem.metric, form_dim, isa) and not sample[0]
+    joins = joins and n * form_dim >= _JOIN_FROM[isa][0]
     active = _checked_active(given.get("active_rows", _active_rows(problem) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
-    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits)
+    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, form_dim)
     return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
+
+
+def _form_dim(problem: Problem, given: dict[str, Any]) -> int:
+    d = problem.d
+    form_dim = int(given.get("form_dim", d))
+    if form_dim > d:
+        raise ValueError(f"form_dim={form_dim}: rows have {d} columns; expected at most that")
+    if form_dim < d and get_metric(problem.metric).elementwise:
+        raise ValueError(f"form_dim={form_dim}: metric={problem.metric!r} compares all {d} columns; leave form_dim out")
+    return form_dim
+
+
+def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:
+    # Whoever sets fields has decided; bytes are exact in int8 and would not be as contracted rows; and what stays
+    # packed within a budget was computed for all columns.
+    floats = inputs.dtype_of(problem.dtype).kind not in "iu"
+    products = not get_metric(problem.metric).elementwise
+    return not given and problem.memory is None and floats and products and problem.d >= _CONTRACT_FROM
 
 
 def _precisions_held(

@@ -14,7 +14,7 @@ from tonari.metrics import get_metric
 _INT8_DIMENSIONS = 1 << 17  # below this, sums of products of bytes (each at most 2**14) stay below 2**31
 
 
-def choose_precisions(problem: Problem, isa: str, asked: Any = None) -> tuple[str, ...]:
+def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contracted: bool = False) -> tuple[str, ...]:
     """Return the precisions of the screen on an instruction set, first to last.
 
     Parameters
@@ -23,6 +23,8 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None) -> tuple[st
     isa : str
     asked : tuple of str, optional
         The precisions that the caller asked for.
+    contracted : bool
+        Whether the screen compares a contraction of the rows.
 
     Raises
     ------
@@ -30,7 +32,8 @@ def choose_precisions(problem: Problem, isa: str, asked: Any = None) -> tuple[st
         The precisions are not in ascending order, or there is no kernel for one of them.
     """
     metric, d = problem.metric, problem.d
-    precisions = _usual_precisions(metric, isa, problem.dtype, d) if asked is None else _checked_precisions(asked)
+    usual = usual_precisions(metric, isa, problem.dtype, d, contracted=contracted)
+    precisions = usual if asked is None else _checked_precisions(asked)
     if "int8" in precisions and d >= _INT8_DIMENSIONS:
         raise ValueError(
             f"int8 sums overflow from {_INT8_DIMENSIONS} dimensions on, got d={d}; leave int8 out of precisions"
@@ -64,10 +67,12 @@ def _kernels() -> frozenset[str]:
     return frozenset(_native.kernel_names())
 
 
-def _usual_precisions(metric: str, isa: str, dtype: str, d: int) -> tuple[str, ...]:
+def usual_precisions(metric: str, isa: str, dtype: str, d: int, *, contracted: bool) -> tuple[str, ...]:
+    """Return the precisions of the screen that are fastest for most rows, first to last."""
     available = _kernels()
     levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
-    if d >= _INT8_DIMENSIONS and "int8" in levels:
+    # Few columns are multiplied quickly at any precision, and each differs more between rows than an int8 step.
+    if (contracted or d >= _INT8_DIMENSIONS) and "int8" in levels:
         levels.remove("int8")
     whole = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
     if isa == "amx" and "int8" in levels and not whole:

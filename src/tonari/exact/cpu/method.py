@@ -30,7 +30,19 @@ class ExactOnCpu(SearchMethod):
         return plan_on_cpu(problem, prepared=prepared_by is not None, **given)
 
     def prepare(self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None) -> PreparedPoints:
-        return PreparedPoints(points, plan, progress)
+        return PreparedPoints(points, plan, progress, asked=len(points))
+
+    def search_once(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        plan: ExactPlan,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
+        prepared = PreparedPoints(points, plan, progress)
+        return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
     def search(
         self,

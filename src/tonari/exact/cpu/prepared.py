@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact.cpu.contraction import choose_form, contracted
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
@@ -31,13 +33,30 @@ class PreparedPoints:
         As in :func:`tonari.search`. A callable is not called here, because it counts pairs.
     boundary : int
         A row at which slices are cut; all points must then stay packed.
+    asked : int, optional
+        Queries to expect, if not those of the plan: more of them pay for more preparation.
     """
 
     def __init__(
-        self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None, *, boundary: int = 0
+        self,
+        points: npt.NDArray[Any],
+        plan: ExactPlan,
+        progress: ProgressLike = None,
+        *,
+        boundary: int = 0,
+        asked: int | None = None,
     ) -> None:
         self.points = points
-        self.form = _form(points, plan.metric)
+        form = _native.Form(plan.metric, *_centre_and_scale(points, plan.metric))
+        if plan.form_dim < plan.d:
+            self.form, self.form_dim = contracted(points, form, plan.form_dim), plan.form_dim
+        else:
+            self.form, self.form_dim = choose_form(points, form, plan, plan.m if asked is None else asked)
+        # A pilot may be wrong about rows to come; a caller who names the columns is not.
+        self._whole_plan = replace(plan, may_contract=False) if self.form_dim < plan.form_dim else None
+        self._whole: PreparedPoints | None = None
+        self._making_whole = threading.Lock()
+        plan = plan.contracted_to(self.form_dim)
         sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
         self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
@@ -46,6 +65,19 @@ class PreparedPoints:
             shown, rows = None if callable(progress) else progress, plan.resident_points
             with Progress(shown, total=rows, seconds=plan.prepare_seconds, label="packing", unit="row") as bar:
                 self.hold(plan.kernel(plan.precisions[0]), rows, Workers(plan.threads), bar)
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether rows to which the contraction leaves too many candidates are searched with all columns."""
+        return self._whole_plan is not None
+
+    def whole(self) -> PreparedPoints:
+        """Return the points prepared with all columns, for searches that fall back; they are packed once."""
+        assert self._whole_plan is not None
+        with self._making_whole:
+            if self._whole is None:
+                self._whole = PreparedPoints(self.points, self._whole_plan, False)
+            return self._whole
 
     def hold(
         self, kernel: str, count: int, workers: Workers, bar: Progress | None = None
@@ -100,20 +132,20 @@ class PreparedPoints:
         return sum(part.nbytes for part in self._held[1])
 
 
-def _form(points: npt.NDArray[Any], metric: str) -> _native.Form:
+def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
     n, d = points.shape
     step = -(-n // _SAMPLE_ROWS)
     zeros = [0.0] * d
     record = get_metric(metric)
     if record.angular:
-        return _native.Form(metric, zeros, 1.0)
+        return zeros, 1.0
     if points.dtype.kind in "iu" and (record.squares or record.products):
         # Integers stay integers; unsigned bytes are shifted to the signed range that int8 products need.
-        return _native.Form(metric, [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0)
+        return [128.0 if points.dtype == np.uint8 else 0.0] * d, 1.0
     centre = _native.column_means(points, step) if record.squares else zeros
     if not all(map(math.isfinite, centre)):
         centre = zeros
-    return _native.Form(metric, centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step)))
+    return centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step))
 
 
 def _power_of_two_below_inverse(magnitude: float) -> float:

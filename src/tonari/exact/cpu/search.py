@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,6 +52,7 @@ def search_prepared(
     Neighbors of shape (m, k), and the Report of the run.
     """
     started = time.perf_counter()
+    whole_plan, plan = plan, plan.contracted_to(prepared.form_dim)
     m, n = len(queries), len(prepared.points)
     double = np.float64 in (queries.dtype, prepared.points.dtype)
     found = Neighbors(
@@ -86,6 +87,12 @@ def search_prepared(
             part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
             ids = None if self_ids is None else self_ids[rows]
             stays = False
+            if at == len(plan.precisions):  # all levels of a contracted form have left too many candidates
+                again = replace(whole_plan, may_contract=False, active_rows=0)
+                part, more = search_prepared(queries[rows], prepared.whole(), again, self_ids=ids, progress=False)
+                found.distances[rows], found.indices[rows] = part
+                report.include(more)
+                continue
             if not isinstance(rows, slice):
                 bar.extend(len(rows) * n)
                 stays = len(rows) <= _FEW and at > 0 and search.holds(at - 1) and not search.holds(at)
@@ -112,6 +119,11 @@ class Search:
     report: Report
     # Packed points of this search, which no other search changes.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
+
+    @property
+    def levels(self) -> int:
+        """Number of attempts: the precisions, and all columns where a contraction can fall back on them."""
+        return len(self.plan.precisions) + self.prepared.falls_back
 
     def hold(self, level: int, count: int) -> None:
         """Hold exactly the first `count` points packed for a level."""
@@ -170,7 +182,7 @@ class Search:
                 plan.isa,
                 self_ids,
                 found.distances.dtype == np.float64,
-                may_retry and level + 1 < len(plan.precisions),
+                may_retry and level + 1 < self.levels,
                 plan.capacity,
                 plan.sample_rank if sampled else 0,
             )
@@ -223,7 +235,7 @@ class Search:
 
     def _join(self, level: int, self_ids: npt.NDArray[np.int64], found: Neighbors) -> Join:
         kernel = self.plan.kernel(self.plan.precisions[level])
-        may_retry = level + 1 < len(self.plan.precisions)
+        may_retry = level + 1 < self.levels
         double = found.distances.dtype == np.float64
         return Join(
             *(self.prepared, self.plan, self.workers, self.bar, self.resident(kernel)),

@@ -1,0 +1,143 @@
+#include "exact/directions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "exact/pack_loops.hpp"
+
+namespace tonari {
+namespace {
+
+constexpr int kRounds = 3;
+constexpr std::int64_t kBatch = 64;       // rows at a time: they and their products stay in the L2 cache
+constexpr double kShorter = 1 - 0x1p-20;  // far more than what rounding leaves V^T V above I
+constexpr double kDependent = 0x1p-30;    // of a column's length: what is left of it is rounding
+
+double dot(const double* a, const double* b, std::int64_t d) {
+  double sums[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= d; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) sums[j] += a[i + j] * b[i + j];
+  }
+  for (int j = 0; i + j < d; ++j) sums[j] += a[i + j] * b[i + j];
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  return sum;
+}
+
+// Makes the columns orthonormal, by Gram and Schmidt, twice; those that depend on others become zeros.
+void make_orthonormal(double* basis, std::int64_t d, std::int64_t count) {
+  const std::int64_t apart = padded(count);
+  std::vector<double> columns(static_cast<std::size_t>(count * d));
+  for (std::int64_t i = 0; i < d; ++i) {
+    for (std::int64_t a = 0; a < count; ++a) columns[static_cast<std::size_t>(a * d + i)] = basis[i * apart + a];
+  }
+  for (std::int64_t a = 0; a < count; ++a) {
+    double* column = columns.data() + a * d;
+    double length = std::sqrt(dot(column, column, d));
+    for (int pass = 0; pass < 2 && length > 0; ++pass) {
+      for (std::int64_t i = 0; i < d; ++i) column[i] /= length;
+      for (std::int64_t b = 0; b < a; ++b) {
+        const double* other = columns.data() + b * d;
+        const double along = dot(column, other, d);
+        for (std::int64_t i = 0; i < d; ++i) column[i] -= along * other[i];
+      }
+      length = std::sqrt(dot(column, column, d));
+      if (!(length > kDependent)) length = 0;
+    }
+    for (std::int64_t i = 0; i < d; ++i) column[i] = length > 0 ? column[i] / length : 0;
+  }
+  for (std::int64_t i = 0; i < d; ++i) {
+    for (std::int64_t a = 0; a < count; ++a) basis[i * apart + a] = columns[static_cast<std::size_t>(a * d + i)];
+  }
+}
+
+// The sample's form rows, in batches.
+class Sample {
+ public:
+  Sample(const Form& form, const RowsView& rows, std::int64_t step, const PackLoops& loops)
+      : form_(form),
+        rows_(rows),
+        step_(step),
+        loops_(loops),
+        batch_(static_cast<std::size_t>(kBatch * padded(form.d))) {}
+
+  // Calls work(rows, count) until no row is left; rows that the form cannot represent are left out.
+  template <class Work>
+  void each(const Work& work) {
+    std::int64_t held = 0;
+    for (std::int64_t i = 0; i < rows_.n; i += step_) {
+      const RowTerms terms = loops_.read(form_, rows_, i, batch_.data() + held * padded(form_.d));
+      held += !is_beyond(form_, terms);
+      if (held == kBatch) work(batch_.data(), held), held = 0;
+    }
+    if (held > 0) work(batch_.data(), held);
+  }
+
+ private:
+  const Form& form_;
+  const RowsView& rows_;
+  std::int64_t step_;
+  const PackLoops& loops_;
+  std::vector<double> batch_;
+};
+
+}  // namespace
+
+Directions principal_directions(const Form& form, const RowsView& rows, std::int64_t step, std::int64_t count,
+                                Isa isa) {
+  const PackLoops& loops = pack_loops(isa);
+  Sample sample(form, rows, step, loops);
+  const std::int64_t d = form.d, apart = padded(count);
+  // padded(d) rows, as the loops read them; those behind the first d stay zero.
+  std::vector<double> basis(static_cast<std::size_t>(padded(d) * apart), 0.0), moments(basis.size());
+  std::vector<double> products(static_cast<std::size_t>(kBatch * apart));
+  std::int64_t seen = 0;
+  sample.each([&](const double* batch, std::int64_t held) {
+    for (std::int64_t r = 0; r < held; ++r, ++seen) {
+      double* column = basis.data() + seen % count;  // sums of several rows, with signs, where there are more
+      for (std::int64_t i = 0; i < d; ++i) column[i * apart] += (seen / count % 2 ? -1 : 1) * batch[r * padded(d) + i];
+    }
+  });
+  make_orthonormal(basis.data(), d, count);
+  for (int round = 0; round < kRounds; ++round) {
+    std::fill(moments.begin(), moments.end(), 0.0);
+    sample.each([&](const double* batch, std::int64_t held) {
+      loops.multiply(batch, held, d, basis.data(), apart, products.data());
+      loops.add_moments(batch, held, d, products.data(), apart, moments.data());
+    });
+    basis.swap(moments);
+    make_orthonormal(basis.data(), d, count);
+  }
+  std::vector<double> found(static_cast<std::size_t>(d * count));
+  for (std::int64_t i = 0; i < d; ++i) {
+    for (std::int64_t a = 0; a < count; ++a) {
+      found[static_cast<std::size_t>(i * count + a)] = basis[static_cast<std::size_t>(i * apart + a)] * kShorter;
+    }
+  }
+  return Directions(found.data(), d, count);
+}
+
+void screened_rows(const Form& form, const RowsView& rows, std::int64_t step, double* out, Isa isa) {
+  const PackLoops& loops = pack_loops(isa);
+  const std::int64_t columns = form.columns(), apart = padded(columns);
+  std::vector<double> read(static_cast<std::size_t>(kBatch * padded(form.d)));
+  std::vector<double> contracted(form.contracts() ? static_cast<std::size_t>(kBatch * apart) : 0);
+  std::vector<RowTerms> terms(static_cast<std::size_t>(kBatch));
+  const double* seen = form.contracts() ? contracted.data() : read.data();
+  for (std::int64_t i = 0; i < rows.n;) {
+    std::int64_t held = 0;
+    for (; held < kBatch && i < rows.n; ++held, i += step) {
+      terms[static_cast<std::size_t>(held)] = loops.read(form, rows, i, read.data() + held * padded(form.d));
+    }
+    if (form.contracts()) loops.contract(form, read.data(), held, terms.data(), contracted.data());
+    for (std::int64_t r = 0; r < held; ++r, out += columns) {
+      const bool beyond = is_beyond(form, terms[static_cast<std::size_t>(r)]);
+      if (beyond) std::fill_n(out, columns, std::numeric_limits<double>::quiet_NaN());
+      else std::copy_n(seen + r * apart, columns, out);
+    }
+  }
+}
+
+}  // namespace tonari

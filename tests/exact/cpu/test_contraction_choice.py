@@ -1,0 +1,132 @@
+"""The pilot that decides whether points are contracted: what it decides, and that answers do not depend on it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.exact import PreparedPoints
+from tonari.exact.cpu import contraction
+from tonari.exact.plan import CONTRACTED, plan_on_cpu
+from tonari.metrics.problem import make_problem
+from tonari.metrics.reference import brute
+
+Array = npt.NDArray[Any]
+N, D, K = 700, 256, 10
+
+
+def few_directions(n: int, noise: float = 0.05) -> Array:
+    """Make rows of 12 directions and noise."""
+    rng = np.random.default_rng(0)
+    inside = rng.standard_normal((n, 12)) @ rng.standard_normal((12, D))
+    return (inside + noise * rng.standard_normal((n, D))).astype(np.float32)
+
+
+def spectrum(n: int) -> Array:
+    """Make rows without clusters, of variance 1 / i: half of it in 32 directions, and no near neighbours there."""
+    return (np.random.default_rng(0).standard_normal((n, D)) * np.arange(1, D + 1) ** -0.5).astype(np.float32)
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contraction, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(contraction, "_BETTER", np.inf)
+
+
+def chosen(points: Array, asked: int) -> int:
+    """Return how many columns the pilot decides on, for as many queries, by the costs of AVX2 and of 100,000 points."""
+    problem = make_problem(len(points), 1, D, K, dtype="float32", metric="euclidean", threads=1)
+    plan = plan_on_cpu(problem)
+    assert plan.may_contract
+    plan = dataclasses.replace(plan, n=100_000, isa="avx2", precisions=("int8", "float32"))
+    return contraction.choose_form(points, _native.Form("euclidean", [0.0] * D, 1.0), plan, asked)[1]
+
+
+def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
+    points = few_directions(6_000)
+    assert chosen(points, 100_000) == CONTRACTED
+    assert chosen(points, 100) == D
+
+
+@pytest.mark.parametrize("maker", [lambda n: checks.gaussian(n, D), spectrum], ids=["isotropic", "no clusters"])
+def test_rows_that_a_contraction_does_not_tell_apart_are_not_contracted(maker: Any) -> None:
+    assert chosen(maker(6_000), 100_000) == D
+
+
+def test_a_pilot_counts_the_candidates_that_a_search_has() -> None:
+    points = few_directions(6_000, noise=0.5)
+    plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
+    form = _native.Form("euclidean", [0.0] * D, 1.0)
+    made = contraction.contracted(points, form, CONTRACTED)
+    few = np.empty((6_000, CONTRACTED))
+    made.screened_rows(points, 1, few)
+    queries = np.arange(0, 6_000, 100)
+    kth = brute(points[queries], points, K, "sqeuclidean", self_ids=queries).distances[:, -1:]
+    squares = np.einsum("ij,ij->i", few, few)
+    lowest = squares[queries, None] + squares - 2 * few[queries] @ few.T
+    true = np.count_nonzero(lowest <= kth, axis=1).mean() - 1
+    assert true / 2 <= contraction._pilot(points, form, made, plan).few <= 4 * true
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
+@pytest.mark.parametrize("maker", [few_directions, lambda n: checks.tight_far_clusters(n, D)], ids=["few", "clusters"])
+@pytest.mark.usefixtures("always")
+def test_answers_do_not_depend_on_the_choice(metric: str, maker: Any) -> None:
+    points = maker(N)
+    queries = points[::50] + np.float32(0.01)
+    expected = brute(queries, points, K, metric)
+    index = tonari.Index(points, metric=metric, method="exact", threads=2)
+    assert index._first.prepared.form_dim == CONTRACTED
+    options: dict[str, Any] = {"metric": metric, "method": "exact", "threads": 2}
+    assert_same_neighbors(index.search(queries, K), expected, metric=metric)
+    assert_same_neighbors(index.search(queries[:1], N), brute(queries[:1], points, N, metric), metric=metric)
+    assert_same_neighbors(tonari.search(queries, points, K, **options), expected, metric=metric)
+    graph = tonari.knn_graph(points, 70, **options)
+    expected = brute(points, points, 70, metric, self_ids=np.arange(N))
+    assert_same_neighbors(Neighbors(graph.distances, graph.indices), expected, metric=metric)
+
+
+@pytest.mark.usefixtures("always")
+def test_queries_unlike_the_points_fall_back_on_all_columns() -> None:
+    # To these queries all points are equally far in the directions that are kept: the contraction rules nothing out.
+    points = np.vstack([few_directions(4_000, noise=0.5), few_directions(4_000, noise=0.5)])
+    queries = checks.gaussian(40, D) * 30
+    expected = brute(queries, points, K)
+    index = tonari.Index(points, method="exact", threads=2)
+    prepared = index._first.prepared
+    assert prepared.form_dim == CONTRACTED
+    assert prepared._whole is None
+    assert_same_neighbors(index.search(queries, K), expected)
+    assert prepared._whole is not None
+    assert prepared._whole.form_dim == D
+    assert_same_neighbors(index.search(queries[:1], K), Neighbors(*(part[:1] for part in expected)))
+    graph = tonari.knn_graph(np.vstack([points[:4_000], queries]), K, method="exact", threads=2)
+    truth = brute(queries, np.vstack([points[:4_000], queries]), K, self_ids=np.arange(4_000, 4_040))
+    assert_same_neighbors(Neighbors(graph.distances[4_000:].copy(), graph.indices[4_000:].copy()), truth)
+
+
+@pytest.mark.usefixtures("always")
+def test_points_beyond_range_and_of_zeros_are_piloted() -> None:
+    for points in (np.zeros((N, D), np.float32), checks.huge(N, D), checks.zero_rows(N, D), few_directions(3)):
+        plan = tonari.plan(len(points), 9, D, 3, method="exact", threads=1)
+        found = tonari.search(points[:9], points, 3, plan=dataclasses.replace(plan, m=len(points[:9])))
+        assert_same_neighbors(found, brute(points[:9], points, 3))
+        assert PreparedPoints(points, plan).form_dim in (D, CONTRACTED)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"dtype": "uint8"}, {"memory": "1 GB"}, {"metric": "l1"}, {"d": D - 1}, {"form_dim": D}, {"query_block": 32}],
+)
+def test_what_a_caller_decides_is_not_piloted(given: dict[str, Any]) -> None:
+    shape = {"n": 10_000, "m": 10_000, "d": D, "k": K} | given
+    assert not tonari.plan(**shape, method="exact").may_contract  # type: ignore[arg-type]
