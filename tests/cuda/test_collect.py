@@ -72,8 +72,8 @@ def test_leaving_early_ends_the_threads() -> None:
 def test_a_copy_waits_for_the_work_before_it_and_the_host_for_the_copy() -> None:
     """The device is late with the values, and the stream of the copies with the copies; buffers are used many times."""
     torch.cuda._sleep(1)
-    values = torch.full((1 << 25,), -1.0, device="cuda")
-    out = np.zeros(len(values), np.float32)
+    values = torch.full((1 << 24,), -1.0, dtype=torch.float64, device="cuda")
+    out = np.zeros(len(values))
     with Collector("cuda:0") as collector:
         for turn in range(3):
             torch.cuda._sleep(CYCLES)
@@ -82,7 +82,7 @@ def test_a_copy_waits_for_the_work_before_it_and_the_host_for_the_copy() -> None
             with torch.cuda.stream(collector._stream):
                 torch.cuda._sleep(CYCLES)
             collector.arrive()
-            assert (out == np.arange(turn, turn + len(values), dtype=np.float32)).all()
+            assert (out == np.arange(turn, turn + len(values))).all()
 
 
 @on_gpu

@@ -56,6 +56,10 @@ class Watched(Unrepeatable):
 
     began = 0.0
 
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self._ticks: list[float] = []
+
     def _options(self) -> dict[str, Any]:
         return super()._options() | {"progress": self._tick}
 
@@ -63,7 +67,7 @@ class Watched(Unrepeatable):
         self._ticks.append(time.perf_counter() - self.began)
 
     def call(self) -> None:
-        self._ticks: list[float] = []
+        self._ticks = []
         self.began = time.perf_counter()
         super().call()
 

@@ -25,7 +25,7 @@ PHI_ROUNDS = 14
 # Lists of 32 begin with 32 random neighbours, the same that "gnnd" draws as its p.
 PULLED = PAPER | {"list_size": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 PUSHED = ENDLESS | {"update": "gnnd", "start": "random", "samples": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
-ABLATION = ("r1", "r2", "locks")
+ABLATION = ("locks", "r2", "r1")  # r1 takes minutes for a million points
 UPDATES = ("locks", "proposals")
 SAMPLES = (16, 32)  # the paper varies p
 

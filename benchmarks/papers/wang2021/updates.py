@@ -24,7 +24,7 @@ from .merge_kernel import merge_kernel
 
 TILES_BLOCK = 1 << 12  # rows whose distances exist at once, 12 (2p)² bytes each
 CHUNK = 32  # proposals that are merged at once
-WARPS = 4
+WARPS = 4  # of matching; a program that takes locks is one warp
 
 
 class OneLock(Spinlocks):
@@ -49,7 +49,7 @@ class Everything(OneLock):
             launch(tiles_kernel, count, arguments, constants=shape_of(form) | {"TILE": tile}, warps=WARPS)
             arguments = {**samples, **lists.arguments(), "locks_ptr": self._locks, **rest}
             constants = {"TILE": tile, "SIZE": lists.entries.shape[1], "NEW": NEW, "ID": ID}
-            launch(everything_kernel, count * 3 * tile, arguments, constants=constants, warps=WARPS)
+            launch(everything_kernel, count * 3 * tile, arguments, constants=constants, warps=1)
 
 
 class Proposals(OneLock):
