@@ -353,7 +353,8 @@ def test_each_round_has_a_row_with_its_sum_and_seconds(monkeypatch: pytest.Monke
             return super().knn_graph(points, k, progress=False, **given)
 
     monkeypatch.setattr(contestants, "WARM_ROWS", 150)  # so that some rows warm up
-    run = done(a_run(Counting()), a_case(name="phi-tests", work=wang2021.figures.phi))
+    library = Counting()
+    run = done(a_run(library), a_case(name="phi-tests", work=wang2021.figures.phi))
     assert run.wrong == 0, notes(run)
     assert [(row["who"], row["extras"]["round"], row["extras"]["phi"]) for row in run.rows] == [
         ("tonari random start", 1, 9.0),
@@ -363,7 +364,8 @@ def test_each_round_has_a_row_with_its_sum_and_seconds(monkeypatch: pytest.Monke
     ]
     seconds = [row["extras"]["seconds"] for row in run.rows[:2]]
     assert 0 < seconds[0] <= seconds[1]
-    ours, theirs = (asked["plan"] for asked in library.asked if "plan" in asked)
+    warmed, ours, also_warmed, theirs = (asked["plan"] for asked in library.asked if "plan" in asked)
+    assert (warmed.n, also_warmed.n, ours.n) == (150, 150, 400)
     assert (ours.start, ours.list_size, ours.seed) == (theirs.start, theirs.samples, theirs.seed) == ("random", 32, 0)
 
 
