@@ -84,10 +84,9 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int) 
 
     Examples
     --------
-    >>> cheapest([[900.0, 4000.0], [200.0, 300.0], [60.0, 90.0]], 10**6, 10**4, 960, 4)
-    64
-    >>> cheapest([[1e6, 1e6], [1e6, 1e6], [1e6, 1e6]], 10**6, 10**4, 960, 4)
-    0
+    >>> left_over = [[900.0, 4000.0], [200.0, 300.0], [60.0, 90.0]]
+    >>> cheapest(left_over, 10**6, 10**6, 960, 4), cheapest(left_over, 10**6, 10**4, 960, 4)
+    (128, 0)
     """
     best, least = 0, WORTH * m * n * brute_pair_seconds(d)
     for p, (mean, high) in zip(FORM_DIMS, counted, strict=False):
