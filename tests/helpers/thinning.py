@@ -4,7 +4,7 @@ Most faults show for one value of one parameter or for a pair of two (Kuhn, Wall
 three parameters or more, a covering array stays in the thin suite: each value of each parameter meets each value of
 each other one, as far as the full product lets them meet. Where Triton's interpreter runs the kernels, a case takes a
 thousand times as long as compiled code does: there each value of each parameter stays once. All other cases get the
-marker ``full``.
+marker ``full``, and there those beyond the pairs ``exhaustive``, too: they run where there is a card.
 """
 
 from __future__ import annotations
@@ -52,16 +52,25 @@ def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
 
 
 def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
-    """Give the marker ``full`` to the cases that the thin suite leaves out."""
+    """Give the markers ``full`` and ``exhaustive`` to the cases that the thin suite and the interpreter leave out."""
     tests = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             tests[item.nodeid.partition("[")[0]].append(item)
     for each in tests.values():
         parameters = [item.callspec.params for item in each]
-        left = beyond_pairs(parameters, interpreted=each[0].get_closest_marker("interpreter") is not None)
-        for at in left:
-            each[at].add_marker("full")
+        interpreted = each[0].get_closest_marker("interpreter") is not None
+        for item, markers in zip(each, markers_of(parameters, interpreted=interpreted), strict=True):
+            for marker in markers:
+                item.add_marker(marker)
+
+
+def markers_of(parameters: Sequence[dict[str, Any]], *, interpreted: bool) -> list[list[str]]:
+    """For each case of a test what it is marked with: nothing, ``full``, or that and ``exhaustive``."""
+    full = set(beyond_pairs(parameters, interpreted=interpreted))
+    exhaustive = full & set(beyond_pairs(parameters)) if interpreted else set()
+    either = (("full", full), ("exhaustive", exhaustive))
+    return [[name for name, cases in either if at in cases] for at in range(len(parameters))]
 
 
 def beyond_pairs(parameters: Sequence[dict[str, Any]], *, interpreted: bool = False) -> list[int]:
