@@ -43,6 +43,16 @@ def on_host(found: Neighbors) -> Neighbors:
     return Neighbors(*map(numpy_of, found))
 
 
+def types_and_places(queries: Any, points: Any) -> dict[str, Any]:
+    """What a plan has to know of arrays or tensors beside their shapes."""
+    return {
+        "dtype": name_of_dtype(points),
+        "query_dtype": name_of_dtype(queries),
+        "host_points": isinstance(points, np.ndarray),
+        "host_queries": isinstance(queries, np.ndarray),
+    }
+
+
 def plan_of(
     queries: Any,
     points: Any,
@@ -60,14 +70,11 @@ def plan_of(
         len(queries),
         points.shape[1],
         k,
-        dtype=name_of_dtype(points),
-        query_dtype=name_of_dtype(queries),
         metric=metric,
         devices=devices,
         memory=memory,
         self_join=self_join,
-        host_points=isinstance(points, np.ndarray),
-        host_queries=isinstance(queries, np.ndarray),
+        **types_and_places(queries, points),
         free_bytes=8 * GB,
         **overrides,
     )

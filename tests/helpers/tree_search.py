@@ -9,9 +9,9 @@ import numpy as np
 from tests.helpers import plans
 from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH
-from tests.helpers.gpu_checks import GB
+from tests.helpers.gpu_checks import GB, types_and_places
 from tonari.core.neighbors import Neighbors
-from tonari.inputs import held, name_of_dtype
+from tonari.inputs import held
 from tonari.kdtree.plan import TreePlan
 from tonari.metrics.reference import brute
 
@@ -29,11 +29,8 @@ def plan_for(queries: Any, points: Any, k: int, metric: str = "euclidean", **cho
         len(queries),
         points.shape[1],
         k,
-        dtype=name_of_dtype(points),
-        query_dtype=name_of_dtype(queries),
         metric=metric,
-        host_points=isinstance(points, np.ndarray),
-        host_queries=isinstance(queries, np.ndarray),
+        **types_and_places(queries, points),
         **given,
     )
 

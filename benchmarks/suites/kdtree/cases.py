@@ -77,6 +77,8 @@ def _seconds(bound: float) -> Bar:
 
 def _cuda() -> list[Case]:
     common: dict[str, Any] = {"device": "cuda", "n": 2 * MILLION, "m": 10 * MILLION, "exact_rows": MILLION}
+    streamed: dict[str, Any] = {"device": "cuda", "n": 2 * MILLION, "m": PAPER_QUERIES // 10, "d": 10}
+    streamed |= {"data": "magnitudes", "chunk": 10 * MILLION}
     bars: dict[int, tuple[Bar, ...]] = {
         5: (_seconds(0.5),),
         10: (_seconds(1.0),),
@@ -116,36 +118,21 @@ def _cuda() -> list[Case]:
         ),
         _case(
             "stream",
-            "cuda",
-            2 * MILLION,
-            PAPER_QUERIES // 10,
-            10,
-            data="magnitudes",
-            chunk=10 * MILLION,
+            **streamed,
             bars=(Bar("on the device", STREAM_RATE), Bar("in host memory", HOST_RATE)),
             cost=60,
             work=stream.stream,
         ),
         _case(
             "stream-file",
-            "cuda",
-            2 * MILLION,
-            PAPER_QUERIES // 10,
-            10,
-            data="magnitudes",
-            chunk=10 * MILLION,
+            **streamed,
             bars=(Bar("file to file", STREAM_RATE),),
             cost=90,
             work=stream.file_stream,
         ),
         _case(
             "two-gpus",
-            "cuda",
-            2 * MILLION,
-            PAPER_QUERIES // 10,
-            10,
-            data="magnitudes",
-            chunk=10 * MILLION,
+            **streamed,
             cost=60,
             gpus=2,
             work=stream.several,

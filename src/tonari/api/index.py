@@ -160,7 +160,7 @@ class Index:
         rows = self._place.rows(queries, "queries", self.metric)
         inputs.same_width(rows, self._points)
         threads = inputs.check_threads(threads) or self._threads
-        decision = self._decision(rows, k, threads, progress)
+        decision = self._decide_once(rows, k, threads, progress)
         return on_side_of(queries, answer(rows, self._points, decision, progress))
 
     def search_chunks(
@@ -229,7 +229,7 @@ class Index:
         problem = self._problem(one, min(USUAL_K, self.n), threads)
         return choose(problem, points, one, as_if=points, progress=progress)
 
-    def _decision(self, rows: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
+    def _decide_once(self, rows: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
         """Decide how to search, or as was decided for a search like this: planning may take longer than searching.
 
         Kept are plans on the CPU that do not depend on how many processors are free to use.

@@ -32,7 +32,7 @@ _ALIKE = 1e-3
     metavar="METRIC",
     callback=_common.named_metric,
     help="Metric of FOUND and TRUTH, which the files do not record: distances ascend, those of inner_product descend. "
-    f"[default: euclidean] {_common.METRIC_NAMES}.",
+    f"One of {_common.METRIC_NAMES}.  [default: euclidean]",
 )
 @_common.key_option
 @_common.threads_option

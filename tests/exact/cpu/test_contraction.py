@@ -71,7 +71,7 @@ def test_every_dtype(dtype: str, form_dim: int, metric: str) -> None:
 @pytest.mark.parametrize("maker", ["gaussian", "tight_far_clusters", "duplicates"])
 def test_every_kernel(precision: str, isa: str, maker: str) -> None:
     if f"inner/{precision}/{isa}" not in _native.kernel_names():
-        pytest.skip("no such kernel")
+        pytest.skip("this machine has no kernel of that precision and instruction set")
     points = rows(maker)
     levels = (precision,) if precision == "float32" else (precision, "float32")
     found = contracted(points[:M], points, K, 7, isa=isa, precisions=levels, capacity=40)
@@ -108,7 +108,7 @@ def test_every_number_of_columns(d: int) -> None:
 @pytest.mark.parametrize("k", [1, 70])
 def test_every_schedule(choices: dict[str, Any], k: int) -> None:
     if "precisions" in choices and "inner/int8/avx2" not in _native.kernel_names():
-        pytest.skip("no int8 kernel")
+        pytest.skip("this machine has no int8 kernel, and the schedule changes precisions")
     points = rows("tight_far_clusters")
     found = contracted(points[:M], points, k, 6, **choices)
     assert_same_neighbors(found, brute(points[:M], points, k))

@@ -77,6 +77,21 @@ def test_a_pilot_counts_the_candidates_that_a_search_has() -> None:
     assert true / 2 <= contraction._pilot(points, form, made, plan).few <= 4 * true
 
 
+def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
+    # If it were, nothing would be within the distance of the nearest neighbour but the point itself.
+    points = checks.gaussian(2_000, D)
+    plan = plan_on_cpu(make_problem(2_000, 1, D, 1, dtype="float32", metric="euclidean", threads=1))
+    form = _native.Form("euclidean", [0.0] * D, 1.0)
+    seen = contraction._pilot(points, form, contraction.contracted(points, form, CONTRACTED), plan)
+    assert seen.few > 200
+
+
+def test_contracting_the_points_has_its_cost() -> None:
+    plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
+    seconds = [contraction._contracted_seconds(plan, asked, contraction.Seen(9.0, 9.0, 0.0)) for asked in (0, 6_000)]
+    assert 0 < 2 * seconds[0] < seconds[1]
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
 @pytest.mark.parametrize("maker", [few_directions, lambda n: checks.tight_far_clusters(n, D)], ids=["few", "clusters"])
 @pytest.mark.usefixtures("always")

@@ -24,8 +24,8 @@ from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.form_dim import choose_contraction
 from tonari.exact.cuda.groups import LEAST_GROUP
 from tonari.exact.cuda.memory import KEPT, WIDER
-from tonari.exact.cuda.pack import LARGEST_FLOAT16, PackedPoints, new_flags, pack_queries
-from tonari.exact.cuda.packed_copies import PackedCopies
+from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags, pack_queries
+from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import refine_groups
 from tonari.exact.cuda.sampling import Sample
@@ -37,7 +37,7 @@ HOPELESS = 0.5  # share of unproved rows at the largest width from which on all 
 ROWS = 256  # per program that computes limits
 
 
-class ContractedPoints:
+class ContractedPoints(Copied):
     """Prepared points on one GPU, and their contracted rows with packed copies of these.
 
     Parameters
@@ -73,18 +73,6 @@ class ContractedPoints:
         """Whether every row has a contraction that can be packed; waits for the device."""
         least, greatest = self.rows.values.aminmax()
         return max(-float(least), float(greatest)) <= LARGEST_FLOAT16
-
-    def read(self) -> None:
-        """Make the current stream wait until all of this is written."""
-        self._written.read()
-
-    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th contracted row, for use on the current stream."""
-        return self._copies.get(precision, stride)
-
-    def forget(self, precision: str) -> None:
-        """Drop the packed copies of a precision."""
-        self._copies.forget(precision)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""

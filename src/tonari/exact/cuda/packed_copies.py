@@ -38,3 +38,22 @@ class PackedCopies:
     def forget(self, precision: str) -> None:
         """Drop the copies of a precision."""
         self._made = {key: made for key, made in self._made.items() if key[0] != precision}
+
+
+class Copied:
+    """Prepared points with packed copies of the rows that are screened; a subclass sets both attributes."""
+
+    _copies: PackedCopies
+    _written: Written  # of everything but the copies
+
+    def read(self) -> None:
+        """Make the current stream wait until all of this is written."""
+        self._written.read()
+
+    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
+        """Return the packed copy of every stride-th row, for use on the current stream."""
+        return self._copies.get(precision, stride)
+
+    def forget(self, precision: str) -> None:
+        """Drop the packed copies of a precision."""
+        self._copies.forget(precision)

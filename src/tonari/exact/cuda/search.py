@@ -30,7 +30,7 @@ from tonari.exact.cuda.groups import LEAST_GROUP, group_count
 from tonari.exact.cuda.memory import WIDER, WIDEST
 from tonari.exact.cuda.oom_retry import in_batches
 from tonari.exact.cuda.pack import PackedPoints, new_flags, pack_queries
-from tonari.exact.cuda.packed_copies import PackedCopies
+from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import PRECISIONS, CudaPlan
 from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
@@ -72,7 +72,7 @@ class Searchable(Prepared, Protocol):
         """Return the search of some queries."""
 
 
-class DevicePoints:
+class DevicePoints(Copied):
     """Prepared points on one GPU: their form, and packed copies by precision.
 
     Parameters
@@ -97,18 +97,6 @@ class DevicePoints:
         self._copies = PackedCopies(points, self.form, self.flags)
         self.packed(precision)
         self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
-
-    def read(self) -> None:
-        """Make the current stream wait until points, form and flags are written."""
-        self._written.read()
-
-    def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th point, for use on the current stream."""
-        return self._copies.get(precision, stride)
-
-    def forget(self, precision: str) -> None:
-        """Drop the packed copies of a precision."""
-        self._copies.forget(precision)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
