@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 
 
 class GraphLists(NamedTuple):
@@ -109,6 +111,51 @@ class SearchMethod(Method):
 
         In a self-join the queries are the points, and no point is its own neighbour.
         """
+
+    def find_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: Any,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        """Find all prepared points whose returned value is at most the query's limit (at least, for similarities).
+
+        Parameters
+        ----------
+        queries : checked rows of shape (m, d)
+        prepared
+            What :meth:`prepare` returned.
+        plan : Plan
+            For the same problem with k = 1.
+        limits : NumPy array of shape (m,), of the dtype of returned distances
+            See :func:`tonari.core.radius_neighbors.limits_for`.
+        self_join : bool
+            The queries are the points, and no point is its own neighbour.
+        progress : None, bool or callable(done, total)
+
+        Returns
+        -------
+        RadiusNeighbors
+            Where the queries are. Rows ordered by (returned distance, index).
+        """
+        raise Unsupported(f"method={self.name!r} on {self.device} does not search within a radius")
+
+    def count_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: Any,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Any:
+        """Count what :meth:`find_within` would find for each query: int64 of shape (m,), where the queries are."""
+        raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
 
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None

@@ -1,0 +1,76 @@
+"""Neighbours within a radius: lists of different lengths, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class RadiusNeighbors(NamedTuple):
+    """All points within a radius of each of m queries, in compressed rows.
+
+    The arrays are of the same library as the queries (NumPy, torch, CuPy or JAX) and on the same device.
+
+    Attributes
+    ----------
+    indptr : int64 of shape (m + 1,)
+        The neighbours of query i are at ``indptr[i]`` to ``indptr[i + 1]`` of the other two.
+    indices : int32 of shape (indptr[m],), or int64 for 2**31 points or more
+        Row numbers of the points.
+    distances : float32 or float64 of shape (indptr[m],)
+        Ascending in each row (``inner_product``: similarities, descending); equal ones by index.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.radius_neighbors import RadiusNeighbors
+    >>> found = RadiusNeighbors(np.array([0, 2, 2]), np.array([7, 3], np.int32), np.array([0.5, 2.0], np.float32))
+    >>> found.indices[found.indptr[0] : found.indptr[1]]
+    array([7, 3], dtype=int32)
+    """
+
+    indptr: Any
+    indices: Any
+    distances: Any
+
+
+def limits_for(
+    radius: float | npt.NDArray[np.float64], m: int, dtype: npt.DTypeLike, *, closed: bool, descending: bool
+) -> npt.NDArray[Any]:
+    """Return for each query the farthest value that is within its radius, in the dtype of returned distances.
+
+    Parameters
+    ----------
+    radius : float or float64 array of shape (m,)
+        Not NaN, and finite if it is a least similarity.
+    m : int
+    dtype : dtype
+        float32 or float64.
+    closed : bool
+        Whether a distance equal to the radius is within it.
+    descending : bool
+        The radius is a least similarity.
+
+    Returns
+    -------
+    array of shape (m,) of the dtype
+        A point is within the radius if its returned value is at most this (at least, for similarities).
+
+    Examples
+    --------
+    The float32 number nearest to 0.1 is above it:
+
+    >>> import numpy as np
+    >>> from tonari.core.radius_neighbors import limits_for
+    >>> limits_for(0.1, 1, np.float32, closed=True, descending=False) < np.float32(0.1)
+    array([ True])
+    """
+    asked = np.broadcast_to(np.asarray(radius, dtype=np.float64), (m,))
+    outwards = -1.0 if descending else 1.0
+    with np.errstate(over="ignore"):
+        limits = asked.astype(dtype)
+    inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
+    limits[~inside] = np.nextafter(limits[~inside], np.asarray(-np.inf * outwards, dtype=dtype))
+    return limits

@@ -1,0 +1,42 @@
+"""The farthest returned value within a radius, for radii that the dtype cannot hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tonari.core.radius_neighbors import limits_for
+
+TINY = float(np.finfo(np.float64).smallest_subnormal)
+RADII = [0.0, -0.0, TINY, -TINY, 0.1, 1.0, 1 / 3, -7.7, 1e30, 3.5e38, 1e300, -1e300, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "radius", [0.0, -0.0, TINY, -TINY, 0.1, 1.0, 1 / 3, -7.7, 1e30, 3.5e38, 1e300, -1e300, np.inf, -np.inf]
+)
+def test_the_next_number_is_not_within(closed: bool, descending: bool, dtype: Any, radius: float) -> None:
+    limit = limits_for(radius, 1, dtype, closed=closed, descending=descending)[0]
+    assert limit.dtype == dtype
+    outwards = -1.0 if descending else 1.0
+    with np.errstate(over="ignore"):
+        beyond = np.nextafter(limit, dtype(np.inf * outwards))
+
+    def within(value: Any) -> bool:
+        signed, asked = float(value) * outwards, radius * outwards
+        return signed <= asked if closed else signed < asked
+
+    nothing = float(limit) * outwards == -np.inf
+    assert within(limit) or nothing
+    assert beyond == limit or not within(beyond)
+
+
+def test_every_query_has_its_own() -> None:
+    radii = np.array([0.5, np.inf, 0.1])
+    limits = limits_for(radii, 3, np.float32, closed=True, descending=False)
+    assert limits.tolist() == [0.5, np.inf, float(np.nextafter(np.float32(0.1), np.float32(0)))]
+    assert radii[2] == 0.1
