@@ -31,7 +31,7 @@ test: $(VENV)/.tests ## the tests: each value of each parameter meets each value
 	$(PYTEST_RUN) -m 'not (full or bench)' $(TESTS)
 	$(BIN)/python -m pytest --pyargs tonari --doctest-modules
 
-test-all: test $(VENV)/.tests ## the tests, then all combinations (of interpreted kernels: pairs) and the tests of the benchmarks
+test-all: test $(VENV)/.tests ## the tests, then all combinations (not of interpreted kernels) and the tests of the benchmarks
 	$(PYTEST_RUN) -m '(full or bench) and not exhaustive' $(TESTS)
 
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes

@@ -22,6 +22,7 @@ from tests.helpers import interpreter, poison
 from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.neighbors import Neighbors
+from tonari.exact import plan as exact_plan
 from tonari.metrics import METRICS
 
 if HAS_TORCH and not HAS_CUDA:
@@ -40,6 +41,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     elif "screens" in metafunc.fixturenames:  # the product form, which has the most kernels
         pairs = ways("euclidean")
         metafunc.parametrize("screens", pairs, ids=[f"{isa}-{'+'.join(precisions)}" for isa, precisions in pairs])
+
+
+@pytest.fixture(autouse=True)
+def _plans_are_made_anew() -> None:
+    """Forget plans that were made before a test replaced what they are made by."""
+    exact_plan._remembered.cache_clear()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -71,8 +71,4 @@ float Bounds::threshold_from_score(double score, double shift) const {
   return threshold_from_value(std::fmax(0.0, score / form_.unit() * (1 + kSlack)), shift);
 }
 
-double Bounds::returned(double value) const {
-  return (double_output_ ? value : static_cast<double>(static_cast<float>(value))) + 0.0;
-}
-
 }  // namespace tonari

@@ -8,6 +8,11 @@
 
 namespace tonari {
 
+// Rounds an exact value as it is returned; -0 becomes 0.
+inline double returned_value(double value, bool double_output) {
+  return (double_output ? value : static_cast<double>(static_cast<float>(value))) + 0.0;
+}
+
 class Bounds {
  public:
   Bounds(const Form& form, bool double_output) : form_(form), double_output_(double_output) {}
@@ -19,8 +24,7 @@ class Bounds {
   // The same, from an upper bound on the k-th smallest score.
   float threshold_from_score(double score, double shift) const;
 
-  // Rounds an exact value as it is returned; -0 becomes 0.
-  double returned(double value) const;
+  double returned(double value) const { return returned_value(value, double_output_); }
 
   // The ascending sort key of a point: the returned value, or its negative for the inner product.
   double key(double returned_value) const { return is_descending(form_.metric) ? -returned_value : returned_value; }

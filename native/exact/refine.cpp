@@ -8,7 +8,7 @@ namespace tonari {
 
 ExactQuery exact_query(Metric metric, const RowsView& queries, std::int64_t i) {
   ExactQuery query;
-  query.row.resize(static_cast<std::size_t>(queries.d));
+  query.row.resize(static_cast<std::size_t>(padded(queries.d)));
   load_row(queries, i, query.row.data());
   if (removes_mean(metric)) remove_mean(query.row.data(), queries.d);
   if (is_angular(metric)) {

@@ -13,7 +13,7 @@ namespace tonari {
 
 // A query, ready to be compared: in float64, without its mean for correlation, and with its norm if that is needed.
 struct ExactQuery {
-  std::vector<double> row;
+  std::vector<double> row;  // zeros at the end make the number of columns a multiple of 16
   double norm = 0;
 };
 

@@ -2,6 +2,7 @@
 // Internal linkage throughout: each instruction set compiles its own copy.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -36,20 +37,30 @@ struct TermStep {
   }
 };
 
-// Lane j sums elements j, j + 16, ...; the end of the row is padded with zeros, which change no sum. Then halves are
-// combined: 16 -> 8 -> 4 -> 2 -> 1.
+// The last `count` < 16 elements of a row, then zeros.
+template <class T>
+inline Vec<double, kLanes> load_end(const T* from, std::int64_t count) {
+  constexpr int width = kRegisterLanes<T>;
+  alignas(64) T end[kLanes] = {};
+  if constexpr (std::is_same_v<T, Bfloat16>) {
+    for (std::int64_t j = 0; j < count; ++j) end[j] = from[j];
+  } else {  // by registers, since a load waits long for several smaller stores
+    for (int j = 0; j < kLanes && j < count; j += width) {
+      Register<T>::load_first(from + j, std::min<std::int64_t>(count - j, width)).store(end + j);
+    }
+  }
+  return Vec<double, kLanes>::load(end);
+}
+
+// Lane j sums elements j, j + 16, ...; the end of the row is padded with zeros, as q is, which change no sum. Then
+// halves are combined: 16 -> 8 -> 4 -> 2 -> 1.
 template <class STEP, class T>
 inline double reduce(const double* q, const T* x, std::int64_t d) {
   using Lanes = Vec<double, kLanes>;
   Lanes sums = 0.0;
   std::int64_t i = 0;
   for (; i + kLanes <= d; i += kLanes) sums = STEP::apply(sums, Lanes::load(q + i), Lanes::load(x + i));
-  if (i < d) {
-    double q_end[kLanes] = {};
-    T x_end[kLanes] = {};
-    for (int j = 0; i + j < d; ++j) q_end[j] = q[i + j], x_end[j] = x[i + j];
-    sums = STEP::apply(sums, Lanes::load(q_end), Lanes::load(x_end));
-  }
+  if (i < d) sums = STEP::apply(sums, Lanes::load(q + i), load_end(x + i, d - i));
   return fold(sums, [](auto a, auto b) { return STEP::join(a, b); });
 }
 

@@ -55,6 +55,20 @@ struct Avx2 : Generic {
     }
   }
 
+  template <class T, int N>
+  static Raw<T, N> load_first(const T* from, std::int64_t count) {
+    if constexpr (sizeof(T) == 4 && N == 8) {
+      const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+      const __m256i here = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<std::int32_t>(count)), lanes);
+      return reinterpret_cast<Raw<T, N>>(_mm256_maskload_epi32(reinterpret_cast<const int*>(from), here));
+    } else if constexpr (sizeof(T) == 8 && N == 4) {
+      const __m256i here = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+      return reinterpret_cast<Raw<T, N>>(_mm256_maskload_epi64(reinterpret_cast<const long long*>(from), here));
+    } else {
+      return Generic::load_first<T, N>(from, count);
+    }
+  }
+
   template <class T, int N, class Stored>
   static void store(Stored* to, Raw<T, N> values) {
     if constexpr (N == 4 && std::is_same_v<T, double> && sizeof(Stored) == 1) {

@@ -96,7 +96,7 @@ def test_threads_of_an_approximate_graph_are_those_that_it_is_worth() -> None:
 @pytest.mark.usefixtures("_many_processors")
 def test_a_prepared_index_is_searched_by_as_many_threads_as_the_queries_are_worth() -> None:
     for name in ("exact", "kdtree"):
-        method, asked = search_method(name, "cpu"), plans.problem(20_000, 1, 30, 10)
+        method, asked = search_method(name, "cpu"), plans.problem(200_000, 1, 30, 10)
         whole = method.plan(asked)
         assert whole.threads > 1
         assert method.plan(asked, prepared_by=whole).threads == 1
@@ -217,7 +217,7 @@ def test_seconds_count_reading_and_packing() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ({"tile": 3}, r"cannot override tile; these can be: .*capacity, form_dim, isa, .*precisions"),
+        ({"tile": 3}, r"cannot override tile; these can be: .*capacity, direct, form_dim, isa, .*precisions"),
         ({"isa": "sse9"}, r"cannot run the instruction set 'sse9'; it can run generic"),
         ({"precisions": ("float8",)}, r"precisions=\('float8',\): expected a tuple in the order int8"),
         ({"precisions": ("int8",), "metric": "l1"}, r"no int8 kernel for l1"),

@@ -4,7 +4,7 @@ Most faults show for one value of one parameter or for a pair of two (Kuhn, Wall
 three parameters or more, a covering array stays in the thin suite: each value of each parameter meets each value of
 each other one, as far as the full product lets them meet. Where Triton's interpreter runs the kernels, a case takes a
 thousand times as long as compiled code does: there each value of each parameter stays once. All other cases get the
-marker ``full``, and there those beyond the pairs ``exhaustive``, too: they run where there is a card.
+marker ``full``, and there ``exhaustive``, too: they run where there is a card.
 """
 
 from __future__ import annotations
@@ -68,9 +68,8 @@ def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
 def markers_of(parameters: Sequence[dict[str, Any]], *, interpreted: bool) -> list[list[str]]:
     """For each case of a test what it is marked with: nothing, ``full``, or that and ``exhaustive``."""
     full = set(beyond_pairs(parameters, interpreted=interpreted))
-    exhaustive = full & set(beyond_pairs(parameters)) if interpreted else set()
-    either = (("full", full), ("exhaustive", exhaustive))
-    return [[name for name, cases in either if at in cases] for at in range(len(parameters))]
+    markers = ["full", "exhaustive"] if interpreted else ["full"]
+    return [markers if at in full else [] for at in range(len(parameters))]
 
 
 def beyond_pairs(parameters: Sequence[dict[str, Any]], *, interpreted: bool = False) -> list[int]:

@@ -90,11 +90,12 @@ def test_an_index_builds_its_tree_once(built: list[int]) -> None:
 
 
 NO_TREE: dict[str, Callable[[], Any]] = {
-    "few points": lambda: tonari.search(QUERIES, UNIFORM[:1000], 5),
+    "few points": lambda: tonari.search(QUERIES, UNIFORM[:100], 5),
+    "few points of many dimensions": lambda: tonari.Index(checks.gaussian(2000, 13)),
     "few points and queries": lambda: tonari.search(QUERIES[:10], UNIFORM[:10], 5),
     "one query": lambda: tonari.search(QUERIES[:1], UNIFORM, 5),
-    "a small graph": lambda: tonari.knn_graph(UNIFORM[:1500], 5),
-    "a small index": lambda: tonari.Index(UNIFORM[:500]).search(QUERIES, 5),
+    "a small graph": lambda: tonari.knn_graph(UNIFORM[:120], 5),
+    "a small index": lambda: tonari.Index(UNIFORM[:120]).search(QUERIES, 5),
     "cosine": lambda: tonari.search(QUERIES, UNIFORM[:20_000], 5, metric="cosine"),
     "chi2": lambda: tonari.search(QUERIES, UNIFORM[:5_000], 5, metric="chi2"),
     "many dimensions": lambda: tonari.search(checks.gaussian(5000, 31), checks.gaussian(9000, 31), 5),
@@ -278,7 +279,8 @@ def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.Monkey
     [
         (10_000, 1_000, 3, 10),
         (100_000, 1_000, 3, 10),
-        (1000, 10**6, 3, 10),
+        (100, 10**6, 3, 10),
+        (1000, 10**6, 13, 10),
         (10**6, 10**6, 31, 10),
         (10**6, 10**6, 3, 65),
     ],

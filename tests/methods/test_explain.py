@@ -46,15 +46,15 @@ def test_every_method_has_its_plan_or_a_reason(metric: str, graph: bool) -> None
     [
         (20_000, 20_000, 3, 5, "euclidean"),
         (20_000, 100, 40, 5, "l1"),
-        (300, 50, 3, 5, "linf"),
+        (100, 50, 3, 5, "linf"),
         (9000, 9000, 12, 3, "chi2"),
     ],
 )
 def test_with_arrays_it_takes_what_auto_takes(n: int, m: int, d: int, k: int, metric: str) -> None:
     points, queries = np.abs(checks.gaussian(n, d)), np.abs(checks.gaussian(m, d, 1))
     made = tonari.explain(queries, points, k, metric=metric)
-    assert made.method == ("kdtree" if d == 3 and n > 300 else "exact")
-    assert tonari.Index(points, metric=metric, method="auto").method == ("kdtree" if d == 3 and n > 300 else "exact")
+    assert made.method == ("kdtree" if d == 3 and n > 100 else "exact")
+    assert tonari.Index(points, metric=metric, method="auto").method == ("kdtree" if d == 3 and n > 100 else "exact")
     assert made.reason
 
 
@@ -74,7 +74,7 @@ def test_a_graph_with_a_recall_may_be_approximate() -> None:
 def test_from_shapes_alone_it_says_where_the_data_decide() -> None:
     made = tonari.explain((10**6, 3), (10**6, 3), 5)
     assert (made.method, "depends on the data" in made.reason) == (None, True)
-    assert tonari.explain((10, 3), (1000, 3), 5).method == "exact"
+    assert tonari.explain((10, 3), (100, 3), 5).method == "exact"
     wide = tonari.explain((10**5, 100), (10**6, 100), 5)
     assert (wide.method, wide.reason) == ("exact", "beyond 30 dimensions the boxes of a tree exclude nothing")
     assert told(tonari.explain((10, 3), (1000, 3), 5, dtype="float64"))["kdtree"].plan.held == "float64"

@@ -155,11 +155,11 @@ void check_register() {
   const auto woven = [&](std::size_t i) { return i % 2 == 0 ? a[i / 2] : b[i / 2]; };
   expect<T, N>("interleave", stored(interleave<0>(x, y)), lanewise<T, N>(woven));
   expect<T, N>("interleave", stored(interleave<1>(x, y)), lanewise<T, N>([&](auto i) { return woven(i + N); }));
+  for (int n = 0; n <= N; ++n) {
+    expect<T, N>("load_first", stored(V::load_first(a.data(), n)),
+                 lanewise<T, N>([&](auto i) { return i < static_cast<std::size_t>(n) ? a[i] : T{0}; }));
+  }
   if constexpr (!std::is_floating_point_v<T>) {
-    for (int n = 0; n <= N; ++n) {
-      expect<T, N>("load_first", stored(V::load_first(a.data(), n)),
-                   lanewise<T, N>([&](auto i) { return i < static_cast<std::size_t>(n) ? a[i] : T{0}; }));
-    }
     const auto some = static_cast<std::uint32_t>(draws()) & static_cast<std::uint32_t>((std::uint64_t{1} << N) - 1);
     std::array<T, N> packed{}, wanted{};
     compress(packed.data(), some, x);

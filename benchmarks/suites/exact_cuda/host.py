@@ -78,7 +78,9 @@ def routes(run: Run, case: Case) -> None:
             plan = run.tonari.plan(one.n, one.m, one.d, one.k, **given)
 
             def call(plan: Any = plan, rows: int = one.m) -> Any:
-                return run.tonari.search(data.queries[:rows], data.points, case.k, plan=plan, progress=False)
+                return run.tonari.search(
+                    data.queries[:rows], data.points, case.k, plan=plan, device=run.where, progress=False
+                )
 
             found = as_answer(call(), run.where)
             if proved is None:

@@ -136,7 +136,7 @@ class Index:
         points = self._points
         self._place = place_for(self._device, points=points)
         method = search_method(self.method, self._place.device)
-        plan = method.plan(self._problem(points[:1], k, self._place.threads_to_prepare(self._threads)))
+        plan = method.plan(self._problem(points[:1], k, self._place.threads_to_prepare(self._threads, self.n)))
         self._begin(by_plan(method, plan), False)
 
     def __copy__(self) -> Index:
@@ -222,7 +222,7 @@ class Index:
 
     def _first_choice(self, progress: ProgressLike) -> Decision:
         """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
-        points, one, threads = self._points, self._points[:1], self._place.threads_to_prepare(self._threads)
+        points, one, threads = self._points, self._points[:1], self._place.threads_to_prepare(self._threads, self.n)
         if self._asked != "auto":
             method = search_method(self._asked, self._place.device)
             return by_plan(method, method.plan(self._problem(one, 1, threads)))

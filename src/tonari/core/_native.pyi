@@ -25,6 +25,16 @@ def exact_values(
     indices: npt.NDArray[np.int64],
     values: npt.NDArray[np.float64],
 ) -> None: ...
+def search_directly(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    k: int,
+    self_ids: npt.NDArray[np.int64] | None,
+    distances: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+) -> None: ...
 
 class Form:
     def __init__(

@@ -6,6 +6,7 @@ Calls of native code release the GIL and take at most a few tens of milliseconds
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import threading
@@ -59,8 +60,9 @@ def default_threads(seconds: float = math.inf) -> int:
     return int(min(most, seconds / _WORTH_STARTING))
 
 
+@functools.cache
 def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the container's CPU quota in processors, rounded up; None without a quota."""
+    """Return the container's CPU quota in processors, rounded up; None without a quota. It is read once."""
     try:
         quota, period = (root / "cpu.max").read_text().split()
     except (OSError, ValueError):  # not Linux, cgroup v1, or no CPU controller: no quota applies
@@ -79,16 +81,16 @@ class Workers:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._stop = threading.Event()
+        self._stopped = False  # set by any thread, and never reset
 
     def check(self) -> None:
         """Raise Stopped if the work should end; tasks call this between native calls."""
-        if self._stop.is_set():
+        if self._stopped:
             raise Stopped
 
     def stop(self) -> None:
         """Make every task end at its next :meth:`check`."""
-        self._stop.set()
+        self._stopped = True
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Return [function(item) for item in items], in order; the first error stops the rest and is raised."""
@@ -108,7 +110,7 @@ class Workers:
                     results[at] = function(item)
             except BaseException as error:  # raised again below, on the caller's thread
                 errors.append(error)
-                self._stop.set()
+                self._stopped = True
             finally:
                 ended.put(None)
 
@@ -121,7 +123,7 @@ class Workers:
             for thread in threads:
                 thread.join()
         except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their current call
-            self._stop.set()
+            self._stopped = True
             _wait_until_ended(threads)
             raise
         for error in errors:

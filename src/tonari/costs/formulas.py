@@ -82,6 +82,26 @@ class BruteCosts:
 
 
 @dataclass(frozen=True)
+class DirectCosts:
+    """Costs of the exact values of all pairs, in seconds of one core.
+
+    Attributes
+    ----------
+    start, query, pair, value : float
+        Of a search, per query, per pair and per value of a pair.
+    """
+
+    start: float
+    query: float
+    pair: float
+    value: float
+
+    def seconds(self, n: int, m: int, d: int) -> float:
+        """Return the cost of a search."""
+        return self.start + m * (self.query + n * (self.pair + self.value * d))
+
+
+@dataclass(frozen=True)
 class TreeCosts:
     """Costs of a k-d tree, in seconds of one core or device unless stated otherwise.
 

@@ -11,7 +11,18 @@ from tonari.core._native import supported_isas
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.costs.formulas import BruteCosts, MeanVisits, TreeCosts
-from tonari.costs.rates import BRUTE, CARD, DESCENT, LOOK_BYTE, READ_RATE, SHARED, TREE
+from tonari.costs.rates import (
+    BRUTE,
+    CARD,
+    DESCENT,
+    DIRECT,
+    LOOK_BYTE,
+    READ_RATE,
+    SCREEN_START,
+    SCREEN_START_UNPACKED,
+    SHARED,
+    TREE,
+)
 from tonari.metrics import get_metric
 
 
@@ -54,6 +65,17 @@ def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -
     costs, n, d = _brute(problem, isa), problem.n, problem.d
     answering = max(costs.answering(n, problem.m, d, problem.k), read_bytes / READ_RATE)
     return answering if prepared else answering + costs.packing(n, d)
+
+
+def direct_seconds(problem: Problem, isa: str) -> float:
+    """Return the seconds of computing the exact values of all pairs on one core."""
+    return DIRECT[isa].seconds(problem.n, problem.m, problem.d)
+
+
+def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
+    """Return the seconds of a screened search on one core, without what only large searches pay for."""
+    start = SCREEN_START if prepared else SCREEN_START_UNPACKED
+    return start + brute_work(problem, isa, read_bytes=0, prepared=prepared)
 
 
 def packing_seconds(problem: Problem, isa: str, points: int) -> float:

@@ -9,6 +9,7 @@ factor of about two on other machines of the same kind.
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
                              dimensions took twice as long as on the EPYC
+    DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
     CARD                     an H100; python -m benchmarks run exact_cuda
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tonari.costs.formulas import BruteCosts, DescentCosts, TreeCosts
+from tonari.costs.formulas import BruteCosts, DescentCosts, DirectCosts, TreeCosts
 
 # Keys: instruction set or "cuda", and the form of the metric (tonari.metrics).
 BRUTE = {
@@ -77,7 +78,7 @@ BRUTE = {
         pair_value=1.75e-11,
     ),
     ("cuda", "gemm"): BruteCosts(
-        start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=2.8e-13, pair_value=2.7e-15, coarse=5.5
+        start=2e-3, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=2.8e-13, pair_value=2.7e-15, coarse=5.5
     ),
     ("cuda", "elementwise"): BruteCosts(
         start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=3.2e-13, pair_value=1e-13
@@ -95,6 +96,16 @@ BRUTE["amx", "gemm"] = BruteCosts(
     crowd=1.5e-9,
 )
 BRUTE["amx", "elementwise"] = BRUTE["avx512", "elementwise"]
+
+# All exact values of small searches, and what the smallest screened search takes: with packed points, and with the look
+# at the points and the packing of few.
+DIRECT = {
+    "generic": DirectCosts(start=1.5e-5, query=1e-6, pair=1.5e-8, value=1e-9),
+    "avx2": DirectCosts(start=1.5e-5, query=1e-6, pair=1.2e-8, value=3e-10),
+    "avx512": DirectCosts(start=1.5e-5, query=1e-6, pair=1e-8, value=1.7e-10),
+}
+DIRECT["amx"] = DIRECT["avx512"]
+SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
 _BUILD = {"start": 2e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
 TREE = {
@@ -141,9 +152,9 @@ TREE = {
         double=1.6,
     ),
     "cuda": TreeCosts(
-        start=5e-3,
-        split=6e-10,
-        placed=1e-10,
+        start=3e-3,
+        split=8e-11,
+        placed=5e-11,
         query=4e-10,
         neighbour=2.6e-11,
         neighbour_value=0.0,

@@ -6,6 +6,7 @@ override that cannot work is refused with a reason.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,14 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.core.workers import default_threads
-from tonari.costs.model import arrival_seconds, brute_seconds, brute_work, packing_seconds
+from tonari.costs.model import (
+    arrival_seconds,
+    brute_seconds,
+    brute_work,
+    direct_seconds,
+    packing_seconds,
+    screening_seconds,
+)
 from tonari.costs.rates import PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.memory import (
     ELEMENT_BYTES,
@@ -53,6 +61,7 @@ _JOIN_BYTES = 112 * MIB
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 CONTRACTED = 64  # columns of a contracted form that is chosen by a pilot
 _CONTRACT_FROM = 4 * CONTRACTED  # columns: then float32 in so few takes no more memory than int8 in all
+_MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
 
@@ -76,6 +85,9 @@ class ExactPlan(Plan):
     may_contract : bool
         Whether rows are contracted to 64 columns where a pilot of the points shows that this is faster; decided when
         the points are prepared, for at least 256 columns and a few seconds of work.
+    direct : bool
+        Whether the exact value of every pair is computed, on the caller's thread and without a screen, which is faster
+        for the smallest searches; the rest of the plan then tells only how to prepare points for others.
     threads : int
     query_block : int
         Queries that share one pass over the points.
@@ -114,6 +126,7 @@ class ExactPlan(Plan):
     precisions: tuple[str, ...]
     form_dim: int
     may_contract: bool
+    direct: bool
     query_block: int
     point_chunk: int
     capacity: int
@@ -217,9 +230,23 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     check_overrides(overrides, ON_CPU)
     isa = overrides.get("isa") or chosen_isa()
     check_isa(isa)
+    if overrides:
+        return _planned(problem, isa, prepared, overrides)
+    # Of a small search, planning takes longer than searching. What a plan depends on beside the problem is in the key.
+    return _remembered(problem, isa, prepared, default_threads())
+
+
+@functools.lru_cache(maxsize=256)
+def _remembered(problem: Problem, isa: str, prepared: bool, most_threads: int) -> ExactPlan:
+    return _planned(problem, isa, prepared, {})
+
+
+def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, Any]) -> ExactPlan:
     form_dim = _form_dim(problem, overrides)
     precisions = choose_precisions(problem, isa, overrides.get("precisions"), contracted=form_dim < problem.d)
-    threads = problem.threads or default_threads(_work(problem, isa, precisions[0], prepared))
+    direct = _is_direct(problem, isa, prepared, overrides)
+    work = direct_seconds(problem, isa) if direct else _work(problem, isa, precisions[0], prepared)
+    threads = problem.threads or default_threads(work)
     needs, wish, sample = _wish(problem, isa, precisions, threads, form_dim, overrides)
     sizes = wish
     if problem.memory is not None:
@@ -232,7 +259,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         packed += problem.n * packed_row_bytes(CONTRACTED, "float32")
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
-    shared = sizes.active_rows > 0
+    screened = brute_seconds(problem, isa, threads, shared=sizes.active_rows > 0)
     return ExactPlan(
         n=problem.n,
         m=problem.m,
@@ -247,6 +274,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         precisions=precisions,
         form_dim=form_dim,
         may_contract=may_contract,
+        direct=direct,
         threads=threads,
         query_block=sizes.query_block,
         point_chunk=needs.chunk,
@@ -265,8 +293,21 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
         working_bytes=working,
         output_bytes=needs.output_bytes,
         prepare_seconds=look + packing_seconds(problem, isa, sizes.resident_points) / threads,
-        seconds=look + again / threads + brute_seconds(problem, isa, threads, shared=shared),
+        seconds=look + (direct_seconds(problem, isa) if direct else again / threads + screened),
     )
+
+
+def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]) -> bool:
+    """Whether exact values of all pairs take less time than a screen."""
+    if "direct" not in given:
+        seconds = direct_seconds(problem, isa)
+        # Whoever sets fields of the screen wants one.
+        return not given and seconds < min(_MOST_DIRECT, screening_seconds(problem, isa, prepared=prepared))
+    direct = bool(given["direct"])
+    others = sorted(set(given) - {"direct", "isa"})
+    if direct and others:
+        raise ValueError(f"direct=True: there is no screen for which {', '.join(others)} could be set; leave one out")
+    return direct
 
 
 def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:

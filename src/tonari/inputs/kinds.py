@@ -5,6 +5,7 @@ An array of torch, CuPy or JAX cannot exist before its library is imported, so i
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, Literal, TypeAlias
 
@@ -129,7 +130,12 @@ def name_of_dtype(x: Any) -> str:
     >>> name_of_dtype(np.zeros(3, np.float32))
     'float32'
     """
-    name = str(x.dtype).removeprefix("torch.")
+    return _plain_name(x.dtype)
+
+
+@functools.cache
+def _plain_name(dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")
     return NAME if name == _BFLOAT16 else name
 
 
@@ -139,6 +145,7 @@ def check_strided(tensor: Any, name: str) -> None:
         raise TypeError(f"{name}: sparse input is not supported; use .to_dense() if it fits in memory")
 
 
+@functools.cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """Name a dtype for messages."""
     if dtype == BFLOAT16:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
@@ -17,6 +19,8 @@ from tonari.methods.registry import is_search, method_for
 
 def on_side_of(queries: Any, found: Neighbors) -> Neighbors:
     """Return the answer in the kind of array that the queries are, on the same device."""
+    if type(queries) is np.ndarray and isinstance(found.indices, np.ndarray):
+        return found
     side = inputs.side_of(queries, "queries")
     return Neighbors(*(inputs.hand_back(part, side) for part in found))
 

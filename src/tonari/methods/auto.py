@@ -36,7 +36,9 @@ logger = logging.getLogger("tonari")
 
 USUAL_K = 10  # the k for which an Index chooses its method
 MOST_DIMENSIONS = 30  # in more dimensions, the boxes of a tree exclude nothing
-LEAST_POINTS = 2_048  # fewer make only a few dozen leaves: brute force finishes before a tree is built
+LEAST_POINTS = 128  # the few leaves of smaller trees are all visited
+_FEW_POINTS = 2_048  # fewer make only a few dozen leaves, and in more dimensions than this nearly all are visited:
+_MOST_DIMENSIONS_OF_FEW = 12
 _PROBED = 256  # queries that probe the whole tree, evenly spaced
 _SAMPLE_PROBED = 128  # queries that probe the trees of a sample
 _FIRST_PROBED = 32  # queries that suffice if the methods are far apart
@@ -92,6 +94,9 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="brute force is done before a tree is built")
     if problem.d > MOST_DIMENSIONS:
         return by_force._replace(reason=f"beyond {MOST_DIMENSIONS} dimensions the boxes of a tree exclude nothing")
+    if problem.n < _FEW_POINTS and problem.d > _MOST_DIMENSIONS_OF_FEW:
+        reason = f"beyond {_MOST_DIMENSIONS_OF_FEW} dimensions the boxes of so few points exclude little"
+        return by_force._replace(reason=reason)
     why_not = tree_method.refuses(problem)
     if why_not is not None:
         return by_force._replace(reason=why_not)

@@ -16,6 +16,8 @@ from tonari.core.workers import default_threads
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 
+_PREPARE_POINT = 2e-7  # seconds of packing a point, or of putting it into a tree: about
+
 
 class Place(Protocol):
     """The interface of a place where a call runs.
@@ -36,8 +38,11 @@ class Place(Protocol):
     def rows(self, x: Any, name: str, metric: str) -> Any:
         """Check an array, and return it as rows that the place and the metric accept."""
 
-    def threads_to_prepare(self, asked: int | None) -> int | None:
-        """Return the threads for preparing points for later searches: those asked for, else all; on CUDA none."""
+    def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
+        """Return the threads for preparing n points for later searches: those asked for, else as many as that is worth.
+
+        On CUDA none.
+        """
 
     def check_plan(self, plan: Plan) -> None:
         """Raise ValueError for a plan that was made for another place."""
@@ -94,8 +99,8 @@ class CpuPlace:
             inputs.check_nonnegative(rows, name)
         return rows
 
-    def threads_to_prepare(self, asked: int | None) -> int | None:
-        return asked or default_threads()
+    def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
+        return asked or default_threads(_PREPARE_POINT * n)
 
     def check_plan(self, plan: Plan) -> None:
         if plan.devices:

@@ -36,7 +36,7 @@ class CudaPlace:
             raise ValueError(f"{name}: is on {place}, but the points are on {', '.join(self.devices)}; copy it there")
         return inputs.as_device_rows(x, name)
 
-    def threads_to_prepare(self, asked: int | None) -> int | None:
+    def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
         return asked  # refused later: CUDA takes no threads
 
     def check_plan(self, plan: Plan) -> None:

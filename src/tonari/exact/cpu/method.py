@@ -11,6 +11,7 @@ from tonari.core.method import SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.exact.cpu.direct import search_directly
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.plan import ExactPlan, plan_on_cpu
@@ -41,6 +42,9 @@ class ExactOnCpu(SearchMethod):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> Neighbors:
+        if plan.direct:
+            own = _own(queries, self_join)
+            return search_directly(queries, points, plan, self_ids=own, progress=progress)
         prepared = PreparedPoints(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
@@ -53,5 +57,12 @@ class ExactOnCpu(SearchMethod):
         self_join: bool = False,
         progress: ProgressLike = None,
     ) -> Neighbors:
-        own = np.arange(len(queries), dtype=np.int64) if self_join else None
+        own = _own(queries, self_join)
+        if plan.direct:
+            return search_directly(queries, prepared.points, plan, self_ids=own, progress=progress)
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
+
+
+def _own(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:
+    """Return for each query the point that it is."""
+    return np.arange(len(queries), dtype=np.int64) if self_join else None

@@ -1,0 +1,56 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+
+#include "bind/binds.hpp"
+#include "exact/direct.hpp"
+
+namespace nb = nanobind;
+
+namespace tonari {
+
+namespace {
+
+using Self = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class Value, class Index>
+void bind(Module& module) {
+  module.def(
+      "search_directly",
+      [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points, std::int64_t k,
+         const std::optional<Self>& self_ids, const Output<Value>& distances, const Output<Index>& indices) {
+        const RowsView asked = view_of(queries, "queries"), among = view_of(points, "points");
+        check_columns("points", among, asked.d);
+        check_number("k", k, 1, among.n - (self_ids ? 1 : 0));
+        if (self_ids) {
+          check_shape("self_ids", *self_ids, {asked.n});
+          check_numbers("self_ids", self_ids->data(), asked.n, 0, among.n);
+        }
+        const bool is_double = asked.dtype == Dtype::f64 || among.dtype == Dtype::f64;
+        check_type("distances", distances.dtype(), is_double ? nb::dtype<double>() : nb::dtype<float>());
+        check_id_type<Index>("indices", among.n);
+        check_shape("distances", distances, {asked.n, k});
+        check_shape("indices", indices, {asked.n, k});
+        const DirectSearch search{
+            metric_named(metric), isa_named(isa), asked, among, k, self_ids ? self_ids->data() : nullptr};
+        Unlocked unlocked;
+        search_directly(search, 0, asked.n, distances.data(), indices.data());
+      },
+      nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(), nb::arg("k"),
+      nb::arg("self_ids").noconvert().none(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+      "The k nearest points of every query, by the exact values of all of them; see exact/direct.hpp.");
+}
+
+}  // namespace
+
+void bind_direct(Module& module) {
+  bind<float, std::int32_t>(module);
+  bind<float, std::int64_t>(module);
+  bind<double, std::int32_t>(module);
+  bind<double, std::int64_t>(module);
+}
+
+}  // namespace tonari

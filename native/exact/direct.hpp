@@ -1,0 +1,22 @@
+// Searches so small that a screen would take longer than all exact values: no form, no packed points.
+#pragma once
+
+#include "exact/refine.hpp"
+
+namespace tonari {
+
+struct DirectSearch {
+  Metric metric;
+  Isa isa;
+  RowsView queries, points;
+  std::int64_t k;
+  const std::int64_t* self_ids;  // for every query, the point that it must not find; or null
+};
+
+// The k nearest points of queries [begin, end), written to the start of the outputs; Value is the type of returned
+// distances. No result may be missing: k is at most the number of points, less one with self_ids.
+template <class Value, class Index>
+void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
+                     Index* indices);
+
+}  // namespace tonari

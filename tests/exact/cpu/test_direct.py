@@ -1,0 +1,128 @@
+"""Searches by exact values alone, which the smallest searches are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.metrics import METRICS
+from tonari.metrics.reference import brute
+
+N, M = 90, 9
+BATCH = 2048  # values computed at a time (native/exact/direct.cpp)
+
+
+def directly(queries: Any, points: Any, k: int, metric: str = "euclidean", **given: Any) -> Any:
+    shape = (len(points), len(queries), points.shape[1], k)
+    made = tonari.plan(*shape, dtype=points.dtype, metric=metric, direct=True, **given)
+    assert made.direct
+    return tonari.search(queries, points, k, metric=metric, plan=made)
+
+
+def rows(name: str, n: int, d: int, metric: str, seed: int = 0) -> Any:
+    made = checks.HOSTILE[name](n, d, seed)
+    return np.abs(made) if METRICS[metric].nonnegative else made
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("isa", [isa for isa in _native.supported_isas() if isa != "amx"])
+def test_the_bits_of_the_reference(metric: str, maker: str, isa: str) -> None:
+    points = rows(maker, N, 19, metric)
+    queries = np.concatenate([points[:3], rows(maker, M, 19, metric, seed=1)])
+    for k in (1, 7, N):
+        assert_same_neighbors(
+            directly(queries, points, k, metric, isa=isa), brute(queries, points, k, metric), metric=metric
+        )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "int8"])
+@pytest.mark.parametrize("asked", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("d", [1, 3, 15, 16, 17, 33])
+def test_every_dtype_and_width(dtype: str, asked: str, d: int) -> None:
+    points = (checks.gaussian(N, d) * 20 + 60).astype(dtype)
+    queries = (checks.gaussian(M, d, 1) * 20 + 60).astype(asked)
+    for metric in ("euclidean", "correlation", "linf"):
+        assert_same_neighbors(directly(queries, points, 5, metric), brute(queries, points, 5, metric), metric=metric)
+
+
+@pytest.mark.parametrize("n", [1, 2, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 7])
+@pytest.mark.parametrize("k", [1, 63, 64, 65, 128, BATCH])
+@pytest.mark.parametrize("order", ["falling", "rising", "equal"])
+def test_points_in_an_order_that_hurts(n: int, k: int, order: str) -> None:
+    k = min(k, n)
+    points = np.arange(n, dtype=np.float32)[:, None] * {"falling": -1, "rising": 1, "equal": 0}[order]
+    queries = np.array([[-3 * n], [0], [n / 2]], np.float32)
+    assert_same_neighbors(directly(queries, points, k), brute(queries, points, k))
+
+
+def test_values_beyond_float32_are_ordered_by_number() -> None:
+    points = np.full((300, 2), 3e38, np.float32)
+    points[::2] *= -1
+    found = directly(points[:2], points, 250, "sqeuclidean")
+    assert_same_neighbors(found, brute(points[:2], points, 250, "sqeuclidean"), metric="sqeuclidean")
+    assert np.isinf(found.distances).any()
+
+
+@pytest.mark.parametrize("k", [1, 5, N - 1])
+def test_no_point_is_its_own_neighbour(k: int) -> None:
+    points = np.concatenate([checks.gaussian(N // 2, 4)] * 2)  # each has a twin
+    made = tonari.plan(N, N, 4, k, self_join=True, direct=True)
+    graph = tonari.knn_graph(points, k, plan=made)
+    assert_same_neighbors(Neighbors(graph.distances, graph.indices), brute(points, points, k, self_ids=np.arange(N)))
+
+
+def test_the_smallest_searches_are_direct() -> None:
+    for m, n, d, direct in ((1, 1000, 128, True), (1, 100, 3, True), (100, 10_000, 64, False), (1, 10**6, 128, False)):
+        assert tonari.plan(n, m, d, 5, method="exact").direct is direct
+    index = tonari.Index(checks.gaussian(500, 20), method="exact")
+    first = index.search(checks.gaussian(2, 20, 1), 3)
+    many = index.search(checks.gaussian(400, 20, 1), 3)
+    assert_same_neighbors(first, Neighbors(many.distances[:2], many.indices[:2]))
+
+
+def test_progress_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    points, seen = checks.gaussian(60, 4), []
+    with caplog.at_level("INFO", logger="tonari"):
+        tonari.search(points[:7], points, 2, method="exact", progress=lambda *pair: seen.append(pair))
+    assert seen == [(420, 420)]
+    assert "7 rows in " in caplog.text
+    assert "exact values alone" in caplog.text
+
+
+def test_fields_of_a_screen_are_refused() -> None:
+    with pytest.raises(ValueError, match="there is no screen for which capacity, sample_rank could be set"):
+        tonari.plan(100, 1, 3, 2, method="exact", direct=True, capacity=50, sample_rank=1)
+    assert not tonari.plan(100, 1, 3, 2, method="exact", direct=False).direct
+    assert not tonari.plan(100, 1, 3, 2, method="exact", capacity=50).direct
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": 0}, "k=0: expected 1 to 5"),
+        ({"k": 6, "distances": np.empty((2, 6), "f4")}, "k=6: expected 1 to 5"),
+        ({"self_ids": np.zeros(2, "i8"), "k": 5}, "k=5: expected 1 to 4"),
+        ({"self_ids": np.zeros(3, "i8")}, "self_ids"),
+        ({"self_ids": np.array([0, 5])}, "self_ids"),
+        ({"points": np.zeros((5, 4), "f4")}, "points"),
+        ({"distances": np.empty((2, 2), "f4")}, "distances"),
+        ({"distances": np.empty((2, 3), "f8")}, "distances"),
+        ({"indices": np.empty((2, 3), "f4")}, "incompatible"),
+        ({"metric": "l7"}, "unknown metric l7"),
+    ],
+    ids=str,
+)
+def test_what_the_binding_refuses(changes: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"metric": "euclidean", "isa": "generic", "queries": np.zeros((2, 3), "f4")}
+    given |= {"points": np.zeros((5, 3), "f4"), "k": 3, "self_ids": None}
+    given |= {"distances": np.full((2, 3), np.nan, "f4"), "indices": np.empty((2, 3), "i4")}
+    with pytest.raises((TypeError, ValueError), match=message):
+        _native.search_directly(**(given | changes))
