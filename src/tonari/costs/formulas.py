@@ -49,7 +49,7 @@ class BruteCosts:
         Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions: these queries were
         observed to take longer than later ones.
     coarse : float
-        The number of dimensions at which the cost of a pair doubles; the increase grows with the fourth power of
+        The number of dimensions at which the cost of a pair doubles; the increase grows with the square of
         coarse / d, because float16 separates points poorly in few dimensions.
     """
 
@@ -75,7 +75,7 @@ class BruteCosts:
 
     def answering(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of answering the queries on one core or device."""
-        pair = (self.pair + self.pair_value * d) * (1 + (self.coarse / d) ** 4)
+        pair = (self.pair + self.pair_value * d) * (1 + (self.coarse / d) ** 2)
         queries = m * (self.query + (self.query_neighbour + self.neighbour_value * d) * k) + m * n * pair
         crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
         return queries + crowd
