@@ -106,6 +106,7 @@ def test_no_case_was_lost() -> None:
         "nn_descent": 19,
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 8,
+        "small": 11,
         "tang2015": 12 + 2,
         "matsumoto2015": 15 + 6 + 2,
         "komarov2014": 14 + 6,
