@@ -343,7 +343,7 @@ def test_command_plan(folder: Path) -> None:
     command = ("plan", "points.fbin", "-k", "8", "--method", "nn-descent", "--recall", "0.95", "--seed", "2")
     settings = (part for one in ("list_size=24", "width=50", "start=random") for part in ("--set", one))
     told = json.loads(run(*command, *settings, "--json").stdout)
-    assert "depends on the data" in told.pop("auto")["reason"]
+    assert told.pop("auto")["method"] == "kdtree"
     wanted = made_plan(recall=0.95, seed=2, list_size=24, width=50, start="random").as_dict()
     assert told == json.loads(json.dumps(wanted))
     assert "list_size  32" in run(*command).stdout

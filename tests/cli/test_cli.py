@@ -27,6 +27,7 @@ from tonari.graph import recall as quality
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods import plan as planning
 from tonari.methods.registry import NAMES, overrides_of
+from tonari.metrics import METRICS
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 
@@ -73,7 +74,7 @@ def test_graph_writes_the_exact_graph(folder: Path, metric: str) -> None:
         "rows": N,
         "k": K,
         "metric": metric,
-        "method": "exact",
+        "method": "kdtree" if METRICS[metric].in_trees else "exact",
         "include_self": False,
         "bytes": (folder / "g.npz").stat().st_size,
     }
@@ -88,7 +89,7 @@ def test_graph_can_include_self(folder: Path) -> None:
 
 def test_graph_ends_with_a_summary(folder: Path) -> None:
     result = run("graph", "points.fbin", "-k", str(K), "-o", "g.npz")
-    assert f"{N} rows, k={K}, euclidean, exact, in " in result.stdout
+    assert f"{N} rows, k={K}, euclidean, kdtree, in " in result.stdout
     assert f"wrote g.npz, {(folder / 'g.npz').stat().st_size:,} bytes" in result.stdout
     assert result.stderr == ""
 
@@ -96,7 +97,7 @@ def test_graph_ends_with_a_summary(folder: Path) -> None:
 def test_verbose_logs_the_rows_per_precision(folder: Path) -> None:
     logger = logging.getLogger("tonari")
     before = logger.level, logger.handlers[:]
-    result = run("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "-v", "--json")
+    result = run("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--method", "exact", "-v", "--json")
     assert result.stderr.startswith(f"tonari: {N} rows in ")
     assert sum(map(int, re.findall(r"(\d+) at (?:int8|bfloat16|float32)", result.stderr))) == N
     assert json.loads(result.stdout)["rows"] == N

@@ -3,7 +3,8 @@
 The number of leaves that a query visits depends on the data, not only on d. So it is measured with a few queries, in
 steps that each cost little compared with what they may save:
 
-    sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem
+    sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem;
+               among few points take what is expected to be faster for uniform ones
     sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow
     probe      build the whole tree, which the search can then use, and decide
 
@@ -106,6 +107,12 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree")
     if tree.point_slab < tree.n:
         return by_force._replace(reason="there is no memory for a tree of all points")
+    if problem.n < _FEW_POINTS:  # a look at the data would take as long as the search
+        usual = tree if m == problem.m else tree_method.plan(dataclasses.replace(problem, m=m, memory=None))
+        seconds = usual.seconds - arrival_seconds(problem)
+        reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of so few points"
+        chosen = by_force if brute < seconds else Decision(tree_method, tree, None, seconds)
+        return chosen._replace(reason=reason)
     build = build_seconds(tree)
     step = _step(tree)
     # The cost of finding out: two trees of samples and the queries that probe them, or the build itself.
