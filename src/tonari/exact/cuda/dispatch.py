@@ -93,7 +93,7 @@ def _search(
         synchronize(plan.devices)
         report.seconds = time.perf_counter() - started
         logger.info("%s", report)
-    return Neighbors(*(inputs.hand_back(part, _side_of(queries)) for part in found))
+    return Neighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
 
 
 def find_within(
@@ -108,7 +108,7 @@ def find_within(
     """Find all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.find_within`."""
     with on(plan.devices[0]):
         found = within(queries, prepared, plan, limits, finding(plan), self_join=self_join, progress=progress)
-    return RadiusNeighbors(*(inputs.hand_back(part, _side_of(queries)) for part in found))
+    return RadiusNeighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
 
 
 def count_within(
@@ -123,11 +123,11 @@ def count_within(
     """Count all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.count_within`."""
     with on(plan.devices[0]):
         counts = within(queries, prepared, plan, limits, counting(), self_join=self_join, progress=progress)
-    return inputs.hand_back(counts, _side_of(queries))
+    return inputs.hand_back(counts, side_of(queries))
 
 
-def _side_of(queries: Any) -> inputs.Side:
-    """Return where results go: where the queries are."""
+def side_of(queries: Any) -> inputs.Side:
+    """Return where the results of queries, arrays or tensors, go."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 

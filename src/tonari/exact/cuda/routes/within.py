@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 
 from tonari.core.neighbors import index_dtype
+from tonari.core.plan import Plan
 from tonari.core.progress import Counter, Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.slices import cut
@@ -56,7 +57,7 @@ class Verb(NamedTuple):
     listed: bool
 
 
-def finding(plan: CudaPlan) -> Verb:
+def finding(plan: Plan) -> Verb:
     """Return the verb that lists points: answers are RadiusNeighbors of tensors."""
     descending = get_metric(plan.metric).descending
     dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32
