@@ -26,7 +26,7 @@ pytestmark = [
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda import refine_within, screen
+    from tonari.exact.cuda import candidate_parts, refine_within, screen
     from tonari.exact.cuda import within as engine
     from tonari.exact.cuda.method import ExactOnCuda
     from tonari.select.cuda import ragged
@@ -201,6 +201,23 @@ def test_a_higher_precision_is_given_up_where_it_does_not_pay(monkeypatch: pytes
     assert seen == [(1, "float16"), (1, "split"), (1, "float16"), (1, "float16")]
 
 
+def test_parts_of_lists_and_of_minima() -> None:
+    """Entries beyond a segment's count are not read; parts of a row follow each other in blocks of their own."""
+    entries = np.array([[16 * 5 + 9, 16 * 2 + 2, 16 * 1 + 15, 16 * 3 + 15], [16 * 7 + 15] * 4], np.int32)
+    counts = np.array([[2, 1], [0, 0]], np.int32)
+    lists = screen.Lists(*tensors(DEVICE, np.zeros((2, 4), np.float32), entries, counts))
+    blocks = candidate_parts.blocks_of_lists(lists, 4)
+    # Part b of group g of 32 points is number 16 (g // 4) + 4 b + g % 4 of groups of eight.
+    assert blocks.parts.tolist() == [[17, 29, 6, 1], [5, 9, 13, -1]]
+    assert [blocks.begins.tolist(), blocks.rows.tolist()] == [[0, 2, 2], [0, 0]]
+    minima, thresholds = tensors(
+        DEVICE, np.array([[1, 5, 2], [9, 9, 9], [0, 3, 3]], np.float32), np.array([2, 2, 3], np.float32)
+    )
+    blocks = candidate_parts.blocks_of_minima(minima, thresholds, 2)
+    assert blocks.parts.tolist() == [[0, 2], [0, 1], [2, -1]]
+    assert [blocks.begins.tolist(), blocks.rows.tolist()] == [[0, 1, 1, 3], [0, 2, 2]]
+
+
 def test_candidates_in_several_slices_and_long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refine_within, "SCRATCH_BYTES", 64 * 8)
     monkeypatch.setattr(ragged, "LENGTHS", (16,))
@@ -215,7 +232,7 @@ def test_rows_that_no_search_takes(where: str) -> None:
     rows = {"points": gaussian(N, 4), "queries": gaussian(M, 4)}
     rows[where][1, 2] = np.nan
     points, queries = tensors(DEVICE, rows["points"], rows["queries"])
-    method, plan = ExactOnCuda(), plan_of(queries, points, 1, **HERE)
+    method, plan = ExactOnCuda(), plan_of(queries, points, 1, query_batch=1, **HERE)
     prepared = method.prepare(points, plan, False)
     with pytest.raises(ValueError, match=rf"{where}.*row 1"):
         method.find_within(queries, prepared, plan, np.ones(M, np.float32), progress=False)

@@ -22,7 +22,9 @@ if HAS_TORCH:
 def lists_of(lengths: list[int], dtype: str, descending: bool, seed: int = 0) -> list[tuple[Any, Any]]:
     """Lists of distinct ids in no order, with ties, infinite and negative values, and zeros."""
     rng = np.random.default_rng(seed)
-    choices = np.array([-np.inf, -1.5, 0.0, 1e-40, 2.0, 7.25, np.inf] if descending else [0.0, 1e-40, 3.0, np.inf])
+    choices = np.array(
+        [-np.inf, -1.5, 0.0, -0.0, 1e-40, 2.0, 7.25, np.inf] if descending else [0.0, 1e-40, 3.0, np.inf]
+    )
     return [
         (
             np.where(rng.random(n) < 0.5, rng.choice(choices, n), rng.random(n)).astype(dtype),
@@ -37,7 +39,7 @@ def in_order(lists: list[tuple[Any, Any]], descending: bool) -> RadiusNeighbors:
     return RadiusNeighbors(
         np.cumsum([0, *(len(ids) for _, ids in lists)]),
         np.concatenate([ids[order] for (_, ids), order in zip(lists, ordered, strict=True)]),
-        np.concatenate([values[order] for (values, _), order in zip(lists, ordered, strict=True)]),
+        np.concatenate([values[order] + 0 for (values, _), order in zip(lists, ordered, strict=True)]),  # not -0.0
     )
 
 

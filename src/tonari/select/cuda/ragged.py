@@ -30,7 +30,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     counts : int64 tensor of shape (m,)
         Lengths.
     values : float32 or float64 tensor
-        Without NaN and -0.0.
+        Without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
     ids : int32 or int64 tensor
         Not negative, distinct in each list.
     descending : bool

@@ -175,7 +175,6 @@ def within_kernel(
     values = values_of(row_ptrs, query_ptrs, norms_ptr, row, present, d, METRIC, TERM, UNIT, CHUNK)
     if not DOUBLE:
         values = values.to(tl.float32)
-    values = tl.where(values == 0, 0.0, values)  # -0.0 is returned as 0.0
     limit = tl.load(limits_ptr + row)
     if METRIC.descending:
         inside = present & (values >= limit)
