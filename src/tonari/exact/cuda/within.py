@@ -146,8 +146,10 @@ class WithinSearch:
             behind += int(hits.counts.sum())
         if not self.listed:
             return counts
-        values = torch.cat([hits.values for _, hits in pieces])
-        ids = torch.cat([hits.ids for _, hits in pieces])
+        values, ids = pieces[0][1].values, pieces[0][1].ids
+        if len(pieces) > 1:
+            values = torch.cat([hits.values for _, hits in pieces])
+            ids = torch.cat([hits.ids for _, hits in pieces])
         return order_lists(begins, counts, values, ids, descending=self.metric.descending)
 
     def _by_minima(self, rows: slice) -> list[tuple[Any, Hits]]:
