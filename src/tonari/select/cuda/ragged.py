@@ -46,21 +46,22 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
     indptr = torch.zeros(m + 1, dtype=torch.int64, device=device)
     torch.cumsum(counts, 0, out=indptr[1:])
     bounds = LENGTHS if ids.dtype == torch.int32 else ()
-    steps = torch.bucketize(counts, torch.tensor([0, *bounds], device=device))
-    numbers = torch.sort(steps.to(torch.uint8), stable=True).indices
-    *many, total = torch.cat([torch.bincount(steps, minlength=len(bounds) + 2), indptr[-1:]]).tolist()
+    steps = torch.bucketize(counts, torch.tensor([0, *bounds], device=device)).to(torch.uint8)
+    steps, numbers = torch.sort(steps, stable=True)
+    of_each = torch.arange(len(bounds) + 2, dtype=torch.uint8, device=device)
+    ends = torch.searchsorted(steps, of_each, right=True)
+    first, *ends, total = torch.cat([ends, indptr[-1:]]).tolist()
     found = RadiusNeighbors(
         indptr,
         torch.empty(total, dtype=ids.dtype, device=device),
         torch.empty(total, dtype=values.dtype, device=device),
     )
-    at = many[0]  # lists without entries
-    for length, count in zip(bounds, many[1:], strict=False):
-        if count:
-            _order_short(begins, counts, values, ids, numbers[at : at + count], length, descending, found)
-        at += count
-    if many[-1]:
-        _order_long(begins, counts, values, ids, numbers[at:], descending, found)
+    for length, end in zip(bounds, ends, strict=False):  # the first lists have no entries
+        if end > first:
+            _order_short(begins, counts, values, ids, numbers[first:end], length, descending, found)
+        first = end
+    if m > first:
+        _order_long(begins, counts, values, ids, numbers[first:], descending, found)
     return found
 
 
