@@ -177,7 +177,10 @@ class WithinSearch:
         if rows.start == 0:
             self.capacity = min(usual + 1, self.all_listed)
         elif too_short > TOO_SHORT * len(listed):
-            self.capacity = min(2 * self.capacity, self.all_listed)
+            most = max(
+                self.capacity, self.list_bytes // (16 * len(listed))
+            )  # what batches of this length have room for
+            self.capacity = min(2 * self.capacity, most, self.all_listed)
         if too_short + too_many:
             lists.counts.masked_fill_((short | hard)[:, None], 0)
         found = [(None, self._refine(rows, blocks_of_lists(lists, parts_per_block(self.plan.metric))))]

@@ -119,6 +119,7 @@ def _search_part(
                 part = plan_for_part(plan, here.stop - here.start, len(rows), plan.devices[0])
                 there = place.at(here.start, top.start)
                 parts.append(_search_points(rows, slab, part, limits[top], verb, there, bar))
+                del slab  # its packed copies, before the next one is packed
         answers.append(verb.join(parts))
         if len(tops) > 1 and isinstance(queries, np.ndarray):
             answers[-1] = verb.move(answers[-1], "cpu")
