@@ -15,6 +15,7 @@ from tests.helpers.checks import DTYPES, HOSTILE, Array, accepted, duplicates, g
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of, tensors
 from tests.helpers.radius_checks import check_within, limits_at
+from tonari.core.errors import Unsupported
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.metrics import METRICS
 from tonari.metrics.reference import returned
@@ -236,6 +237,13 @@ def test_rows_that_no_search_takes(where: str) -> None:
     prepared = method.prepare(points, plan, False)
     with pytest.raises(ValueError, match=rf"{where}.*row 1"):
         method.find_within(queries, prepared, plan, np.ones(M, np.float32), progress=False)
+
+
+def test_more_points_than_lists_have_places_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_POINTS", 139)
+    with pytest.raises(Unsupported, match=r"at most 139 points at once.*got 140: pass route='streamed'"):
+        check(gaussian(1, 3, 1), gaussian(N, 3))
+    check(gaussian(1, 3, 1), gaussian(N, 3), "linf")
 
 
 # ---------------------------------------------------------------- on a card

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.progress import Counter
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.exact.cuda.candidate_parts import Blocks, blocks_of_lists, blocks_of_minima, screen_all, thresholds_for
@@ -38,6 +39,7 @@ TOO_SHORT = 1 / 16  # share of a batch whose lists are too short from which on t
 # the screen takes 0.016 ps per point and column, refining a listed group 8 to 32 times 4 bytes per column.
 HARD = 1 / 512
 FEWEST_HARD = 32
+MOST_POINTS = 250_000_000  # at once by products: places in the lists of 256 rows are numbered in int32
 WORTH = 0.5  # the next precision is given up if it leaves more than this share of the groups
 
 
@@ -83,9 +85,14 @@ class WithinSearch:
         self.flags = new_flags(prepared.points.device)
         self.metric = get_metric(plan.metric)
         self.elementwise = self.metric.form == "elementwise"
+        n = len(prepared.points)
         if not self.elementwise:
             check_matrix_units(prepared.points.device)
-        n = len(prepared.points)
+            if n > MOST_POINTS:
+                raise Unsupported(
+                    f"a search within a radius takes at most {MOST_POINTS} points at once on a device by "
+                    f"metric={plan.metric!r}, got {n}: pass route='streamed' and a smaller point_slab"
+                )
         self.all_listed = group_count(n, LISTED)
         self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # what the plan has for minima
         self.capacity = self.all_listed
