@@ -77,9 +77,13 @@ class ContractedPoints(Copied):
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
         if self.widths.get(plan.k) == 0:
-            self._full = self._full or DevicePoints(self.points, plan.metric, plan.precisions[0])
-            return Search(queries, self._full, plan)
+            return Search(queries, self.in_all_dimensions(plan), plan)
         return ContractedSearch(queries, self, plan)
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions, which are kept from then on."""
+        self._full = self._full or DevicePoints(self.points, plan.metric, plan.precisions[0])
+        return self._full
 
 
 def prepare_points(points: Any, plan: CudaPlan) -> DevicePoints | ContractedPoints:

@@ -20,10 +20,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.plan import CudaPlan
@@ -31,6 +33,7 @@ from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_hos
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
+from tonari.exact.cuda.routes.within import counting, finding, within
 from tonari.exact.report import Report
 
 logger = logging.getLogger("tonari")
@@ -90,9 +93,43 @@ def _search(
         synchronize(plan.devices)
         report.seconds = time.perf_counter() - started
         logger.info("%s", report)
+    return Neighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
+
+
+def find_within(
+    queries: Any,
+    prepared: Any,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    with on(plan.devices[0]):
+        found = within(queries, prepared, plan, limits, finding(plan), self_join=self_join, progress=progress)
+    return RadiusNeighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
+
+
+def count_within(
+    queries: Any,
+    prepared: Any,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+) -> Any:
+    """Count all points within each query's limit; see :meth:`tonari.core.method.SearchMethod.count_within`."""
+    with on(plan.devices[0]):
+        counts = within(queries, prepared, plan, limits, counting(), self_join=self_join, progress=progress)
+    return inputs.hand_back(counts, side_of(queries))
+
+
+def side_of(queries: Any) -> inputs.Side:
+    """Return where the results of queries, arrays or tensors, go."""
     host = isinstance(queries, np.ndarray)
-    side = inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
-    return Neighbors(*(inputs.hand_back(part, side) for part in found))
+    return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
 
 def _route(plan: CudaPlan) -> Route:

@@ -8,6 +8,7 @@ from tonari.core.method import SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.cuda_graph_capture import capture_if_due
 from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
@@ -44,3 +45,27 @@ class ExactOnCuda(SearchMethod):
         if found is not None:
             return found
         return dispatch.search_once(queries, points, plan, self_join=self_join, progress=progress)
+
+    def find_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: CudaPlan,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        return dispatch.find_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
+
+    def count_within(
+        self,
+        queries: Any,
+        prepared: Any,
+        plan: CudaPlan,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Any:
+        return dispatch.count_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)

@@ -134,7 +134,7 @@ def refine_all(
     indices = torch.empty((rows, k), dtype=torch.int32, device=device)
     for top in range(0, rows, block):
         here = slice(top, min(top + block, rows))
-        widened = _widen(queries[here], metric)
+        widened = widen(queries[here], metric)
         left_out = None if own is None else own[here]
         # The best so far precede each slice, because among equal values theirs are the smaller ids. At first all are
         # missing.
@@ -143,7 +143,7 @@ def refine_all(
         ids = torch.full((here.stop - top, k), -1, dtype=torch.int32, device=device)
         for begin in range(0, n, length):
             end = min(begin + length, n)
-            part = _widen(points[begin:end], metric, torch.float32 if narrow else torch.float64)
+            part = widen(points[begin:end], metric, torch.float32 if narrow else torch.float64)
             _dense_values(widened, part, begin, points.shape[1], metric, left_out, double, keys[:, k:])
             best, columns = k_smallest(keys[:, : k + end - begin], k)
             keys[:, :k] = best
@@ -158,7 +158,7 @@ def refine_all(
 
 
 @dataclass(frozen=True)
-class _Widened:
+class Widened:
     """Rows of float64 (or float32), padded with zeros, and for angular metrics their norms."""
 
     rows: Any
@@ -170,12 +170,13 @@ def _whole(d: int) -> int:
     return -(-d // STEP) * STEP
 
 
-def _unit(rows: Any) -> int:
+def load_unit(rows: Any) -> int:
     """Return the elements per load: the largest power of two up to LARGEST_UNIT that divides row length and stride."""
     return math.gcd(LARGEST_UNIT, rows.shape[1], rows.stride(0))
 
 
-def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
+def widen(rows: Any, metric: str, dtype: Any = None) -> Widened:
+    """Return rows as the kernels of exact values read queries; `dtype` is float32 where that has all their values."""
     import torch
 
     from tonari.exact.cuda.kernels.widen import widen_kernel
@@ -185,7 +186,7 @@ def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
     out = torch.empty((count, width), dtype=dtype or torch.float64, device=rows.device)
     angular, centred = get_metric(metric).angular, get_metric(metric).centred
     norms = torch.empty(count, dtype=torch.float64, device=rows.device) if angular else None
-    unit = _unit(rows)
+    unit = load_unit(rows)
     launch(
         widen_kernel,
         -(-count // 32),
@@ -202,7 +203,7 @@ def _widen(rows: Any, metric: str, dtype: Any = None) -> _Widened:
         warps=4,
         fused=False,
     )
-    return _Widened(out, norms)
+    return Widened(out, norms)
 
 
 def _refine_rows(
@@ -222,8 +223,8 @@ def _refine_rows(
     keys[:, count:] = float("inf")
     constants = {"HAS_OWN": own is not None, "GROUP": group, "POINT_TILE": POINT_TILE, "CHUNK": chunk}
     ids = list_members(groups, len(points), group, own, columns) if double else None
-    widened = _widen(queries, metric)
-    unit = _unit(points)
+    widened = widen(queries, metric)
+    unit = load_unit(points)
     launch(
         refine_kernel,
         rows * chunks,
@@ -303,7 +304,7 @@ def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes
 
 
 def _dense_values(
-    queries: _Widened, points: _Widened, first: int, d: int, metric: str, own: Any, double: bool, out: Any
+    queries: Widened, points: Widened, first: int, d: int, metric: str, own: Any, double: bool, out: Any
 ) -> None:
     from tonari.exact.cuda.kernels.dense import dense_kernel
 

@@ -89,7 +89,8 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
     queries, points, rows : as for :func:`screen`
     thresholds : float32 (rows,)
     capacity : int
-        Most entries that a row is expected to have; its list is somewhat longer, because segments fill unevenly.
+        Most entries that a row is expected to have; its list is somewhat longer, because segments fill unevenly. With
+        as many as there are groups of LISTED points, no entry is missing.
 
     Returns
     -------
@@ -103,6 +104,8 @@ def screen_below(queries: Any, points: Any, rows: slice, thresholds: Any, capaci
     segments = 4 * split.parts
     share = capacity / segments
     room = math.ceil(share + UNEVEN * math.sqrt(share) + UNEVEN)
+    if capacity >= group_count(points.n, LISTED):
+        room = split.each * split.columns // POINT_TILE  # one entry per tile
     lists = Lists(
         torch.full((m, segments * room), float("inf"), dtype=torch.float32, device=device),
         torch.empty((m, segments * room), dtype=torch.int32, device=device),

@@ -71,6 +71,9 @@ class Searchable(Prepared, Protocol):
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
 
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions."""
+
 
 class DevicePoints(Copied):
     """Prepared points on one GPU: their form, and packed copies by precision.
@@ -101,6 +104,10 @@ class DevicePoints(Copied):
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
         return Search(queries, self, plan)
+
+    def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
+        """Return the points with packed copies in all dimensions: these."""
+        return self
 
 
 def search_on_device(

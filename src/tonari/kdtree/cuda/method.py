@@ -8,9 +8,14 @@ from tonari.core.method import TreeMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.formulas import MeanVisits
+from tonari.exact.cuda.dispatch import side_of
+from tonari.exact.cuda.routes.within import counting, finding
+from tonari.inputs import hand_back
 from tonari.kdtree.cuda import dispatch
 from tonari.kdtree.cuda.prepared import PreparedTrees, prepare
+from tonari.kdtree.cuda.within_dispatch import within
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
 from tonari.kdtree.rounds import Rounds
 
@@ -43,6 +48,32 @@ class TreeOnCuda(TreeMethod):
         progress: ProgressLike = None,
     ) -> Neighbors:
         return dispatch.search(queries, prepared, plan, self_join=self_join, progress=progress)
+
+    def find_within(
+        self,
+        queries: Any,
+        prepared: PreparedTrees,
+        plan: TreePlan,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        found = within(queries, prepared, plan, limits, finding(plan), self_join=self_join, progress=progress)
+        return RadiusNeighbors(*(hand_back(part, side_of(queries)) for part in found))
+
+    def count_within(
+        self,
+        queries: Any,
+        prepared: PreparedTrees,
+        plan: TreePlan,
+        limits: Any,
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> Any:
+        counts = within(queries, prepared, plan, limits, counting(), self_join=self_join, progress=progress)
+        return hand_back(counts, side_of(queries))
 
     def search_once(
         self, queries: Any, points: Any, plan: TreePlan, *, self_join: bool = False, progress: ProgressLike = None

@@ -127,12 +127,25 @@ def walk_in_steps(
     bar: Counter,
 ) -> None:
     """Search as :func:`walk` does, a step at a time: `check` is called before each, and `bar` counts its queries."""
+    in_steps(
+        order,
+        lambda some: walk(queries, tree, some, k, metric, found, own=own),
+        steps=steps,
+        check=check,
+        bar=bar,
+    )
+
+
+def in_steps(
+    order: Any, launch_some: Callable[[Any], None], *, steps: Steps, check: Callable[[], None], bar: Counter
+) -> None:
+    """Launch a step of queries at a time; `check` is called before each, and `bar` counts its queries."""
     begin, m = 0, len(order)
     while begin < m:
         check()
         some = order[begin : begin + steps.size]
         with steps.launching(len(some)):
-            walk(queries, tree, some, k, metric, found, own=own)
+            launch_some(some)
         bar.add(len(some))
         begin += len(some)
 

@@ -61,6 +61,32 @@ def square_of(worst, scale, d, METRIC: tl.constexpr):
     return square
 
 
+@triton.jit
+def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
+    """Return a score that no point whose returned value is at most `value` exceeds, and whether there is one."""
+    worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
+
+    # From that value to the score, and to its upper bound.
+    if METRIC.squares:
+        square = square_of(worst, scale, d, METRIC)
+        score = square - shift
+        size = square + shift
+    elif METRIC.products:
+        score = 2 * shift - 2 * worst * scale * scale
+        size = 2 * tl.abs(shift) + 2 * tl.abs(worst) * scale * scale
+    elif METRIC.angular:
+        score = 2 * (worst - 1) * scale * scale
+        size = 2 * scale * scale + worst * 0
+    else:
+        if METRIC.scale_free:
+            score = worst
+        else:
+            score = worst * scale
+        size = score
+    threshold = score + size * (evaluation + SLACK)
+    return tl.maximum(threshold, _HUGE), judged & (threshold < _LARGEST)
+
+
 @triton.jit(do_not_specialize=["rows", "d", "kth_stride", "next_stride"])
 def certify_kernel(
     # inputs
@@ -85,28 +111,7 @@ def certify_kernel(
     value = tl.load(kth_ptr + row * kth_stride, mask=present, other=0.0).to(tl.float64)
     shift = tl.load(shift_ptr + row, mask=present, other=0.0)  # [ROWS]
     scale = tl.load(scale_ptr)
-
-    worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
-
-    # From that value to the score, and to its upper bound.
-    if METRIC.squares:
-        square = square_of(worst, scale, d, METRIC)
-        score = square - shift
-        size = square + shift
-    elif METRIC.products:
-        score = 2 * shift - 2 * worst * scale * scale
-        size = 2 * tl.abs(shift) + 2 * tl.abs(worst) * scale * scale
-    elif METRIC.angular:
-        score = 2 * (worst - 1) * scale * scale
-        size = 2 * scale * scale + worst * 0
-    else:
-        if METRIC.scale_free:
-            score = worst
-        else:
-            score = worst * scale
-        size = score
-    threshold = score + size * (evaluation + SLACK)
-    judged = judged & (threshold < _LARGEST)
+    threshold, judged = threshold_of(value, shift, scale, d, METRIC, DOUBLE)
     next_minimum = tl.load(next_ptr + row * next_stride, mask=present, other=0.0).to(tl.float64)
-    proved = judged & (next_minimum > tl.maximum(threshold, _HUGE))
+    proved = judged & (next_minimum > threshold)
     tl.store(proved_ptr + row, proved, mask=present)

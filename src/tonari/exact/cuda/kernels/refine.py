@@ -66,6 +66,48 @@ def add_step(
     return lanes, squares
 
 
+@triton.jit
+def values_of(
+    row_ptrs, query_ptrs, norms_ptr, row, present, d,
+    METRIC: tl.constexpr, TERM: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """Return the values [CHUNK] of some points with a query, float64; anything where a point is not present.
+
+    `query_ptrs` [16] is the first step of the widened query; only angular metrics load its norm, number `row`.
+    """
+    mean = 0.0
+    if METRIC.centred:
+        mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
+    lanes = tl.zeros([CHUNK, 16], tl.float64)
+    squares = lanes
+    # Nothing is read if there is no candidate. Four steps are loaded before the first is used; the rest is loaded one
+    # step at a time.
+    stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
+    batches = stop // 64 * 64
+    for at in tl.range(0, batches, 64):
+        x0 = load_lanes(row_ptrs, at, d, present, UNIT, False)  # [CHUNK, 16]
+        x1 = load_lanes(row_ptrs, at + 16, d, present, UNIT, False)
+        x2 = load_lanes(row_ptrs, at + 32, d, present, UNIT, False)
+        x3 = load_lanes(row_ptrs, at + 48, d, present, UNIT, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x0, mean, at, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x1, mean, at + 16, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x2, mean, at + 32, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x3, mean, at + 48, d, METRIC, TERM, False)
+    for at in tl.range(batches, stop, 16):
+        x = load_lanes(row_ptrs, at, d, present, UNIT, True)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x, mean, at, d, METRIC, TERM, True)
+
+    folded = fold(lanes, CHUNK, METRIC.maximum)
+    query_norm = folded
+    point_norm = folded
+    if METRIC.angular:
+        query_norm = tl.load(norms_ptr + row)
+        point_norm = tl.sqrt(fold(squares, CHUNK, False))
+        if METRIC.centred:
+            point_norm = tl.where(differs, point_norm, 0.0)
+    return value_of(folded, query_norm, point_norm, METRIC)
+
+
 @triton.jit(do_not_specialize=["width", "groups_stride", "columns", "chunks", "n"])
 def members_kernel(
     # inputs
@@ -138,36 +180,7 @@ def refine_kernel(
         )
     row_ptrs = points_ptr + ids.to(tl.int64) * (units.to(tl.int64) * UNIT)
     query_ptrs = queries_ptr + row * query_width + tl.arange(0, 16)
-    mean = 0.0
-    if METRIC.centred:
-        mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
-    lanes = tl.zeros([CHUNK, 16], tl.float64)
-    squares = lanes
-    # Nothing is read if there is no candidate. Four steps are loaded before the first is used; the rest is loaded one
-    # step at a time.
-    stop = tl.where(tl.max(present.to(tl.int32)) > 0, d, 0)
-    batches = stop // 64 * 64
-    for at in tl.range(0, batches, 64):
-        x0 = load_lanes(row_ptrs, at, d, present, UNIT, False)  # [CHUNK, 16]
-        x1 = load_lanes(row_ptrs, at + 16, d, present, UNIT, False)
-        x2 = load_lanes(row_ptrs, at + 32, d, present, UNIT, False)
-        x3 = load_lanes(row_ptrs, at + 48, d, present, UNIT, False)
-        lanes, squares = add_step(lanes, squares, query_ptrs, x0, mean, at, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, query_ptrs, x1, mean, at + 16, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, query_ptrs, x2, mean, at + 32, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, query_ptrs, x3, mean, at + 48, d, METRIC, TERM, False)
-    for at in tl.range(batches, stop, 16):
-        x = load_lanes(row_ptrs, at, d, present, UNIT, True)
-        lanes, squares = add_step(lanes, squares, query_ptrs, x, mean, at, d, METRIC, TERM, True)
-
-    folded = fold(lanes, CHUNK, METRIC.maximum)
-    query_norm = folded
-    point_norm = folded
-    if METRIC.angular:
-        query_norm = tl.load(norms_ptr + row)
-        point_norm = tl.sqrt(fold(squares, CHUNK, False))
-        if METRIC.centred:
-            point_norm = tl.where(differs, point_norm, 0.0)
-    values = ascending(value_of(folded, query_norm, point_norm, METRIC), METRIC.descending)
+    values = values_of(row_ptrs, query_ptrs, norms_ptr, row, present, d, METRIC, TERM, UNIT, CHUNK)
+    values = ascending(values, METRIC.descending)
     out = tl.where(present, values, float("inf")) if LISTED else make_keys(values, ids, present)
     tl.store(out_ptr + row * columns + numbers, out, mask=numbers < count)

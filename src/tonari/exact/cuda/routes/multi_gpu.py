@@ -85,7 +85,7 @@ def search_on_several(
     rows = [rows_for(at) for at in range(len(tops))]
     workers = a_thread_each(plan.devices)
     with Progress(progress, total=m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
-        watched = _Watched(bar, workers)
+        watched = Watched(bar, workers)
 
         def search(at: int) -> tuple[Neighbors, Report]:
             here, top = prepared.bounds[at], tops[at]
@@ -113,7 +113,7 @@ def search_on_several(
     return found, report
 
 
-class _Watched:
+class Watched:
     """The progress of one part of several; it stops the part if another one failed or Ctrl-C was pressed."""
 
     def __init__(self, bar: Progress, workers: Workers) -> None:

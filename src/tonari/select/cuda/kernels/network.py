@@ -123,6 +123,21 @@ def sort_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
 
 
 @triton.jit
+def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
+    """Sort every run of LENGTH of the N entries by itself: the last step of a network does not alternate."""
+    BITS: tl.constexpr = _log2(N)
+    BLOCK: tl.constexpr = _log2(LENGTH)
+    ASCENDING: tl.constexpr = 0
+    PACKED: tl.constexpr = keys.dtype == tl.int32
+    tl.static_assert(LENGTH >= 2 and LENGTH <= N)
+    keys, ids = _to_cube(keys, ids, PACKED)
+    for size in tl.static_range(1, BLOCK):
+        keys, ids = _merge(keys, ids, size, _upper(size, BITS), PACKED)
+    keys, ids = _merge(keys, ids, BLOCK, ASCENDING, PACKED)
+    return _to_row(keys, ids, N, PACKED)
+
+
+@triton.jit
 def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
     """Sort a bitonic sequence of N entries."""
     PACKED: tl.constexpr = keys.dtype == tl.int32

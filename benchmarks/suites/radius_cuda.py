@@ -1,0 +1,152 @@
+"""Graphs of all points within a radius on a GPU, beside the graph of the k nearest of the same points.
+
+The clock runs from float32 tensors on the device to lists on the device, everything included: building or packing,
+ordering, checks. What is proved: some rows bit by bit by ``tonari.metrics.radius_reference``; of all rows, that the
+first k are those of the graph of the k nearest, and that what this has beyond the radius is not listed. Rows of results
+are in those of ``exact_cuda``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..harness.case import Bar, Case, Suite
+from ..harness.contest import Ours, race
+from ..harness.datasets import few_dimensions, hard
+from ..harness.proof import WrongAnswer
+from ..harness.proof.neighbors import sample_rows
+from ..harness.run import Run, seconds_of
+
+MILLION = 1_000_000
+FIFTH = 5  # the exact case's radius is the median distance of this neighbour
+MEAN = 32  # neighbours in the tree's case, of points that fill a cube evenly
+PROVED_ROWS = 16
+PROOF = "bits of tonari.metrics.radius_reference, the k nearest of all rows"
+
+
+def points_of(run: Run, case: Case) -> Any:
+    """The rows of a case, a tensor where the run is."""
+    make = few_dimensions.make if case.data in few_dimensions.KINDS else hard.make
+    shape = (case.data, case.n, 0, case.d)
+    return run.keep(shape, lambda: make(*shape, run.where)).points
+
+
+def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
+    """All points within the radius of each other point, anew each time: a call."""
+    from tonari.core.radius_neighbors import limits_for
+    from tonari.methods.registry import method_for
+    from tonari.metrics.problem import make_problem
+
+    n, d = points.shape
+    by = method_for(method, "cuda")
+    where = {"devices": (str(points.device),), "host_points": False, "host_queries": False}
+    plan = by.plan(make_problem(n, n, d, 1, dtype="float32", metric="euclidean", self_join=True, **where))
+    limits = limits_for(radius, n, np.float32, closed=True, descending=False)
+    return lambda: by.find_within(points, by.prepare(points, plan, False), plan, limits, self_join=True, progress=False)
+
+
+def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
+    """The graph of the k nearest, anew each time: a call."""
+    from tonari.methods.registry import method_for
+    from tonari.metrics.problem import make_problem
+
+    n, d = points.shape
+    by = method_for(method, "cuda")
+    where = {"devices": (str(points.device),), "host_points": False, "host_queries": False}
+    plan = by.plan(make_problem(n, n, d, k, dtype="float32", metric="euclidean", self_join=True, **where))
+    return lambda: by.search_once(points, points, plan, self_join=True, progress=False)
+
+
+def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
+    """The rows that were compared; WrongAnswer where lists are not those of the reference and of the k nearest."""
+    import torch
+
+    from tonari.core.radius_neighbors import limits_for
+    from tonari.metrics.radius_reference import brute_within
+
+    begins, counts = found.indptr[:-1], found.indptr.diff()
+    for column in range(nearest.indices.shape[1]):
+        listed = counts > column
+        at = begins[listed] + column
+        same = torch.equal(found.indices[at], nearest.indices[listed, column])
+        same &= torch.equal(found.distances[at], nearest.distances[listed, column])
+        if not same or bool((nearest.distances[~listed, column] <= radius).any()):
+            raise WrongAnswer(f"neighbour {column} is another than in the graph of the nearest")
+    rows = points.cpu().numpy()
+    some = sample_rows(len(rows), PROVED_ROWS)
+    limits = limits_for(radius, len(some), np.float32, closed=True, descending=False)
+    truth = brute_within(rows[some], rows, limits, self_ids=some)
+    ends = found.indptr.cpu().numpy()
+    for at, row in enumerate(some):
+        theirs = slice(truth.indptr[at], truth.indptr[at + 1])
+        ours = slice(ends[row], ends[row + 1])
+        for name in ("indices", "distances"):
+            if getattr(found, name)[ours].cpu().numpy().tobytes() != getattr(truth, name)[theirs].tobytes():
+                raise WrongAnswer(f"{name} of row {row} are not those of the reference")
+    return len(some)
+
+
+def proved(run: Run, found: Any, points: Any, nearest: Any, radius: float) -> dict[str, Any]:
+    """Columns about lists and their proof."""
+    lengths = {"mean": len(found.indices) / len(points), "longest": int(found.indptr.diff().max()), "radius": radius}
+    return {"proved": run.prove(lambda: check_lists(found, points, nearest, radius)), "extras": lengths}
+
+
+def graph(run: Run, case: Case) -> None:
+    """The lists within a radius and the k nearest, by one method in turns."""
+    points, method = points_of(run, case), case.parameters["method"]
+    nearest = nearest_by(method, points, case.k)
+    near = nearest()
+    if case.parameters["radius"] == "median":
+        radius = float(near.distances[:, FIFTH - 1].median())
+    else:
+        radius = float((MEAN / case.n * 3 / (4 * np.pi)) ** (1 / 3))
+    lists = lists_by(method, points, radius)
+    facts = {"proof": PROOF, "recall": 1.0} | proved(run, lists(), points, near, radius)
+    del near
+    ours, theirs = f"tonari {method} within", f"tonari {method} k = {case.k}"
+    contestants = [Ours(run, name, call, case.n, case.n) for name, call in ((ours, lists), (theirs, nearest))]
+    timings = race(contestants, run.repeats)
+    mine = timings[ours]
+    measured = {"seconds": mine.median, "k nearest": timings[theirs].median / mine.median}
+    row = {"who": ours, "stage": "graph"} | facts | seconds_of(mine)
+    rows = [row | verdict for verdict in run.verdicts(case.bars, measured)]
+    rows.append({"who": theirs, "stage": "graph", "ratio": measured["k nearest"]} | seconds_of(timings[theirs]))
+    run.write(case, rows)
+
+
+def _case(name: str, d: int, k: int, method: str, radius: str, data: str, bar: Bar, **changes: Any) -> Case:
+    parameters = {"method": method, "radius": radius}
+    return Case(
+        name,
+        "cuda",
+        MILLION,
+        MILLION,
+        d,
+        k,
+        graph,
+        data=data,
+        graph=True,
+        parameters=parameters,
+        bars=(bar,),
+        **changes,
+    )
+
+
+_SLOWER = Bar("k nearest", 1 / 1.2, home="H200")
+
+SUITE = Suite(
+    "radius_cuda",
+    "exact_cuda",
+    (
+        _case(
+            "within-tree-d3", 3, 32, "kdtree", "even", "uniform", Bar("seconds", 8e-3, most=True, home="H200"), cost=40
+        ),
+        _case("within-gauss-d128", 128, 10, "exact", "median", "gaussian", _SLOWER, cost=90, gigabytes=20),
+        _case("within-sift-d128", 128, 10, "exact", "median", "sift", _SLOWER, cost=90, gigabytes=20, rare=True),
+    ),
+    libraries=("tonari", "numpy", "torch", "triton"),
+)

@@ -1,0 +1,167 @@
+"""Searches within a radius by every route: on one device or several, of points that are there or come slab by slab.
+
+    resident       the prepared points
+    streamed       slab after slab of the points, each searched like points of its own; lists are joined
+    host_refine    the same: lists of any length are not refined on the CPU
+    several        each device has a part of the points, whose lists are joined, or of the queries
+
+How much is found is not known before, so a plan's memory does not include it: it has to fit beside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari.core.neighbors import index_dtype
+from tonari.core.plan import Plan
+from tonari.core.progress import Counter, Progress, ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.slices import cut
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import to_device
+from tonari.cuda.prefetch import slabs
+from tonari.exact.cuda.partition import Place, plan_for_part
+from tonari.exact.cuda.plan import CudaPlan, share
+from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched
+from tonari.exact.cuda.search import DevicePoints
+from tonari.exact.cuda.within import WithinSearch
+from tonari.metrics import get_metric
+from tonari.select.cuda.ragged import join_parts, moved, one_after_another
+
+
+class Verb(NamedTuple):
+    """What is asked of all pairs within the limits, lists or counts, and how answers are put together.
+
+    Attributes
+    ----------
+    answer : callable(WithinSearch)
+        Of queries and points on one device; ids are numbers in the whole search.
+    join : callable(list of answers)
+        For the same queries, from parts of the points, all on one device.
+    stack : callable(list of answers)
+        For successive blocks of queries, all on one device or in host memory.
+    move : callable(answer, device)
+    listed : bool
+    """
+
+    answer: Callable[[WithinSearch], Any]
+    join: Callable[[list[Any]], Any]
+    stack: Callable[[list[Any]], Any]
+    move: Callable[[Any, Any], Any]
+    listed: bool
+
+
+def finding(plan: Plan) -> Verb:
+    """Return the verb that lists points: answers are RadiusNeighbors of tensors."""
+    descending = get_metric(plan.metric).descending
+    dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32
+
+    def answer(search: WithinSearch) -> RadiusNeighbors:
+        found = one_after_another(search.run())
+        return found._replace(indices=found.indices.to(dtype) + search.first_point) if search.first_point else found
+
+    def join(parts: list[RadiusNeighbors]) -> RadiusNeighbors:
+        return join_parts([part._replace(indices=part.indices.to(dtype)) for part in parts], descending=descending)
+
+    return Verb(answer, join, one_after_another, moved, listed=True)
+
+
+def counting() -> Verb:
+    """Return the verb that counts points: answers are int64 tensors."""
+
+    def add(parts: list[Any]) -> Any:
+        return torch.stack(parts).sum(0)
+
+    return Verb(lambda search: torch.cat(search.run()), add, torch.cat, lambda part, place: part.to(place), False)
+
+
+def within(
+    queries: Any,
+    prepared: Any,
+    plan: CudaPlan,
+    limits: npt.NDArray[Any],
+    verb: Verb,
+    *,
+    self_join: bool,
+    progress: ProgressLike,
+) -> Any:
+    """Answer a search within a radius by the plan's route, on its first device or in host memory."""
+    bounds = torch.from_numpy(limits + 0.0)  # not -0.0
+    with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
+        if len(plan.devices) > 1:
+            return _on_several(queries, prepared, plan, bounds, verb, self_join, bar)
+        rows = prepared.points if self_join and plan.route == "resident" else queries
+        return _search_part(rows, prepared, plan, bounds, verb, Place(self_join=self_join), bar)
+
+
+def _search_part(
+    queries: Any, prepared: Any, plan: CudaPlan, limits: Any, verb: Verb, place: Place, bar: Counter
+) -> Any:
+    """Answer on one device, for a part of the points or queries that is searched like a whole."""
+    if plan.route == "resident":
+        rows = to_device(queries, plan.devices[0])
+        return _search_points(rows, prepared.in_all_dimensions(plan), plan, limits, verb, place, bar)
+    points = prepared if plan.route == "streamed" else prepared.points
+    tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
+    device = torch.device(plan.devices[0])
+    answers = []
+    for top in tops:
+        rows, parts = to_device(queries[top], device), []
+        with contextlib.closing(slabs(points, bounds, device)) as arriving:
+            for here in bounds:
+                slab = DevicePoints(next(arriving), plan.metric, plan.precisions[0])
+                part = plan_for_part(plan, here.stop - here.start, len(rows), plan.devices[0])
+                there = place.at(here.start, top.start)
+                parts.append(_search_points(rows, slab, part, limits[top], verb, there, bar))
+                del slab  # its packed copies, before the next one is packed
+        answers.append(verb.join(parts))
+        if len(tops) > 1 and isinstance(queries, np.ndarray):
+            answers[-1] = verb.move(answers[-1], "cpu")
+    return verb.stack(answers)
+
+
+def _search_points(
+    rows: Any, points: DevicePoints, plan: CudaPlan, limits: Any, verb: Verb, place: Place, bar: Counter
+) -> Any:
+    """Answer for rows and points on one device."""
+    search = WithinSearch(
+        rows,
+        points,
+        plan,
+        limits.to(rows.device),
+        listed=verb.listed,
+        own=place.own(len(rows), rows.device),
+        bar=bar,
+        first_point=place.first_point,
+        first_query=place.first_query,
+    )
+    return verb.answer(search)
+
+
+def _on_several(
+    queries: Any, prepared: SpreadPoints, plan: CudaPlan, limits: Any, verb: Verb, self_join: bool, bar: Progress
+) -> Any:
+    """Answer on several devices, each with a host thread of its own; see routes/multi_gpu.py."""
+    m, host = len(queries), isinstance(queries, np.ndarray)
+    by_queries = plan.shard == "queries"
+    tops = cut(m, share(m, len(plan.devices))) if by_queries else [slice(0, m)] * len(prepared.bounds)
+    workers = a_thread_each(plan.devices)
+    watched = Watched(bar, workers)
+
+    def answer(at: int) -> Any:
+        here, top = prepared.bounds[at], tops[at]
+        rows = prepared.parts[at].points[top] if self_join and by_queries else queries[top]
+        part = plan_for_part(plan, here.stop - here.start, len(rows), plan.devices[at])
+        place = Place(here.start, top.start, self_join)
+        return _search_part(rows, prepared.parts[at], part, limits[top], verb, place, watched)
+
+    found = side_by_side(workers, plan.devices, len(tops), answer)
+    if by_queries:
+        return verb.stack([verb.move(part, "cpu" if host else queries.device) for part in found])
+    return verb.join([verb.move(part, plan.devices[0]) for part in found])

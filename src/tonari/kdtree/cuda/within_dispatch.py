@@ -1,0 +1,155 @@
+"""Execute a search within a radius by a k-d tree plan on CUDA: devices, slabs of points, blocks of queries.
+
+As in dispatch.py several devices share the queries, and each holds the whole tree, or the trees of the slabs one after
+the other, whose lists are joined. Queries and slabs with values that a tree cannot compare are left to brute force.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari import inputs
+from tonari.core.progress import Counter, Progress, ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.slices import cut
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import on, to_device
+from tonari.exact.cuda import dispatch as brute
+from tonari.exact.cuda.plan import plan_on_cuda
+from tonari.exact.cuda.routes.within import Verb
+from tonari.kdtree.cuda.prepared import PreparedTrees
+from tonari.kdtree.cuda.search import beyond
+from tonari.kdtree.cuda.steps import Steps
+from tonari.kdtree.cuda.tree import DeviceTree
+from tonari.kdtree.cuda.within import Ball, count_in_ball, find_in_ball
+from tonari.kdtree.plan import TreePlan
+from tonari.metrics.problem import make_problem
+
+
+def within(
+    queries: Any,
+    prepared: PreparedTrees,
+    plan: TreePlan,
+    limits: npt.NDArray[Any],
+    verb: Verb,
+    *,
+    self_join: bool,
+    progress: ProgressLike,
+) -> Any:
+    """Answer a search within a radius, where the queries are: tensors, in host memory for NumPy queries."""
+    m, slabs = len(queries), cut(plan.n, plan.point_slab)
+    bounds = cut(m, -(-m // len(plan.devices)))
+    workers = a_thread_each(plan.devices)
+    where = "cpu" if isinstance(queries, np.ndarray) else queries.device
+    with (
+        on(plan.devices[0]),
+        Progress(progress, total=m * len(slabs), seconds=plan.seconds, label="neighbours", unit="query") as bar,
+    ):
+
+        def answer(at: int) -> Any:
+            asked = _Asked(queries, prepared, plan, limits + 0.0, verb, self_join, at, workers.check, bar)
+            return verb.stack([verb.move(block, where) for block in asked.answer(bounds[at], slabs)])
+
+        return verb.stack(side_by_side(workers, plan.devices, len(bounds), answer))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A search and the device, number `at` of the plan's, that answers a part of it. Limits are not -0.0."""
+
+    queries: Any
+    prepared: PreparedTrees
+    plan: TreePlan
+    limits: npt.NDArray[Any]
+    verb: Verb
+    self_join: bool
+    at: int
+    check: Callable[[], None]
+    bar: Counter
+
+    @property
+    def device(self) -> Any:
+        return torch.device(self.plan.devices[self.at])
+
+    def answer(self, part: slice, slabs: list[slice]) -> list[Any]:
+        """Answer a part of the queries, block by block, from one slab of the points after the other."""
+        blocks = [
+            slice(part.start + here.start, part.start + here.stop)
+            for here in cut(part.stop - part.start, self.plan.query_block)
+        ]
+        found: list[list[Any]] = [[] for _ in blocks]
+        steps = Steps(self.device)
+        with contextlib.closing(self.prepared.arriving(self.plan, self.at)) as trees:
+            for slab, tree in zip(slabs, trees, strict=True):
+                for here, answers in zip(blocks, found, strict=True):
+                    answers.append(self._block(here, slab, tree, steps))
+        return [self.verb.join(answers) for answers in found]
+
+    def _block(self, here: slice, slab: slice, tree: DeviceTree | None, steps: Steps) -> Any:
+        """Answer a block of queries from a slab; ids are numbers among all points."""
+        rows = to_device(self.queries[here], self.device)
+        if tree is None:
+            numbers = torch.arange(len(rows), device=self.device)
+            self.bar.add(len(rows))
+            return self._brute(here, numbers, slab)
+        tree.written.read()
+        far = beyond(rows)
+        left = far.nonzero()[:, 0]
+        if len(left):
+            inputs.check_values(self.queries[here], "queries", first=here.start, nonnegative=False)
+        limits = torch.from_numpy(self.limits[here]).to(self.device)
+        own = torch.arange(here.start - slab.start, here.stop - slab.start, device=self.device)
+        ball = Ball(
+            rows.to(tree.rows.dtype).contiguous(),
+            tree,
+            limits.masked_fill(far, -1.0),
+            self.plan.metric,
+            own if self.self_join else None,
+            steps,
+            self.check,
+        )
+        if not self.verb.listed:
+            answer = count_in_ball(ball, self.bar, sort=self.plan.sort)
+        else:
+            lists = find_in_ball(ball, self.bar, sort=self.plan.sort)
+            answer = lists._replace(indices=lists.indices + slab.start) if slab.start else lists
+        return self.verb.join([answer, self._brute(here, left, slab)]) if len(left) else answer
+
+    def _brute(self, here: slice, numbers: Any, slab: slice) -> Any:
+        """Answer some queries of a block, the others of which find nothing, by comparing them with all points."""
+        queries, points = self.queries[here], self.prepared.points[slab]
+        host = isinstance(queries, np.ndarray)
+        rows = queries[numbers.cpu().numpy()] if host else queries[numbers.to(queries.device)]
+        problem = make_problem(
+            len(points),
+            len(rows),
+            self.plan.d,
+            1,
+            dtype=inputs.name_of_dtype(points),
+            query_dtype=inputs.name_of_dtype(rows),
+            metric=self.plan.metric,
+            devices=(self.plan.devices[self.at],),
+            host_points=isinstance(points, np.ndarray),
+            host_queries=host,
+        )
+        plan = plan_on_cuda(problem)
+        prepared = brute.prepare(points, plan, False)
+        limits = self.limits[here][numbers.cpu().numpy()]
+        found = brute.find_within(rows, prepared, plan, limits, progress=False)
+        indptr, ids, values = (torch.as_tensor(part).to(self.device) for part in found)
+        ids = ids + slab.start
+        of = torch.repeat_interleave(numbers, indptr.diff(), output_size=len(ids))
+        if self.self_join:
+            others = ids != of + here.start
+            ids, values, of = ids[others], values[others], of[others]
+        counts = torch.bincount(of, minlength=here.stop - here.start)
+        if not self.verb.listed:
+            return counts
+        return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), ids, values)

@@ -1,0 +1,171 @@
+"""Lists of different lengths, one after the other: order each by (value, id), and join those of parts of the points.
+
+Short lists are sorted by networks, several per program. Long ones, which are few unless everything is long, are padded
+to the longest of a block and sorted by torch's segmented sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.cuda.launch import launch
+from tonari.select.cuda.keys import FORMATS, as_bits
+from tonari.select.cuda.survivors import warps_for
+
+LENGTHS = (16, 64, 256, 1024)  # of lists that a network sorts: each step takes a kernel of its own
+ENTRIES = 512  # per program, at least
+LONG_BYTES = 1 << 28  # scratch for a block of long lists
+_LONG_ENTRY = 80  # bytes of an entry of a long list while it is sorted: values, ids, columns, each twice
+
+
+def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: bool) -> RadiusNeighbors:
+    """Copy lists one after another, each in the order of (value, id). Waits for the device.
+
+    Parameters
+    ----------
+    begins : int64 tensor of shape (m,)
+        Where each list begins in the next two.
+    counts : int64 tensor of shape (m,)
+        Lengths.
+    values : float32 or float64 tensor
+        Without NaN, and without -0.0 if they ascend; if they descend, -0.0 becomes 0.0.
+    ids : int32 or int64 tensor
+        Not negative, distinct in each list.
+    descending : bool
+        Whether larger values come first; ids ascend anyway.
+
+    Returns
+    -------
+    RadiusNeighbors
+    """
+    import torch
+
+    m, device = len(counts), counts.device
+    indptr = torch.zeros(m + 1, dtype=torch.int64, device=device)
+    torch.cumsum(counts, 0, out=indptr[1:])
+    bounds = LENGTHS if ids.dtype == torch.int32 else ()
+    steps = torch.bucketize(counts, torch.tensor([0, *bounds], device=device)).to(torch.uint8)
+    steps, numbers = torch.sort(steps, stable=True)
+    of_each = torch.arange(len(bounds) + 2, dtype=torch.uint8, device=device)
+    ends = torch.searchsorted(steps, of_each, right=True)
+    first, *ends, total = torch.cat([ends, indptr[-1:]]).tolist()
+    found = RadiusNeighbors(
+        indptr,
+        torch.empty(total, dtype=ids.dtype, device=device),
+        torch.empty(total, dtype=values.dtype, device=device),
+    )
+    for length, end in zip(bounds, ends, strict=False):  # the first lists have no entries
+        if end > first:
+            _order_short(begins, counts, values, ids, numbers[first:end], length, descending, found)
+        first = end
+    if m > first:
+        _order_long(begins, counts, values, ids, numbers[first:], descending, found)
+    return found
+
+
+def join_parts(parts: Sequence[RadiusNeighbors], *, descending: bool) -> RadiusNeighbors:
+    """Join the lists that parts of the points gave for the same queries, all on one device; ids are those of the whole.
+
+    Waits for the device.
+    """
+    import torch
+
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [part.indptr.diff() for part in parts]
+    counts = torch.stack(lengths).sum(0)
+    begins = counts.cumsum(0) - counts
+    values = torch.cat([part.distances for part in parts])
+    ids = torch.cat([part.indices for part in parts])
+    joined = torch.empty_like(values), torch.empty_like(ids)
+    taken, behind = begins.clone(), 0
+    for part, length in zip(parts, lengths, strict=True):
+        size = len(part.indices)
+        shifts = torch.repeat_interleave(taken - part.indptr[:-1], length, output_size=size)
+        places = shifts + torch.arange(size, device=shifts.device)
+        for out, of_parts in zip(joined, (values, ids), strict=True):
+            out[places] = of_parts[behind : behind + size]
+        taken += length
+        behind += size
+    return order_lists(begins, counts, *joined, descending=descending)
+
+
+def one_after_another(parts: Sequence[RadiusNeighbors]) -> RadiusNeighbors:
+    """Return the lists of all queries from those of successive blocks of queries, all on one device."""
+    import torch
+
+    if len(parts) == 1:
+        return parts[0]
+    lengths = torch.cat([part.indptr.diff() for part in parts])
+    indptr = torch.zeros(len(lengths) + 1, dtype=torch.int64, device=lengths.device)
+    torch.cumsum(lengths, 0, out=indptr[1:])
+    return RadiusNeighbors(
+        indptr, torch.cat([part.indices for part in parts]), torch.cat([part.distances for part in parts])
+    )
+
+
+def moved(found: RadiusNeighbors, device: Any) -> RadiusNeighbors:
+    """Return lists on another device."""
+    return RadiusNeighbors(*(part.to(device) for part in found))
+
+
+def _order_short(
+    begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, length: int, descending: bool, found: RadiusNeighbors
+) -> None:
+    from tonari.select.cuda.kernels.ragged import order_lists_kernel
+
+    dtype = "float64" if values.element_size() == 8 else "float32"
+    form = FORMATS[dtype]
+    size = max(ENTRIES, length)
+    launch(
+        order_lists_kernel,
+        -(-len(numbers) // (size // length)),
+        {
+            "bits_ptr": as_bits(values, dtype),
+            "ids_ptr": ids,
+            "begins_ptr": begins,
+            "counts_ptr": counts,
+            "numbers_ptr": numbers,
+            "places_ptr": found.indptr,
+            "out_bits_ptr": as_bits(found.distances, dtype),
+            "out_ids_ptr": found.indices,
+            "lists": len(numbers),
+        },
+        constants={
+            "INFINITE": form.infinite,
+            "LARGEST": descending,
+            "WIDE": form.wide,
+            "LENGTH": length,
+            "N": size,
+        },
+        warps=warps_for(size, form.wide),
+    )
+
+
+def _order_long(
+    begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, descending: bool, found: RadiusNeighbors
+) -> None:
+    """Sort lists in blocks, the longest first, so that those of a block hardly differ in length."""
+    import torch
+
+    lengths, order = torch.sort(counts[numbers], descending=True)
+    numbers, lengths = numbers[order], lengths.tolist()
+    top = 0
+    while top < len(lengths):
+        longest = lengths[top]
+        rows = numbers[top : top + max(1, LONG_BYTES // (_LONG_ENTRY * longest))]
+        column = torch.arange(longest, device=ids.device)
+        present = column < counts[rows, None]
+        at = (begins[rows, None] + column)[present]
+        listed = torch.full(present.shape, torch.iinfo(ids.dtype).max, dtype=ids.dtype, device=ids.device)
+        listed[present] = ids[at]
+        keys = torch.full(present.shape, float("inf"), dtype=values.dtype, device=ids.device)
+        keys[present] = 0 - values[at] if descending else values[at]
+        listed, by_id = listed.sort(dim=1)
+        keys, by_value = keys.gather(1, by_id).sort(dim=1, stable=True)
+        place = (found.indptr[rows, None] + column)[present]
+        found.indices[place] = listed.gather(1, by_value)[present]
+        found.distances[place] = 0 - keys[present] if descending else keys[present]
+        top += len(rows)
