@@ -217,6 +217,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
         run.free()
         for device in where:
             torch.cuda.reset_peak_memory_stats(device)
+    held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # what makes the rows
     found: list[Any] = []
 
     def call() -> None:
@@ -234,7 +235,8 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
             took = run.time_once(call)
     graph = found[-1]
     # Now: the proof needs memory, too.
-    peak = max(torch.cuda.max_memory_allocated(device) for device in where) if run.cuda else host.bytes
+    peaks = [torch.cuda.max_memory_allocated(device) - before for device, before in held.items()]
+    peak = max(peaks) if run.cuda else host.bytes
     manifest = run.tonari.graph.directory.Manifest.read(out)
     recall = 1.0 if route == "exact" else recall_of(run, case, points_of(run, case), graph)
     plan = manifest.plan
