@@ -77,6 +77,7 @@ class Class {
 void bind_cpu(Module& module);
 void bind_arrays(Module& module);
 void bind_engine(Module& module);
+void bind_radius(Module& module);
 void bind_select(Module& module);
 void bind_lists(Module& module);
 void bind_kdtree_build(Module& module);

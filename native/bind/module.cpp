@@ -36,6 +36,7 @@ NB_MODULE(_native, given) {
   tonari::bind_cpu(module);
   tonari::bind_arrays(module);
   tonari::bind_engine(module);
+  tonari::bind_radius(module);
   tonari::bind_select(module);
   tonari::bind_lists(module);
   tonari::bind_kdtree_build(module);
