@@ -82,6 +82,7 @@ void bind_select(Module& module);
 void bind_lists(Module& module);
 void bind_kdtree_build(Module& module);
 void bind_kdtree_search(Module& module);
+void bind_kdtree_radius(Module& module);
 void bind_descent(Module& module);
 void bind_descent_start(Module& module);
 

@@ -86,8 +86,8 @@ float Bounds::score_within(double value, double shift) const {
   double score = 0, size = 0;
   switch (family_of(form_.metric)) {
     case Family::squares:
-      score = takes_root(form_.metric) ? (best * scale) * (best * scale) - underflow * scale * scale
-                                       : best * scale * scale;
+      score =
+          takes_root(form_.metric) ? (best * scale) * (best * scale) - underflow * scale * scale : best * scale * scale;
       size = std::fabs(score) + shift;
       score -= shift;
       break;

@@ -79,11 +79,10 @@ def ask(
     return Asked(place, rows, base, limits, metric, method, given, progress)
 
 
-def hand_back(found: Any, like: Any, name: str) -> Any:
+def hand_back(found: RadiusNeighbors, like: Any, name: str) -> RadiusNeighbors:
     """Return arrays in the kind and place of the caller's."""
     side = inputs.side_of(like, name)
-    parts = [inputs.hand_back(part, side) for part in found]
-    return RadiusNeighbors(*parts)
+    return RadiusNeighbors(*(inputs.hand_back(part, side) for part in found))
 
 
 @in_default_floats

@@ -222,6 +222,29 @@ class TreeSearch:
     ) -> None: ...
     def run(self, begin: int, end: int, budget: int) -> tuple[int, int, int, int]: ...
 
+class TreeRadius:
+    def __init__(
+        self,
+        tree: TreeView,
+        isa: str,
+        metric: str,
+        queries: npt.NDArray[Any],
+        order: npt.NDArray[np.int64] | None,
+        limits: npt.NDArray[np.float64],
+        self_ids: npt.NDArray[np.int64] | None,
+        later: bool,
+        lists: bool,
+        double_output: bool,
+        counts: npt.NDArray[np.int64],
+    ) -> None: ...
+
+class TreeRadiusBlock:
+    def __init__(self, search: TreeRadius, begin: int, end: int) -> None: ...
+    @property
+    def finished(self) -> bool: ...
+    def run(self, budget: int) -> tuple[int, int, int, int]: ...
+    def write(self, indptr: npt.NDArray[np.int64], distances: npt.NDArray[Any], indices: npt.NDArray[Any]) -> None: ...
+
 class TreeRounds:
     def __init__(self, search: TreeSearch, begin: int, end: int, buffer: int) -> None: ...
     def run(self, budget: int) -> tuple[int, int, int, int]: ...

@@ -42,16 +42,15 @@ def decide_within(
     method : str
     progress : None, bool or callable(done, total)
     """
-    decision = None
+    prepared = None
     if method == "auto":
-        decision = by_sizes(problem, problem.m)
-        if not isinstance(decision, Decision):
+        choice = by_sizes(problem, problem.m)
+        if not isinstance(choice, Decision):
             k = _mean_count(problem, points, queries, limits)
-            decision = choose(dataclasses.replace(problem, k=k, memory=None), points, queries, progress=progress)
-        method = decision.plan.method
+            choice = choose(dataclasses.replace(problem, k=k, memory=None), points, queries, progress=progress)
+        method, prepared = choice.plan.method, choice.prepared
     made = search_method(method, problem.device)
     plan = made.plan(problem)
-    prepared = None if decision is None else decision.prepared
     return by_plan(made, plan, made.prepare(points, plan, progress) if prepared is None else prepared)
 
 
