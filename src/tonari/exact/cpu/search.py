@@ -222,7 +222,7 @@ class Search:
         close_block: Callable[[Bounds, AnyBlock], int],
         sampled: bool,
     ) -> int:
-        """Compare blocks of queries with all points, packed for a kernel, and return the sum of what closing returns."""
+        """Compare blocks of queries with all points, packed for a kernel; return the sum of what closing returns."""
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
             return self._stream(blocks, kernel, packed, new_block, close_block, sampled)

@@ -1,4 +1,4 @@
-"""Everything within a radius through the tree on the CPU: the order of the queries, and their distribution over threads.
+"""Everything within a radius through the tree on the CPU: the order of the queries, and how threads share them.
 
 As in a search for the nearest, queries are sorted by the leaf that contains them and cut into blocks, and a block is
 one thread's. Lists stay with their blocks until all are counted, and are then written to their places.
