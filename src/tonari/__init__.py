@@ -22,7 +22,7 @@
 Rooms import downwards only:
 
     cli  debug                      the command line; what a bug report needs
-    api                             the verbs: search, Index, knn_graph, build_graph
+    api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
     graph  streams                  graphs; queries that do not fit into memory
     methods                         which method answers, and where
@@ -40,6 +40,7 @@ from tonari.api import (
     build_neighbors,
     knn_graph,
     merge,
+    pairs,
     radius_count,
     radius_graph,
     radius_search,
@@ -74,6 +75,7 @@ __all__ = [
     "merge",
     "merge_neighbors",
     "open_neighbors",
+    "pairs",
     "plan",
     "radius_count",
     "radius_graph",
