@@ -79,11 +79,11 @@ def pairs(
     """
     path = None if out is None else inputs.check_output_path(out, SUFFIXES)
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
-        if np.ndim(value) > 0:
-            raise ValueError(f"{name}: has shape {np.shape(value)}, expected one number, since a pair has one distance")
+        if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
+            raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked = ask(None, points, within, threads=threads, memory=memory, **options)
+    asked = ask(points, points, within, threads=threads, memory=memory, **options)
     decision = asked.decide()
     if path is None:
         found = _found(asked, decision, slice(0, len(asked.points)), asked.progress)

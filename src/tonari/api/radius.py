@@ -66,13 +66,13 @@ def ask(
     progress: ProgressLike,
     **given: Any,
 ) -> Asked:
-    """Check a call; without queries it is for the points themselves."""
+    """Check a call."""
     check_search_method(method)
     metric = get_metric(metric).name
     progress = inputs.check_progress(progress)
-    place = place_for(device, points=points) if queries is None else place_for(device, queries=queries, points=points)
+    place = place_for(device, queries=queries, points=points)
     base = place.rows(points, "points", metric)
-    rows = base if queries is None else place.rows(queries, "queries", metric)
+    rows = base if queries is points else place.rows(queries, "queries", metric)
     inputs.same_width(rows, base)
     value = problem_of(place, base, rows, 1, metric, **given).value_dtype
     limits = limits_of(metric, len(rows), value, **within)
@@ -238,7 +238,7 @@ def radius_graph(
     """
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
-    asked = ask(None, points, within, threads=threads, memory=memory, **options)
+    asked = ask(points, points, within, threads=threads, memory=memory, **options)
     return hand_back(_found(asked, max_neighbors, self_join=True), points, "points")
 
 

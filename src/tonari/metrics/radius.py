@@ -73,7 +73,11 @@ def limits_of(
 
 def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
     """Return a number, or one for each query, as float64."""
-    array = np.asarray(inputs.to_host(given))
+    inputs.refuse_masked(given, name)
+    try:
+        array = np.asarray(inputs.to_host(given))
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name}: expected a number or an array of numbers ({error})") from error
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name}: expected a number or an array of numbers, got {type(given).__name__}")
     if array.shape not in ((), (m,)):
