@@ -49,13 +49,16 @@ struct BoundTreeRadiusBlock {
     const auto total = static_cast<std::int64_t>(indices.shape(0));
     check_shape("distances", distances, {total});
     check_shape("indices", indices, {total});
+    std::int64_t listed = 0;
     for (std::int64_t place = begin; place < end; ++place) {
       const std::int64_t query = task.order != nullptr ? task.order[place] : place;
       const std::int64_t first = indptr.data()[query];
       require(0 <= first && first <= total && task.counts[query] <= total - first &&
                   indptr.data()[query + 1] - first == task.counts[query],
               "indptr: expected the running sums of counts");
+      listed += task.counts[query];
     }
+    require(listed == block->listed(), "counts: have changed since run() wrote them");
     Unlocked unlocked;
     block->write(indptr.data(), distances.data(), indices.data());
   }

@@ -37,6 +37,8 @@ class TreeRadius {
   // returns how many queries it has finished.
   virtual std::int64_t run(std::int64_t budget, TreeVisits& visits) = 0;
   bool is_finished() const { return next_ == end_; }
+  // Points in all lists so far.
+  std::int64_t listed() const { return std::ssize(floats_) + std::ssize(doubles_); }
   // Writes each query's list to its place: from indptr[query] on.
   template <class Value, class Index>
   void write(const std::int64_t* indptr, Value* distances, Index* indices) const;
