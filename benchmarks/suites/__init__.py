@@ -1,3 +1,3 @@
 """Suites: cases as data, and what each needs of its own to run them."""
 
-NAMES = ("exact_cpu", "exact_cuda", "kdtree", "nn_descent", "select", "shards")
+NAMES = ("exact_cpu", "exact_cuda", "kdtree", "nn_descent", "radius", "select", "shards")
