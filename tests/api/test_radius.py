@@ -89,8 +89,9 @@ def test_a_least_similarity_of_angles_is_a_distance(metric: str, similarity: flo
 
 @pytest.mark.parametrize("most", [1, 3, 64, 65, 150, 1000])
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
-def test_the_nearest_so_many_of_those_inside(most: int, metric: str) -> None:
-    asked = asked_of(metric, 0.7 if metric == "euclidean" else 0.3)
+@pytest.mark.parametrize("share", [0.1, 0.7])
+def test_the_nearest_so_many_of_those_inside(most: int, metric: str, share: float) -> None:
+    asked = asked_of(metric, share if metric == "euclidean" else 1 - share)
     found = tonari.radius_search(POINTS[:20], POINTS, **asked, metric=metric, max_neighbors=most)
     assert_same_within(found, nearest_by_hand(truth_of(POINTS[:20], metric, asked), most))
     graph = tonari.radius_graph(POINTS, **asked, metric=metric, max_neighbors=most)
@@ -131,9 +132,16 @@ def test_auto_takes_a_tree_where_neighbours_are_few_and_brute_force_where_they_a
     taken: list[str] = []
     decide = module.by_plan
     monkeypatch.setattr(module, "by_plan", lambda method, *rest: (taken.append(method.name), decide(method, *rest))[1])
+    asked: list[int] = []
+    choose = module.choose
+    monkeypatch.setattr(
+        module, "choose", lambda problem, *rest, **given: (asked.append(problem.k), choose(problem, *rest, **given))[1]
+    )
     cloud = np.random.default_rng(0).random((100_000, 3)).astype(np.float32)
     counts = tonari.radius_count(cloud[:20_000], cloud, 0.02)
     assert counts.tolist() == tonari.radius_count(cloud[:20_000], cloud, 0.02, method="kdtree").tolist()
+    assert len(asked) == 1
+    assert 0.5 < asked[0] / counts.mean() < 2
     tonari.radius_count(checks.gaussian(20_000, 40)[:5000], checks.gaussian(20_000, 40), 3.0)
     tonari.radius_count(cloud[: LEAST_POINTS - 1], cloud[: LEAST_POINTS - 1], 0.02)
     assert taken == ["kdtree", "kdtree", "exact", "exact"]

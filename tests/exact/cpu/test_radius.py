@@ -177,3 +177,22 @@ def test_read_only_rows_and_every_row_empty() -> None:
     for name in METRICS:
         if not METRICS[name].descending:
             check_within(METHOD, np.abs(points), np.abs(points), limits, name)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "l1", "inner_product"])
+@pytest.mark.parametrize("limit", [0.0, 1.0, 1e16, 1e19, 1e33, 3e38])
+def test_rows_beyond_the_range_of_the_screen(metric: str, limit: float) -> None:
+    points = checks.gaussian(10_000, 2)
+    points[1::5000] = 1e15, 1e19  # beside the sample that sets the scale
+    queries = points[[0, 1, 2, 5001]]
+    limits = np.full(4, np.float32(limit))
+    check_within(METHOD, queries, points, limits, metric, precisions=("float32",))
+    check_within(METHOD, queries, points, -limits, metric, precisions=("float32",))
+
+
+def test_one_part_of_the_points_that_is_too_full_is_enough() -> None:
+    points = checks.gaussian(400, 4) + 100
+    points[96:192] = 0
+    given: dict[str, Any] = {"point_splits": 3, "point_chunk": 96, "query_block": 8, "capacity": 10, "threads": 2}
+    limits = np.full(16, np.float32(1))
+    check_within(METHOD, points[96:112], points, limits, "euclidean", **given)
