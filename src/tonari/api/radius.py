@@ -111,9 +111,9 @@ def radius_search(
         At least 0, and possibly infinite: one for all queries, or one for each. A point is within it if its returned
         distance is at most the radius. For "sqeuclidean" the radius is squared, as distances are.
     min_similarity : float or array of shape (m,)
-        Instead of a radius, for similarities. Needed for "inner_product": a point is found if its inner product is at
-        least this. For "cosine" and "correlation" it is found if its distance is at most ``1 - min_similarity``, a
-        difference in float64.
+        Instead of a radius, for similarities. "inner_product" needs it, and finds a point whose inner product is at
+        least this. "cosine" and "correlation" find one whose distance is at most ``1 - min_similarity``, a difference
+        in float64.
     closed : bool
         Whether a distance equal to the radius is within it.
     max_neighbors : int, optional
