@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bind/binds.hpp"
+#include "bind/open_rows.hpp"
 #include "exact/directions.hpp"
 #include "exact/row_block.hpp"
 #include "exact/self_join.hpp"
@@ -72,24 +73,6 @@ using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
-
-// The rows [begin, end) that open() has prepared; none before the first call.
-struct OpenRows {
-  std::int64_t begin = 0, end = 0;
-
-  std::int64_t count() const { return end - begin; }
-  void check() const { require(begin < end, "no rows are open; call open() first"); }
-  // Opens rows with `open(begin, end)`; if that throws, no rows are open.
-  template <class Open>
-  void reopen(const char* items, std::int64_t first, std::int64_t last, std::int64_t low, std::int64_t high,
-              Open&& open) {
-    check_range(items, first, last, low, high);
-    require(first < last, "no rows to open; expected begin < end");
-    *this = {};
-    open(first, last);
-    *this = {first, last};
-  }
-};
 
 // Directions along which rows are contracted; none without an array.
 Directions checked_directions(Metric metric, const std::optional<Matrix>& array, std::int64_t d) {

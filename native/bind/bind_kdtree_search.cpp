@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bind/binds.hpp"
+#include "bind/bound_tree.hpp"
 #include "kdtree/buffered.hpp"
 
 namespace nb = nanobind;
@@ -24,15 +24,6 @@ using Dimensions = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb
 using Leaves = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Order = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-// A view, together with the arrays that it refers to.
-struct BoundTree {
-  TreeView view;
-  std::vector<Array> arrays;
-  Numbers begins;
-  Dimensions split_dimensions;
-  std::int64_t n = 0;  // points
-};
 
 // A search, together with the arrays that it reads and writes.
 struct BoundTreeSearch {
@@ -69,12 +60,6 @@ void check_boxes(const std::vector<Array>& boxes, std::int64_t leaves, std::int6
       refuse("boxes: " + std::to_string(boxes.size()) + " levels, expected " + std::to_string(level + 1));
     }
   }
-}
-
-void check_order(const std::optional<Numbers>& order, std::int64_t m) {
-  if (!order) return;
-  check_shape("order", *order, {m});
-  check_numbers("order", order->data(), m, 0, m);
 }
 
 }  // namespace

@@ -78,10 +78,12 @@ void bind_cpu(Module& module);
 void bind_arrays(Module& module);
 void bind_direct(Module& module);
 void bind_engine(Module& module);
+void bind_radius(Module& module);
 void bind_select(Module& module);
 void bind_lists(Module& module);
 void bind_kdtree_build(Module& module);
 void bind_kdtree_search(Module& module);
+void bind_kdtree_radius(Module& module);
 void bind_descent(Module& module);
 void bind_descent_start(Module& module);
 

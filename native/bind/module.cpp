@@ -37,10 +37,12 @@ NB_MODULE(_native, given) {
   tonari::bind_arrays(module);
   tonari::bind_direct(module);
   tonari::bind_engine(module);
+  tonari::bind_radius(module);
   tonari::bind_select(module);
   tonari::bind_lists(module);
   tonari::bind_kdtree_build(module);
   tonari::bind_kdtree_search(module);
+  tonari::bind_kdtree_radius(module);
   tonari::bind_descent(module);
   tonari::bind_descent_start(module);
 }

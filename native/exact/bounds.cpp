@@ -17,6 +17,8 @@ float round_up(double x) {
   return rounded;
 }
 
+float round_down(double x) { return -round_up(-x); }
+
 }  // namespace
 
 float Bounds::threshold_from_value(double value, double shift) const {
@@ -69,6 +71,40 @@ float Bounds::threshold_from_score(double score, double shift) const {
     case Family::terms: break;
   }
   return threshold_from_value(std::fmax(0.0, score / form_.unit() * (1 + kSlack)), shift);
+}
+
+float Bounds::score_within(double value, double shift) const {
+  // As in threshold_from_value, but everything is subtracted, and rounding to the output type changes nothing: what is
+  // at most `value`, which is a number of that type, rounds to at most `value`.
+  const double evaluation = static_cast<double>(form_.d + 16) * 0x1p-51;
+  const double underflow = static_cast<double>(form_.d + 16) * underflow_of(form_.metric);
+  const double slack =
+      std::fabs(value) * evaluation + 0x1p-1070 + underflow + (is_angular(form_.metric) ? evaluation : 0.0);
+  const double best = is_descending(form_.metric) ? value + slack : value - slack;
+  if (!std::isfinite(best) || (!is_descending(form_.metric) && best < 0)) return -round_up(kInfinity);
+  const double scale = form_.scale;
+  double score = 0, size = 0;
+  switch (family_of(form_.metric)) {
+    case Family::squares:
+      score =
+          takes_root(form_.metric) ? (best * scale) * (best * scale) - underflow * scale * scale : best * scale * scale;
+      size = std::fabs(score) + shift;
+      score -= shift;
+      break;
+    case Family::products:
+      size = 2 * std::fabs(shift) + 2 * std::fabs(best) * scale * scale;
+      score = 2 * shift - 2 * best * scale * scale;
+      break;
+    case Family::angles:
+      size = 2;
+      score = 2 * (best - 1);
+      break;
+    case Family::terms: size = score = best * form_.unit();
+  }
+  const double bound = score - size * (kSlack + evaluation);
+  if (std::isnan(bound)) return -round_up(kInfinity);
+  // The upper bound of a point beyond the screen's range is kHuge, and says nothing of it.
+  return std::fmin(round_down(bound), kHuge / 8);
 }
 
 }  // namespace tonari

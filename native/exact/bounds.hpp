@@ -24,6 +24,10 @@ class Bounds {
   // The same, from an upper bound on the k-th smallest score.
   float threshold_from_score(double score, double shift) const;
 
+  // A score with which every point has a returned value at least as good as `value`; -infinity where none is known. Holds
+  // for scores of points within the screen's range, which are the only ones that can be as small as its result.
+  float score_within(double value, double shift) const;
+
   double returned(double value) const { return returned_value(value, double_output_); }
 
   // The ascending sort key of a point: the returned value, or its negative for the inner product.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -34,6 +35,17 @@ class Reach {
   T of_single(std::int32_t word) const {
     constexpr std::int32_t largest = 0x7f7fffff;
     return of(static_cast<double>(std::bit_cast<float>(std::min(word, largest) + 1)));
+  }
+
+  // A sum with which a point's returned value is at most `value`, a number of the returned type: the same factor, the
+  // other way round.
+  T within(double value) const {
+    constexpr auto largest = static_cast<double>(std::numeric_limits<T>::max());
+    const double sum = (squared_ ? value * value : value) / factor_ - 2 * tiny_;
+    if (!(sum >= 0)) return -1;
+    if (sum >= largest) return std::numeric_limits<T>::max();  // not infinity: sums that overflow say nothing
+    const T rounded = static_cast<T>(sum);
+    return static_cast<double>(rounded) > sum ? std::nextafter(rounded, T{-1}) : rounded;
   }
 
  private:

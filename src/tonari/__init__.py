@@ -22,7 +22,7 @@
 Rooms import downwards only:
 
     cli  debug                      the command line; what a bug report needs
-    api                             the verbs: search, Index, knn_graph, build_graph
+    api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
     graph  streams                  graphs; queries that do not fit into memory
     methods                         which method answers, and where
@@ -34,9 +34,23 @@ Rooms import downwards only:
 """
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
-from tonari.api import Index, build_graph, build_neighbors, knn_graph, merge, search, search_to_file
+from tonari.api import (
+    Index,
+    build_graph,
+    build_neighbors,
+    knn_graph,
+    merge,
+    pairs,
+    radius_count,
+    radius_graph,
+    radius_search,
+    search,
+    search_to_file,
+)
 from tonari.core.neighbors import Neighbors
+from tonari.core.pairs import Pairs
 from tonari.core.plan import Plan
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.version import __version__ as __version__
 from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
@@ -50,7 +64,9 @@ __all__ = [
     "Index",
     "KNNGraph",
     "Neighbors",
+    "Pairs",
     "Plan",
+    "RadiusNeighbors",
     "Selection",
     "build_graph",
     "build_neighbors",
@@ -59,7 +75,11 @@ __all__ = [
     "merge",
     "merge_neighbors",
     "open_neighbors",
+    "pairs",
     "plan",
+    "radius_count",
+    "radius_graph",
+    "radius_search",
     "search",
     "search_to_file",
     "select_k",

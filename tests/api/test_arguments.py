@@ -31,6 +31,17 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index": (tonari.Index, {"points": X}),
     "Index.search": (INDEX.search, {"queries": X, "k": 2}),
     "Index.search_chunks": (lambda **given: list(INDEX.search_chunks(**given)), {"queries": X, "k": 2}),
+    "radius_search": (tonari.radius_search, {"queries": X, "points": X, "radius": 1.0}),
+    "radius_search, by similarity": (
+        tonari.radius_search,
+        {"queries": X, "points": X, "min_similarity": 0.5, "metric": "cosine"},
+    ),
+    "radius_count": (tonari.radius_count, {"queries": X, "points": X, "radius": 1.0}),
+    "radius_graph": (tonari.radius_graph, {"points": X, "radius": 1.0}),
+    "pairs": (tonari.pairs, {"points": X, "radius": 1.0}),
+    "Index.radius_search": (INDEX.radius_search, {"queries": X, "radius": 1.0}),
+    "Index.radius_count": (INDEX.radius_count, {"queries": X, "radius": 1.0}),
+    "Index.radius_chunks": (lambda **given: list(INDEX.radius_chunks(**given)), {"queries": X, "radius": 1.0}),
     "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
@@ -76,6 +87,10 @@ BAD: dict[str, tuple[Any, ...]] = {
     "points_b": ROWS,
     "values": (None, 5, MASKED, X[0], X.astype(complex)),
     "k": (*WHOLE, None, 0, -1, HUGE),
+    "radius": (None, "5", True, math.nan, -1.0, [1.0, 2.0], [[1.0]], [[1], 2], MASKED[:, 0]),
+    "min_similarity": ("5", True, math.nan, math.inf, 0.5, [1.0, 2.0], "x"),
+    "closed": ("yes", 1, None),
+    "max_neighbors": (*WHOLE, 0, -1, HUGE),
     "n": (*WHOLE, None, 0, -1, HUGE),
     "m": (*WHOLE, None, 0, -1, HUGE),
     "d": (*WHOLE, None, 0, -1, HUGE, 1e30),
@@ -144,6 +159,9 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("search_to_file", "device"): (5, [], "tpu"),
     ("search_to_file", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
     ("search_to_file", "points"): (None, 5, X[0], MASKED, X.astype(complex)),
+    ("radius_search, by similarity", "radius"): (1.0, [1.0]),
+    ("radius_search, by similarity", "min_similarity"): (None, "5", True, math.nan, math.inf, [1.0, 2.0], "x"),
+    ("Index.radius_chunks", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
     ("Index.search_chunks", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
     **{(verb, "out"): (None, 5, "missing/found") for verb in BUILDS},
     **{(verb, "method"): (None, 5, ["exact"], "hnsw", "kdtree") for verb in BUILDS},
@@ -164,7 +182,8 @@ UNBOUND = ("self", "overrides", "options")
 def cases() -> list[Any]:
     found = []
     for verb, (call, good) in GOOD.items():
-        function = INDEX.search_chunks if verb == "Index.search_chunks" else call
+        streams = {"Index.search_chunks": INDEX.search_chunks, "Index.radius_chunks": INDEX.radius_chunks}
+        function = streams.get(verb, call)
         names = [name for name in inspect.signature(function).parameters if name not in UNBOUND]
         for name in [*names, *EXTRA.get(verb, ())]:
             values = INSTEAD.get((verb, name), BAD[name])  # a new argument has to be put into the table
@@ -198,7 +217,7 @@ def test_the_arguments_that_are_replaced_are_good(verb: str, tmp_path: Path, mon
 
 
 # Records, and what takes a directory alone.
-NOT_HERE = ("Explanation", "Neighbors", "Plan", "Selection", "open_neighbors")
+NOT_HERE = ("Explanation", "Neighbors", "Pairs", "Plan", "RadiusNeighbors", "Selection", "open_neighbors")
 
 
 def test_every_public_function_is_in_the_table() -> None:

@@ -1,4 +1,4 @@
-"""Searches within a radius for tests: by a method and a plan, compared with the reference bit by bit."""
+"""Everything within a radius: limits that are hard to get right, and comparisons with the reference."""
 
 from __future__ import annotations
 
@@ -7,54 +7,83 @@ from typing import Any
 import numpy as np
 
 from tests.helpers.checks import Array
+from tonari.core.method import SearchMethod
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.inputs import held
-from tonari.metrics import get_metric
+from tonari.metrics import METRICS
+from tonari.metrics.problem import make_problem
 from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import pairwise, returned
+
+# Shares of all values that are within a limit; the value at that rank is the limit, so that points lie exactly on it.
+SHARES = (0.0, 0.02, 0.1, 0.5, 1.0)
 
 
-def limits_at(queries: Array, points: Array, metric: str, share: float) -> Array:
-    """For each query a value that is returned for one of the points, so that about this share of them is within it."""
-    double = "float64" in (queries.dtype.name, points.dtype.name)
-    values = returned(pairwise(queries, points, metric), np.float64 if double else np.float32)
-    share = 1 - share if get_metric(metric).descending else share
-    return np.quantile(values, share, axis=1, method="nearest").astype(values.dtype)
+def all_values(queries: Array, points: Array, metric: str, self_ids: Any = None) -> RadiusNeighbors:
+    """The lists of all points."""
+    dtype = np.float64 if np.float64 in (queries.dtype, points.dtype) else np.float32
+    everything = np.full(len(queries), -np.inf if METRICS[metric].descending else np.inf, dtype)
+    return brute_within(queries, points, everything, metric, self_ids=self_ids)
 
 
-def assert_same_lists(found: Any, truth: RadiusNeighbors) -> None:
-    """Check that lists equal the truth to the last bit, dtypes included."""
-    for name, ours, theirs in zip(truth._fields, found, truth, strict=True):
-        array = ours if isinstance(ours, np.ndarray) else ours.cpu().numpy()
-        assert array.dtype == theirs.dtype, f"{name} are {array.dtype}, not {theirs.dtype}"
-        assert array.shape == theirs.shape, f"{name} have shape {array.shape}, not {theirs.shape}"
-        assert array.tobytes() == theirs.tobytes(), f"{name} are {array}, not {theirs}"
+def hard_limits(queries: Array, points: Array, metric: str, seed: int = 0) -> Array:
+    """Limits of all kinds in turn: on a value, one step before it, 0, and infinities."""
+    rng = np.random.default_rng(seed)
+    values, n = all_values(queries, points, metric).distances, len(points)
+    outwards = -1 if METRICS[metric].descending else 1
+    limits = np.empty(len(queries), values.dtype)
+    for i in range(len(queries)):
+        own = values[i * n : (i + 1) * n]
+        on = own[min(n - 1, int(rng.choice(SHARES) * n))]
+        before = np.nextafter(on, np.asarray(-np.inf * outwards, values.dtype))
+        limits[i] = (on, before, on, before, 0, np.inf, -np.inf, rng.choice(values))[i % 8]
+    return limits
+
+
+def assert_same_within(found: RadiusNeighbors, truth: RadiusNeighbors) -> None:
+    """Check that an answer equals the truth to the last bit."""
+    assert isinstance(found, RadiusNeighbors)
+    for name, mine, right in zip(RadiusNeighbors._fields, found, truth, strict=True):
+        assert mine.dtype == right.dtype, f"{name}: {mine.dtype}, not {right.dtype}"
+        assert mine.shape == right.shape, f"{name}: shape {mine.shape}, not {right.shape}"
+        assert mine.flags.c_contiguous, f"{name} is not contiguous"
+        assert mine.flags.writeable, f"{name} cannot be written to"
+        different = np.flatnonzero(mine.view(np.uint8) != right.view(np.uint8))
+        assert not len(different), f"{name} differs from byte {different[:1]} on"
 
 
 def check_within(
-    method: Any,
-    plan: Any,
+    method: SearchMethod,
     queries: Array,
     points: Array,
     limits: Array,
+    metric: str,
     *,
     self_join: bool = False,
-    counted: bool = False,
-    as_searched: tuple[Any, Any] | None = None,
-) -> RadiusNeighbors:
-    """Find, or only count, what is within the limits, compare it with the reference, and return the truth.
+    truth: RadiusNeighbors | None = None,
+    threads: int = 1,
+    memory: int | None = None,
+    **choices: Any,
+) -> None:
+    """Lists and counts of a method, by a plan with these choices, are those of the reference."""
+    own = np.arange(len(queries)) if self_join else None
+    if truth is None:
+        truth = brute_within(queries, points, limits, metric, self_ids=own)
+    n, d = points.shape
+    given: dict[str, Any] = {"dtype": points.dtype, "query_dtype": queries.dtype, "metric": metric}
+    plan = method.plan(make_problem(n, len(queries), d, 1, threads=threads, memory=memory, **given), **choices)
+    queries, points = held(queries), held(points)
+    prepared = method.prepare(points, plan, False)
+    asked: dict[str, Any] = {"self_join": self_join, "progress": False}
+    assert_same_within(method.find_within(queries, prepared, plan, limits, **asked), truth)
+    counts = method.count_within(queries, prepared, plan, limits, **asked)
+    assert counts.dtype == np.int64
+    assert counts.tolist() == np.diff(truth.indptr).tolist()
 
-    Queries and points are arrays; `as_searched` has both as they are searched if that differs, such as tensors.
-    """
-    truth = brute_within(queries, points, limits, plan.metric, self_ids=np.arange(len(queries)) if self_join else None)
-    asked, rows = as_searched or (held(queries), held(points))
-    prepared = method.prepare(rows, plan, False)
-    verb = method.count_within if counted else method.find_within
-    found = verb(asked, prepared, plan, limits, self_join=self_join, progress=False)
-    if counted:
-        counts = found if isinstance(found, np.ndarray) else found.cpu().numpy()
-        assert counts.dtype == np.int64
-        assert counts.tolist() == np.diff(truth.indptr).tolist()
-    else:
-        assert_same_lists(found, truth)
-    return truth
+
+def later_than(truth: RadiusNeighbors) -> RadiusNeighbors:
+    """The lists of all points without earlier ones and themselves, by hand."""
+    rows = [slice(*bounds) for bounds in zip(truth.indptr[:-1], truth.indptr[1:], strict=True)]
+    kept = [[at for at in range(row.start, row.stop) if truth.indices[at] > i] for i, row in enumerate(rows)]
+    indptr = np.cumsum([0, *map(len, kept)], dtype=np.int64)
+    places = np.array([at for row in kept for at in row], dtype=np.int64)
+    return RadiusNeighbors(indptr, truth.indices[places], truth.distances[places])

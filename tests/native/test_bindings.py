@@ -44,6 +44,7 @@ def form_of(metric: str = "euclidean", d: int = D) -> _native.Form:
 
 FORM, OTHER_FORM = form_of(), form_of()
 POINTS, SAME = rows_of(N), rows_of(M)
+FARTHEST = np.ones(M)
 PACKED = _native.PackedPoints(KERNEL, FORM, POINTS, 0, N)
 OUTSIDE = {
     "packed in another form": _native.PackedPoints(KERNEL, OTHER_FORM, POINTS, 0, N),
@@ -60,6 +61,58 @@ def block_of(*, opened: bool = True, queries: Array | None = None, k: int = K, r
         block.open(0, M)
         block.screen(PACKED, 0, PACKED.groups)
     return block
+
+
+def radius_arguments() -> Given:
+    return {
+        "kernel": KERNEL,
+        "form": FORM,
+        "queries": rows_of(M),
+        "points": rows_of(N),
+        "isa": ISA,
+        "limits": np.full(M, 1.5),
+        "self_ids": np.arange(M),
+        "later": False,
+        "lists": True,
+        "double_output": False,
+        "room": 64,
+    }
+
+
+def radius_of(*, opened: bool = True, **changes: Any) -> _native.RadiusBlock:
+    block = _native.RadiusBlock(**radius_arguments() | changes)
+    if opened:
+        block.open(0, M)
+        block.screen(PACKED, 0, PACKED.groups)
+        block.count(np.zeros(M, np.int64))
+    return block
+
+
+def radius_lists() -> Given:
+    size = radius_of().found
+    return {"distances": np.zeros(size, np.float32), "indices": np.zeros(size, np.int32)}
+
+
+def tree_radius_arguments() -> Given:
+    names = ("queries", "isa", "limits", "self_ids", "later", "lists", "double_output")
+    arguments = radius_arguments()
+    return {name: arguments[name] for name in names} | {
+        "tree": tree_of(),
+        "metric": "euclidean",
+        "order": np.arange(M),
+        "counts": np.zeros(M, np.int64),
+    }
+
+
+def tree_lists(*, finished: bool = True) -> tuple[_native.TreeRadiusBlock, Given]:
+    """A block of a tree, and where it writes."""
+    arguments = tree_radius_arguments()
+    block = _native.TreeRadiusBlock(_native.TreeRadius(**arguments), 0, M)
+    if finished:
+        block.run(1 << 40)
+    indptr = np.concatenate([[0], arguments["counts"].cumsum()])
+    size = indptr[-1]
+    return block, {"indptr": indptr, "distances": np.zeros(size, np.float32), "indices": np.zeros(size, np.int32)}
 
 
 def join_of(begin: int = 0, end: int = N) -> _native.SelfJoin:
@@ -381,6 +434,96 @@ CASES: dict[str, Case] = {
             ({"distances": np.zeros((M, K))}, "distances are float64, expected float32"),
         ],
         outputs=("distances", "indices", "status"),
+    ),
+    "RadiusBlock": Case(
+        _native.RadiusBlock,
+        radius_arguments,
+        [
+            *numbers(room=[-1]),
+            REFUSED_FORM,
+            REFUSED_KERNEL,
+            ({"queries": rows_of(M, 3)}, "queries has 3"),
+            ({"limits": changed(np.ones(M), 3, np.nan)}, "limits: one is not a number"),
+            ({"later": True, "self_ids": None}, "later: expected self_ids"),
+            ({"later": True, "self_ids": changed(np.arange(M), 2, 0)}, "later: expected self_ids in ascending order"),
+        ],
+        free=("points",),
+    ),
+    "RadiusBlock.open": Case(
+        lambda begin, end: radius_of(opened=False).open(begin, end),
+        lambda: {"begin": 0, "end": M},
+        [*ranges(M), ({"begin": 2, "end": 2}, "no rows to open")],
+    ),
+    "RadiusBlock.screen": Case(
+        lambda block, **given: block().screen(**given),
+        lambda: {"block": radius_of, "points": PACKED, "group_begin": 0, "group_end": PACKED.groups},
+        [
+            *PACKINGS,
+            ({"block": lambda: radius_of(opened=False)}, r"call open\(\) first"),
+            ({"group_begin": -1}, "groups"),
+            ({"group_begin": 2, "group_end": 1}, "groups"),
+            ({"group_end": PACKED.groups + 1}, "groups"),
+        ],
+    ),
+    "RadiusBlock.absorb": Case(
+        lambda block, other: (lambda one: one.absorb(other(one)))(block()),
+        lambda: {
+            "block": lambda: radius_of(queries=SAME, points=POINTS, limits=FARTHEST),
+            "other": lambda one: radius_of(queries=SAME, points=POINTS, limits=FARTHEST),
+        },
+        [
+            ({"other": lambda one: one}, "a block cannot absorb itself"),
+            ({"other": lambda one: radius_of(queries=SAME, points=POINTS, limits=np.ones(M))}, "blocks differ"),
+            ({"other": lambda one: radius_of(points=POINTS, limits=FARTHEST)}, "blocks differ"),
+            ({"block": lambda: radius_of(opened=False)}, r"call open\(\) first"),
+        ],
+    ),
+    "RadiusBlock.count": Case(
+        lambda block, counts: block().count(counts),
+        lambda: {"block": radius_of, "counts": np.zeros(M, np.int64)},
+        [({"block": lambda: radius_of(opened=False)}, r"call open\(\) first")],
+        outputs=("counts",),
+    ),
+    "RadiusBlock.write": Case(
+        lambda block, **given: block().write(**given),
+        lambda: {"block": radius_of} | radius_lists(),
+        [
+            ({"block": lambda: radius_of(opened=False)}, r"call open\(\) first"),
+            ({"block": lambda: radius_of(lists=False)}, "the block only counts"),
+            ({"distances": np.zeros(len(radius_lists()["indices"]))}, "distances are float64, expected float32"),
+        ],
+        outputs=("distances", "indices"),
+    ),
+    "TreeRadius": Case(
+        _native.TreeRadius,
+        tree_radius_arguments,
+        [
+            ({"metric": "cosine"}, "no tree serves cosine"),
+            ({"queries": rows_of(M, D + 1)}, "queries has 5 columns, expected 4"),
+            ({"queries": rows_of(M).astype(np.float64)}, "a tree of float32 cannot answer in float64"),
+            ({"double_output": True}, "a tree of float32 cannot answer in float64"),
+            ({"limits": changed(np.ones(M), 3, np.nan)}, "limits: one is not a number"),
+            ({"order": changed(np.arange(M), 2, M)}, "order has 6 at place 2, expected 0 to 5"),
+            ({"later": True, "self_ids": None}, "later: expected self_ids"),
+            ({"later": True, "lists": False}, "later: expected lists=True"),
+        ],
+        outputs=("counts",),
+    ),
+    "TreeRadiusBlock": Case(
+        lambda begin, end: _native.TreeRadiusBlock(_native.TreeRadius(**tree_radius_arguments()), begin, end),
+        lambda: {"begin": 0, "end": M},
+        ranges(M),
+    ),
+    "TreeRadiusBlock.write": Case(
+        lambda block, **given: block().write(**given),
+        lambda: {"block": lambda: tree_lists()[0]} | tree_lists()[1],
+        [
+            ({"block": lambda: tree_lists(finished=False)[0]}, "the block is not finished"),
+            ({"indptr": changed(tree_lists()[1]["indptr"], -1, 2**40)}, "indptr: expected the running sums"),
+            ({"indptr": changed(tree_lists()[1]["indptr"], 0, -1)}, "indptr: expected the running sums"),
+            ({"indices": np.zeros(len(tree_lists()[1]["indices"]), np.int64)}, "indices are int64, expected int32"),
+        ],
+        outputs=("distances", "indices"),
     ),
     "SelfJoin": Case(
         _native.SelfJoin,
@@ -912,7 +1055,19 @@ def answer_of_tree(tree: _native.TreeView) -> Any:
     return leaves.tobytes(), out["distances"].tobytes(), out["indices"].tobytes()
 
 
+def answer_of_radius(block: _native.RadiusBlock) -> Any:
+    counts = np.zeros(M, np.int64)
+    block.open(0, M)
+    block.screen(PACKED, 0, PACKED.groups)
+    block.count(counts)
+    return counts.tobytes()
+
+
 KEEPERS = {
+    "RadiusBlock": Keeper(_native.RadiusBlock, radius_arguments, answer_of_radius),
+    "TreeRadius": Keeper(
+        _native.TreeRadius, tree_radius_arguments, lambda search: _native.TreeRadiusBlock(search, 0, M).run(1 << 40)
+    ),
     "RowBlock": Keeper(_native.RowBlock, CASES["RowBlock"].given, answer_of_block),
     "SelfJoin": Keeper(_native.SelfJoin, CASES["SelfJoin"].given, answer_of_join),
     "TreeTop": Keeper(_native.tree_top, lambda: CASES["tree_top"].given() | {"levels": 1}, answer_of_top),

@@ -3,6 +3,7 @@
 =========  ==========================================================================================================
 ``cpu``    faiss, scikit-learn, pykdtree and SciPy's cKDTree, in processes of their own
 ``cuda``   torch, cuVS and flashlib, beside us on the device
+``radius`` faiss, scikit-learn and cKDTree, for all within a radius, in processes of their own
 ``graphs`` pynndescent in a process of its own, cuVS's nn_descent on the device
 =========  ==========================================================================================================
 """

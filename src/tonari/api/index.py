@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tonari import inputs
+from tonari.api.index_radius import RadiusIndex
 from tonari.core.callers import callers_level
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
@@ -29,7 +30,7 @@ _KEPT_PLANS = 64
 _OF_PLANS = ("TONARI_ISA", "TONARI_NUM_THREADS")  # what plans depend on beside their arguments
 
 
-class Index:
+class Index(RadiusIndex):
     """Points prepared once, searched many times.
 
     Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at

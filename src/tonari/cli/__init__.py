@@ -2,6 +2,7 @@
 
     tonari graph    the k nearest neighbours of each point among the others      graph.py
     tonari search   the k nearest points of each query                           search.py
+    tonari pairs    all pairs of points that are near each other                 pairs.py
     tonari merge    the graph of two sets of points, from their graphs           merge.py
     tonari recall   the recall of a graph, or of found neighbours                recall.py
     tonari info     the contents of a file                                       info.py
@@ -19,6 +20,7 @@ from tonari.cli._common import Program
 from tonari.cli.graph import graph
 from tonari.cli.info import info
 from tonari.cli.merge import merge
+from tonari.cli.pairs import pairs
 from tonari.cli.plan import plan
 from tonari.cli.recall import recall
 from tonari.cli.search import search
@@ -46,5 +48,5 @@ def main(context: click.Context) -> None:
         context.exit(2)
 
 
-for _command in (graph, search, merge, recall, info, plan):
+for _command in (graph, search, pairs, merge, recall, info, plan):
     main.add_command(_command)

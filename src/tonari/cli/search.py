@@ -13,6 +13,7 @@ from tonari import api, io
 from tonari.api import build_neighbors, search_to_file
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
+from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.io._atomic import atomic
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.shards.state import bytes_of, read_state
@@ -22,7 +23,14 @@ from tonari.streams.output import kept
 @click.command()
 @_common.file_argument("points")
 @_common.file_argument("queries")
-@_common.k_option
+@click.option(
+    "-k",
+    metavar="K",
+    type=click.IntRange(min=1),
+    help="Neighbours per row; with --radius or --min-similarity, at most so many.",
+)
+@radius_option
+@min_similarity_option
 @_common.output_option(
     ".npz (arrays indices and distances) or .ibin (Big-ANN ground truth, distances in float32)", directories=True
 )
@@ -41,7 +49,9 @@ def search(
     context: click.Context,
     points: Path,
     queries: Path,
-    k: int,
+    k: int | None,
+    radius: float | None,
+    min_similarity: float | None,
     output: str,
     force: bool,
     metric: str,
@@ -54,9 +64,10 @@ def search(
     progress: bool | None,
     as_json: bool,
 ) -> None:
-    """Find the k nearest POINTS of each of the QUERIES.
+    """Find the k nearest POINTS of each of the QUERIES, or all within a radius.
 
-    Equal distances are ordered by row number.
+    Equal distances are ordered by row number. With --radius or --min-similarity the output is a .npz file with indptr,
+    indices and distances: the neighbours of query i are at indptr[i] to indptr[i + 1] of the other two.
 
     An .ibin file is written chunk by chunk while other queries are read and searched, so there may be more queries
     than fit in memory. Until it is complete it is named OUT.part; after an interruption the same command resumes where
@@ -70,17 +81,28 @@ def search(
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
       tonari search base.u8bin queries.u8bin -k 100 --memory 8GB -o truth/
+      tonari search stars.npy places.npy --radius 0.01 -o near.npz
     """
+    within = check_radius(context, metric, radius, min_similarity)
+    if k is None and not within:
+        raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": memory}
     options["progress"] = progress
+    if within:
+        if names_a_directory(output):
+            message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
+            raise click.BadParameter(message, context, param_hint="'-o'")
+        target = _common.check_output(Path(output), (".npz",), inputs=(points, queries), force=force)
+        near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "method": method}
+        _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, as_json=as_json)
+        return
+    assert k is not None
     if names_a_directory(output):
         _in_directory(context, points, queries, k, output, method, force=force, as_json=as_json, options=options)
         return
     target = _common.check_output(Path(output), (".npz", ".ibin"), inputs=(points, queries), force=force)
-    if queries_key is None and queries.suffix.lower() in HDF5_SUFFIXES:
-        queries_key = "test"  # the name in ann-benchmarks; the reader's default, "train", would be the points again
     started = time.perf_counter()
-    base, asked = io.read(points, key=key), io.read(queries, key=queries_key)
+    base, asked = io.read(points, key=key), io.read(queries, key=_queries_key(queries, queries_key))
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines():
@@ -93,6 +115,39 @@ def search(
         with atomic(target) as file:
             np.savez(file, indices=found.indices, distances=found.distances)
     _emit(target, len(asked), len(base), k, metric, started, as_json=as_json)
+
+
+def _queries_key(queries: Path, given: str | None) -> str | None:
+    """Return the name of the array of queries: in HDF5 the reader's default, "train", would be the points again."""
+    if given is None and queries.suffix.lower() in HDF5_SUFFIXES:
+        return "test"  # the name in ann-benchmarks
+    return given
+
+
+def _within(
+    points: Path,
+    queries: Path,
+    key: str | None,
+    queries_key: str | None,
+    target: Path,
+    options: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Find all points within a radius, and write them."""
+    started = time.perf_counter()
+    base, asked = io.read(points, key=key), io.read(queries, key=queries_key)
+    found = api.radius_search(asked, base, **options)
+    with atomic(target) as file:
+        np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
+    seconds, size, count = time.perf_counter() - started, target.stat().st_size, len(found.indices)
+    facts = {"output": str(target), "rows": len(asked), "points": len(base), "neighbours": count}
+    facts |= {"metric": options["metric"], "seconds": seconds, "bytes": size}
+    text = (
+        f"{count:,} neighbours of {len(asked):,} queries in {len(base):,} points, {options['metric']}, in "
+        f"{seconds:.3g} s\nwrote {click.format_filename(target)}, {size:,} bytes"
+    )
+    _common.emit(facts, text, as_json=as_json)
 
 
 def _in_directory(

@@ -10,7 +10,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, later_points
 
 
 class GraphLists(NamedTuple):
@@ -156,6 +156,24 @@ class SearchMethod(Method):
     ) -> Any:
         """Count what :meth:`find_within` would find for each query: int64 of shape (m,), where the queries are."""
         raise Unsupported(f"method={self.name!r} on {self.device} does not count within a radius")
+
+    def find_pairs(
+        self, rows: slice, points: Any, prepared: Any, plan: Any, limits: Any, *, progress: ProgressLike = None
+    ) -> RadiusNeighbors:
+        """Find, for consecutive rows of the points, the later points that are within their limits.
+
+        Parameters
+        ----------
+        rows : slice
+            With start and stop; row i of the result belongs to point ``rows.start + i``.
+        points : checked rows
+            All of them, as :meth:`prepare` had them.
+        limits : array of shape (rows.stop - rows.start,)
+        prepared, plan, progress
+            As in :meth:`find_within`.
+        """
+        found = self.find_within(points[rows], prepared, plan, limits, progress=progress)
+        return later_points(found, rows.start)
 
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None

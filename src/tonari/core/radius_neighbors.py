@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core.neighbors import Neighbors
+
 
 class RadiusNeighbors(NamedTuple):
     """All points within a radius of each of m queries, in compressed rows.
@@ -74,3 +76,78 @@ def limits_for(
     inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
     limits[~inside] = np.nextafter(limits[~inside], np.asarray(-np.inf * outwards, dtype=dtype))
     return limits
+
+
+def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:
+    """Return what is left of the lists of points `first`, `first` + 1, ... without earlier points and themselves.
+
+    Parameters
+    ----------
+    found : RadiusNeighbors
+        Of NumPy arrays, or of torch tensors.
+    first : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.radius_neighbors import RadiusNeighbors, later_points
+    >>> found = RadiusNeighbors(np.array([0, 2, 4]), np.array([1, 2, 0, 1]), np.array([0.0, 1.0, 0.5, 0.0]))
+    >>> later_points(found, 1).indices
+    array([2])
+    """
+    indptr, indices, distances = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
+    own = np.repeat(np.arange(first, first + len(indptr) - 1), np.diff(indptr))
+    later = indices > own
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(later)])
+    return _like(RadiusNeighbors(before[indptr], indices[later], distances[later]), found)
+
+
+def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
+    """Return the first `most` neighbours of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.radius_neighbors import RadiusNeighbors, nearest_of
+    >>> found = RadiusNeighbors(np.array([0, 2, 3]), np.array([4, 1, 0]), np.array([0.0, 1.0, 0.5]))
+    >>> nearest_of(found, 1).indices
+    array([4, 0])
+    """
+    indptr, indices, distances = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
+    places = np.arange(len(indices)) - np.repeat(indptr[:-1], np.diff(indptr))
+    kept = RadiusNeighbors(_indptr(np.minimum(np.diff(indptr), most)), indices[places < most], distances[places < most])
+    return _like(kept, found)
+
+
+def cut_lists(found: Neighbors, limits: npt.NDArray[Any], *, descending: bool) -> RadiusNeighbors:
+    """Return the neighbours that are within the limits, from lists of shape (m, k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.core.neighbors import Neighbors
+    >>> from tonari.core.radius_neighbors import cut_lists
+    >>> lists = Neighbors(np.array([[0.0, 1.0], [0.5, 2.0]]), np.array([[4, 1], [0, 3]]))
+    >>> cut_lists(lists, np.array([1.0, 0.0]), descending=False).indices
+    array([4, 1])
+    """
+    distances, indices = (np.asarray(part) if _is_host(part) else part.cpu().numpy() for part in found)
+    inside = distances >= limits[:, None] if descending else distances <= limits[:, None]
+    inside &= indices >= 0
+    kept = RadiusNeighbors(_indptr(inside.sum(axis=1)), indices[inside], distances[inside])
+    return _like(kept, found)
+
+
+def _indptr(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _is_host(part: Any) -> bool:
+    return isinstance(part, np.ndarray)
+
+
+def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
+    """Return NumPy arrays where the lists are: as they are, or as tensors on the device of the lists."""
+    if _is_host(lists[0]):
+        return kept
+    return RadiusNeighbors(*(lists[0].new_tensor(part) for part in kept))

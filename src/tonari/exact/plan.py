@@ -179,6 +179,10 @@ class ExactPlan(Plan):
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
+    def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
+        """Whether another plan is expected to be faster, given the survivors per row seen at a level of this one."""
+        return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
+
     def _row_seconds(self, level: int, survivors: float) -> float:
         precision = self.precisions[level]
         screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]

@@ -55,9 +55,11 @@ def decide(
     return by_plan(method_for(plan.method, place.device), plan.for_problem(problem))
 
 
-def answer(queries: Any, points: Any, decision: Decision, progress: ProgressLike = None) -> Neighbors:
+def answer(
+    queries: Any, points: Any, decision: Decision, progress: ProgressLike = None, *, self_join: bool = False
+) -> Neighbors:
     """Run a decision: search the prepared points if it has them, else prepare the points for this search alone."""
     method, plan, prepared = decision.method, decision.plan, decision.prepared
     search, held = (method.search_once, points) if prepared is None else (method.search, prepared)
-    found: Neighbors = search(queries, held, plan, progress=progress)
+    found: Neighbors = search(queries, held, plan, self_join=self_join, progress=progress)
     return found

@@ -114,7 +114,7 @@ def _answer(index: Searcher, chunk: Chunk, k: int, pipeline: Pipeline, bar: Prog
     if len(chunk.rows) == 0:
         found = _nothing(index, chunk, k)
     else:
-        counted = _Counted(len(chunk.rows), pipeline, bar)
+        counted = Counted(len(chunk.rows), pipeline, bar)
         try:
             found = index.search(chunk.rows, k, progress=counted)
         except ValueError:
@@ -131,7 +131,7 @@ def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
     return Neighbors(np.empty((0, k), np.float64 if wide else np.float32), np.empty((0, k), index_dtype(index.n)))
 
 
-class _Counted:
+class Counted:
     """Count the progress of one search in queries of the stream, and end the search when the stream ends."""
 
     def __init__(self, rows: int, pipeline: Pipeline, bar: Progress) -> None:

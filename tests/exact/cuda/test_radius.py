@@ -14,7 +14,7 @@ from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, Array, accepted, duplicates, gaussian
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of, tensors
-from tests.helpers.radius_checks import check_within, limits_at
+from tests.helpers.radius_on_cuda import check_within, limits_at
 from tonari.core.errors import Unsupported
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.metrics import METRICS

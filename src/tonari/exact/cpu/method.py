@@ -11,8 +11,10 @@ from tonari.core.method import SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cpu.direct import search_directly
 from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.radius import count_prepared, find_prepared
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.plan import ExactPlan, plan_on_cpu
 from tonari.metrics.problem import refuse_own_metric
@@ -61,6 +63,45 @@ class ExactOnCpu(SearchMethod):
         if plan.direct:
             return search_directly(queries, prepared.points, plan, self_ids=own, progress=progress)
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
+
+    def find_within(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: PreparedPoints,
+        plan: ExactPlan,
+        limits: npt.NDArray[Any],
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        own = _own(queries, self_join)
+        return find_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
+
+    def find_pairs(
+        self,
+        rows: slice,
+        points: npt.NDArray[Any],
+        prepared: PreparedPoints,
+        plan: ExactPlan,
+        limits: npt.NDArray[Any],
+        *,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        own = np.arange(rows.start, rows.stop, dtype=np.int64)
+        return find_prepared(points[rows], prepared, plan, limits, self_ids=own, later=True, progress=progress)
+
+    def count_within(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: PreparedPoints,
+        plan: ExactPlan,
+        limits: npt.NDArray[Any],
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> npt.NDArray[np.int64]:
+        own = _own(queries, self_join)
+        return count_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
 
 
 def _own(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,27 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
 Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their level, and whether to use a sample
-NewBlock: TypeAlias = Callable[[], _native.RowBlock]
-CloseBlock: TypeAlias = Callable[[Bounds, _native.RowBlock], int]
+
+
+class Block(Protocol):
+    """A block of queries on its way through the points, such as a native RowBlock."""
+
+    def open(self, begin: int, end: int) -> None:
+        """Start on queries [begin, end)."""
+
+    def screen(
+        self, points: _native.PackedPoints, group_begin: int, group_end: int, stride: int, take_stride: bool
+    ) -> None:
+        """Screen groups of points: of a range all, every stride-th, or all others."""
+
+    def end_sample(self) -> None:
+        """Take thresholds from the groups that were screened."""
+
+    def absorb(self, other: Any) -> None:
+        """Add what a block found for the same queries among other points."""
+
+
+AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 logger = logging.getLogger("tonari")
 
@@ -191,23 +210,32 @@ class Search:
             part = slice(*bounds)
             return block.finish(found.distances[part], found.indices[part], status[part])
 
-        size = plan.query_block
-        blocks = [(begin, min(begin + size, len(queries))) for begin in range(0, len(queries), size)]
-        packed = self.resident(kernel)
-        if len(packed) < len(self.prepared.slices) or plan.point_splits > 1:
-            refined = self._stream(blocks, kernel, packed, new_block, close_block, sampled)
-        else:
-            own = threading.local()  # one block per thread, reopened for each task
-
-            def work(bounds: Bounds) -> int:
-                if not hasattr(own, "block"):
-                    own.block = new_block()
-                own.block.open(*bounds)
-                self._screen(own.block, bounds, packed, sampled)
-                return close_block(bounds, own.block)
-
-            refined = sum(self.workers.map(work, blocks))
+        blocks = cut_blocks(0, len(queries), plan.query_block)
+        refined = self.through(blocks, kernel, new_block, close_block, sampled)
         return self._count(status, precision, refined)
+
+    def through(
+        self,
+        blocks: list[Bounds],
+        kernel: str,
+        new_block: Callable[[], AnyBlock],
+        close_block: Callable[[Bounds, AnyBlock], int],
+        sampled: bool,
+    ) -> int:
+        """Compare blocks of queries with all points, packed for a kernel; return the sum of what closing returns."""
+        packed = self.resident(kernel)
+        if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
+            return self._stream(blocks, kernel, packed, new_block, close_block, sampled)
+        own = threading.local()  # one block per thread, reopened for each task
+
+        def work(bounds: Bounds) -> int:
+            if not hasattr(own, "block"):
+                own.block = new_block()
+            own.block.open(*bounds)
+            self._screen(own.block, bounds, packed, sampled)
+            return close_block(bounds, own.block)
+
+        return sum(self.workers.map(work, blocks))
 
     def _count(self, status: npt.NDArray[np.uint8], precision: str, refined: int) -> npt.NDArray[np.uint8]:
         left = np.count_nonzero(status)  # usually 0
@@ -244,7 +272,7 @@ class Search:
 
     def _screen(
         self,
-        block: _native.RowBlock,
+        block: Block,
         bounds: Bounds,
         packed: list[_native.PackedPoints],
         sampled: bool,
@@ -265,8 +293,8 @@ class Search:
         blocks: list[Bounds],
         kernel: str,
         packed: list[_native.PackedPoints],
-        new_block: NewBlock,
-        close_block: CloseBlock,
+        new_block: Callable[[], AnyBlock],
+        close_block: Callable[[Bounds, AnyBlock], int],
         sampled: bool,
     ) -> int:
         """Screen a few blocks at a time against the points that are packed already, then against all others.
@@ -305,12 +333,12 @@ class Search:
 
     def _pass_over(
         self,
-        tasks: list[tuple[Bounds, list[_native.RowBlock]]],
+        tasks: Sequence[tuple[Bounds, Sequence[Block]]],
         packed: list[_native.PackedPoints],
         stride: int,
         take_sample: bool,
     ) -> None:
-        def work(task: tuple[Bounds, _native.RowBlock, list[_native.PackedPoints]]) -> None:
+        def work(task: tuple[Bounds, Block, list[_native.PackedPoints]]) -> None:
             (begin, end), block, share = task
             for part in share:
                 self.workers.check()
@@ -324,12 +352,17 @@ class Search:
         )
 
 
-def _close(task: tuple[Bounds, list[_native.RowBlock]], close_block: CloseBlock) -> int:
+def _close(task: tuple[Bounds, list[AnyBlock]], close_block: Callable[[Bounds, AnyBlock], int]) -> int:
     """Merge the blocks that have the same queries, and finish the result."""
     bounds, (first, *others) = task
     for other in others:
         first.absorb(other)
     return close_block(bounds, first)
+
+
+def cut_blocks(begin: int, end: int, size: int) -> list[Bounds]:
+    """Return the bounds of blocks of queries [begin, end)."""
+    return [(first, min(first + size, end)) for first in range(begin, end, size)]
 
 
 def _batches(items: list[Bounds], size: int) -> Iterator[list[Bounds]]:

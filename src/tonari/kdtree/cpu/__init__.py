@@ -3,6 +3,7 @@
 tree.py       the record: points in leaf order, a tight box around every leaf and every node
 build.py      points -> Tree: exact medians on every level, in parallel
 search.py     queries in the order of their first leaves -> neighbours, leaves visited nearest first
+radius.py     the same for all neighbours within a radius
 prepared.py   points and their tree, kept between searches
 method.py     the method as registered
 """

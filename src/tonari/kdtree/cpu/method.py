@@ -11,8 +11,10 @@ from tonari.core.method import TreeMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.prepared import PreparedTree
+from tonari.kdtree.cpu.radius import count_in_tree, find_in_tree
 from tonari.kdtree.plan import TreePlan, held_as, plan_tree, refusal
 from tonari.kdtree.rounds import Rounds
 
@@ -46,6 +48,45 @@ class TreeOnCpu(TreeMethod):
     ) -> Neighbors:
         own = np.arange(len(queries), dtype=np.int64) if self_join else None
         return prepared.search(queries, plan, self_ids=own, progress=progress)
+
+    def find_within(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: PreparedTree,
+        plan: TreePlan,
+        limits: npt.NDArray[Any],
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        own = np.arange(len(queries), dtype=np.int64) if self_join else None
+        return find_in_tree(queries, prepared, plan, limits, self_ids=own, progress=progress)
+
+    def find_pairs(
+        self,
+        rows: slice,
+        points: npt.NDArray[Any],
+        prepared: PreparedTree,
+        plan: TreePlan,
+        limits: npt.NDArray[Any],
+        *,
+        progress: ProgressLike = None,
+    ) -> RadiusNeighbors:
+        own = np.arange(rows.start, rows.stop, dtype=np.int64)
+        return find_in_tree(points[rows], prepared, plan, limits, self_ids=own, later=True, progress=progress)
+
+    def count_within(
+        self,
+        queries: npt.NDArray[Any],
+        prepared: PreparedTree,
+        plan: TreePlan,
+        limits: npt.NDArray[Any],
+        *,
+        self_join: bool = False,
+        progress: ProgressLike = None,
+    ) -> npt.NDArray[np.int64]:
+        own = np.arange(len(queries), dtype=np.int64) if self_join else None
+        return count_in_tree(queries, prepared, plan, limits, self_ids=own, progress=progress)
 
     def visits(self, queries: npt.NDArray[Any], prepared: PreparedTree, plan: TreePlan) -> MeanVisits:
         return prepared.visits(queries, plan)

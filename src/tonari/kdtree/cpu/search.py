@@ -24,7 +24,7 @@ from tonari.kdtree.plan import TreePlan
 from tonari.kdtree.rounds import Rounds
 
 _ROUTED = 1 << 16  # queries per task when queries are routed to their leaves
-_SLICE = 1 << 26  # values of points and boxes read between two checks for Ctrl-C: some tens of milliseconds
+SLICE = 1 << 26  # values of points and boxes read between two checks for Ctrl-C: some tens of milliseconds
 
 
 @dataclass
@@ -85,7 +85,7 @@ def search_tree(
         np.empty((m, plan.k), np.float64 if double else np.float32), np.empty((m, plan.k), tree.ids.dtype)
     )
     workers = Workers(plan.threads)
-    order = _order(queries, tree, workers) if plan.sort and m > 1 else None
+    order = order_of(queries, tree, workers) if plan.sort and m > 1 else None
     search = _native.TreeSearch(
         tree.native, plan.isa, plan.metric, plan.k, queries, order, self_ids, found.distances, found.indices
     )
@@ -94,7 +94,7 @@ def search_tree(
         seen = Visits()
         while begin < end:
             workers.check()
-            stopped, *counts = search.run(begin, end, _SLICE)
+            stopped, *counts = search.run(begin, end, SLICE)
             seen.add(*counts)
             bar.add(stopped - begin)
             begin = stopped
@@ -105,7 +105,7 @@ def search_tree(
         block = _native.TreeRounds(search, begin, end, plan.buffer)
         while left > 0:
             workers.check()
-            finished, *counts = block.run(_SLICE)
+            finished, *counts = block.run(SLICE)
             seen.add(*counts)
             if finished > 0:
                 bar.add(finished)
@@ -125,7 +125,7 @@ def search_tree(
     return found, total
 
 
-def _order(queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDArray[np.int64]:
+def order_of(queries: npt.NDArray[Any], tree: Tree, workers: Workers) -> npt.NDArray[np.int64]:
     """Return the query numbers sorted by the leaf that contains each query."""
     m, native = len(queries), tree.native
     leaves, order = np.empty(m, np.int32), np.empty(m, np.int64)

@@ -1,0 +1,83 @@
+// A block of queries, compared with the points: all that are within the radius of each query.
+//
+// The threshold of a row is constant: the score that no point within the radius exceeds. Of the points that the screen
+// lets through, one whose upper bound is at most score_within() is within the radius for certain, which is enough for a
+// count; all others get their exact value, some thousands at a time, and those that are outside are dropped at once. So
+// the memory of a block is that of its answer and of one batch; a block whose answer is too large for its room stops,
+// and the caller opens it again in parts.
+#pragma once
+
+#include "exact/pack.hpp"
+#include "exact/row_states.hpp"
+
+namespace tonari {
+
+struct RadiusSpec {
+  const double* limits = nullptr;  // for every query of the set, the farthest returned value that is within its radius
+  const std::int64_t* self_ids = nullptr;  // for every query, the point that it must not find; or null
+  bool later = false;  // only points after the query's own: `self_ids` ascend, and each pair of points is found once
+  bool lists = true;   // or counts alone
+  bool double_output = false;
+  std::int64_t room = kNoLimit;  // points that the lists of more than one row may hold together
+};
+
+class RadiusBlock {
+ public:
+  RadiusBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
+              const RadiusSpec& spec, Isa isa);
+
+  // Starts on queries [begin, end).
+  void open(std::int64_t begin, std::int64_t end);
+  // Screens groups [group_begin, group_end) of `points`, unless the block is full.
+  void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end);
+  // Adds what `other` found for the same queries among other points.
+  void absorb(RadiusBlock& other);
+  // Evaluates what is pending and writes how many points each row found; returns how many exact values were computed
+  // in vain: of points outside for lists, of all for counts. After it, or absorb(), full() is final.
+  std::int64_t count(std::int64_t* counts);
+  bool full() const { return full_; }
+  std::int64_t found() const { return found_; }
+  // Orders the lists and writes them one after the other.
+  template <class Value, class Index>
+  void write(Value* distances, Index* indices);
+
+ private:
+  struct Row {
+    double key = 0;              // of the farthest point within the radius
+    float within = 0;            // a score for which a point is within it for certain
+    bool none = false;           // no value is within it
+    bool every = false;          // every value is
+    std::int64_t count = 0;      // points found
+    std::vector<Ranked> listed;  // the same points, for lists
+  };
+  struct Pending {
+    std::int64_t row, id;
+  };
+
+  void start(std::int64_t row);
+  void take(std::int64_t row, float upper, std::int64_t id);
+  bool is_left_out(std::int64_t row, std::int64_t id) const;
+  void evaluate_pending();
+  // Evaluates the points of scratch_.ids for a row, and keeps those within its radius.
+  void evaluate(std::int64_t row);
+  void search_exactly(std::int64_t row, std::int64_t begin, std::int64_t end);
+  void count_all(std::int64_t row, std::int64_t begin, std::int64_t end);
+  void check_room();
+
+  const Kernel& kernel_;
+  const Form& form_;
+  const RowsView queries_, points_;
+  const RadiusSpec spec_;
+  const Bounds bounds_;
+  const ExactValues exact_values_;
+  PackedQueries packed_;
+  std::int64_t begin_ = 0, count_ = 0, found_ = 0, vain_ = 0;
+  bool full_ = false;
+  std::vector<Row> rows_;  // at least count_
+  std::vector<float> thresholds_;
+  std::vector<Pending> pending_;
+  std::vector<std::int64_t> starts_, ids_;  // pending points by row
+  Scratch scratch_;
+};
+
+}  // namespace tonari

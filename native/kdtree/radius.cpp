@@ -1,0 +1,37 @@
+#include "kdtree/radius.hpp"
+
+#include <algorithm>
+
+namespace tonari {
+
+TreeRadius::~TreeRadius() = default;
+
+MakeTreeRadius tree_radius(Isa isa) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return tree_radius_avx512;
+  if (isa >= Isa::avx2) return tree_radius_avx2;
+#endif
+  (void)isa;
+  return tree_radius_generic;
+}
+
+template <class Value, class Index>
+void TreeRadius::write(const std::int64_t* indptr, Value* distances, Index* indices) const {
+  std::int64_t from = 0;
+  const auto copy = [&](const auto& list, auto* to, std::int64_t count) { std::copy_n(list.data() + from, count, to); };
+  for (std::int64_t place = begin_; place < next_; ++place) {
+    const std::int64_t query = query_at(place), count = task_.counts[query], at = indptr[query];
+    if constexpr (sizeof(Value) == sizeof(double)) copy(doubles_, distances + at, count);
+    else copy(floats_, distances + at, count);
+    if constexpr (sizeof(Index) == sizeof(std::int64_t)) copy(wide_ids_, indices + at, count);
+    else copy(ids_, indices + at, count);
+    from += count;
+  }
+}
+
+template void TreeRadius::write(const std::int64_t*, float*, std::int32_t*) const;
+template void TreeRadius::write(const std::int64_t*, float*, std::int64_t*) const;
+template void TreeRadius::write(const std::int64_t*, double*, std::int32_t*) const;
+template void TreeRadius::write(const std::int64_t*, double*, std::int64_t*) const;
+
+}  // namespace tonari

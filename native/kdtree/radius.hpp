@@ -1,0 +1,77 @@
+// All points within a radius of each query, through a k-d tree: depth first, over the arrays of
+// tonari.kdtree.cpu.tree.
+//
+// A query's limit is constant. A box or a point whose sum is above it is skipped, as in kdtree/search.hpp; what is left
+// gets its exact value (docs/exactness.md, "The value"), which decides. A count also takes a whole box whose farthest
+// corner is within the radius for certain, and points of which that is proved, without their values
+// (docs/exactness.md, "Within a radius").
+#pragma once
+
+#include <memory>
+
+#include "kdtree/search.hpp"
+
+namespace tonari {
+
+struct TreeRadiusTask {
+  const TreeView* tree = nullptr;
+  Metric metric = Metric::euclidean;
+  RowsView queries;
+  const double* limits = nullptr;          // for each query, the farthest returned value that is within its radius
+  const std::int64_t* order = nullptr;     // the order in which queries are searched; null: as given
+  const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
+  bool later = false;                      // lists have only points after the query's own
+  bool lists = true;                       // or counts alone
+  bool double_output = false;
+  std::int64_t* counts = nullptr;  // (queries,): written
+};
+
+// A block of queries: [begin, end) of the order.
+class TreeRadius {
+ public:
+  TreeRadius(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)
+      : task_(task), begin_(begin), end_(end), next_(begin) {}
+  virtual ~TreeRadius();
+
+  // Goes on until the last query or until it has read about `budget` values of points and boxes; counts its visits, and
+  // returns how many queries it has finished.
+  virtual std::int64_t run(std::int64_t budget, TreeVisits& visits) = 0;
+  bool is_finished() const { return next_ == end_; }
+  // Points in all lists so far.
+  std::int64_t listed() const { return std::ssize(floats_) + std::ssize(doubles_); }
+  // Writes each query's list to its place: from indptr[query] on.
+  template <class Value, class Index>
+  void write(const std::int64_t* indptr, Value* distances, Index* indices) const;
+
+ protected:
+  std::int64_t query_at(std::int64_t place) const { return task_.order != nullptr ? task_.order[place] : place; }
+  void append(double value, std::int64_t id) {
+    if (task_.double_output) doubles_.push_back(value);
+    else floats_.push_back(static_cast<float>(value));
+    if (task_.tree->wide_ids) wide_ids_.push_back(id);
+    else ids_.push_back(static_cast<std::int32_t>(id));
+  }
+
+  const TreeRadiusTask& task_;
+  const std::int64_t begin_, end_;
+  std::int64_t next_;
+
+ private:
+  // The lists one after the other, in the types of the results.
+  std::vector<float> floats_;
+  std::vector<double> doubles_;
+  std::vector<std::int32_t> ids_;
+  std::vector<std::int64_t> wide_ids_;
+};
+
+using MakeTreeRadius = std::unique_ptr<TreeRadius> (*)(const TreeRadiusTask& task, std::int64_t begin,
+                                                       std::int64_t end);
+MakeTreeRadius tree_radius(Isa isa);
+
+std::unique_ptr<TreeRadius> tree_radius_generic(const TreeRadiusTask&, std::int64_t, std::int64_t);
+#if TONARI_X86
+std::unique_ptr<TreeRadius> tree_radius_avx2(const TreeRadiusTask&, std::int64_t, std::int64_t);
+std::unique_ptr<TreeRadius> tree_radius_avx512(const TreeRadiusTask&, std::int64_t, std::int64_t);
+#endif
+
+}  // namespace tonari

@@ -1,0 +1,205 @@
+// The walk within a radius, written once for every instruction set (simd/vec.hpp). Internal linkage throughout: each
+// instruction set compiles its own copy.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/room.hpp"
+#include "core/rows.hpp"
+#include "kdtree/children.hpp"
+#include "kdtree/radius.hpp"
+#include "kdtree/reach.hpp"
+#include "select/order.hpp"
+
+namespace tonari {
+namespace {
+
+template <class STEP, class T>
+class RadiusWalk final : public TreeRadius {
+  static constexpr int W = kTreeWidth;
+  static constexpr int kLevels = 16;  // 16^16 leaves
+  using F = Vec<T, W>;
+  using K = ChildKeys<T>;
+
+ public:
+  RadiusWalk(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end)
+      : TreeRadius(task, begin, end),
+        tree_(*task.tree),
+        d_(tree_.d),
+        reach_(task.metric, d_),
+        root_(takes_root(task.metric)),
+        values_(value_room_.get(d_)),
+        exact_(exact_room_.get(d_)) {}
+
+  std::int64_t run(std::int64_t budget, TreeVisits& visits) override {
+    const TreeVisits before = visits;
+    const std::int64_t first = next_;
+    while (next_ < end_) {
+      search(query_at(next_), visits);
+      ++next_;
+      const std::int64_t values = visits.points - before.points + 2 * W * (visits.nodes - before.nodes);
+      if (values * d_ > budget) break;
+    }
+    return next_ - first;
+  }
+
+ private:
+  void search(std::int64_t row, TreeVisits& visits) {
+    count_ = 0;
+    found_.clear();
+    limit_ = task_.limits[row] + 0.0;  // not -0
+    self_ = task_.self_ids != nullptr ? task_.self_ids[row] : -1;
+    if (limit_ >= 0) {
+      load_row(task_.queries, row, exact_);
+      for (std::int64_t i = 0; i < d_; ++i) values_[i] = static_cast<T>(exact_[i]);
+      outer_ = task_.double_output ? reach_.of(limit_)
+                                   : reach_.of_single(std::bit_cast<std::int32_t>(static_cast<float>(limit_)));
+      if (std::isnan(outer_)) outer_ = std::numeric_limits<T>::infinity();
+      inner_ = task_.lists ? T{-1} : reach_.within(limit_);
+      walk(visits);
+      // A count meets the query's own point like any other, at distance 0.
+      if (!task_.lists && self_ >= 0) --count_;
+    }
+    task_.counts[row] = count_;
+    if (!task_.lists) return;
+    sort_ranked(found_);
+    for (const Ranked& item : found_) append(item.key, item.id);
+  }
+
+  void walk(TreeVisits& visits) {
+    const int top = static_cast<int>(tree_.boxes.size()) - 1;
+    int level = top;
+    open(top, 0, visits);
+    for (;;) {
+      if (left_[level] == 0) {
+        if (level++ == top) return;
+        continue;
+      }
+      const std::int64_t child = nodes_[level] * W + std::countr_zero(left_[level]);
+      left_[level] &= left_[level] - 1;
+      if (level > 0) {
+        open(--level, child, visits);
+        continue;
+      }
+      ++visits.leaves;
+      visits.points += tree_.begins[child + 1] - tree_.begins[child];
+      scan(child);
+    }
+  }
+
+  // Finds the children of a node that may have points within the radius; a count takes those that lie in it.
+  void open(int level, std::int64_t node, TreeVisits& visits) {
+    ++visits.nodes;
+    nodes_[level] = node;
+    const K keys = child_keys<STEP>(tree_, level, node, values_);
+    std::uint32_t left = bits(keys <= K(std::bit_cast<ChildKey<T>>(outer_)));
+    // Above the leaves: a leaf's points are compared as quickly as its box.
+    if (level > 0 && inner_ >= 0 && left != 0) {
+      const std::uint32_t inside = left & bits(farthest(level, node) <= F(inner_));
+      left &= ~inside;
+      for (std::uint32_t lanes = inside; lanes != 0; lanes &= lanes - 1) {
+        count_ += points_below(level, node * W + std::countr_zero(lanes));
+      }
+    }
+    left_[level] = left;
+  }
+
+  // Sums to the farthest corners of the children's boxes; +infinity where a child is absent.
+  F farthest(int level, std::int64_t node) const {
+    const T* box = static_cast<const T*>(tree_.boxes[static_cast<std::size_t>(level)]) + node * d_ * 2 * W;
+    F sum = T{0};
+    for (std::int64_t i = 0; i < d_; ++i, box += 2 * W) {
+      const F q = values_[i];
+      sum = Columns<STEP>::bound(sum, max(q - F::load(box), F::load(box + W) - q));
+    }
+    return sum;
+  }
+
+  std::int64_t points_below(int level, std::int64_t child) const {
+    const std::int64_t leaves = std::int64_t{1} << tree_.height, span = std::int64_t{1} << (4 * level);
+    const std::int64_t end = (child + 1) * span;
+    return tree_.begins[end < leaves ? end : leaves] - tree_.begins[child * span];
+  }
+
+  void scan(std::int64_t leaf) {
+    const std::int64_t begin = tree_.begins[leaf], count = tree_.begins[leaf + 1] - begin;
+    const T* x = static_cast<const T*>(tree_.rows) + leaf * d_ * tree_.capacity;
+    for (std::int64_t p = 0; p < count; p += W) {
+      F sum = T{0};
+      for (std::int64_t i = 0; i < d_; ++i) {
+        sum = Columns<STEP>::score(sum, F(values_[i]) - F::load(x + p + i * tree_.capacity));
+      }
+      const std::uint32_t present = count - p < W ? (1u << (count - p)) - 1 : (1u << W) - 1;
+      std::uint32_t passed = bits(sum <= F(outer_)) & present;
+      if (inner_ >= 0) {
+        const std::uint32_t inside = bits(sum <= F(inner_)) & passed;
+        count_ += std::popcount(inside);
+        passed &= ~inside;
+      }
+      if (passed != 0) take(passed, x + p, begin + p);
+    }
+  }
+
+  // Decides about points that passed by their exact values.
+  void take(std::uint32_t passed, const T* x, std::int64_t place) {
+    constexpr int width = kRegisterLanes<double>;
+    constexpr std::uint32_t run = (1u << width) - 1;
+    do {
+      const int first = std::countr_zero(passed) / width * width;
+      double values[width];
+      exact_columns<STEP>(exact_, x + first, tree_.capacity, d_, values);
+      for (std::uint32_t lanes = passed >> first & run; lanes != 0; lanes &= lanes - 1) {
+        const int lane = std::countr_zero(lanes);
+        const double value = root_ ? std::sqrt(values[lane]) : values[lane];
+        const double returned = task_.double_output ? value : static_cast<double>(static_cast<float>(value));
+        if (!(returned <= limit_)) continue;
+        if (task_.lists) {
+          const std::int64_t id = id_at(place + first + lane);
+          if (id == self_ || (task_.later && id < self_)) continue;
+          found_.push_back({returned, id});
+        }
+        ++count_;
+      }
+      passed &= ~(run << first);
+    } while (passed != 0);
+  }
+
+  std::int64_t id_at(std::int64_t place) const {
+    return tree_.wide_ids ? static_cast<const std::int64_t*>(tree_.ids)[place]
+                          : static_cast<const std::int32_t*>(tree_.ids)[place];
+  }
+
+  const TreeView& tree_;
+  const std::int64_t d_;
+  const Reach<T> reach_;
+  const bool root_;  // values are square roots of sums
+  Room<T> value_room_;
+  Room<double> exact_room_;
+  T* const values_;
+  double* const exact_;
+
+  std::vector<Ranked> found_;
+  std::int64_t count_ = 0, self_ = -1;
+  double limit_ = 0;
+  T outer_ = 0;   // a larger sum is outside
+  T inner_ = -1;  // at most this sum is inside; negative: nothing is known of any sum
+  std::uint32_t left_[kLevels];
+  std::int64_t nodes_[kLevels];
+};
+
+inline std::unique_ptr<TreeRadius> tree_radius_tile(const TreeRadiusTask& task, std::int64_t begin, std::int64_t end) {
+  const auto by_rows = [&]<class STEP>(STEP) -> std::unique_ptr<TreeRadius> {
+    if (task.tree->double_rows) return std::make_unique<RadiusWalk<STEP, double>>(task, begin, end);
+    return std::make_unique<RadiusWalk<STEP, float>>(task, begin, end);
+  };
+  if (!is_elementwise(task.metric)) return by_rows(SquareStep{});
+  return with_term(task.metric, [&](auto term) -> std::unique_ptr<TreeRadius> {
+    if constexpr (term.in_trees) return by_rows(TermStep<decltype(term)>{});
+    else return nullptr;  // not reached: bind_radius.cpp refuses such metrics
+  });
+}
+
+}  // namespace
+}  // namespace tonari

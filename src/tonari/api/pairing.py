@@ -1,0 +1,116 @@
+"""The verb of pairs: `tonari.pairs`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.api.radius import Asked, ask
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import index_dtype
+from tonari.core.pairs import Pairs, pairs_of
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.io.pairs import SUFFIXES, write_pairs
+from tonari.methods.decision import Decision
+
+# Rows of the points whose pairs are held at a time on their way to a file: at first, and for as many pairs.
+_FIRST_ROWS, _LEAST_ROWS, _HELD_PAIRS = 8_192, 256, 1 << 23
+_GROWTH = 8
+
+
+@in_default_floats
+def pairs(
+    points: Any,
+    radius: Any = None,
+    *,
+    min_similarity: Any = None,
+    closed: bool = True,
+    metric: str = "euclidean",
+    method: str = "auto",
+    out: str | os.PathLike[str] | None = None,
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+) -> Pairs | Path:
+    """Find all pairs of points within a radius of each other, exactly and each once.
+
+    Parameters that are not listed are those of :func:`search`.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+    radius, min_similarity : float
+        One number, as for :func:`radius_search`.
+    closed : bool
+        Whether a distance equal to the radius is within it.
+    out : path, optional
+        A .npy file for the pairs, which are then written block by block, so that there may be more than fit in memory.
+        It holds records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
+        it. It appears when all is done, and replaces an older file.
+    memory : int or str, optional
+        As for :func:`search`, beside the pairs that are held: all, or some 8 million with `out`.
+
+    Returns
+    -------
+    Pairs(left, right, distances), or the Path of the file
+        ``left < right``; ordered by (left, distance, right). As and where the points are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`radius_search`; a radius for each point.
+    OSError
+        `out` cannot be written, as for :func:`search_to_file`.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> line = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
+    >>> left, right, distances = tonari.pairs(line, radius=2.0)
+    >>> left.tolist(), right.tolist(), distances.tolist()
+    ([0, 1], [1, 2], [1.0, 2.0])
+    """
+    path = None if out is None else inputs.check_output_path(out, SUFFIXES)
+    for name, value in (("radius", radius), ("min_similarity", min_similarity)):
+        if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
+            raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
+    within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+    options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
+    asked = ask(points, points, within, threads=threads, memory=memory, **options)
+    decision = asked.decide()
+    if path is None:
+        found = _found(asked, decision, slice(0, len(asked.points)), asked.progress)
+        side = inputs.side_of(points, "points")
+        return Pairs(*(inputs.hand_back(part, side) for part in found))
+    with Progress(asked.progress, total=len(asked.points), seconds=None, label="pairs", unit="row") as bar:
+        write_pairs(path, _blocks(asked, decision, bar), index_dtype(len(asked.points)), asked.limits.dtype)
+    return path
+
+
+def _found(asked: Asked, decision: Decision, rows: slice, progress: ProgressLike) -> Pairs:
+    """Find the pairs of some rows with later ones, as NumPy arrays."""
+    found = decision.method.find_pairs(
+        rows, asked.points, decision.prepared, decision.plan, asked.limits[rows], progress=progress
+    )
+    return pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
+
+
+def _blocks(asked: Asked, decision: Decision, bar: Progress) -> Iterator[Pairs]:
+    """Yield the pairs of blocks of rows, about as many at a time as may be held."""
+    begin, size, n = 0, _FIRST_ROWS, len(asked.points)
+    while begin < n:
+        rows = slice(begin, min(begin + size, n))
+        found = _found(asked, decision, rows, False)
+        fitting = _HELD_PAIRS * size // max(1, len(found.left))
+        size = max(_LEAST_ROWS, min(fitting, _GROWTH * size))
+        yield found
+        del found
+        bar.add(rows.stop - begin)
+        begin = rows.stop

@@ -1,0 +1,88 @@
+"""tonari pairs: from a file of points to all pairs that are near each other, in a file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+
+from tonari import api, io
+from tonari.cli import _common
+from tonari.cli._radius import check_radius, min_similarity_option, radius_option
+from tonari.io.pairs import SUFFIXES
+
+
+@click.command()
+@_common.file_argument("points")
+@radius_option
+@min_similarity_option
+@_common.output_option(".npy, with records of left, right and distance")
+@_common.metric_option
+@_common.method_option
+@_common.key_option
+@_common.device_option
+@_common.threads_option
+@_common.memory_option
+@_common.progress_option
+@_common.json_option
+@_common.verbose_option
+@click.pass_context
+def pairs(
+    context: click.Context,
+    points: Path,
+    radius: float | None,
+    min_similarity: float | None,
+    output: Path,
+    force: bool,
+    metric: str,
+    method: str,
+    key: str | None,
+    device: str | list[str],
+    threads: int | None,
+    memory: int | None,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Find all pairs of POINTS that are near each other, each once.
+
+    Pairs are ordered by the left point, then by distance, then by the right point, whose row number is larger. They are
+    written block by block, so there may be more than fit in memory.
+
+    \b
+    Example:
+      tonari pairs texts.npy --metric cosine --min-similarity 0.95 -o alike.npy
+      tonari pairs stars.npy --radius 0.01 -o near.npy
+    """
+    if not check_radius(context, metric, radius, min_similarity):
+        raise click.UsageError("what is near? Give --radius or --min-similarity", context)
+    target = _common.check_output(output, SUFFIXES, inputs=(points,), force=force)
+    started = time.perf_counter()
+    base = io.read(points, key=key)
+    api.pairs(
+        base,
+        radius,
+        min_similarity=min_similarity,
+        metric=metric,
+        method=method,
+        out=target,
+        device=device,
+        threads=threads,
+        memory=memory,
+        progress=progress,
+    )
+    count, seconds, size = len(np.load(target, mmap_mode="r")), time.perf_counter() - started, target.stat().st_size
+    facts = {
+        "output": str(target),
+        "points": len(base),
+        "pairs": count,
+        "metric": metric,
+        "seconds": seconds,
+        "bytes": size,
+    }
+    text = (
+        f"{count:,} pairs of {len(base):,} points, {metric}, in {seconds:.3g} s\n"
+        f"wrote {click.format_filename(target)}, {size:,} bytes"
+    )
+    _common.emit(facts, text, as_json=as_json)

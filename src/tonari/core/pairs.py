@@ -1,0 +1,49 @@
+"""Pairs of points that are near each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.radius_neighbors import RadiusNeighbors
+
+
+class Pairs(NamedTuple):
+    """All pairs of points within a radius, each once.
+
+    Attributes
+    ----------
+    left, right : int32 of shape (count,), or int64 for 2**31 points or more
+        Row numbers of the points, ``left < right``. Ordered by (left, distance, right).
+    distances : float32 or float64 of shape (count,)
+        For ``inner_product`` similarities, which descend for each `left`.
+    """
+
+    left: Any
+    right: Any
+    distances: Any
+
+
+def pairs_of(found: RadiusNeighbors, first: int) -> Pairs:
+    """Return the pairs in the lists of points `first`, `first` + 1, ..., which hold later points alone.
+
+    >>> import numpy as np
+    >>> from tonari.core.radius_neighbors import RadiusNeighbors
+    >>> pairs_of(RadiusNeighbors(np.array([0, 0, 1]), np.array([5]), np.array([0.5])), 3).left
+    array([4])
+    """
+    indptr, right, distances = found
+    counts = np.diff(indptr)
+    left = np.repeat(np.arange(first, first + len(counts), dtype=right.dtype), counts)
+    return Pairs(left, right, distances)
+
+
+def record_dtype(indices: npt.DTypeLike, distances: npt.DTypeLike) -> np.dtype[Any]:
+    """Return the dtype of a pair in a file.
+
+    >>> record_dtype("int32", "float32").names
+    ('left', 'right', 'distance')
+    """
+    return np.dtype([("left", indices), ("right", indices), ("distance", distances)])

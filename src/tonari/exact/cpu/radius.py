@@ -1,0 +1,214 @@
+"""Everything within a radius on the CPU: the schedule of searches, with constant thresholds and lists that grow.
+
+A pair is within the radius if its returned value is at most the limit. A screen's lower bound above the limit's score
+rules a point out; an upper bound below it proves it to be inside, which is enough for a count. All others get their
+exact value (native/exact/radius_block.hpp). So every row is finished at whatever precision it is screened; a pilot
+tells whether a finer one would be faster.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.neighbors import index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.workers import Workers
+from tonari.exact.cpu.join import Bounds
+from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.search import Search, cut_blocks
+from tonari.exact.plan import ExactPlan
+from tonari.exact.report import Report
+
+logger = logging.getLogger("tonari")
+
+_SPARE_PARTS = 1.5  # a block that was too full is cut into this many times the parts that its first points call for
+
+
+class Part(NamedTuple):
+    """What a block of queries found: points per row, and their lists one after the other."""
+
+    counts: npt.NDArray[np.int64]
+    distances: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+
+
+@dataclass
+class Request:
+    """What is asked of a search: for each query, the farthest value, and the point that it is itself."""
+
+    queries: npt.NDArray[Any]
+    limits: npt.NDArray[Any]
+    self_ids: npt.NDArray[np.int64] | None
+    later: bool = False
+    lists: bool = True
+    parts: dict[int, Part] = field(default_factory=dict)  # by the first row
+
+    def in_order(self) -> Iterator[Part]:
+        """Yield the parts by rows, and forget each."""
+        for begin in sorted(self.parts):
+            yield self.parts.pop(begin)
+
+
+def find_prepared(
+    queries: npt.NDArray[Any],
+    prepared: PreparedPoints,
+    plan: ExactPlan,
+    limits: npt.NDArray[Any],
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    later: bool = False,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find all prepared points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`.
+
+    Parameters
+    ----------
+    self_ids : int64 array of shape (m,), optional
+        For each query, the number of the point that it must not find.
+    later : bool
+        Whether a query finds only points after its own; `self_ids` must ascend.
+    """
+    request = Request(queries, limits, self_ids, later=later)
+    _run(request, prepared, plan, progress)
+    counts = [request.parts[begin].counts for begin in sorted(request.parts)]
+    indptr = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
+    distances = np.empty(indptr[-1], limits.dtype)
+    indices = np.empty(indptr[-1], index_dtype(len(prepared.points)))
+    at = 0
+    for part in request.in_order():
+        end = at + len(part.indices)
+        distances[at:end], indices[at:end] = part.distances, part.indices
+        at = end
+    return RadiusNeighbors(indptr, indices, distances)
+
+
+def count_prepared(
+    queries: npt.NDArray[Any],
+    prepared: PreparedPoints,
+    plan: ExactPlan,
+    limits: npt.NDArray[Any],
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    progress: ProgressLike = None,
+) -> npt.NDArray[np.int64]:
+    """Count what :func:`find_prepared` finds for each query."""
+    request = Request(queries, limits, self_ids, lists=False)
+    _run(request, prepared, plan, progress)
+    return np.concatenate([part.counts for part in request.in_order()])
+
+
+def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike) -> None:
+    """Fill the parts of a request."""
+    started = time.perf_counter()
+    whole_plan, plan = plan, plan.contracted_to(prepared.form_dim)
+    m, n = len(request.queries), len(prepared.points)
+    report = Report(rows=m)
+    seconds = plan.seconds - plan.prepare_seconds
+    with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
+        search = Search(prepared, plan, Workers(plan.threads), bar, report)
+        level = prepared.first_level(plan)
+        search.hold(level, n if level else plan.resident_points)
+        pilot = min(m, plan.query_block * plan.threads) if plan.adaptive or prepared.falls_back else 0
+        if pilot:
+            vain = _rows(request, search, (0, pilot), level) / pilot
+            whole = replace(whole_plan, may_contract=False)
+            if prepared.falls_back and plan.prefers(whole, level, vain):
+                prepared, plan, level = prepared.whole(), whole, 0
+                search = Search(prepared, plan, search.workers, bar, report)
+                search.hold(level, plan.resident_points)
+            elif plan.adaptive and plan.prefers_finer(level, vain):
+                level += 1
+                search.hold(level, n)
+        if pilot < m:
+            _rows(request, search, (pilot, m), level)
+    report.seconds = time.perf_counter() - started
+    logger.info("%s", report)
+
+
+def _rows(request: Request, search: Search, rows: Bounds, level: int) -> int:
+    """Find the parts of some rows, and return how many exact values a finer screen might have spared."""
+    plan, n = search.plan, len(search.prepared.points)
+    precision = plan.precisions[level]
+    todo, vain = cut_blocks(*rows, plan.query_block), 0
+    while todo:
+        full: list[tuple[Bounds, int]] = []
+        refined, spared = _blocks(request, search, todo, precision, full)
+        search.report.refined += refined
+        vain += spared
+        todo = []
+        for (begin, end), met in full:
+            parts = int(_SPARE_PARTS * n / max(1, met)) + 1
+            todo += cut_blocks(begin, end, max(1, (end - begin) // max(2, parts)))
+            search.bar.extend((end - begin) * n)
+    search.report.certify(precision, rows[1] - rows[0])
+    return vain
+
+
+def _blocks(
+    request: Request, search: Search, blocks: list[Bounds], precision: str, full: list[tuple[Bounds, int]]
+) -> tuple[int, int]:
+    """Find the parts of some blocks; append those that were too full for one, and how many points they had met."""
+    plan, prepared = search.plan, search.prepared
+    kernel, double = plan.kernel(precision), request.limits.dtype == np.float64
+    farthest = np.ascontiguousarray(request.limits, np.float64)
+    found = [0]
+
+    def new_block() -> _Block:
+        return _Block(
+            _native.RadiusBlock(
+                *(kernel, prepared.form, request.queries, prepared.points, plan.isa, farthest, request.self_ids),
+                *(request.later, request.lists, double, plan.capacity * plan.query_block // 2),
+            )
+        )
+
+    def close_block(bounds: Bounds, block: _Block) -> int:
+        search.workers.check()
+        native, counts = block.native, np.empty(bounds[1] - bounds[0], np.int64)
+        vain = native.count(counts)
+        if native.full:
+            full.append((bounds, block.met))
+            return vain
+        size = native.found
+        part = Part(counts, np.empty(size, request.limits.dtype), np.empty(size, index_dtype(len(prepared.points))))
+        if request.lists:
+            native.write(part.distances, part.indices)
+        request.parts[bounds[0]] = part
+        found[0] += size
+        return vain
+
+    vain = search.through(blocks, kernel, new_block, close_block, False)
+    return vain + found[0], vain
+
+
+class _Block:
+    """A native block as :class:`Search` takes it through the points; it meets every point once, without a sample."""
+
+    def __init__(self, native: _native.RadiusBlock) -> None:
+        self.native = native
+        self.met = 0  # points, before it was full
+
+    def open(self, begin: int, end: int) -> None:
+        self.native.open(begin, end)
+        self.met = 0
+
+    def screen(
+        self, points: _native.PackedPoints, group_begin: int, group_end: int, stride: int, take_stride: bool
+    ) -> None:
+        if self.native.screen(points, group_begin, group_end):
+            self.met += points.count
+
+    def end_sample(self) -> None:
+        raise AssertionError("thresholds are constant")
+
+    def absorb(self, other: _Block) -> None:
+        self.native.absorb(other.native)
+        self.met += other.met

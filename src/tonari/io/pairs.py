@@ -1,0 +1,64 @@
+"""Pairs of points in a .npy file of records, written block by block: as many as the disk holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tonari.core.pairs import Pairs, record_dtype
+from tonari.io._atomic import atomic
+
+SUFFIXES = (".npy",)
+_HEADER_BYTES = 192  # a multiple of 64, as the format asks, with room for any count
+_MAGIC = b"\x93NUMPY\x01\x00"
+
+
+def write_pairs(path: Path, blocks: Iterable[Pairs], indices: Any, distances: Any) -> int:
+    """Write pairs, and return how many they are; the file appears when all is done, and replaces an older one.
+
+    Parameters
+    ----------
+    path : Path
+    blocks : iterable of Pairs
+        Of NumPy arrays.
+    indices, distances : dtype
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from tonari.core.pairs import Pairs
+    >>> from tonari.io.pairs import write_pairs
+    >>> block = Pairs(np.array([0, 0]), np.array([2, 1]), np.array([0.5, 0.75]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pairs.npy")
+    ...     count = write_pairs(path, [block, block], "int32", "float32")
+    ...     print(count, np.load(path)["right"])
+    4 [2 1 2 1]
+    """
+    dtype, count = record_dtype(indices, distances), 0
+    with atomic(path) as file:
+        _write_header(file, dtype, 0)  # the count is known at the end
+        for block in blocks:
+            records = np.empty(len(block.left), dtype)
+            for name, part in zip(dtype.names or (), block, strict=True):
+                records[name] = part
+            file.write(records.data)
+            count += len(records)
+        file.seek(0)
+        _write_header(file, dtype, count)
+    return count
+
+
+def _write_header(file: BinaryIO, dtype: np.dtype[Any], count: int) -> None:
+    """Write the header of NumPy's format 1.0, of the same length for every count."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+    length = _HEADER_BYTES - len(_MAGIC) - 2
+    file.write(_MAGIC + length.to_bytes(2, "little") + repr(header).ljust(length - 1).encode("latin1") + b"\n")

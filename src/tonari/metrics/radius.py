@@ -1,0 +1,95 @@
+"""What a caller says of a radius: a distance or a least similarity, one for all queries or one for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.radius_neighbors import limits_for
+from tonari.metrics import get_metric
+
+
+def limits_of(
+    metric: str, m: int, dtype: npt.DTypeLike, *, radius: Any, min_similarity: Any, closed: Any
+) -> npt.NDArray[Any]:
+    """Check what a caller says of a radius, and return the farthest value within it for each query.
+
+    Parameters
+    ----------
+    metric : str
+    m : int
+        Number of queries.
+    dtype : dtype
+        Of returned distances.
+    radius : float or array of shape (m,), or None
+        At least 0; squared for "sqeuclidean".
+    min_similarity : float or array of shape (m,), or None
+        For "inner_product", and for "cosine" and "correlation", where a point is within it if its distance is at most
+        1 - min_similarity, a difference in float64.
+    closed : bool
+
+    Returns
+    -------
+    array of shape (m,) of the dtype
+        See :func:`tonari.core.radius_neighbors.limits_for`.
+
+    Examples
+    --------
+    >>> limits_of("cosine", 1, "float32", radius=None, min_similarity=0.75, closed=True)
+    array([0.25], dtype=float32)
+    >>> limits_of("inner_product", 1, "float32", radius=2, min_similarity=None, closed=True)
+    Traceback (most recent call last):
+    ValueError: radius: metric='inner_product' has similarities, which have no radius; pass min_similarity=
+    """
+    closed = inputs.check_flag(closed, "closed")
+    record = get_metric(metric)
+    if radius is not None and min_similarity is not None:
+        raise ValueError("got both radius and min_similarity: pass only one of them")
+    if record.descending and radius is not None:
+        raise ValueError(f"radius: metric={metric!r} has similarities, which have no radius; pass min_similarity=")
+    similar = record.descending or record.angular
+    if min_similarity is not None and not similar:
+        raise ValueError(
+            f"min_similarity: metric={metric!r} has distances; pass radius=, or use 'cosine', 'correlation' or "
+            "'inner_product'"
+        )
+    if radius is None and min_similarity is None:
+        wanted = "min_similarity" if record.descending else "radius or min_similarity" if similar else "radius"
+        raise ValueError(f"{wanted}: is missing, metric={metric!r} needs it")
+    if min_similarity is not None:
+        asked = _numbers(min_similarity, m, "min_similarity")
+        if not np.isfinite(asked).all():
+            raise ValueError(f"min_similarity: got {_first(asked, ~np.isfinite(asked))}, expected a finite number")
+        asked = asked if record.descending else 1.0 - asked
+    else:
+        asked = _numbers(radius, m, "radius")
+        if (asked < 0).any():
+            raise ValueError(f"radius: got {_first(asked, asked < 0)}; a radius must not be negative")
+    return limits_for(asked, m, dtype, closed=closed, descending=record.descending)
+
+
+def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
+    """Return a number, or one for each query, as float64."""
+    inputs.refuse_masked(given, name)
+    try:
+        array = np.asarray(inputs.to_host(given))
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name}: expected a number or an array of numbers ({error})") from error
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: expected a number or an array of numbers, got {type(given).__name__}")
+    if array.shape not in ((), (m,)):
+        raise ValueError(f"{name}: has shape {array.shape}, expected one number or one for each of {m} queries")
+    asked = array.astype(np.float64)
+    if np.isnan(asked).any():
+        raise ValueError(f"{name}: got {_first(asked, np.isnan(asked))}, expected a number")
+    return asked
+
+
+def _first(numbers: npt.NDArray[np.float64], bad: npt.NDArray[np.bool_]) -> str:
+    if numbers.ndim == 0:
+        return f"{numbers}"
+    row = int(bad.argmax())
+    return f"{numbers[row]} for query {row}"

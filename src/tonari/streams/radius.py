@@ -1,0 +1,101 @@
+"""A stream of queries with a radius against an Index: chunks in, all neighbours within the radius out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from tonari import inputs
+from tonari.core.neighbors import index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.metrics import get_metric
+from tonari.streams.chunks import Chunk, Pace, Source
+from tonari.streams.pipeline import Pipeline
+from tonari.streams.searching import Counted, progress_of
+
+_FIRST_ROWS, _MOST_ROWS = 4_096, 1 << 20
+_HELD = 1 << 23  # neighbours of a chunk of an array, about
+
+
+class Base(Protocol):
+    """What a stream of queries needs of a :class:`tonari.Index`."""
+
+    n: int
+    d: int
+    metric: str
+
+    @property
+    def points(self) -> Any:
+        """The points, checked."""
+
+
+Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # of the queries of a chunk
+
+
+def radius_chunks(
+    index: Base, queries: Any, find: Find, *, rows: int | None, chunk_rows: int | None, progress: ProgressLike
+) -> Iterator[RadiusNeighbors]:
+    """See :meth:`tonari.Index.radius_chunks`."""
+    source = Source(queries, rows=rows, chunk_rows=chunk_rows)
+    pace = Pace(chunk_rows or min(_FIRST_ROWS, max(1, source.rows or 1)), fixed=True)
+    return _chunks(index, source, find, pace, progress)
+
+
+def _chunks(index: Base, source: Source, find: Find, pace: Pace, progress: ProgressLike) -> Iterator[RadiusNeighbors]:
+    with Pipeline() as pipeline, progress_of(progress, source.rows) as bar:
+        chunks = pipeline.prefetch(source.chunks(index.d, pace, pipeline), "read", foreign=True)
+        for found in pipeline.prefetch(_answers(index, chunks, find, source, pace, pipeline, bar), "search"):
+            yield found
+            del found  # the caller owns it and may have released it
+
+
+def _answers(
+    index: Base,
+    chunks: Iterator[Chunk],
+    find: Find,
+    source: Source,
+    pace: Pace,
+    pipeline: Pipeline,
+    bar: Progress,
+) -> Iterator[RadiusNeighbors]:
+    for chunk in chunks:
+        pipeline.check()
+        started = time.perf_counter()
+        found = _answer(index, chunk, find, pipeline, bar)
+        if source.chunk_rows is None:
+            pace.rows = _next_rows(len(chunk.rows), len(found.indices), time.perf_counter() - started)
+        del chunk
+        yield found
+        del found
+
+
+def _next_rows(rows: int, found: int, seconds: float) -> int:
+    """Return the rows of the next chunk of an array: about as many neighbours as may be held, in a few seconds.
+
+    >>> _next_rows(4096, 4096 * 100, 0.01), _next_rows(4096, 4096 * 100_000, 0.01)
+    (83886, 83)
+    """
+    fitting = min(_HELD * rows // max(1, found), int(10 * rows / max(seconds, 1e-3)))
+    return max(1, min(fitting, _MOST_ROWS))
+
+
+def _answer(index: Base, chunk: Chunk, find: Find, pipeline: Pipeline, bar: Progress) -> RadiusNeighbors:
+    if len(chunk.rows) == 0:
+        wide = "float64" in (inputs.name_of_dtype(chunk.rows), inputs.name_of_dtype(index.points))
+        distances = np.empty(0, np.float64 if wide else np.float32)
+        found = RadiusNeighbors(np.zeros(1, np.int64), np.empty(0, index_dtype(index.n)), distances)
+    else:
+        counted = Counted(len(chunk.rows), pipeline, bar)
+        try:
+            found = find(chunk.rows, counted)
+        except ValueError:
+            # The search numbers rows within the chunk; the caller knows the numbers within the stream.
+            nonnegative = get_metric(index.metric).nonnegative
+            inputs.check_values(chunk.rows, "queries", first=chunk.first, nonnegative=nonnegative)
+            raise
+        counted.count(len(chunk.rows))
+    return RadiusNeighbors(*(inputs.hand_back(part, chunk.side) for part in found))
