@@ -288,7 +288,7 @@ def test_an_index_can_be_copied_and_pickled(given: dict[str, Any], kind: str, ma
     other = made(index)
     assert repr(other) == repr(index)
     assert (other.n, other.d, other.metric, other.method) == (index.n, index.d, index.metric, index.method)
-    assert other._first.plan == index._first.plan
+    assert other._state.only.first.plan == index._state.only.first.plan
     assert_same_neighbors(other.search(queries, 7), expected, metric=index.metric)
     assert_same_neighbors(index.search(queries, 7), expected, metric=index.metric)
     wide = queries.astype(np.float64)
@@ -301,13 +301,13 @@ def test_an_index_can_be_copied_and_pickled(given: dict[str, Any], kind: str, ma
 def test_a_shallow_copy_shares_and_a_deep_one_does_not() -> None:
     index = tonari.Index(X.copy())
     shared, own, sent = copy.copy(index), copy.deepcopy(index), _pickled(index)
-    assert np.shares_memory(shared._points, index._points)
-    assert shared._ready == index._ready
-    assert shared._ready is not index._ready
+    assert np.shares_memory(shared.points, index.points)
+    assert shared._state.only.ready == index._state.only.ready
+    assert shared._state.only.ready is not index._state.only.ready
     before = index.search(X[:3], 2)
-    index._points[:] = 0  # whose owner must not
+    index.points[:] = 0  # whose owner must not
     for other in (own, sent):
-        assert not np.shares_memory(other._points, index._points)
+        assert not np.shares_memory(other.points, index.points)
         assert_same_neighbors(other.search(X[:3], 2), before)
 
 
@@ -324,8 +324,8 @@ def test_a_pickled_index_is_packed_for_the_machine_that_it_comes_to(tmp_path: Pa
     path.write_bytes(pickle.dumps(index))
     code = (
         "import pickle, sys, numpy; index = pickle.load(open(sys.argv[1], 'rb'));"
-        "found = index.search(index._points[:9], 5); numpy.savez(sys.argv[2], *found);"
-        "print(index._first.plan.isa, index._first.plan.threads)"
+        "found = index.search(index.points[:9], 5); numpy.savez(sys.argv[2], *found);"
+        "print(index._state.only.first.plan.isa, index._state.only.first.plan.threads)"
     )
     result = _run(code, str(path), str(tmp_path / "found.npz"), TONARI_ISA="generic", TONARI_NUM_THREADS="1")
     assert result.stdout.split() == ["generic", "1"], result.stderr

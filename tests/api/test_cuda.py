@@ -150,12 +150,12 @@ def test_an_index_can_be_copied_and_pickled(how: str, made: Any) -> None:
         index = tonari.Index(given, device="cuda", method=how)
         other = made(index)
         assert repr(other) == repr(index)
-        assert (other._first.plan, other.devices) == (index._first.plan, index.devices)
+        assert (other._state.only.first.plan, other.devices) == (index._state.only.first.plan, index.devices)
         assert_same_neighbors(other.search(queries, K), truth)
         assert_same_neighbors(here(other.search(there(queries), K)), truth)
-    assert index._points.untyped_storage().nbytes() == wide.nbytes  # a view of all
+    assert index.points.untyped_storage().nbytes() == wide.nbytes  # a view of all
     if made is not copy.copy:
-        assert other._points.untyped_storage().nbytes() == points[::2].nbytes
+        assert other.points.untyped_storage().nbytes() == points[::2].nbytes
         wide.zero_()
         assert_same_neighbors(other.search(queries, K), truth)
 
@@ -415,7 +415,7 @@ def test_a_pickled_index_has_the_bits_of_the_first(memory: str | None, method: s
         index = tonari.Index(given, device="cuda", method=method, memory=memory)
         for other in (copy.copy(index), copy.deepcopy(index), pickled(index)):
             assert repr(other) == repr(index)
-            assert other._points.shape == index._points.shape
+            assert other.points.shape == index.points.shape
             assert_same_neighbors(other.search(queries, 10), expected)
             assert_same_neighbors(here(other.search(there(queries), 10)), expected)
 

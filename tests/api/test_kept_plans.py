@@ -11,7 +11,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
-from tonari.api import index as module
+from tonari.api import segment as module
 from tonari.core import _native
 from tonari.metrics.reference import brute
 
@@ -22,7 +22,7 @@ class Planned(list[Any]):
     """The plans that an Index asks its method for."""
 
     def watch(self, index: Any, monkeypatch: pytest.MonkeyPatch) -> Planned:
-        method = index._first.method
+        method = index._state.only.first.method
         plan = type(method).plan
 
         def noted(self_: Any, problem: Any, **given: Any) -> Any:
@@ -72,17 +72,17 @@ def test_what_is_equal_to_an_earlier_k_and_is_none_is_refused(k: Any) -> None:
 
 def test_few_plans_are_kept_and_none_in_copies() -> None:
     index = tonari.Index(POINTS, method="exact")
-    for k in range(1, 2 * module._KEPT_PLANS):
+    for k in range(1, 2 * module.KEPT_PLANS):
         index.search(POINTS[:1], k)
-        assert 1 <= len(index._planned) <= module._KEPT_PLANS
-    assert not copy.copy(index)._planned
-    assert not copy.deepcopy(index)._planned
+        assert 1 <= len(index._state.only.planned) <= module.KEPT_PLANS
+    assert not copy.copy(index)._state.only.planned
+    assert not copy.deepcopy(index)._state.only.planned
 
 
 def test_plans_that_depend_on_free_processors_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
     index = tonari.Index(POINTS, method="exact")
     index.search(POINTS, 2)
-    assert not index._planned
+    assert not index._state.only.planned
     index.search(POINTS, 2, threads=2)
-    assert len(index._planned) == 1
+    assert len(index._state.only.planned) == 1

@@ -1,37 +1,36 @@
-"""`tonari.Index`: points prepared once, searched many times."""
+"""`tonari.Index`: points prepared once, searched many times, and changed meanwhile."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari import inputs
+from tonari.api import index_file
 from tonari.api.index_radius import RadiusIndex
-from tonari.core.callers import callers_level
+from tonari.api.segment import Segment
+from tonari.api.state import Part, State
+from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
-from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
-from tonari.exact.cuda import cuda_graph_cache
-from tonari.methods.answer import answer, on_side_of
-from tonari.methods.auto import USUAL_K, choose
-from tonari.methods.decision import Decision, by_plan
+from tonari.methods.answer import on_side_of
 from tonari.methods.place import problem_of
 from tonari.methods.registry import check_search_method, search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.streams.searching import search_chunks
 
-_KEPT_PLANS = 64
-_OF_PLANS = ("TONARI_ISA", "TONARI_NUM_THREADS")  # what plans depend on beside their arguments
-
 
 class Index(RadiusIndex):
-    """Points prepared once, searched many times.
+    """Points prepared once, searched many times, and changed meanwhile.
 
     Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
     construction; the array itself is kept too, since exact values come from the original rows, and must not change
@@ -48,8 +47,15 @@ class Index(RadiusIndex):
     anew by every search. On CUDA k-d trees that do not fit on a device stay in host memory if they take at most half of
     what is free there.
 
+    Points have ids, which results name: the row numbers of the first points, then the next numbers in the order in
+    which points are added, never one twice. After :meth:`add` and :meth:`remove` an answer has the bits of one by an
+    Index made anew from the points that are left in ascending order of id, with ids in place of its row numbers: ties
+    go to the smaller id. :attr:`points` and :attr:`ids` are these points and their ids. An Index that was changed
+    consists of a few segments, which a search visits one after the other; `memory` is then for each of them.
+
     Several threads may search one Index at a time. What is packed is packed by one of them, for all; `memory` is for
-    each search.
+    each search. Other threads may change it meanwhile: a search, or a stream of them, sees the Index as it was when it
+    began. Searches never wait for an update; updates wait for each other.
 
     Warns
     -----
@@ -63,6 +69,20 @@ class Index(RadiusIndex):
     >>> index = tonari.Index(points, metric="inner_product")
     >>> index.search(points[:1], k=1).indices.tolist()
     [[0]]
+
+    An Index changes while it is in use, and is kept in a file:
+
+    >>> index.add(2 * points[:1]).tolist()
+    [3]
+    >>> index.remove([0])
+    >>> len(index), index.search(points[:1], k=1).indices.tolist()
+    (3, [[3]])
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index.save(os.path.join(folder, "points.index"))
+    ...     again = tonari.Index.load(os.path.join(folder, "points.index"))
+    >>> again.ids.tolist(), again.add(points[:1]).tolist()
+    ([1, 2, 3], [4])
     """
 
     @in_default_floats
@@ -84,32 +104,50 @@ class Index(RadiusIndex):
         self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
-        self._points = self._place.rows(points, "points", self.metric)
-        self.n, self.d = self._points.shape
         self._asked = method
-        self._begin(self._first_choice(progress), progress)
+        rows = self._place.rows(points, "points", self.metric)
+        self.d = rows.shape[1]
+        self._state = State([Part(self._segment(rows, None, progress))], len(rows))
+        self._updating = threading.Lock()  # of the one update that replaces the state
 
-    def _begin(self, first: Decision, progress: ProgressLike) -> None:
-        """Prepare the points as was decided, unless they are."""
-        if first.prepared is None:
-            first = first._replace(prepared=first.method.prepare(self._points, first.plan, progress))
-        self.method: str = first.plan.method
-        self._first = first
-        kind = first.method.kind(self._problem(self._points[:1], 1))
-        self._ready: dict[tuple[str, str], Decision] = {(self.method, kind): first}
-        self._planned: dict[Any, Decision] = {}
-        self._preparing = threading.Lock()  # of the one search that adds to what is ready
-        self._warned = False
+    def _segment(
+        self, rows: Any, method: str | None = None, progress: ProgressLike = False, chosen: Any = None
+    ) -> Segment:
+        """Prepare checked rows, as all points of this Index are, by a method if one is named."""
+        given: dict[str, Any] = {"threads": self._threads, "memory": self._memory, "progress": progress}
+        return Segment(self._place, rows, self.metric, method or self._asked, **given, chosen=chosen)
 
-    def _problem(self, queries: Any, k: int, threads: int | None = None) -> Problem:
-        """What is asked of a search for these queries."""
-        given: dict[str, Any] = {"threads": threads, "memory": self._memory}
-        return problem_of(self._place, self._points, queries, k, self.metric, **given)
+    def __len__(self) -> int:
+        return self._state.n
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return self._state.n
 
     @property
     def points(self) -> Any:
-        """The points, as they are searched: a checked array of shape (n, d), or a tensor on their device."""
-        return self._points
+        """The points in ascending order of id: a checked array of shape (n, d), or a tensor on their device.
+
+        After :meth:`add` or :meth:`remove`, the first use copies them together.
+        """
+        return self._state.points
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The ids of the points, ascending: int64 of shape (n,), read-only."""
+        return self._state.ids
+
+    @property
+    def ids_are_rows(self) -> bool:
+        """Whether the id of every point is its row number in :attr:`points`."""
+        now = self._state
+        return now.only is not None or bool(now.ids[-1] == now.n - 1)
+
+    @property
+    def method(self) -> str:
+        """The method that searches the points, or most of them."""
+        return self._state.largest.method
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -121,48 +159,192 @@ class Index(RadiusIndex):
         """Bytes beyond the points that a search may use, as asked for."""
         return self._memory
 
+    @in_default_floats
+    def add(self, points: Any) -> npt.NDArray[np.int64]:
+        """Add points, and return their ids.
+
+        Parameters
+        ----------
+        points : array of shape (any, d)
+            Of the dtype of the points and, on CUDA, on their device or in host memory as they are. They are copied.
+
+        Returns
+        -------
+        int64 array of shape (rows,)
+            The numbers that follow the largest id ever given.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Another dtype, device or number of columns, or NaN and the like. Nothing changes.
+
+        Notes
+        -----
+        A few added rows are packed with at most 1,024 others. Segments merge as they grow, so that each row is packed
+        again O(log n) times in all, and there are O(log n) segments.
+        """
+        rows = self._place.rows(points, "points", self.metric)
+        sample = self._state.sample
+        inputs.same_width(rows, sample)
+        came, expected = (
+            f"{inputs.name_of_dtype(x)} in {inputs.place_of(x, 'points') or 'host memory'}" for x in (rows, sample)
+        )
+        if came != expected:
+            raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
+        inputs.check_values(rows, "points", first=0, nonnegative=get_metric(self.metric).nonnegative)
+        host = isinstance(rows, np.ndarray)
+        rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
+        with self._updating:
+            begin = self._state.next_id
+            self._state = self._state.with_rows(rows, self._segment)
+        return np.arange(begin, begin + len(rows))
+
+    @in_default_floats
+    def remove(self, ids: Any) -> None:
+        """Remove points.
+
+        Parameters
+        ----------
+        ids : int, or integers of shape (any,)
+            Each once. At least one point must be left.
+
+        Raises
+        ------
+        TypeError
+            Not integers.
+        ValueError
+            An id that was never given or is removed already, or named twice, or no point would be left. Nothing
+            changes.
+
+        Notes
+        -----
+        Up to 64 removed points of a segment stay in it: searches ask for as many points more. With more, the segment is
+        packed without them, so removing a point packs n / 64 rows on average.
+        """
+        with self._updating:
+            self._state = self._state.without_ids(checked_ids(ids), self._segment)
+
+    @in_default_floats
+    def compact(self) -> None:
+        """Pack all points together, without those that were removed. Ids stay, and so do answers."""
+        with self._updating:
+            self._state = self._state.compacted(self._segment)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the points, their ids, the chosen method and what was asked for to a file, in full or not at all.
+
+        A file holds its points as one aligned block, which :meth:`load` maps; being one file, it is replaced in one
+        step, which a directory is not. Checksums cover every byte. Points on CUDA are copied from the device.
+
+        Raises
+        ------
+        FileNotFoundError, IsADirectoryError
+            The directory of `path` does not exist, or `path` is one.
+        """
+        index_file.save(path, self.__getstate__())
+
+    @classmethod
+    @in_default_floats
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: str | Sequence[str] | None = None,
+        threads: int | None = None,
+        memory: int | str | None = None,
+    ) -> Index:
+        """Open an Index that :meth:`save` wrote. Its answers have the same bits.
+
+        Points in host memory are mapped, not copied, and packed by the plan of the saved method on this machine.
+
+        Parameters
+        ----------
+        path : path
+            The file must not be changed in place while the Index is in use; :meth:`save` replaces it, which is safe.
+        device : str or list of str, optional
+            See :func:`search`. Default: what was asked for when the Index was made; points that were on CUDA come back
+            to the device of the same number.
+        threads, memory : optional
+            Default: those of the saved Index.
+
+        Raises
+        ------
+        FileNotFoundError
+        tonari.io.FileFormatError
+            The file is damaged, of another format or of a later version.
+        ValueError
+            This machine has no such device; name another, such as device="cpu".
+        """
+        state = index_file.load(path)
+        on = state.pop("_on")
+        if device is not None:
+            wish = inputs.parse_device(device)
+            if on is not None and wish != "auto":
+                on = None if wish == "cpu" else place_for(device).devices[0]
+            state["_device"] = device
+            if state["_asked"] == "auto":
+                state["_chosen"] = None
+        if on is not None:
+            state["_points"] = place_for(on).there(state["_points"])
+        if threads is not None:
+            state["_threads"] = inputs.check_threads(threads)
+        if memory is not None:
+            state["_memory"] = inputs.parse_memory(memory)
+        made = object.__new__(cls)
+        made.__setstate__(state)
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
-        left = ("_place", "_ready", "_first", "_planned", "_preparing")
+        now, left = self._state, ("_place", "_state", "_updating")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
-        state["_first_k"] = self._first.plan.k
-        points = self._points
+        points = now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
             # A tensor takes along all the memory that it is a view of.
-            state["_points"] = points.clone(memory_format=sys.modules["torch"].contiguous_format)
-        return state
+            points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
+        ids = None if now.only is not None else np.array(now.ids)
+        return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.largest.chosen}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        k = state.pop("_first_k")
+        points, ids, next_id, chosen = (state.pop(name) for name in ("_points", "_ids", "_next_id", "_chosen"))
         self.__dict__.update(state)
-        points = self._points
         self._place = place_for(self._device, points=points)
-        method = search_method(self.method, self._place.device)
-        plan = method.plan(self._problem(points[:1], k, self._place.threads_to_prepare(self._threads, self.n)))
-        self._begin(by_plan(method, plan), False)
+        self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
+        self._updating = threading.Lock()
 
     def __copy__(self) -> Index:
         made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__, _ready=dict(self._ready), _planned={}, _preparing=threading.Lock())
+        made.__dict__.update(self.__dict__, _state=self._state.copied(), _updating=threading.Lock())
+        return made
+
+    def frozen(self) -> Index:
+        """Return the Index as it is now, which later updates do not change."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _updating=threading.Lock())
         return made
 
     @in_default_floats
     def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
-        """The k nearest points of every query; see :func:`search`.
+        """The k nearest points of every query; see :func:`search`. Results name the ids of points.
 
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
-        progress = inputs.check_progress(progress)
-        first = self._first
-        if threads is None and first.plan.replayable:
-            key = cuda_graph_cache.key_on(first.prepared, queries, k)
-            again = cuda_graph_cache.replayed(key, (queries,), progress)
-            if again is not None:
-                return again
+        now = self._state
+        if now.only is not None:
+            return now.only.search(queries, k, threads, progress)
         rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, self._points)
-        threads = inputs.check_threads(threads) or self._threads
-        decision = self._decide_once(rows, k, threads, progress)
-        return on_side_of(queries, answer(rows, self._points, decision, progress))
+        inputs.same_width(rows, now.sample)
+        k, threads = inputs.check_k(k, now.n, without_self=False), inputs.check_threads(threads)
+        if self._asked != "auto":  # a method that refuses this k, whatever the parts are
+            self._check_method(now, k)
+        progress = inputs.check_progress(progress)
+        return on_side_of(queries, now.search(rows, k, threads, self.metric, progress))
+
+    def _check_method(self, now: State, k: int) -> None:
+        """Refuse what the named method cannot do for all points together, as an Index made anew does."""
+        problem = problem_of(self._place, now.sample, now.sample[:1], 1, self.metric)
+        refused = search_method(self._asked, self._place.device).refuses(dataclasses.replace(problem, n=now.n, k=k))
+        if refused is not None:
+            raise Unsupported(refused)
 
     def search_chunks(
         self,
@@ -219,58 +401,18 @@ class Index(RadiusIndex):
         [[[2], [2]], [[2]]]
         """
         progress = inputs.check_progress(progress)
-        return search_chunks(self, queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
-
-    def _first_choice(self, progress: ProgressLike) -> Decision:
-        """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
-        points, one, threads = self._points, self._points[:1], self._place.threads_to_prepare(self._threads, self.n)
-        if self._asked != "auto":
-            method = search_method(self._asked, self._place.device)
-            return by_plan(method, method.plan(self._problem(one, 1, threads)))
-        problem = self._problem(one, min(USUAL_K, self.n), threads)
-        return choose(problem, points, one, as_if=points, progress=progress)
-
-    def _decide_once(self, rows: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
-        """Decide how to search, or as was decided for a search like this: planning may take longer than searching.
-
-        Kept are plans on the CPU that do not depend on how many processors are free to use.
-        """
-        if self._place.devices or type(k) is not int:
-            return self._decide(self._problem(rows, k, threads), progress)
-        key = len(rows), k, rows.dtype, threads, *map(os.environ.get, _OF_PLANS)
-        known = self._planned.get(key)
-        if known is None:
-            known = self._decide(self._problem(rows, k, threads), progress)
-            if threads is not None or known.plan.threads == 1:
-                if len(self._planned) >= _KEPT_PLANS:
-                    self._planned.clear()
-                self._planned[key] = known
-        return known
-
-    def _decide(self, problem: Problem, progress: ProgressLike) -> Decision:
-        """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
-        method = self._first.method
-        if self._asked == "auto" and method.refuses(problem) is not None:  # a tree that cannot serve this k
-            method = search_method("exact", self._place.device)
-        kind = method.name, method.kind(problem)
-        ready = self._ready.get(kind)
-        plan = method.plan(problem, prepared_by=None if ready is None else ready.plan)
-        self._warn_of_packing(plan)
-        if ready is None:
-            with self._preparing:
-                ready = self._ready.get(kind)  # by another search meanwhile
-                if ready is None:
-                    ready = by_plan(method, plan, method.prepare(self._points, plan, progress))
-                    self._ready[kind] = ready
-        return by_plan(method, plan, ready.prepared)
-
-    def _warn_of_packing(self, plan: Any) -> None:
-        """Say once that memory is too small to hold all points packed, and what would be enough."""
-        if self._warned or not plan.packs_anew:
-            return
-        self._warned = True
-        warnings.warn(f"memory={self._memory} bytes hold {plan.packs_anew}", stacklevel=callers_level())
+        return search_chunks(self.frozen(), queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def __repr__(self) -> str:
-        dtype = inputs.name_of_dtype(self._points)
+        dtype = inputs.name_of_dtype(self._state.sample)
         return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
+
+
+def checked_ids(ids: Any) -> npt.NDArray[np.int64]:
+    """Return ids as an int64 array of shape (any,)."""
+    array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise TypeError(f"ids: expected integers of shape (any,), got {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)

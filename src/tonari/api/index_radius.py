@@ -9,13 +9,12 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.radius import hand_back
+from tonari.api.segment import Segment
+from tonari.api.state import State
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.methods.answer import answer
-from tonari.methods.decision import Decision
 from tonari.methods.place import Place
-from tonari.methods.radius import find_within, is_searched, search_within
 from tonari.metrics.radius import limits_of
 from tonari.streams.radius import radius_chunks
 
@@ -23,19 +22,16 @@ from tonari.streams.radius import radius_chunks
 class RadiusIndex:
     """The verbs of radii of :class:`tonari.Index`, which has all else."""
 
-    n: int
     d: int
     metric: str
     _place: Place
-    _points: Any
-    _threads: int | None
+    _state: State
 
-    @property
-    def points(self) -> Any:
-        """The points, checked."""
-        return self._points
+    def _segment(self, rows: Any, method: str | None = None) -> Segment:
+        raise NotImplementedError
 
-    def _decide_once(self, rows: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
+    def frozen(self) -> Any:
+        """Return the Index as it is now."""
         raise NotImplementedError
 
     @in_default_floats
@@ -53,14 +49,12 @@ class RadiusIndex:
         """All points within a radius of every query; see :func:`tonari.radius_search`."""
         progress = inputs.check_progress(progress)
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-        rows, limits = self._checked(queries, radius, min_similarity, closed)
-        threads = inputs.check_threads(threads) or self._threads
-        if is_searched(most):
-            decision = self._decide_once(rows, min(most or 1, self.n), threads, progress)
-            found = search_within(answer(rows, self._points, decision, progress), limits, self.metric)
+        now, threads = self._state, inputs.check_threads(threads)
+        rows, limits = self._checked(now, queries, radius, min_similarity, closed)
+        if now.only is not None:
+            found = now.only.within(rows, limits, most, threads, progress)
         else:
-            decision = self._decide_once(rows, 1, threads, progress)
-            found = find_within(rows, decision, limits, most=most, progress=progress)
+            found = now.within(rows, limits, most, threads, self.metric, progress)
         return hand_back(found, queries, "queries")
 
     @in_default_floats
@@ -76,9 +70,9 @@ class RadiusIndex:
     ) -> Any:
         """The number of points within a radius of every query; see :func:`tonari.radius_count`."""
         progress = inputs.check_progress(progress)
-        rows, limits = self._checked(queries, radius, min_similarity, closed)
-        decision = self._decide_once(rows, 1, inputs.check_threads(threads) or self._threads, progress)
-        counts = decision.method.count_within(rows, decision.prepared, decision.plan, limits, progress=progress)
+        now, threads = self._state, inputs.check_threads(threads)
+        rows, limits = self._checked(now, queries, radius, min_similarity, closed)
+        counts = now.count(rows, limits, threads, self._segment, progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
     def radius_chunks(
@@ -124,20 +118,24 @@ class RadiusIndex:
         [[1, 0, 1, 0], [1, 0]]
         """
         progress = inputs.check_progress(progress)
-        value = "float64" if inputs.name_of_dtype(self._points) == "float64" else "float32"
+        index = self.frozen()
+        value = "float64" if inputs.name_of_dtype(self._state.sample) == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         limits_of(self.metric, 1, value, **within)  # refused here, not on the thread of the search
 
         def find(part: Any, counted: ProgressLike) -> RadiusNeighbors:
-            return self.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)
+            found: RadiusNeighbors = index.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)
+            return found
 
-        return radius_chunks(self, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
+        return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
-    def _checked(self, queries: Any, radius: Any, similarity: Any, closed: Any) -> tuple[Any, npt.NDArray[Any]]:
+    def _checked(
+        self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any
+    ) -> tuple[Any, npt.NDArray[Any]]:
         """Return the queries, checked, and the limit of each."""
         rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, self._points)
-        names = inputs.name_of_dtype(rows), inputs.name_of_dtype(self._points)
+        inputs.same_width(rows, now.sample)
+        names = inputs.name_of_dtype(rows), inputs.name_of_dtype(now.sample)
         value = "float64" if "float64" in names else "float32"
         within = {"radius": radius, "min_similarity": similarity, "closed": closed}
         return rows, limits_of(self.metric, len(rows), value, **within)

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 from tonari import _startup, io
+from tonari.api.index_file import is_index
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
@@ -104,14 +105,17 @@ def check_output(path: Path, suffixes: Iterable[str], *, inputs: Iterable[Path],
     return target
 
 
-def kind_of(path: Path) -> Literal["graph", "neighbours", "points"]:
+def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "points"]:
     """Return what a file holds, judging by its header alone; the rest of the file may be damaged.
 
     The names of the arrays show whether a .npz file is a graph or neighbours, the size whether an .ibin file is
-    neighbours. HDF5 files may hold both points and neighbours: they count as points. A directory is a graph.
+    neighbours. HDF5 files may hold both points and neighbours: they count as points. A directory is a graph. The first
+    bytes tell an Index.
     """
     if path.is_dir():
         return "graph"
+    if is_index(path):
+        return "index"
     if path.suffix.lower() == ".npz":
         with Archive(path, math.inf) as archive:
             keys = set(archive.keys)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tonari import io
+from tonari.api.index_file import describe
 from tonari.cli import _common
 from tonari.core.neighbors import index_dtype
 from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
@@ -23,7 +24,7 @@ from tonari.shards.state import read_state
 @click.option("--key", help="Name of an array in FILE, if it is .npz or HDF5.")
 @_common.json_option
 def info(file: Path, key: str | None, as_json: bool) -> None:
-    """Describe FILE: points, neighbours or a graph; or a directory that "tonari graph" writes, also while it does.
+    """Describe FILE: points, neighbours, a graph or an Index; or a directory of "tonari graph", also while it writes.
 
     Only the header is read, except that a graph in a file is loaded and checked.
 
@@ -48,6 +49,8 @@ def info(file: Path, key: str | None, as_json: bool) -> None:
 
 def _facts(path: Path, key: str | None) -> dict[str, Any]:
     kind = _common.kind_of(path) if key is None else "points"
+    if kind == "index":
+        return _index_facts(path)
     if kind == "graph":
         return _directory_facts(path) if path.is_dir() else _graph_facts(path)
     if kind == "neighbours" and path.suffix.lower() == ".npz":
@@ -79,6 +82,20 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "missing": int((graph.indices < 0).sum()),
             **measured,
         },
+    }
+
+
+def _index_facts(path: Path) -> dict[str, Any]:
+    about = describe(path)
+    names = "metric", "method", "asked", "device", "on", "threads", "memory", "next_id"
+    return {
+        "path": str(path),
+        "format": "index",
+        "rows": about["n"],
+        "columns": about["d"],
+        "dtype": about["dtype"],
+        "bytes": path.stat().st_size,
+        "extra": {name: about[name] for name in names},
     }
 
 

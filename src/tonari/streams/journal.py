@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ class Journal:
     def differences(self, search: dict[str, Any]) -> list[str]:
         """Describe how another search differs from this one."""
         others = [name for name in {**self.search, **search} if self.search.get(name) != search.get(name)]
-        words = {"points_sample": "other points (their values differ)"}
+        words = {"points_sample": "other points (their values differ)", "ids": "points with other ids"}
         return [words.get(name, f"{name}={search.get(name)!r}, not {self.search.get(name)!r}") for name in others]
 
 
@@ -122,7 +123,7 @@ def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
     """Return what identifies a search of an Index."""
     points = Sample(index.n)
     points.add(0, index.points)
-    return {
+    facts = {
         "queries": queries,
         "dimensions": index.d,
         "k": k,
@@ -130,3 +131,6 @@ def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
         "points": index.n,
         "points_sample": points.digest(),
     }
+    if not index.ids_are_rows:
+        facts["ids"] = zlib.crc32(index.ids)
+    return facts

@@ -24,9 +24,12 @@ _HELD = 1 << 23  # neighbours of a chunk of an array, about
 class Base(Protocol):
     """What a stream of queries needs of a :class:`tonari.Index`."""
 
-    n: int
     d: int
     metric: str
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
 
     @property
     def points(self) -> Any:

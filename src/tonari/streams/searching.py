@@ -19,9 +19,12 @@ from tonari.streams.pipeline import Pipeline
 class Searcher(Protocol):
     """What a stream of queries needs of a :class:`tonari.Index`."""
 
-    n: int
     d: int
     metric: str
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
 
     @property
     def points(self) -> Any:

@@ -100,7 +100,7 @@ def test_answers_do_not_depend_on_the_choice(metric: str, maker: Any) -> None:
     queries = points[::50] + np.float32(0.01)
     expected = brute(queries, points, K, metric)
     index = tonari.Index(points, metric=metric, method="exact", threads=2)
-    assert index._first.prepared.form_dim == CONTRACTED
+    assert index._state.only.first.prepared.form_dim == CONTRACTED
     options: dict[str, Any] = {"metric": metric, "method": "exact", "threads": 2}
     assert_same_neighbors(index.search(queries, K), expected, metric=metric)
     assert_same_neighbors(index.search(queries[:1], N), brute(queries[:1], points, N, metric), metric=metric)
@@ -117,7 +117,7 @@ def test_queries_unlike_the_points_fall_back_on_all_columns() -> None:
     queries = checks.gaussian(40, D) * 30
     expected = brute(queries, points, K)
     index = tonari.Index(points, method="exact", threads=2)
-    prepared = index._first.prepared
+    prepared = index._state.only.first.prepared
     assert prepared.form_dim == CONTRACTED
     assert prepared._whole is None
     assert_same_neighbors(index.search(queries, K), expected)

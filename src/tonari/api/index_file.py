@@ -1,0 +1,148 @@
+"""The file of an Index: a header, the ids, and the points as one block that can be mapped.
+
+    bytes 0 - 7      MAGIC
+    8 - 11           length of the text, a multiple of 64 with the 32 bytes before it
+    12 - 15          CRC-32 of the text
+    16 - 31          zero
+    32 -             the text: JSON, then spaces
+    then             the ids, int64, and zeros up to a multiple of 64 bytes; nothing if ids are row numbers
+    then             the points, in C order
+
+All numbers are little-endian. One file is replaced in one step, which a directory of arrays cannot be, and blocks at
+multiples of 64 bytes can be mapped. The text holds the CRC-32 of both blocks, so no byte can change unnoticed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.io._atomic import atomic
+from tonari.io._common import FileFormatError, little, pieces, reason, size_of
+
+MAGIC = b"\x93tnrINDX"
+FORMAT, VERSION = "tonari.Index", 1
+_PREFIX, _ALIGNED = 32, 64
+_LONGEST = 1 << 20  # bytes of the text
+_EXPECTED = "what tonari.Index.save writes"
+
+
+def is_index(path: Path) -> bool:
+    """Whether a file begins as an Index does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
+    """Write the state of an Index, as it is pickled."""
+    given, ids = state["_points"], state["_ids"]
+    points = inputs.held(inputs.to_host(given))
+    named = b"" if ids is None else _padded(ids.astype("<i8").tobytes())
+    checksum = 0
+    for _, rows in pieces(points):
+        checksum = zlib.crc32(rows.view(np.uint8).data, checksum)
+    device, chosen = state["_device"], state["_chosen"]
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "n": len(points),
+        "d": points.shape[1],
+        "dtype": inputs.name_of_dtype(points),
+        "metric": state["metric"],
+        "asked": state["_asked"],
+        "method": chosen[0],
+        "k": chosen[1],
+        "device": device if isinstance(device, str) else list(device),
+        "on": inputs.place_of(given, "points"),
+        "threads": state["_threads"],
+        "memory": state["_memory"],
+        "next_id": state["_next_id"],
+        "ids_bytes": len(named),
+        "ids_crc": zlib.crc32(named),
+        "points_crc": checksum,
+    }
+    text = json.dumps(about).encode()
+    text = text.ljust(-(-(_PREFIX + len(text)) // _ALIGNED) * _ALIGNED - _PREFIX)
+    with atomic(path) as file:
+        file.write(MAGIC + struct.pack("<II", len(text), zlib.crc32(text)) + bytes(16) + text + named)
+        for _, rows in pieces(points):
+            file.write(rows.view(np.uint8).data)
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Return what the header says, checked against the size of the file.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+    tonari.io.FileFormatError
+    """
+    size = size_of(path)
+    with path.open("rb") as file:
+        start = file.read(_PREFIX)
+        if not start.startswith(MAGIC):
+            raise _refusal(path, size, f"it begins with {start[:8]!r}, not with {MAGIC!r}")
+        length, checksum = struct.unpack("<II", start[8:16].ljust(8, b"\0"))
+        text = file.read(min(length, _LONGEST))
+    if start[16:] != bytes(16) or (_PREFIX + length) % _ALIGNED or len(text) != length or zlib.crc32(text) != checksum:
+        raise _refusal(path, size, "its header is damaged")
+    try:
+        about: dict[str, Any] = json.loads(text)
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']!r}")
+        if about["version"] != VERSION:
+            raise ValueError(f"its format version is {about['version']!r}, this release reads {VERSION}")
+        about["offset"] = _PREFIX + length + about["ids_bytes"]
+        needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
+        if size != needed:
+            raise ValueError(f"its header tells of {needed} bytes; the file is truncated, or has bytes added")
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise _refusal(path, size, reason(error)) from error
+    return about
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the state of an Index, with its points mapped; "_on" is the device on which they were, or None."""
+    path = Path(path)
+    about = describe(path)
+    n, d, offset = about["n"], about["d"], about["offset"]
+    size, dtype, begin = path.stat().st_size, inputs.dtype_of(about["dtype"]), offset - about["ids_bytes"]
+    raw = np.asarray(np.memmap(path, np.uint8, "r"))
+    for name, block, checksum in (
+        ("ids", raw[begin:offset], about["ids_crc"]),
+        ("points", raw[offset:], about["points_crc"]),
+    ):
+        if zlib.crc32(block.data) != checksum:
+            raise _refusal(path, size, f"the checksum of its {name} is another, they are damaged; save it again")
+    ids = raw[begin : begin + 8 * n].view("<i8").astype(np.int64) if about["ids_bytes"] else None
+    points = raw[offset:].view(little(dtype)).reshape(n, d)
+    return {
+        "metric": about["metric"],
+        "d": d,
+        "_asked": about["asked"],
+        "_chosen": (about["method"], about["k"]),
+        "_device": about["device"],
+        "_on": about["on"],
+        "_threads": about["threads"],
+        "_memory": about["memory"],
+        "_next_id": about["next_id"],
+        "_ids": ids,
+        "_points": points if points.dtype == dtype else points.astype(dtype),
+    }
+
+
+def _padded(block: bytes) -> bytes:
+    return block.ljust(-(-len(block) // _ALIGNED) * _ALIGNED, b"\0")
+
+
+def _refusal(path: Path, size: int, why: str) -> FileFormatError:
+    return FileFormatError(f"{path}: found {size} bytes, expected {_EXPECTED}: {why}", path, size, _EXPECTED)

@@ -1,0 +1,79 @@
+"""From what the segments of an Index found to one answer: removed points left out, ids in place of row numbers.
+
+Distances are exact values and do not depend on the segment, so merging by (value, id) gives the bits of one search.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.metrics import get_metric
+
+
+def named(found: Neighbors, names: Any, k: int) -> Neighbors:
+    """Return the first k points of each list that were not removed, by their ids.
+
+    Parameters
+    ----------
+    found : Neighbors of shape (m, any)
+        No entry is missing, and at least k points of each list were not removed.
+    names : array or tensor of shape (n,), where the lists are
+        The ids of the points in the dtype of the result, ascending; -1 for a removed one.
+    k : int
+    """
+    if isinstance(found.indices, np.ndarray):
+        ids = names[found.indices]
+        if ids.shape[1] == k:
+            return Neighbors(found.distances, ids)
+        order = np.argsort(ids < 0, axis=1, kind="stable")[:, :k]
+        return Neighbors(np.take_along_axis(found.distances, order, axis=1), np.take_along_axis(ids, order, axis=1))
+    torch = sys.modules["torch"]
+    ids = names[found.indices.long()]
+    if ids.shape[1] == k:
+        return Neighbors(found.distances, ids)
+    order = torch.sort((ids < 0).to(torch.int32), dim=1, stable=True).indices[:, :k]
+    return Neighbors(found.distances.gather(1, order), ids.gather(1, order))
+
+
+def join(parts: Sequence[Neighbors], k: int, metric: str) -> Neighbors:
+    """Merge lists of different points by (value, id); together they have at least k columns."""
+    if len(parts) == 1:
+        return parts[0]
+    if not isinstance(parts[0].indices, np.ndarray):
+        from tonari.select.cuda.merge import merge_on_device
+
+        return merge_on_device(parts, [0] * len(parts), k, metric)
+    descending = get_metric(metric).descending
+    m, first = len(parts[0].indices), parts[0]
+    rows = np.arange(m)
+    distances = np.full((m, k), -np.inf if descending else np.inf, first.distances.dtype)
+    indices = np.full((m, k), -1, first.indices.dtype)
+    for part in parts:
+        values, ids = map(np.ascontiguousarray, part)
+        _native.merge_into(distances, indices, rows, values, ids, descending)
+    return Neighbors(distances, indices)
+
+
+def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: str) -> RadiusNeighbors:
+    """Merge what is within a radius, found in segments whose points have the ids (-1: removed), in host memory."""
+    queries, ids, values = [], [], []
+    for found, names in parts:
+        indptr, indices, distances = (part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in found)
+        here = names[indices]
+        left = here >= 0
+        queries.append(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[left])
+        ids.append(here[left])
+        values.append(distances[left])
+    of, point, value = (np.concatenate(pieces) for pieces in (queries, ids, values))
+    order = np.lexsort((point, -value if get_metric(metric).descending else value, of))
+    counts = np.bincount(of, minlength=len(parts[0][0].indptr) - 1)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    return RadiusNeighbors(indptr, point[order], value[order])

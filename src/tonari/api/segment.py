@@ -1,0 +1,186 @@
+"""Points that are prepared once and never change: what an Index consists of."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from typing import Any
+
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.callers import callers_level
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.exact.cuda import cuda_graph_cache
+from tonari.methods.answer import answer, on_side_of
+from tonari.methods.auto import USUAL_K, choose
+from tonari.methods.decision import Decision, by_plan
+from tonari.methods.place import Place, problem_of
+from tonari.methods.radius import find_within, is_searched, search_within
+from tonari.methods.registry import search_method
+
+KEPT_PLANS = 64
+_OF_PLANS = ("TONARI_ISA", "TONARI_NUM_THREADS")  # what plans depend on beside their arguments
+
+
+class Segment:
+    """Checked rows, packed for a kernel or put into a tree. Several threads may search it at a time.
+
+    Parameters
+    ----------
+    place : Place
+    points : checked rows of shape (n, d)
+    metric, asked : str
+        The metric and the method, by their own names; "auto" chooses as if as many queries as there are points were
+        to come.
+    threads, memory : int or None
+    progress : None, bool or callable(done, total)
+    chosen : (str, int), optional
+        The method that an earlier choice took, and the k of its plan: the points are packed by that.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        points: Any,
+        metric: str,
+        asked: str,
+        *,
+        threads: int | None,
+        memory: int | None,
+        progress: ProgressLike = False,
+        chosen: tuple[str, int] | None = None,
+    ) -> None:
+        self.points, self.n = points, len(points)
+        self._place, self._metric, self._asked = place, metric, asked
+        self._threads, self._memory = threads, memory
+        first = self._first_choice(progress) if chosen is None else self._chosen(*chosen)
+        if first.prepared is None:
+            first = first._replace(prepared=first.method.prepare(points, first.plan, progress))
+        self.first = first
+        kind = first.method.kind(self._problem(points[:1], 1))
+        self.ready: dict[tuple[str, str], Decision] = {(self.method, kind): first}
+        self.planned: dict[Any, Decision] = {}
+        self._preparing = threading.Lock()  # of the one search that adds to what is ready
+        self._warned = False
+
+    @property
+    def method(self) -> str:
+        """The method that searches the points."""
+        method: str = self.first.plan.method
+        return method
+
+    @property
+    def chosen(self) -> tuple[str, int]:
+        """The method, and the k of its plan."""
+        return self.method, self.first.plan.k
+
+    def __copy__(self) -> Segment:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, ready=dict(self.ready), planned={}, _preparing=threading.Lock())
+        return made
+
+    def search(
+        self, queries: Any, k: int, threads: int | None, progress: ProgressLike, *, around: bool = False
+    ) -> Neighbors:
+        """Find the k nearest points; with `around`, a method that cannot serve this k leaves it to "exact"."""
+        progress = inputs.check_progress(progress)
+        if threads is None and self.first.plan.replayable:
+            key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
+            again = cuda_graph_cache.replayed(key, (queries,), progress)
+            if again is not None:
+                return again
+        rows = self._place.rows(queries, "queries", self._metric)
+        inputs.same_width(rows, self.points)
+        threads = inputs.check_threads(threads) or self._threads
+        decision = self._decide_once(rows, k, threads, progress, around)
+        return on_side_of(queries, answer(rows, self.points, decision, progress))
+
+    def within(
+        self,
+        rows: Any,
+        limits: npt.NDArray[Any],
+        most: int | None,
+        threads: int | None,
+        progress: ProgressLike,
+        *,
+        around: bool = False,
+    ) -> RadiusNeighbors:
+        """Find all points within the limits of checked rows, or the `most` nearest of them."""
+        threads = threads or self._threads
+        if is_searched(most):
+            decision = self._decide_once(rows, min(most or 1, self.n), threads, progress, around)
+            return search_within(answer(rows, self.points, decision, progress), limits, self._metric)
+        decision = self._decide_once(rows, 1, threads, progress)
+        return find_within(rows, decision, limits, most=most, progress=progress)
+
+    def count(self, rows: Any, limits: npt.NDArray[Any], threads: int | None, progress: ProgressLike) -> Any:
+        """Count the points within the limits of checked rows."""
+        decision = self._decide_once(rows, 1, threads or self._threads, progress)
+        return decision.method.count_within(rows, decision.prepared, decision.plan, limits, progress=progress)
+
+    def _problem(self, queries: Any, k: int, threads: int | None = None) -> Problem:
+        """What is asked of a search for these queries."""
+        given: dict[str, Any] = {"threads": threads, "memory": self._memory}
+        return problem_of(self._place, self.points, queries, k, self._metric, **given)
+
+    def _chosen(self, name: str, k: int) -> Decision:
+        method = search_method(name, self._place.device)
+        threads = self._place.threads_to_prepare(self._threads, self.n)
+        return by_plan(method, method.plan(self._problem(self.points[:1], min(k, self.n), threads)))
+
+    def _first_choice(self, progress: ProgressLike) -> Decision:
+        """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
+        if self._asked != "auto":
+            return self._chosen(self._asked, 1)
+        points, one, threads = self.points, self.points[:1], self._place.threads_to_prepare(self._threads, self.n)
+        problem = self._problem(one, min(USUAL_K, self.n), threads)
+        return choose(problem, points, one, as_if=points, progress=progress)
+
+    def _decide_once(
+        self, rows: Any, k: int, threads: int | None, progress: ProgressLike, around: bool = False
+    ) -> Decision:
+        """Decide how to search, or as was decided for a search like this: planning may take longer than searching.
+
+        Kept are plans on the CPU that do not depend on how many processors are free to use.
+        """
+        if self._place.devices or type(k) is not int:
+            return self._decide(self._problem(rows, k, threads), progress, around)
+        key = len(rows), k, rows.dtype, threads, *map(os.environ.get, _OF_PLANS)
+        known = self.planned.get(key)
+        if known is None:
+            known = self._decide(self._problem(rows, k, threads), progress, around)
+            if threads is not None or known.plan.threads == 1:
+                if len(self.planned) >= KEPT_PLANS:
+                    self.planned.clear()
+                self.planned[key] = known
+        return known
+
+    def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
+        """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
+        method = self.first.method
+        # A tree that cannot serve this k. On the CPU, where plans are kept, a tree serves every k.
+        if (self._asked == "auto" or around) and method.refuses(problem) is not None:
+            method = search_method("exact", self._place.device)
+        kind = method.name, method.kind(problem)
+        ready = self.ready.get(kind)
+        plan = method.plan(problem, prepared_by=None if ready is None else ready.plan)
+        self._warn_of_packing(plan)
+        if ready is None:
+            with self._preparing:
+                ready = self.ready.get(kind)  # by another search meanwhile
+                if ready is None:
+                    ready = by_plan(method, plan, method.prepare(self.points, plan, progress))
+                    self.ready[kind] = ready
+        return by_plan(method, plan, ready.prepared)
+
+    def _warn_of_packing(self, plan: Any) -> None:
+        """Say once that memory is too small to hold all points packed, and what would be enough."""
+        if self._warned or not plan.packs_anew:
+            return
+        self._warned = True
+        warnings.warn(f"memory={self._memory} bytes hold {plan.packs_anew}", stacklevel=callers_level())
