@@ -1,0 +1,411 @@
+"""An Index that changes has the bits of one made anew from the points that are left, with their ids."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.device_rows import there
+from tests.helpers.devices import HAS_CUDA, needs_torch, on_gpu
+from tests.helpers.radius_checks import assert_same_within
+from tonari import inputs, io
+from tonari.api import index_file, state
+from tonari.core.neighbors import Neighbors
+from tonari.core.radius_neighbors import RadiusNeighbors
+
+D = 3
+METHODS = ["auto", "exact", "kdtree"]
+
+
+def tied(rng: np.random.Generator, n: int, dtype: str = "float32") -> Any:
+    """Rows with few values, so that there are duplicates and ties; far from the origin, but for small integers."""
+    rows = rng.integers(0, 4, (n, D)) + (0 if dtype == "uint8" else 1000)
+    return rows.astype(dtype)
+
+
+class Twin:
+    """The points that should be left, by id, beside the Index that is tested."""
+
+    def __init__(self, index: tonari.Index, points: Any, **given: Any) -> None:
+        self.index, self.given = index, given
+        self.left = dict(enumerate(points))
+        self.next_id = len(points)
+
+    @property
+    def ids(self) -> Any:
+        return np.array(sorted(self.left))
+
+    @property
+    def points(self) -> Any:
+        return np.array([self.left[at] for at in self.ids])
+
+    def add(self, points: Any, place: Callable[[Any], Any] = np.array) -> None:
+        given = place(points)
+        ids = self.index.add(given)
+        assert ids.dtype == np.int64
+        assert ids.tolist() == list(range(self.next_id, self.next_id + len(points)))
+        self.left.update(zip(ids.tolist(), points.copy(), strict=True))
+        self.next_id += len(points)
+        given[:] = 0  # what was added was copied
+
+    def remove(self, ids: Any) -> None:
+        self.index.remove(ids)
+        for at in ids:
+            del self.left[int(at)]
+
+    def check(self, queries: Any, k: int, radius: float, place: Callable[[Any], Any] = np.array) -> None:
+        """Compare every verb with that of an Index made anew."""
+        ids, points, index = self.ids, self.points, self.index
+        assert (len(index), index.n, index.ids.tolist()) == (len(ids), len(ids), ids.tolist())
+        assert here_one(index.points).tobytes() == points.tobytes()
+        anew, k = tonari.Index(points, **self.given), min(k, len(ids))
+        asked = {"min_similarity" if index.metric == "inner_product" else "radius": radius}
+        truth = anew.search(queries, k)
+        expected = Neighbors(truth.distances, ids[truth.indices].astype(np.int32))
+        found = on_host(index.search(place(queries), k))
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.dtype == theirs.dtype
+            assert ours.tobytes() == theirs.tobytes()
+        for most in (None, 3, 70):
+            within = anew.radius_search(queries, **asked, max_neighbors=most)
+            named = RadiusNeighbors(within.indptr, ids[within.indices].astype(np.int32), within.distances)
+            got = index.radius_search(place(queries), **asked, max_neighbors=most)
+            assert_same_within(RadiusNeighbors(*map(here_one, got)), named)
+        counts = here_one(index.radius_count(place(queries), **asked))
+        assert counts.tolist() == anew.radius_count(queries, **asked).tolist()
+
+
+def here_one(x: Any) -> Any:
+    return x if isinstance(x, np.ndarray) else x.cpu().numpy()
+
+
+def on_host(found: Neighbors) -> Neighbors:
+    return Neighbors(*map(here_one, found))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_any_sequence_has_the_bits_of_an_index_made_anew(
+    method: str, metric: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if method == "kdtree" and metric == "inner_product":
+        pytest.skip("no tree")
+    monkeypatch.setattr(state, "_SMALL", 2)  # more segments
+    monkeypatch.setattr(state, "_AROUND", 5)
+    rng = np.random.default_rng(1)
+    points = tied(rng, 200, dtype)
+    given = {"method": method, "metric": metric}
+    twin = Twin(tonari.Index(points.copy(), **given), points, **given)
+    most_parts = around = 0
+    for step in range(30):
+        if rng.random() < 0.6:
+            twin.add(tied(rng, int(rng.choice([1, 1, 2, 7, 40])), dtype))
+        else:
+            most = min(len(twin.left) - 1, int(rng.choice([1, 2, 7, 20])))
+            twin.remove(rng.permutation(twin.ids)[:most])
+        if step == 24:
+            twin.index.compact()
+            assert len(twin.index._state.parts) == 1
+        if step % 10 == 7:
+            twin.index.save(tmp_path / "saved.index")
+            twin.index = tonari.Index.load(tmp_path / "saved.index")
+        if step % 10 == 9:
+            twin.index = [copy.copy, copy.deepcopy, pickled][step // 10](twin.index)
+        parts = twin.index._state.parts
+        most_parts, around = max(most_parts, len(parts)), max(around, *(len(part.gone) for part in parts))
+        assert all(len(part.gone) <= 5 for part in parts)
+        radius = {"uint8": 9.0}.get(dtype, 3e6 + 9000.0) if metric == "inner_product" else 1.0
+        twin.check(tied(rng, int(rng.choice([1, 7])), dtype), int(rng.choice([1, 7, 64, 10**6])), radius)
+    assert most_parts >= 3
+    assert around >= 2
+
+
+def pickled(index: tonari.Index) -> tonari.Index:
+    copied: tonari.Index = pickle.loads(pickle.dumps(index))
+    return copied
+
+
+def test_segments_are_few_when_rows_come_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = [0]
+    made = state.Part.__init__
+
+    def counted(self: Any, segment: Any, *given: Any) -> None:
+        made(self, segment, *given)
+        packed[0] += segment.n
+
+    monkeypatch.setattr(state, "_SMALL", 4)
+    monkeypatch.setattr(state.Part, "__init__", counted)
+    points = checks.gaussian(260, D)
+    index = tonari.Index(points[:1], method="exact")
+    for row in points[1:]:
+        index.add(row[None])
+        sizes = [part.n for part in index._state.parts]
+        assert len(sizes) <= 2 + np.log2(len(index))
+        assert all(left >= max(4, 2 * right) for left, right in itertools.pairwise(sizes))
+    assert packed[0] < 260 * (4 + np.log2(260) / np.log2(1.5))
+    assert_same_neighbors(index.search(points[:9], 5), tonari.search(points[:9], points, 5))
+
+
+@pytest.mark.parametrize("given", [[3, 77], [77, 3], [-1], [2], [5, 5], [*range(3, 12), 0, 1]])
+def test_ids_that_are_not_there_are_named_and_nothing_changes(given: list[int]) -> None:
+    index = tonari.Index(checks.gaussian(10, D))
+    index.add(checks.gaussian(2, D, 1))
+    index.remove(2)
+    before, ids = index.search(checks.gaussian(3, D, 2), 4), index.ids.tolist()
+    bad = next((at for at in given if at in (77, -1, 2)), 5 if given == [5, 5] else "all 11")
+    with pytest.raises(ValueError, match=f"{bad}"):
+        index.remove(given)
+    assert index.ids.tolist() == ids
+    assert_same_neighbors(index.search(checks.gaussian(3, D, 2), 4), before)
+
+
+def test_what_cannot_be_added_or_asked_is_refused() -> None:
+    index = tonari.Index(checks.gaussian(10, D))
+    for given, error in (
+        (checks.gaussian(2, D + 1), ValueError),
+        (checks.gaussian(2, D).astype(np.float64), TypeError),
+        (np.full((1, D), np.nan, np.float32), ValueError),
+        ("points", TypeError),
+    ):
+        with pytest.raises(error):
+            index.add(given)
+    for ids in (1.0, [True], [[1]], "1"):
+        with pytest.raises(TypeError, match="ids: expected integers"):
+            index.remove(ids)
+    index.remove([])
+    assert index.ids.tolist() == list(range(10))
+    index.remove([0, 9])
+    with pytest.raises(ValueError, match="k=9"):
+        index.search(checks.gaussian(1, D), 9)
+    assert index.add(checks.gaussian(1, D)).tolist() == [10]  # 9 is not given again
+    index.remove([10])
+    index.compact()
+    assert index.add(checks.gaussian(1, D)).tolist() == [11]
+
+
+def test_streams_see_the_index_as_it_was_when_they_began(tmp_path: Path) -> None:
+    points, queries = checks.gaussian(50, D), checks.gaussian(9, D, 1)
+    index = tonari.Index(points)
+    index.remove([4])
+    expected, within = index.search(queries, 3), index.radius_search(queries, 1.0)
+    stream = index.search_chunks(queries, 3, chunk_rows=4)
+    radii = index.radius_chunks(queries, 1.0, chunk_rows=4)
+    index.remove(index.ids[:30])
+    index.add(queries)
+    assert np.concatenate([found.indices for found in stream]).tolist() == expected.indices.tolist()
+    assert np.concatenate([found.indices for found in radii]).tolist() == within.indices.tolist()
+    out = tonari.search_to_file(queries, index, 3, tmp_path / "found.ibin")
+    assert io.read_ground_truth(out).indices.tolist() == index.search(queries, 3).indices.tolist()
+
+
+def test_a_stream_does_not_go_on_with_other_ids(tmp_path: Path) -> None:
+    from tonari.streams.journal import Journal, search_facts
+
+    points = checks.gaussian(20, D)
+    first, second = tonari.Index(points[1:]), tonari.Index(points)
+    second.remove([0])
+    kept = Journal(search_facts(first, 5, 2), 0, "")
+    assert kept.differences(search_facts(second, 5, 2)) == ["points with other ids"]
+
+
+def test_searches_while_another_thread_updates() -> None:
+    """Each answer is that of one of the states that the Index went through, and never one from before the last seen."""
+    points, queries = checks.gaussian(400, D), checks.gaussian(5, D, 1)
+    states = [range(100), range(100, 200), range(200, 300), range(300, 400)]
+    expected = []
+    for ids in states:
+        found = tonari.search(queries, points[ids.start : ids.stop], 6)
+        expected.append((found.distances.tobytes(), (found.indices + np.int32(ids.start)).tobytes()))
+    index = tonari.Index(points[:100], method="exact", threads=1)
+    whole = threading.Event()
+    failures: list[Any] = []
+
+    def watch() -> None:
+        last = 0
+        while last < len(states) - 1 and not whole.wait(0):
+            found = index.search(queries, 6)
+            ids = np.unique(found.indices // 100)
+            answer = found.distances.tobytes(), found.indices.tobytes()
+            if answer in expected:
+                at = expected.index(answer)
+                if at < last:
+                    failures.append((at, last))
+                last = at
+            elif len(ids) == 1:  # between add and remove, two hundreds are there
+                failures.append(found)
+
+    watchers = [threading.Thread(target=watch) for _ in range(2)]
+    for watcher in watchers:
+        watcher.start()
+    for ids in states[1:]:
+        index.add(points[ids.start : ids.stop])
+        index.remove(range(ids.start - 100, ids.start))
+    whole.set()
+    for watcher in watchers:
+        watcher.join()
+    assert not failures
+    found = index.search(queries, 6)
+    assert (found.distances.tobytes(), found.indices.tobytes()) == expected[-1]
+
+
+def test_searches_do_not_wait_for_an_update_and_updates_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = checks.gaussian(30, D)
+    index = tonari.Index(points, method="exact")
+    before = index.search(points[:2], 3)
+    begun, go_on, order = threading.Event(), threading.Event(), list[str]()
+    make = tonari.Index._segment
+
+    def slow(self: Any, *given: Any, **more: Any) -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        order.append("made")
+        return make(self, *given, **more)
+
+    monkeypatch.setattr(tonari.Index, "_segment", slow)
+    update = threading.Thread(target=index.add, args=(points[:1],))
+    update.start()
+    assert begun.wait(60)
+    assert_same_neighbors(index.search(points[:2], 3), before)
+    other = threading.Thread(target=lambda: (index.remove([0]), order.append("removed")))
+    other.start()
+    assert len(index) == 30
+    go_on.set()
+    update.join()
+    other.join()
+    assert order == ["made", "removed"]
+    assert index.ids.tolist() == list(range(1, 31))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "bfloat16"])
+def test_a_saved_index_comes_back(dtype: str, tmp_path: Path) -> None:
+    points = np.round(checks.gaussian(37, 5) ** 2 * 20)
+    given: Any = points.astype(dtype) if dtype != "bfloat16" else torch_rows(points)
+    index = tonari.Index(given, method="exact", metric="l1", threads=1, memory="64MB")
+    path = tmp_path / "saved.index"
+    for ids in ([], [36], [0, 5]):
+        index.remove(ids)
+        index.save(path)
+        again = tonari.Index.load(path)
+        assert repr(again) == repr(index)
+        assert (again.ids.tolist(), again.memory, again._threads) == (index.ids.tolist(), 64_000_000, 1)
+        assert_same_neighbors(again.search(points[:9], 4), index.search(points[:9], 4))
+        assert again._state.next_id == 37
+        assert not again.points.flags.owndata  # mapped
+        other = tonari.Index.load(path, device="cpu", threads=2, memory="32MB")
+        assert (other.memory, other._threads) == (32_000_000, 2)
+        again.save(path)  # over the file that it maps
+        assert_same_neighbors(again.search(points[:9], 4), index.search(points[:9], 4))
+
+
+def torch_rows(points: Any) -> Any:
+    torch = pytest.importorskip("torch")
+    return torch.from_numpy(points).to(torch.bfloat16)
+
+
+def test_no_byte_of_a_saved_index_changes_unnoticed(tmp_path: Path) -> None:
+    index = tonari.Index(checks.gaussian(12, D))
+    index.remove([3])
+    path = tmp_path / "saved.index"
+    index.save(path)
+    whole = path.read_bytes()
+    assert whole.startswith(index_file.MAGIC)
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(io.FileFormatError, match=r"found \d+ bytes, expected what tonari.Index.save writes"):
+            tonari.Index.load(path)
+    for size in [*range(1, 600, 37), len(whole) - 1]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(io.FileFormatError, match=f"found {size} bytes"):
+            tonari.Index.load(path)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(io.FileFormatError, match="has bytes added"):
+        tonari.Index.load(path)
+    np.save(tmp_path / "points.npy", checks.gaussian(12, D))
+    with pytest.raises(io.FileFormatError, match="it begins with"):
+        tonari.Index.load(tmp_path / "points.npy")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        tonari.Index.load(tmp_path / "none")
+
+
+def test_a_later_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "saved.index"
+    monkeypatch.setattr(index_file, "VERSION", 2)
+    tonari.Index(checks.gaussian(12, D)).save(path)
+    monkeypatch.undo()
+    with pytest.raises(io.FileFormatError, match="its format version is 2, this release reads 1"):
+        tonari.Index.load(path)
+
+
+def test_an_interrupted_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "saved.index"
+    tonari.Index(checks.gaussian(12, D)).save(path)
+    before, passes = path.read_bytes(), [0]
+    whole = index_file.pieces
+
+    def interrupted(array: Any) -> Any:
+        passes[0] += 1
+        for piece in whole(array):
+            yield piece
+            if passes[0] == 2:  # while the points are written
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(index_file, "pieces", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tonari.Index(checks.gaussian(13, D)).save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def check_on_device(n: int, rounds: int, tmp_path: Path, method: str) -> None:
+    """A short life of an Index on CUDA, of tensors and of host memory."""
+    rng = np.random.default_rng(2)
+    points = tied(rng, n)
+    for place in (there, np.array):
+        index = tonari.Index(place(points), device="cuda", method=method)
+        twin = Twin(index, points)
+        for at in range(rounds):
+            twin.add(tied(rng, 3), place)
+            twin.remove(twin.ids[at + 1 : at + 3])
+            queries = tied(rng, 2)
+            truth = tonari.search(queries, twin.points, 4)
+            found = on_host(twin.index.search(place(queries), 4))
+            assert found.distances.tobytes() == truth.distances.tobytes()
+            assert found.indices.tolist() == twin.ids[truth.indices].tolist()
+            assert found.indices.dtype == np.int32
+            within = tonari.radius_search(queries, twin.points, 1.0)
+            got = twin.index.radius_search(place(queries), 1.0)
+            assert here_one(got.indices).tolist() == twin.ids[within.indices].tolist()
+            counts = here_one(twin.index.radius_count(place(queries), 1.0))
+            assert counts.tolist() == np.diff(within.indptr).tolist()
+            twin.index.save(tmp_path / "saved.index")
+            twin.index = tonari.Index.load(tmp_path / "saved.index")
+            if HAS_CUDA:  # the name of a device that the CPU plays is no device's
+                assert inputs.place_of(twin.index.points, "points") == inputs.place_of(place(points), "points")
+        on_cpu = tonari.Index.load(tmp_path / "saved.index", device="cpu")
+        assert on_cpu.devices == ()
+        assert_same_neighbors(on_cpu.search(queries, 4), found)
+
+
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_on_a_device_the_bits_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_SMALL", 2)
+    check_on_device(9, 1, tmp_path, "exact")
+
+
+@on_gpu
+@pytest.mark.parametrize("method", METHODS)
+def test_on_a_card_the_bits_are_the_same(method: str, tmp_path: Path) -> None:
+    check_on_device(50_000, 4, tmp_path, method)
