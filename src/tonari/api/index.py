@@ -316,7 +316,7 @@ class Index(RadiusIndex):
         made.__dict__.update(self.__dict__, _state=self._state.copied(), _updating=threading.Lock())
         return made
 
-    def frozen(self) -> Index:
+    def _frozen(self) -> Index:
         """Return the Index as it is now, which later updates do not change."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, _updating=threading.Lock())
@@ -401,7 +401,7 @@ class Index(RadiusIndex):
         [[[2], [2]], [[2]]]
         """
         progress = inputs.check_progress(progress)
-        return search_chunks(self.frozen(), queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
+        return search_chunks(self._frozen(), queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def __repr__(self) -> str:
         dtype = inputs.name_of_dtype(self._state.sample)

@@ -30,7 +30,7 @@ class RadiusIndex:
     def _segment(self, rows: Any, method: str | None = None) -> Segment:
         raise NotImplementedError
 
-    def frozen(self) -> Any:
+    def _frozen(self) -> Any:
         """Return the Index as it is now."""
         raise NotImplementedError
 
@@ -118,7 +118,7 @@ class RadiusIndex:
         [[1, 0, 1, 0], [1, 0]]
         """
         progress = inputs.check_progress(progress)
-        index = self.frozen()
+        index = self._frozen()
         value = "float64" if inputs.name_of_dtype(self._state.sample) == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         limits_of(self.metric, 1, value, **within)  # refused here, not on the thread of the search
