@@ -320,6 +320,21 @@ def test_info_describes_points(folder: Path) -> None:
     assert (lines["rows"], lines["columns"], lines["bytes"]) == (str(N), str(D), f"{size:,}")
 
 
+def test_info_tells_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    index = tonari.Index(checks.gaussian(30, 4), metric="l1", method="exact", threads=1)
+    index.remove([2])
+    index.save("points.npy")  # under any name
+    facts = as_json("info", "points.npy")
+    assert (facts["format"], facts["rows"], facts["columns"], facts["dtype"]) == ("index", 29, 4, "float32")
+    assert facts["bytes"] == Path("points.npy").stat().st_size
+    expected = {"metric": "l1", "method": "exact", "asked": "exact", "device": "auto", "on": None}
+    assert facts["extra"] == expected | {"threads": 1, "memory": None, "next_id": 30}
+    assert "next_id  30" in run("info", "points.npy").stdout
+    Path("points.npy").write_bytes(Path("points.npy").read_bytes()[:-1])
+    assert "expected what tonari.Index.save writes" in refused("info", "points.npy", code=1)
+
+
 def test_info_describes_a_graph(folder: Path) -> None:
     graph = _damaged_graph()
     graph.indices[4, 3:], graph.distances[4, 3:] = -1, np.inf
