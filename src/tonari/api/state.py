@@ -25,6 +25,7 @@ from tonari.api.segment import Segment
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors, nearest_of
+from tonari.cuda.streams import Written
 
 _AROUND = 64  # removed points that a search of a segment finds in vain
 _SMALL = 1024  # rows that are packed faster than a search visits one more segment
@@ -34,10 +35,15 @@ Make = Callable[[Any, str | None], Segment]  # of checked rows, by a method if o
 
 
 class Part:
-    """A segment, the ids of its points, ascending, and which of its rows are removed."""
+    """A segment, the ids of its points, ascending, and which of its rows are removed.
 
-    def __init__(self, segment: Segment, ids: Ids | None = None, gone: Ids | None = None) -> None:
-        self.segment, self._ids = segment, ids
+    Points on CUDA that an update put together are `written` by it, and may be searched on other streams.
+    """
+
+    def __init__(
+        self, segment: Segment, ids: Ids | None = None, gone: Ids | None = None, written: Written | None = None
+    ) -> None:
+        self.segment, self._ids, self.written = segment, ids, written
         self.gone = np.empty(0, np.int64) if gone is None else gone
         self.n = segment.n - len(self.gone)
         self._there: dict[Any, Any] = {}
@@ -49,8 +55,12 @@ class Part:
 
     @property
     def are_rows(self) -> bool:
-        """Whether all points are left, and ids are row numbers."""
-        return not len(self.gone) and (self._ids is None or bool(self._ids[-1] == self.segment.n - 1))
+        """Whether all points are left, ids are row numbers, and no stream has to wait."""
+        return (
+            self.written is None
+            and not len(self.gone)
+            and (self._ids is None or bool(self._ids[-1] == self.segment.n - 1))
+        )
 
     def rows_of(self, ids: Ids) -> Ids:
         """Return the rows of points that are left, -1 for those that are not here."""
@@ -59,7 +69,7 @@ class Part:
 
     def copied(self) -> Part:
         """Share the points and what is packed, but not what later searches add to it."""
-        return Part(self.segment.__copy__(), self._ids, self.gone)
+        return Part(self.segment.__copy__(), self._ids, self.gone, self.written)
 
     def names(self, dtype: Any, device: Any = None) -> Any:
         """Return the ids, -1 where removed, in host memory or as a tensor on a device."""
@@ -68,9 +78,13 @@ class Part:
             known = self.ids.astype(dtype)
             known[self.gone] = -1
             if device is not None:
-                known = sys.modules["torch"].from_numpy(known).to(device)
+                tensor = sys.modules["torch"].from_numpy(known).to(device)
+                known = tensor, Written(tensor)
             self._there[dtype, device] = known
-        return known
+        if device is None:
+            return known
+        known[1].read()
+        return known[0]
 
     @property
     def left(self) -> Ids:
@@ -85,11 +99,18 @@ class Part:
     @cached_property
     def points_left(self) -> Any:
         """The points that are not removed."""
-        return taken(self.segment.points, self.left) if len(self.gone) else self.segment.points
+        points = self.read().points
+        return taken(points, self.left) if len(self.gone) else points
 
     def without(self, rows: Ids) -> Part:
         """Remove more rows."""
-        return Part(self.segment, self._ids, np.union1d(self.gone, rows)) if len(rows) else self
+        return Part(self.segment, self._ids, np.union1d(self.gone, rows), self.written) if len(rows) else self
+
+    def read(self) -> Segment:
+        """Return the segment; the current stream waits until its points are written."""
+        if self.written is not None:
+            self.written.read()
+        return self.segment
 
 
 class State:
@@ -149,7 +170,7 @@ class State:
         """Pack all points as one segment; nothing is done if they are."""
         if len(self.parts) == 1 and not len(self.parts[0].gone):
             return self
-        return State([Part(make(self.points, None), self.ids)], self.next_id)
+        return State([_part(make(self.points, None), self.ids)], self.next_id)
 
     def copied(self) -> State:
         """Share the points and what is packed, but not what later searches add to it."""
@@ -159,7 +180,7 @@ class State:
         """Find the k nearest points of checked rows, k at most n."""
         found, largest = [], self.largest
         for part in self.parts:
-            segment, asked = part.segment, min(k + len(part.gone), part.segment.n)
+            segment, asked = part.read(), min(k + len(part.gone), part.segment.n)
             shown = progress if segment is largest else False
             near = segment.search(rows, asked, threads, shown, around=True)
             device = None if isinstance(near.indices, np.ndarray) else near.indices.device
@@ -178,7 +199,7 @@ class State:
         """Find all points within the limits of checked rows, or the `most` nearest of them, in host memory."""
         found, largest = [], self.largest
         for part in self.parts:
-            segment, asked = part.segment, None if most is None else most + len(part.gone)
+            segment, asked = part.read(), None if most is None else most + len(part.gone)
             shown = progress if segment is largest else False
             near = segment.within(rows, limits, asked, threads, shown, around=True)
             found.append((near, part.names(index_dtype(self.next_id))))
@@ -192,7 +213,7 @@ class State:
         largest, total = self.largest, None
         for part in self.parts:
             shown = progress if part.segment is largest else False
-            counts = part.segment.count(rows, limits, threads, shown)
+            counts = part.read().count(rows, limits, threads, shown)
             if len(part.gone):
                 removed = make(taken(part.segment.points, part.gone), "exact")
                 counts = counts - removed.count(rows, limits, threads, False)
@@ -220,7 +241,11 @@ def _made(group: list[Any], make: Make) -> Part:
         return first
     rows = [piece.points_left if isinstance(piece, Part) else piece[0] for piece in group]
     ids = [piece.ids_left if isinstance(piece, Part) else piece[1] for piece in group]
-    return Part(make(joined(rows), None), np.concatenate(ids))
+    return _part(make(joined(rows), None), np.concatenate(ids))
+
+
+def _part(segment: Segment, ids: Ids) -> Part:
+    return Part(segment, ids, None, None if isinstance(segment.points, np.ndarray) else Written(segment.points))
 
 
 def joined(rows: list[Any]) -> Any:
