@@ -409,3 +409,25 @@ def test_on_a_device_the_bits_are_the_same(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("method", METHODS)
 def test_on_a_card_the_bits_are_the_same(method: str, tmp_path: Path) -> None:
     check_on_device(50_000, 4, tmp_path, method)
+
+
+@on_gpu
+def test_searches_on_other_streams_wait_for_an_update() -> None:
+    import torch
+
+    rng = np.random.default_rng(3)
+    points, queries = tied(rng, 20_000), tied(rng, 50)
+    index = tonari.Index(there(points[:5000]), method="exact")
+    there_queries = there(queries)
+    torch.cuda.synchronize()
+    for begin in range(5000, 20_000, 5000):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda._sleep(10**8)
+            index.add(there(points[begin : begin + 5000]))
+            index.remove([begin])
+        with torch.cuda.stream(torch.cuda.Stream()):
+            found = on_host(index.search(there_queries, 5))
+        ids = np.delete(np.arange(begin + 5000), np.arange(5000, begin + 5000, 5000))
+        truth = tonari.search(queries, points[ids], 5)
+        assert found.distances.tobytes() == truth.distances.tobytes()
+        assert found.indices.tolist() == ids[truth.indices].tolist()
