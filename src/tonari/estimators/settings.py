@@ -46,8 +46,8 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     """
     if metric_params:
         raise ValueError(
-            f"metric_params={metric_params!r}: expected None, as tonari's metrics take no parameters; scale the columns "
-            "of X instead"
+            f"metric_params={metric_params!r}: expected None, as tonari's metrics take no parameters; scale the "
+            "columns of X instead"
         )
     if callable(metric):
         raise ValueError(

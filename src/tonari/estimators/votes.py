@@ -10,9 +10,10 @@ import numpy.typing as npt
 from tonari.core.neighbors import Neighbors
 
 Values = npt.NDArray[Any]
+Float64 = npt.NDArray[np.float64]
 
 
-def weights_of(found: Neighbors, weights: Any) -> Values | None:
+def weights_of(found: Neighbors, weights: Any) -> Float64 | None:
     """Return the weight of each neighbour, float64 of shape (m, k); None if all are the same.
 
     With "distance" the weight is 1 / distance. Where a neighbour is at distance 0, those at 0 weigh 1 and others 0.
@@ -30,13 +31,12 @@ def weights_of(found: Neighbors, weights: Any) -> Values | None:
     """
     if weights in ("uniform", None):
         return None
-    distances = found.distances.astype(np.float64)
+    distances: Float64 = found.distances.astype(np.float64)
     if weights == "distance":
         with np.errstate(divide="ignore"):
-            given = 1.0 / distances
-        at_zero = np.isinf(given)
-        return np.where(at_zero.any(axis=1)[:, None], at_zero, given)
-    given = np.asarray(weights(distances), np.float64)
+            inverse = 1.0 / distances
+        return np.where(np.isinf(inverse).any(axis=1, keepdims=True), np.isinf(inverse), inverse)
+    given: Float64 = np.asarray(weights(distances), np.float64)
     if given.shape != distances.shape:
         raise ValueError(f"weights: the function gave shape {given.shape} for distances of shape {distances.shape}")
     if not (given != 0).any(axis=1).all():
@@ -45,7 +45,7 @@ def weights_of(found: Neighbors, weights: Any) -> Values | None:
     return given
 
 
-def shares(labels: Values, weights: Values | None, classes: int) -> Values:
+def shares(labels: Values, weights: Float64 | None, classes: int) -> Float64:
     """Return the share of each class among the neighbours of each row: float64 of shape (m, classes).
 
     >>> shares(np.array([[0, 2, 2, 2]]), None, 3).tolist()
@@ -54,16 +54,19 @@ def shares(labels: Values, weights: Values | None, classes: int) -> Values:
     m, k = labels.shape
     cells = (labels + np.arange(0, m * classes, classes)[:, None]).ravel()
     sums = np.bincount(cells, None if weights is None else weights.ravel(), minlength=m * classes)
-    votes = sums.reshape(m, classes).astype(np.float64)
-    return votes / (k if weights is None else votes.sum(axis=1, keepdims=True))
+    votes: Float64 = sums.reshape(m, classes).astype(np.float64)
+    votes /= k if weights is None else votes.sum(axis=1, keepdims=True)
+    return votes
 
 
-def means(values: Values, weights: Values | None) -> Values:
+def means(values: Values, weights: Float64 | None) -> Float64:
     """Return the mean of the neighbours' values, of shape (m, k, outputs), as float64 of shape (m, outputs).
 
     >>> means(np.array([[[1.0], [4.0]]]), np.array([[2.0, 1.0]])).tolist()
     [[2.0]]
     """
     if weights is None:
-        return np.mean(values, axis=1, dtype=np.float64)
-    return np.einsum("mko,mk->mo", values, weights) / weights.sum(axis=1)[:, None]
+        found: Float64 = values.mean(axis=1, dtype=np.float64)
+    else:
+        found = np.einsum("mko,mk->mo", values, weights) / weights.sum(axis=1)[:, None]
+    return found
