@@ -16,12 +16,12 @@ def consumer(name: str) -> Any:
     return pytest.importorskip(name, reason=f"{name} is in the extra interop (make interop)")
 
 
-def clusters(n: int = 400, d: int = 8, apart: float = 2.0) -> tuple[Any, Any]:
-    """Points of four overlapping clusters, one in ten a duplicate of another point; and their clusters."""
+def clusters(n: int = 400, d: int = 8, apart: float = 2.0, copies: int = 10) -> tuple[Any, Any]:
+    """Points of four overlapping clusters, some of them the same, and the numbers of their clusters."""
     rng = np.random.default_rng(0)
     labels = rng.integers(4, size=n)
     points = apart * rng.standard_normal((4, d))[labels] + rng.standard_normal((n, d))
-    points[:: n // 10], labels[:: n // 10] = points[0], labels[0]
+    points[: 3 * copies : 3], labels[: 3 * copies : 3] = points[0], labels[0]
     return points.astype(np.float32), labels
 
 

@@ -72,7 +72,7 @@ def test_missing_neighbours_go_to_the_end() -> None:
         ([[1], [0]], [[1.0], [-1e-9]], ValueError, r"row 1 has a negative distance; use numpy.maximum"),
         ([[1], [0]], [[1.0], [np.nan]], ValueError, "row 1 has a distance that is NaN"),
         ([[1, 0], [0, 0]], [[1.0, 0.0], [1.0, 1.0]], ValueError, "row 1 lists a point twice"),
-        ([[1, 1], [1, 1]], [[1.0, 1.0], [1.0, 1.0]], ValueError, "row 1 lists a point twice"),
+        ([[1, 1], [1, 0]], [[1.0, 1.0], [1.0, 1.0]], ValueError, "row 0 lists a point twice"),
         ([[0], [1]], [[0.0], [0.0]], ValueError, "no neighbour other than the point itself"),
         ([[1], [0]], [[1.0, 1.0]], ValueError, r"shape \(2, 1\) and distances \(1, 2\)"),
         ([1, 0], [1.0, 1.0], ValueError, r"expected a non-empty array of shape \(n, k\), got \(2,\)"),

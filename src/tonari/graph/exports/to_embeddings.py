@@ -250,7 +250,8 @@ class ToEmbeddings:
         Notes
         -----
         Clusters are those of the points as far as the minimum spanning tree by mutual reachability lies in the graph: a
-        larger k than min_samples brings more of it. hdbscan takes Python's time for each edge; fast_hdbscan does not.
+        larger k than min_samples brings more of it. Where several trees are minimal, a point on the border of a cluster
+        may change sides. hdbscan takes Python's time for each edge; fast_hdbscan does not.
         """
         return hdbscan.to_hdbscan(self.lists, min_samples)
 
