@@ -8,14 +8,7 @@ searching.py                what the four have in common: fit, kneighbors, kneig
 settings.py                 scikit-learn's parameters in tonari's words, or why they have none
 votes.py                    weights of neighbours, and the sums of a classifier's and a regressor's predictions
 
-Differences from scikit-learn's classes of the same names, in all four:
-
-- A distance is the float64 value of the definition, rounded once: float32 for float32 rows. That of a row to itself is
-  exactly 0.
-- Neighbours at the same distance are in ascending order of their row numbers, for any number of threads.
-- A row is left out of its own list by its number, and the transformer puts it into column 0 by its number.
-- Sparse matrices, ``metric="precomputed"``, callables and ``radius_neighbors`` are refused or absent; the messages say
-  which class to use instead.
+``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.
 """
 
 try:
