@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers import consumers
+from tests.helpers import checks, consumers
 
-needs_scipy = pytest.importorskip("scipy.sparse", reason="matrices")
+pytest.importorskip("scipy.sparse", reason="matrices")
 
 
 @pytest.mark.parametrize("include_self", [False, True])
 @pytest.mark.parametrize("min_samples", [1, 5])
-def test_core_distances_and_reachability_by_definition(include_self: bool, min_samples: int) -> None:
-    points, graph = consumers.hostile(5 + include_self, include_self)
+@pytest.mark.parametrize("data", [checks.gaussian, checks.duplicates])
+def test_core_distances_and_reachability_by_definition(include_self: bool, min_samples: int, data: Any) -> None:
+    points = data(60, 3)
+    graph = tonari.knn_graph(points, 5 + include_self, include_self=include_self)
     distances = np.linalg.norm(points[:, None].astype(np.float64) - points, axis=2).astype(np.float32)
     core = np.sort(distances, axis=1)[:, min_samples]
     np.testing.assert_array_equal(graph.core_distances(min_samples), core)

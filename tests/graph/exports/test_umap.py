@@ -27,14 +27,16 @@ def test_self_is_in_front_and_the_columns_are_those_asked_for(include_self: bool
     assert not distances[:, 0].any()
 
 
-def test_arrays_are_copies_that_may_be_written_into() -> None:
-    graph = tonari.knn_graph(consumers.clusters()[0].astype(np.float64), 5, include_self=True)
-    kept = graph.indices.copy()
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_are_copies_that_may_be_written_into(dtype: Any) -> None:
+    graph = tonari.knn_graph(consumers.clusters()[0].astype(dtype), 5, include_self=True)
+    kept = graph.indices.copy(), graph.distances.copy()
     for part in graph.to_umap():
         assert part.flags.c_contiguous
         assert part.flags.writeable
         part[:] = -1
-    np.testing.assert_array_equal(graph.indices, kept)
+    np.testing.assert_array_equal(graph.indices, kept[0])
+    np.testing.assert_array_equal(graph.distances, kept[1])
 
 
 def test_refuses_what_umap_would_compute_anew_or_misread() -> None:

@@ -107,6 +107,14 @@ def test_rows_of_a_matrix_may_differ_in_length() -> None:
     assert made.to_csr().nnz == union.nnz  # zeros, too
 
 
+def test_the_longest_row_of_a_matrix_keeps_its_neighbours_though_others_have_self() -> None:
+    from scipy.sparse import csr_matrix
+
+    rows, columns = [0, 0, 1, 1, 2], [0, 1, 0, 2, 1]
+    made = KNNGraph.from_csr(csr_matrix(([0.0, 1.0, 1.0, 3.0, 3.0], (rows, columns))))
+    assert made.indices.tolist() == [[1, -1], [0, 2], [1, -1]]
+
+
 def test_refuses_matrices_that_are_no_graph() -> None:
     from scipy.sparse import csr_matrix
 
