@@ -21,6 +21,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.graph import npz_file, reshaping, structure
 from tonari.graph.directory import open_lists
+from tonari.graph.exports.to_clusterings import ToClusterings
 from tonari.graph.exports.to_embeddings import ToEmbeddings
 from tonari.graph.exports.to_graphs import ToGraphs
 from tonari.graph.imports.made_from import MadeFrom
@@ -33,7 +34,7 @@ from tonari.nn_descent.report import DescentReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph(ToEmbeddings, ToGraphs, MadeFrom):
+class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays are of the same kind as the points given to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in

@@ -1,7 +1,8 @@
 """A graph for the libraries that take one: one module for each, which knows what it reads and what it would misread.
 
-to_embeddings.py   the methods of KNNGraph for UMAP, openTSNE, scikit-learn, scanpy and HDBSCAN
-to_graphs.py       the methods of KNNGraph for SciPy, PyTorch Geometric, igraph, networkx and Arrow
+to_embeddings.py   the methods of KNNGraph for UMAP, openTSNE, scikit-learn and scanpy
+to_clusterings.py  those for HDBSCAN
+to_graphs.py       those for SciPy, PyTorch Geometric, igraph, networkx and Arrow
 common.py          what several need: lists with or without self, and what they refuse
 
 csr.py             scipy.sparse.csr_matrix
