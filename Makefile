@@ -29,7 +29,7 @@ quick: $(VENV)/.quick ## one case of each of the core's tests, without torch and
 
 test: $(VENV)/.tests ## the tests: each value of each parameter meets each value of each other one
 	$(PYTEST_RUN) -m 'not (full or bench or interop)' $(TESTS)
-	$(BIN)/python -m pytest --pyargs tonari --doctest-modules --ignore-glob='*/umap_index.py' # a subclass of pynndescent's
+	$(BIN)/python -m pytest --pyargs tonari --doctest-modules
 
 test-all: test $(VENV)/.tests ## the tests, then all combinations (of interpreted kernels: pairs) and the tests of the benchmarks
 	$(PYTEST_RUN) -m '(full or bench) and not exhaustive' $(TESTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 import warnings
 from typing import Any
@@ -58,6 +59,13 @@ def test_missing_neighbours_stay_missing() -> None:
     indices, distances = consumers.with_missing(consumers.hostile(5)[1]).to_umap()
     assert indices[7, -2:].tolist() == [-1, -1]
     assert np.isinf(distances[7, -2:]).all()
+
+
+def test_without_pynndescent_new_points_cannot_be_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    points, graph = consumers.hostile(5)
+    with pytest.raises(ImportError, match="pip install umap-learn"):
+        graph.to_umap(tonari.Index(points))
 
 
 @pytest.mark.interop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,8 +48,8 @@ def _searching(lists: Lists, index: Searcher) -> Any:
             f"index has {index.n} points and metric {index.metric!r}, the graph {lists.n} and {lists.metric!r}: pass "
             f"tonari.Index(points, metric={lists.metric!r}) of the graph's points"
         )
-    try:
-        from tonari.graph.exports.umap_index import UmapIndex
-    except ImportError as error:
-        raise ImportError("to_umap(index) needs pynndescent, as umap-learn does: pip install umap-learn") from error
+    if importlib.util.find_spec("pynndescent") is None:
+        raise ImportError("to_umap(index) needs pynndescent, as umap-learn does: pip install umap-learn")
+    from tonari.graph.exports.umap_index import UmapIndex
+
     return UmapIndex(index)

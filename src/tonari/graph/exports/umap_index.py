@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pynndescent import NNDescent
+
+try:
+    from pynndescent import NNDescent
+except ImportError:  # to_umap says so; all modules can be imported without the libraries that take graphs
+    NNDescent = object
 
 if TYPE_CHECKING:
     from tonari.graph.exports.umap import Searcher
