@@ -104,6 +104,7 @@ def test_no_case_was_lost() -> None:
         "exact_cuda": 26,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,
+        "radius": 4,
         "radius_cuda": 3,
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 8,
