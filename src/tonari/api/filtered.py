@@ -46,14 +46,19 @@ def search_allowed(
 ) -> Neighbors:
     """Search what rules allow; see :func:`tonari.search`."""
     place = place_for(device, queries=queries, points=points)
-    base = place.rows(points, "points", metric)
+    on_cpu = not place.devices
+    base = inputs.as_rows(points, "points", check_values=False) if on_cpu else place.rows(points, "points", metric)
     rows = place.rows(queries, "queries", metric)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, **options)
     _refuse_unserved(problem, method)
     held: dict[str, Any] = {"threads": problem.threads, "memory": problem.memory}
-    engine = Engine(points=base, place=place, metric=metric, method=method, **held)
-    found = nearest_allowed(engine, rows, problem.k, rules_of(len(rows), len(base), **given), progress)
+    rules = rules_of(len(rows), len(base), **given)
+    # A look at all points takes longer than a search of a few.
+    late = on_cpu and rules.shared is not None and not (rules.by_pairs or rules.grouped)
+    base = base if late else place.rows(base, "points", metric)
+    engine = Engine(points=base, place=place, metric=metric, method=method, unchecked=late, **held)
+    found = nearest_allowed(engine, rows, problem.k, rules, progress)
     return on_side_of(queries, found)
 
 

@@ -37,6 +37,8 @@ class Engine:
     place : Place
     metric, method : str
     threads, memory : int, optional
+    unchecked : bool
+        The values of the points, in host memory, are checked when some are copied.
     held_nearest : callable(queries, k, progress) -> Neighbors, optional
         Searches the points, which are prepared already.
     held_within : callable(queries, limits, progress) -> RadiusNeighbors, optional
@@ -48,6 +50,7 @@ class Engine:
     method: str = "auto"
     threads: int | None = None
     memory: int | None = None
+    unchecked: bool = False
     held_nearest: Callable[[Any, int, ProgressLike], Neighbors] | None = None
     held_within: Callable[[Any, Any, ProgressLike], RadiusNeighbors] | None = None
 
@@ -86,7 +89,18 @@ class Engine:
                     f"memory={self.memory} bytes: {len(ids)} allowed points, copied, take {copied}; allow more"
                 )
         points = rows_at(self.points, ids)
-        return dataclasses.replace(self, points=points, memory=memory, held_nearest=None, held_within=None)
+        if self.unchecked:
+            self._check(points)
+        plain: dict[str, Any] = {"held_nearest": None, "held_within": None, "unchecked": False}
+        return dataclasses.replace(self, points=points, memory=memory, **plain)
+
+    def _check(self, copied: npt.NDArray[Any]) -> None:
+        """Refuse copied rows with values that no row may have, naming one by its number among all."""
+        try:
+            self.place.rows(copied, "points", self.metric)
+        except ValueError:
+            self.place.rows(self.points, "points", self.metric)
+            raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
         """Estimate a search of all points, or of n that have to be copied first."""
