@@ -22,6 +22,7 @@ void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const ExactValues compute = exact_values(search.isa);
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
   const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
+  const bool listed = search.listed != nullptr;
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
   std::vector<double> values(static_cast<std::size_t>(batch));
   std::vector<Ranked> kept;
@@ -30,17 +31,19 @@ void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     const ExactQuery query = exact_query(search.metric, search.queries, i);
     const std::int64_t self = search.self_ids != nullptr ? search.self_ids[i] : -1;
     double worst = std::numeric_limits<double>::infinity();
+    const std::int64_t stop = listed ? search.ends[i] : n;
     kept.clear();
-    for (std::int64_t first = 0; first < n; first += batch) {
-      const std::int64_t count = std::min(batch, n - first);
-      std::iota(ids.begin(), ids.begin() + count, first);
-      compute(search.metric, query, search.points, ids.data(), count, values.data());
+    for (std::int64_t first = listed ? search.begins[i] : 0; first < stop; first += batch) {
+      const std::int64_t count = std::min(batch, stop - first);
+      if (!listed) std::iota(ids.begin(), ids.begin() + count, first);
+      const std::int64_t* const numbers = listed ? search.listed + first : ids.data();
+      compute(search.metric, query, search.points, numbers, count, values.data());
       for (std::int64_t j = 0; j < count; ++j) {
         const double value = returned_value(values[static_cast<std::size_t>(j)], double_output);
         const double key = descends ? -value : value;
         // Numbers ascend: among equal keys, the points that are held already come first.
-        if ((key >= worst && std::ssize(kept) >= k) || first + j == self) continue;
-        kept.push_back({key, first + j});
+        if ((key >= worst && std::ssize(kept) >= k) || numbers[j] == self) continue;
+        kept.push_back({key, numbers[j]});
         if (std::ssize(kept) < k + kBeyond) continue;
         keep_smallest(kept, k);
         worst = std::max_element(kept.begin(), kept.end())->key;
@@ -51,6 +54,11 @@ void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     for (const Ranked& item : kept) {
       *distances++ = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero
       *indices++ = static_cast<Index>(item.id);
+    }
+    constexpr Value nowhere = std::numeric_limits<Value>::infinity();
+    for (std::int64_t j = std::ssize(kept); j < k; ++j) {
+      *distances++ = descends ? -nowhere : nowhere;
+      *indices++ = Index{-1};
     }
   }
 }

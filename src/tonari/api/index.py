@@ -18,6 +18,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
+from tonari.filters.arguments import is_filtered
 from tonari.methods.answer import answer, on_side_of
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
@@ -213,12 +214,28 @@ class Index(RadiusIndex):
         return made
 
     @in_default_floats
-    def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
+    def search(
+        self,
+        queries: Any,
+        k: int,
+        *,
+        where: Any = None,
+        exclude: Any = None,
+        query_groups: Any = None,
+        point_groups: Any = None,
+        groups: str | None = None,
+        threads: int | None = None,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
         """The k nearest points of every query; see :func:`search`.
 
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
         progress = inputs.check_progress(progress)
+        given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
+        given |= {"query_groups": query_groups, "point_groups": point_groups}
+        if is_filtered(**given):
+            return self._search_allowed(queries, k, given, threads, progress)
         first = self._first
         if threads is None and first.plan.replayable:
             key = cuda_graph_cache.key_on(first.prepared, queries, k)

@@ -1,0 +1,94 @@
+"""The nearest of the points that are listed for each query: the bits of the reference among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks
+from tests.helpers.filter_checks import Mask, assert_equal, nearest_allowed
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors
+from tonari.exact.cpu import listed
+from tonari.exact.cpu.listed import search_listed
+from tonari.metrics import METRICS
+
+BATCH = 2048  # values computed at a time (native/exact/direct.cpp)
+
+
+def lists_of(allowed: Mask) -> tuple[Any, Any, Any]:
+    """All lists, one after the other with a gap between them, and where those of each query begin and end."""
+    parts, begins = [], []
+    at = 0
+    for row in allowed:
+        own = np.append(np.flatnonzero(row), 0)  # what follows a list is not of it
+        parts.append(own)
+        begins.append(at)
+        at += len(own)
+    starts = np.array(begins)
+    return np.concatenate(parts), starts, starts + allowed.sum(axis=1)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_bits_of_the_reference(metric: str, maker: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed, "_BLOCK_SECONDS", 1e-6)  # many blocks
+    points = checks.HOSTILE[maker](90, 19, 0)
+    points = np.abs(points) if METRICS[metric].nonnegative else points
+    rng = np.random.default_rng(0)
+    allowed = rng.random((12, 90)) < rng.choice([0, 0.02, 0.3, 1], (12, 1))
+    own = np.where(np.arange(12) % 3, np.arange(12), -1)
+    without = allowed & (np.arange(90) != own[:, None])
+    for k in (1, 7, 90, 91):
+        found = search_listed(points[:12], points, k, metric, *lists_of(allowed), self_ids=own, threads=threads)
+        assert_equal(found, nearest_allowed(points[:12], points, k, without, metric))
+
+
+@pytest.mark.parametrize("length", [0, 1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 7])
+@pytest.mark.parametrize("k", [1, 64, 65, BATCH])
+def test_lists_of_every_length(length: int, k: int) -> None:
+    points = -np.arange(5_000, dtype=np.float32)[:, None]
+    allowed = np.zeros((2, 5_000), bool)
+    allowed[0, 3 : 3 + length] = allowed[1, 700:705] = True
+    queries = np.array([[9], [-4_000]], np.float32)
+    found = search_listed(queries, points, k, "euclidean", *lists_of(allowed))
+    assert_equal(found, nearest_allowed(queries, points, k, allowed))
+
+
+def test_progress_counts_queries() -> None:
+    points, seen = checks.gaussian(20, 3), []
+    begins = np.zeros(20, np.int64)
+    given: dict[str, Any] = {"progress": lambda *pair: seen.append(pair)}
+    search_listed(points, points, 2, "l1", np.arange(20), begins, begins + 20, **given)
+    assert seen[-1] == (20, 20)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": 0}, "k=0: expected at least 1"),
+        ({"listed": np.array([0, 5])}, "listed has 5 at place 1, expected 0 to 4"),
+        ({"listed": np.array([-1, 0])}, "listed has -1 at place 0"),
+        ({"begins": np.array([0, 3]), "ends": np.array([1, 2])}, "listed"),
+        ({"ends": np.array([1, 3])}, "listed"),
+        ({"begins": np.array([-1, 0])}, "listed"),
+        ({"begins": np.array([0])}, "begins"),
+        ({"ends": np.array([1])}, "ends"),
+        ({"self_ids": np.array([0])}, "self_ids"),
+        ({"points": np.zeros((5, 4), "f4")}, "points"),
+        ({"distances": np.empty((2, 2), "f4")}, "distances"),
+        ({"distances": np.empty((2, 3), "f8")}, "distances"),
+    ],
+    ids=str,
+)
+def test_what_the_binding_refuses(changes: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"metric": "euclidean", "isa": "generic", "queries": np.zeros((2, 3), "f4"), "k": 3}
+    given |= {"points": np.zeros((5, 3), "f4"), "self_ids": None, "listed": np.array([0, 4])}
+    given |= {"begins": np.array([0, 1]), "ends": np.array([2, 2])}
+    given |= Neighbors(np.empty((2, 3), "f4"), np.empty((2, 3), "i4"))._asdict()
+    _native.search_listed(**given)
+    with pytest.raises((TypeError, ValueError), match=message):
+        _native.search_listed(**(given | changes))
