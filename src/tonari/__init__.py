@@ -24,7 +24,7 @@ Rooms import downwards only:
     cli  debug                      the command line; what a bug report needs
     api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
-    graph  streams  filters         graphs; queries that do not fit into memory; masks, groups and lists of what may be found
+    graph  streams  filters         graphs; queries that do not fit into memory; which points a query may find
     methods                         which method answers, and where
     nn_descent  kdtree  exact       three rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
     select                          k-selection by itself, and lists of neighbours put in order and merged
