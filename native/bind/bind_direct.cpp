@@ -66,15 +66,9 @@ void bind(Module& module) {
         check_id_type<Index>("indices", among.n);
         check_shape("distances", distances, {asked.n, k});
         check_shape("indices", indices, {asked.n, k});
-        const DirectSearch search{metric_named(metric),
-                                  isa_named(isa),
-                                  asked,
-                                  among,
-                                  k,
-                                  self_ids ? self_ids->data() : nullptr,
-                                  listed.data(),
-                                  begins.data(),
-                                  ends.data()};
+        const DirectSearch search{
+            metric_named(metric), isa_named(isa), asked,      among, k, self_ids ? self_ids->data() : nullptr,
+            listed.data(),        begins.data(),  ends.data()};
         Unlocked unlocked;
         search_directly(search, 0, asked.n, distances.data(), indices.data());
       },

@@ -31,6 +31,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index": (tonari.Index, {"points": X}),
     "Index.search": (INDEX.search, {"queries": X, "k": 2}),
     "Index.search_chunks": (lambda **given: list(INDEX.search_chunks(**given)), {"queries": X, "k": 2}),
+    "Index.save": (INDEX.save, {"path": "index.npz"}),
     "radius_search": (tonari.radius_search, {"queries": X, "points": X, "radius": 1.0}),
     "radius_search, by similarity": (
         tonari.radius_search,
@@ -43,6 +44,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index.radius_count": (INDEX.radius_count, {"queries": X, "radius": 1.0}),
     "Index.radius_chunks": (lambda **given: list(INDEX.radius_chunks(**given)), {"queries": X, "radius": 1.0}),
     "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
+    "kth_distance": (tonari.kth_distance, {"points": X, "k": 2}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
         KNNGraph,
@@ -68,9 +70,12 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "explain": (tonari.explain, {"queries": X, "points": X, "k": 2}),
     "select_k": (tonari.select_k, {"values": X, "k": 2}),
     "search_to_file": (tonari.search_to_file, {"queries": X, "points": X, "k": 2, "out": "found.ibin"}),
-    "build_graph": (tonari.build_graph, {"source": X, "k": 2, "out": "found"}),
-    "build_graph, approximate": (tonari.build_graph, {"source": X, "k": 2, "out": "found", "method": "clusters"}),
-    "build_neighbors": (tonari.build_neighbors, {"source": X, "queries": X, "k": 2, "out": "found"}),
+    "build_graph": (tonari.build_graph, {"source": X, "k": 2, "out": "found", "path": "index"}),
+    "build_graph, approximate": (
+        tonari.build_graph,
+        {"source": X, "k": 2, "out": "found", "path": "index", "method": "clusters"},
+    ),
+    "build_neighbors": (tonari.build_neighbors, {"source": X, "queries": X, "k": 2, "out": "found", "path": "index"}),
 }
 
 WHOLE = (2.5, "5", True, math.nan, math.inf)
@@ -91,6 +96,19 @@ BAD: dict[str, tuple[Any, ...]] = {
     "min_similarity": ("5", True, math.nan, math.inf, 0.5, [1.0, 2.0], "x"),
     "closed": ("yes", 1, None),
     "max_neighbors": (*WHOLE, 0, -1, HUGE),
+    "where": (
+        5,
+        "mask",
+        [2.5],
+        np.ones(19, bool),
+        np.full(20, 2),
+        np.ma.masked_array(np.ones(20, bool), mask=X[:, 0] > 0),
+    ),
+    "exclude": (5, "x", [[1]], [[20]] * 20, [[-1]] * 20, [[2.5]] * 20),
+    "query_groups": (5, [1], X, np.full(20, 1.5), np.ones(20, int)),
+    "point_groups": (5, [1], X, np.full(20, 1.5), np.ones(20, int)),
+    "groups": ("x", 5, True, "same"),
+    "batch": (5, [1], np.full(20, 1.5)),
     "n": (*WHOLE, None, 0, -1, HUGE),
     "m": (*WHOLE, None, 0, -1, HUGE),
     "d": (*WHOLE, None, 0, -1, HUGE, 1e30),
@@ -127,6 +145,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "lengths": (5, "3", X[0], np.ma.masked_array(np.full(20, 3), mask=np.arange(20) == 7)),
     "nan": (None, "first"),
     "counters": (5, {}),
+    "path": (None, 5, "missing/index.npz"),
     "out": ("found.txt", "missing/found.ibin"),
     "source": (None, 5, MASKED, X[0], X.astype(complex), [], [None]),
     "executor": (None, 5, "dask", []),
@@ -202,7 +221,14 @@ def test_no_argument_is_ignored_or_fails_in_raw_words(
     with pytest.raises((TypeError, ValueError, OSError)) as refused:
         call(**given)
     words = str(refused.value)
-    named = {"dtype": "data type", "out": "found", "plan": "method", "parts": "part 0", "isa": "instruction set"}
+    named = {
+        "dtype": "data type",
+        "out": "found",
+        "path": "index",
+        "plan": "method",
+        "parts": "part 0",
+        "isa": "instruction set",
+    }
     assert name in words or named.get(name, name) in words, words
     assert len(words) < 400
     assert type(refused.value) in (TypeError, ValueError, FileNotFoundError)

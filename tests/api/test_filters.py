@@ -12,7 +12,8 @@ from tests.helpers import checks
 from tests.helpers.devices import needs_torch, on_gpu
 from tests.helpers.filter_checks import Mask, assert_equal, cut, nearest_allowed
 from tests.helpers.radius_checks import all_values
-from tonari.filters import dropping, nearest
+from tonari.filters import dropping, listed, nearest, within
+from tonari.filters.engine import Engine
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -70,6 +71,7 @@ def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0
 @pytest.mark.parametrize("few", [dropping._FEW, 0])
 def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropping, "_FEW", few)
+    monkeypatch.setattr(listed, "_PAIRS", few or 500)  # pairs that are checked at a time
     queries, points = data(maker, metric)
     given, allowed = rules_named(rules, queries, points, metric)
     index = tonari.Index(points, metric=metric)
@@ -78,15 +80,15 @@ def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: 
         assert_equal(tonari.search(queries, points, k, metric=metric, **given), truth)
         assert_equal(index.search(queries, k, **given), truth)
     value = float(np.sort(all_values(queries, points, metric).distances)[M * N // 3])
-    within = {"min_similarity": value} if METRICS[metric].descending else {"radius": value}
-    inside = cut(tonari.radius_search(queries, points, metric=metric, **within), allowed)
-    assert_equal(tonari.radius_search(queries, points, metric=metric, **within, **given), inside)
-    assert_equal(index.radius_search(queries, **within, **given), inside)
+    near = {"min_similarity": value} if METRICS[metric].descending else {"radius": value}
+    inside = cut(tonari.radius_search(queries, points, metric=metric, **near), allowed)
+    assert_equal(tonari.radius_search(queries, points, metric=metric, **near, **given), inside)
+    assert_equal(index.radius_search(queries, **near, **given), inside)
     counts = np.diff(inside.indptr).tolist()
-    assert tonari.radius_count(queries, points, metric=metric, **within, **given).tolist() == counts
-    assert index.radius_count(queries, **within, **given).tolist() == counts
+    assert tonari.radius_count(queries, points, metric=metric, **near, **given).tolist() == counts
+    assert index.radius_count(queries, **near, **given).tolist() == counts
     for most in (3, 70):  # by a search, and by lists of all
-        some = tonari.radius_search(queries, points, metric=metric, **within, **given, max_neighbors=most)
+        some = tonari.radius_search(queries, points, metric=metric, **near, **given, max_neighbors=most)
         assert np.diff(some.indptr).tolist() == np.minimum(most, counts).tolist()
         assert some.indices[: some.indptr[1]].tolist() == inside.indices[: min(most, counts[0])].tolist()
 
@@ -124,14 +126,43 @@ def test_graphs(metric: str, rules: str, include_self: bool, large: int, monkeyp
     assert_equal(tonari.Neighbors(graph.distances[:, include_self:], graph.indices[:, include_self:]), truth)
     assert not include_self or graph.indices[:, 0].tolist() == list(range(N))
     value = float(np.median(all_values(points, points, metric).distances))
-    within = {"min_similarity": value} if METRICS[metric].descending else {"radius": value}
-    whole = tonari.radius_graph(points, metric=metric, **within)
-    assert_equal(tonari.radius_graph(points, metric=metric, **within, **given), cut(whole, allowed))
+    near = {"min_similarity": value} if METRICS[metric].descending else {"radius": value}
+    whole = tonari.radius_graph(points, metric=metric, **near)
+    assert_equal(tonari.radius_graph(points, metric=metric, **near, **given), cut(whole, allowed))
     if "batch" not in given:
-        mask, pairs = given["where"], tonari.pairs(points, metric=metric, **within)
+        mask, pairs = given["where"], tonari.pairs(points, metric=metric, **near)
         kept = mask[pairs.left] & mask[pairs.right]
-        some = tonari.pairs(points, metric=metric, **within, **given)
+        some = tonari.pairs(points, metric=metric, **near, **given)
         assert_equal(some, tonari.Pairs(*(part[kept] for part in pairs)))
+
+
+@pytest.mark.parametrize("large", [within._LARGE, 20, 0])
+@pytest.mark.parametrize("rules", ["same", "shared+same", "shared", "other"])
+def test_a_radius_for_each_query(large: int, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(within, "_LARGE", large)  # points of a group that is searched by itself
+    queries, points = data("gaussian", "euclidean")
+    given, allowed = rules_named(rules, queries, points, "euclidean")
+    radii = np.linspace(0, 4, M)[np.random.default_rng(0).permutation(M)]
+    truth = cut(tonari.radius_search(queries, points, radii), allowed)
+    searched = list[int]()
+    find = Engine.within
+    monkeypatch.setattr(Engine, "within", lambda self, *rest: searched.append(self.n) or find(self, *rest))
+    assert_equal(tonari.radius_search(queries, points, radii, **given), truth)
+    assert bool(searched) == (large < 99 or "same" not in rules)
+
+
+def test_large_groups_are_searched_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, seen, searched = checks.gaussian(6_000, 20), list[tuple[int, int]](), list[int]()
+    batch = np.repeat([0, 1, 2], [4_000, 100, 1_900])
+    find = Engine.nearest
+    monkeypatch.setattr(Engine, "nearest", lambda self, *rest: searched.append(self.n) or find(self, *rest))
+    graph = tonari.knn_graph(points, 3, batch=batch, threads=1, progress=lambda *pair: seen.append(pair))
+    assert searched == [4_000, 1_900]
+    assert seen[-1] == (6_000, 6_000)
+    for group in range(3):
+        rows = np.flatnonzero(batch == group)
+        alone = tonari.knn_graph(points[rows], 3)
+        assert graph.indices[rows].tolist() == rows[alone.indices].tolist()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])

@@ -102,6 +102,7 @@ def test_no_case_was_lost() -> None:
     assert counts == {
         "exact_cpu": 15,
         "exact_cuda": 26,
+        "filters": 8 + 1,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,
         "radius": 4,

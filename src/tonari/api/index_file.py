@@ -22,6 +22,8 @@ _WORDS = ("metric", "method", "asked", "dtype")
 
 def write(path: str | os.PathLike[str], points: Any, **about: Any) -> None:
     """Write points in host memory or on a device, and facts about the Index."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path: expected a path, got {type(path).__name__}")
     rows = inputs.held(inputs.to_host(points))
     given = about | {"format": _FORMAT, "version": _VERSION, "dtype": inputs.name_of_dtype(points)}
     stored = rows.view(np.uint16) if rows.dtype == BFLOAT16 else rows

@@ -125,19 +125,31 @@ class Engine:
         return listed_seconds(m, pairs, self.points.shape[1], chosen_isa())
 
     def listed(
-        self, queries: Any, k: int, listed: Ids, begins: Ids, ends: Ids, self_ids: Ids | None, progress: ProgressLike
+        self,
+        queries: Any,
+        k: int,
+        listed: Ids,
+        begins: Ids,
+        ends: Ids,
+        self_ids: Ids | None = None,
+        found: Neighbors | None = None,
     ) -> Neighbors:
-        """Find the k nearest of the points that are listed for each query; in host memory."""
+        """Find the k nearest of the points that are listed for each query; on the host, in `found` if it is given."""
         lists: dict[str, Any] = {"listed": listed, "begins": begins, "ends": ends, "self_ids": self_ids}
         if not self.place.devices:
             from tonari.exact.cpu.listed import search_listed
 
-            given: dict[str, Any] = {"threads": self.threads, "progress": progress}
+            given: dict[str, Any] = {"threads": self.threads, "progress": False, "found": found}
             return search_listed(queries, self.points, k, self.metric, **lists, **given)
         from tonari.exact.cuda import listed as on_cuda
 
         there = self.place.there(queries), self.place.there(self.points)
-        return Neighbors(*on_host(on_cuda.search_listed(*there, k, self.metric, **lists)))
+        near = Neighbors(*on_host(on_cuda.search_listed(*there, k, self.metric, **lists)))
+        if found is None:
+            return near
+        for mine, new in zip(found, near, strict=True):
+            mine[:] = new
+        return found
 
 
 def rows_at(rows: Any, ids: npt.NDArray[Any]) -> Any:

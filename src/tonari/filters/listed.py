@@ -51,10 +51,13 @@ def by_lists(
     own = rules.own_places()
     if not rules.by_pairs and rules.shared is None:
         whole = len(rows) == len(queries) and bool((rows == np.arange(len(rows))).all())
-        asked = queries if whole else rows_at(queries, rows)
-        part = engine.listed(asked, k, order, begins, ends, None if own is None else own[rows], False)
-        for mine, new in zip(found, part, strict=True):
-            mine[rows] = new
+        own = None if own is None else own[rows]
+        if whole:
+            engine.listed(queries, k, order, begins, ends, own, found)
+        else:
+            part = engine.listed(rows_at(queries, rows), k, order, begins, ends, own)
+            for mine, new in zip(found, part, strict=True):
+                mine[rows] = new
         bar.add(len(rows))
         return
     ahead = np.concatenate([[0], np.cumsum(ends - begins)])
@@ -66,7 +69,7 @@ def by_lists(
         ids, asked_by = order[places], np.repeat(np.arange(len(some)), counts)
         kept = rules.allowed(some[asked_by], ids)
         bounds = np.concatenate([[0], np.cumsum(np.bincount(asked_by[kept], minlength=len(some)))])
-        part = engine.listed(rows_at(queries, some), k, ids[kept], bounds[:-1], bounds[1:], None, False)
+        part = engine.listed(rows_at(queries, some), k, ids[kept], bounds[:-1], bounds[1:])
         for mine, new in zip(found, part, strict=True):
             mine[some] = new
         bar.add(len(some))

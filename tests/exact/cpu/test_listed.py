@@ -13,6 +13,7 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.exact.cpu import listed
 from tonari.exact.cpu.listed import search_listed
+from tonari.inputs import held
 from tonari.metrics import METRICS
 
 BATCH = 2048  # values computed at a time (native/exact/direct.cpp)
@@ -48,7 +49,7 @@ def test_the_bits_of_the_reference(metric: str, maker: str, threads: int, monkey
 
 
 @pytest.mark.parametrize("length", [0, 1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 7])
-@pytest.mark.parametrize("k", [1, 64, 65, BATCH])
+@pytest.mark.parametrize("k", [1, 32, 33, 65, BATCH])
 def test_lists_of_every_length(length: int, k: int) -> None:
     points = -np.arange(5_000, dtype=np.float32)[:, None]
     allowed = np.zeros((2, 5_000), bool)
@@ -56,6 +57,26 @@ def test_lists_of_every_length(length: int, k: int) -> None:
     queries = np.array([[9], [-4_000]], np.float32)
     found = search_listed(queries, points, k, "euclidean", *lists_of(allowed))
     assert_equal(found, nearest_allowed(queries, points, k, allowed))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 7, 8, 9])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
+@pytest.mark.parametrize("isa", _native.supported_isas())
+def test_queries_that_share_their_list(
+    metric: str, d: int, dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few columns of points that queries in a row are compared with are copied; the bits stay."""
+    monkeypatch.setenv("TONARI_ISA", isa)
+    points = np.abs(checks.duplicates(70, d) * 9).astype(dtype)
+    groups = np.repeat([0, 1, 2, 3, 4], [30, 1, 9, 20, 10])
+    allowed = groups[:, None] == groups
+    begins = np.searchsorted(groups, groups)
+    ends = begins + np.bincount(groups)[groups]
+    own = np.where(np.arange(70) % 2, np.arange(70), -1)
+    truth = nearest_allowed(points, points, 11, allowed & (np.arange(70) != own[:, None]), metric)
+    found = search_listed(held(points), held(points), 11, metric, np.arange(70), begins, ends, self_ids=own)
+    assert_equal(found, truth)
 
 
 def test_progress_counts_queries() -> None:
@@ -79,8 +100,8 @@ def test_progress_counts_queries() -> None:
         ({"ends": np.array([1])}, "ends"),
         ({"self_ids": np.array([0])}, "self_ids"),
         ({"points": np.zeros((5, 4), "f4")}, "points"),
-        ({"distances": np.empty((2, 2), "f4")}, "distances"),
-        ({"distances": np.empty((2, 3), "f8")}, "distances"),
+        ({"distances": np.zeros((2, 2), "f4")}, "distances"),
+        ({"distances": np.zeros((2, 3), "f8")}, "distances"),
     ],
     ids=str,
 )

@@ -29,6 +29,7 @@ def search_listed(
     self_ids: npt.NDArray[np.int64] | None = None,
     threads: int | None = None,
     progress: ProgressLike = None,
+    found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest of the points that are listed for each query.
 
@@ -46,6 +47,8 @@ def search_listed(
         For each query a point that it must not find, or -1.
     threads : int, optional
     progress : None, bool or callable(done, total)
+    found : Neighbors of shape (m, k), optional
+        Where the result is written. Default: new arrays.
 
     Returns
     -------
@@ -62,9 +65,10 @@ def search_listed(
     """
     isa, m, d = chosen_isa(), len(queries), points.shape[1]
     double = np.float64 in (queries.dtype, points.dtype)
-    found = Neighbors(
-        np.empty((m, k), np.float64 if double else np.float32), np.empty((m, k), index_dtype(len(points)))
-    )
+    if found is None:
+        ids = np.empty((m, k), index_dtype(len(points)))
+        found = Neighbors(np.empty((m, k), np.float64 if double else np.float32), ids)
+    distances, indices = found
     begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
     pairs = np.concatenate([[0], np.cumsum(ends - begins)])
     seconds = listed_seconds(m, int(pairs[-1]), d, isa)
@@ -77,7 +81,7 @@ def search_listed(
         def work(rows: slice) -> None:
             workers.check()
             own = None if self_ids is None else self_ids[rows]
-            part = found.distances[rows], found.indices[rows]
+            part = distances[rows], indices[rows]
             _native.search_listed(metric, isa, queries[rows], points, k, own, listed, begins[rows], ends[rows], *part)
             bar.add(rows.stop - rows.start)
 
