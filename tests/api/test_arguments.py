@@ -70,12 +70,12 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "explain": (tonari.explain, {"queries": X, "points": X, "k": 2}),
     "select_k": (tonari.select_k, {"values": X, "k": 2}),
     "search_to_file": (tonari.search_to_file, {"queries": X, "points": X, "k": 2, "out": "found.ibin"}),
-    "build_graph": (tonari.build_graph, {"source": X, "k": 2, "out": "found", "path": "index"}),
+    "build_graph": (tonari.build_graph, {"source": X, "k": 2, "out": "found"}),
     "build_graph, approximate": (
         tonari.build_graph,
-        {"source": X, "k": 2, "out": "found", "path": "index", "method": "clusters"},
+        {"source": X, "k": 2, "out": "found", "method": "clusters"},
     ),
-    "build_neighbors": (tonari.build_neighbors, {"source": X, "queries": X, "k": 2, "out": "found", "path": "index"}),
+    "build_neighbors": (tonari.build_neighbors, {"source": X, "queries": X, "k": 2, "out": "found"}),
 }
 
 WHOLE = (2.5, "5", True, math.nan, math.inf)
