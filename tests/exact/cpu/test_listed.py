@@ -79,6 +79,14 @@ def test_queries_that_share_their_list(
     assert_equal(found, truth)
 
 
+def test_lists_that_begin_alike_and_end_elsewhere() -> None:
+    points = checks.gaussian(60, 3)
+    ends = np.repeat([30, 10, 60], [20, 20, 20])
+    truth = nearest_allowed(points, points, 5, np.arange(60) < ends[:, None])
+    begins = np.zeros(60, np.int64)
+    assert_equal(search_listed(points, points, 5, "euclidean", np.arange(60), begins, ends, threads=1), truth)
+
+
 def test_progress_counts_queries() -> None:
     points, seen = checks.gaussian(20, 3), []
     begins = np.zeros(20, np.int64)
