@@ -96,7 +96,10 @@ def shared_mask(where: Any, n: int) -> Any:
 
 def _host(x: Any, name: str) -> npt.NDArray[Any]:
     inputs.refuse_masked(x, name)
-    return np.asarray(inputs.to_host(x))
+    try:
+        return np.asarray(inputs.to_host(x))
+    except ValueError as error:  # NumPy's words for rows of different lengths name no argument
+        raise ValueError(f"{name}: rows differ in length, expected an array") from error
 
 
 def _masks(where: Any, m: int, n: int) -> tuple[Any, Any]:
@@ -156,7 +159,7 @@ def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
         raise TypeError("exclude: expected a list of numbers for each query, or a pair (indptr, indices)")
     if len(rows) != m:
         raise ValueError(f"exclude: expected {m} lists, one for each query, got {len(rows)}")
-    lists = [np.asarray(inputs.to_host(row)) for row in rows]
+    lists = [_host(row, f"exclude[{i}]") for i, row in enumerate(rows)]
     lists = [row if row.size else np.empty(0, np.int64) for row in lists]
     parts = [_numbers(row, row.size, f"exclude[{i}]") for i, row in enumerate(lists)]
     lengths = np.array([len(part) for part in parts], np.int64)
