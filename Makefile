@@ -16,7 +16,7 @@ INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
 BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
-.PHONY: help demo quick test test-all kills mutants lint clang tidy sanitize docs bench report develop clean
+.PHONY: help demo quick test test-all interop kills mutants lint clang tidy sanitize docs bench report develop clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -25,14 +25,17 @@ demo: $(VENV)/.installed ## make the exact k-NN graph of 10,000 real descriptors
 	$(BIN)/python examples/demo.py
 
 quick: $(VENV)/.quick ## one case of each of the core's tests, without torch and Triton
-	$(PYTEST_RUN) --brief -m 'not (full or bench or interpreter or process)' $(TESTS)
+	$(PYTEST_RUN) --brief -m 'not (full or bench or interop or interpreter or process)' $(TESTS)
 
 test: $(VENV)/.tests ## the tests: each value of each parameter meets each value of each other one
-	$(PYTEST_RUN) -m 'not (full or bench)' $(TESTS)
+	$(PYTEST_RUN) -m 'not (full or bench or interop)' $(TESTS)
 	$(BIN)/python -m pytest --pyargs tonari --doctest-modules
 
 test-all: test $(VENV)/.tests ## the tests, then all combinations (not of interpreted kernels) and the tests of the benchmarks
 	$(PYTEST_RUN) -m '(full or bench) and not exhaustive' $(TESTS)
+
+interop: $(VENV)-interop/.installed ## the libraries that take graphs, in an environment of their own: .venv-interop
+	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators
 
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py
@@ -91,6 +94,12 @@ $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	touch $@
 endif
 
+# Away from .venv, since these libraries bring many others, of versions that they choose.
+$(VENV)-interop/.installed: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-interop
+	$(VENV)-interop/bin/python -m pip install --quiet --disable-pip-version-check '.[interop]'
+	touch $@
+
 # What is installed tells its extras: nothing is compiled again for them.
 $(VENV)/.quick $(VENV)/.tests $(VENV)/.lint $(VENV)/.native $(VENV)/.docs $(VENV)/.bench: $(VENV)/.installed
 	$(PIP) 'tonari[$(EXTRA)]'
@@ -103,4 +112,4 @@ $(VENV)/.docs: EXTRA := docs
 $(VENV)/.bench: EXTRA := bench
 
 clean: ## remove what was built and installed here
-	rm -rf build $(VENV) demo-output
+	rm -rf build $(VENV) $(VENV)-interop demo-output

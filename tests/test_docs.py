@@ -15,7 +15,7 @@ from tonari.methods.registry import NAMES, method_for
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.rst"))
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-PUBLIC = ("tonari", "tonari.io", "tonari.select", "tonari.core.errors", "tonari.debug")
+PUBLIC = ("tonari", "tonari.estimators", "tonari.io", "tonari.select", "tonari.core.errors", "tonari.debug")
 
 
 def described() -> dict[str, Any]:

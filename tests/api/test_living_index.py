@@ -20,7 +20,7 @@ from tests.helpers.device_rows import there
 from tests.helpers.devices import HAS_CUDA, needs_torch, on_gpu
 from tests.helpers.radius_checks import assert_same_within
 from tonari import inputs, io
-from tonari.api import index_file, state
+from tonari.api import balancing, part
 from tonari.core.neighbors import Neighbors
 from tonari.core.radius_neighbors import RadiusNeighbors
 
@@ -102,8 +102,8 @@ def test_any_sequence_has_the_bits_of_an_index_made_anew(
 ) -> None:
     if method == "kdtree" and metric == "inner_product":
         pytest.skip("no tree")
-    monkeypatch.setattr(state, "_SMALL", 2)  # more segments
-    monkeypatch.setattr(state, "_AROUND", 5)
+    monkeypatch.setattr(balancing, "SMALL", 2)  # more segments
+    monkeypatch.setattr(balancing, "AROUND", 5)
     rng = np.random.default_rng(1)
     points = tied(rng, 200, dtype)
     given = {"method": method, "metric": metric}
@@ -139,14 +139,14 @@ def pickled(index: tonari.Index) -> tonari.Index:
 
 def test_segments_are_few_when_rows_come_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = [0]
-    made = state.Part.__init__
+    made = part.Part.__init__
 
     def counted(self: Any, segment: Any, *given: Any) -> None:
         made(self, segment, *given)
         packed[0] += segment.n
 
-    monkeypatch.setattr(state, "_SMALL", 4)
-    monkeypatch.setattr(state.Part, "__init__", counted)
+    monkeypatch.setattr(balancing, "SMALL", 4)
+    monkeypatch.setattr(part.Part, "__init__", counted)
     points = checks.gaussian(260, D)
     index = tonari.Index(points[:1], method="exact")
     for row in points[1:]:
@@ -158,13 +158,13 @@ def test_segments_are_few_when_rows_come_one_at_a_time(monkeypatch: pytest.Monke
     assert_same_neighbors(index.search(points[:9], 5), tonari.search(points[:9], points, 5))
 
 
-@pytest.mark.parametrize("given", [[3, 77], [77, 3], [-1], [2], [5, 5], [*range(3, 12), 0, 1]])
+@pytest.mark.parametrize("given", [[3, 77], [77, 3], [-1], [2], [5, 5]])
 def test_ids_that_are_not_there_are_named_and_nothing_changes(given: list[int]) -> None:
     index = tonari.Index(checks.gaussian(10, D))
     index.add(checks.gaussian(2, D, 1))
     index.remove(2)
     before, ids = index.search(checks.gaussian(3, D, 2), 4), index.ids.tolist()
-    bad = next((at for at in given if at in (77, -1, 2)), 5 if given == [5, 5] else "all 11")
+    bad = next((at for at in given if at in (77, -1, 2)), 5)
     with pytest.raises(ValueError, match=f"{bad}"):
         index.remove(given)
     assert index.ids.tolist() == ids
@@ -288,86 +288,6 @@ def test_searches_do_not_wait_for_an_update_and_updates_wait_for_each_other(monk
     assert index.ids.tolist() == list(range(1, 31))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "bfloat16"])
-def test_a_saved_index_comes_back(dtype: str, tmp_path: Path) -> None:
-    points = np.round(checks.gaussian(37, 5) ** 2 * 20)
-    given: Any = points.astype(dtype) if dtype != "bfloat16" else torch_rows(points)
-    index = tonari.Index(given, method="exact", metric="l1", threads=1, memory="64MB")
-    path = tmp_path / "saved.index"
-    for ids in ([], [36], [0, 5]):
-        index.remove(ids)
-        index.save(path)
-        again = tonari.Index.load(path)
-        assert repr(again) == repr(index)
-        assert (again.ids.tolist(), again.memory, again._threads) == (index.ids.tolist(), 64_000_000, 1)
-        assert_same_neighbors(again.search(points[:9], 4), index.search(points[:9], 4))
-        assert again._state.next_id == 37
-        assert not again.points.flags.owndata  # mapped
-        other = tonari.Index.load(path, device="cpu", threads=2, memory="32MB")
-        assert (other.memory, other._threads) == (32_000_000, 2)
-        again.save(path)  # over the file that it maps
-        assert_same_neighbors(again.search(points[:9], 4), index.search(points[:9], 4))
-
-
-def torch_rows(points: Any) -> Any:
-    torch = pytest.importorskip("torch")
-    return torch.from_numpy(points).to(torch.bfloat16)
-
-
-def test_no_byte_of_a_saved_index_changes_unnoticed(tmp_path: Path) -> None:
-    index = tonari.Index(checks.gaussian(12, D))
-    index.remove([3])
-    path = tmp_path / "saved.index"
-    index.save(path)
-    whole = path.read_bytes()
-    assert whole.startswith(index_file.MAGIC)
-    for at in range(len(whole)):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(io.FileFormatError, match=r"found \d+ bytes, expected what tonari.Index.save writes"):
-            tonari.Index.load(path)
-    for size in [*range(1, 600, 37), len(whole) - 1]:
-        path.write_bytes(whole[:size])
-        with pytest.raises(io.FileFormatError, match=f"found {size} bytes"):
-            tonari.Index.load(path)
-    path.write_bytes(whole + b"\0")
-    with pytest.raises(io.FileFormatError, match="has bytes added"):
-        tonari.Index.load(path)
-    np.save(tmp_path / "points.npy", checks.gaussian(12, D))
-    with pytest.raises(io.FileFormatError, match="it begins with"):
-        tonari.Index.load(tmp_path / "points.npy")
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        tonari.Index.load(tmp_path / "none")
-
-
-def test_a_later_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "saved.index"
-    monkeypatch.setattr(index_file, "VERSION", 2)
-    tonari.Index(checks.gaussian(12, D)).save(path)
-    monkeypatch.undo()
-    with pytest.raises(io.FileFormatError, match="its format version is 2, this release reads 1"):
-        tonari.Index.load(path)
-
-
-def test_an_interrupted_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "saved.index"
-    tonari.Index(checks.gaussian(12, D)).save(path)
-    before, passes = path.read_bytes(), [0]
-    whole = index_file.pieces
-
-    def interrupted(array: Any) -> Any:
-        passes[0] += 1
-        for piece in whole(array):
-            yield piece
-            if passes[0] == 2:  # while the points are written
-                raise KeyboardInterrupt
-
-    monkeypatch.setattr(index_file, "pieces", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        tonari.Index(checks.gaussian(13, D)).save(path)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
 def check_on_device(n: int, rounds: int, tmp_path: Path, method: str) -> None:
     """A short life of an Index on CUDA, of tensors and of host memory."""
     rng = np.random.default_rng(2)
@@ -401,7 +321,7 @@ def check_on_device(n: int, rounds: int, tmp_path: Path, method: str) -> None:
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_on_a_device_the_bits_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_SMALL", 2)
+    monkeypatch.setattr(balancing, "SMALL", 2)
     check_on_device(9, 1, tmp_path, "exact")
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,19 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api import index_file
+from tonari.api.index_changes import ChangingIndex
 from tonari.api.index_radius import RadiusIndex
-from tonari.api.segment import Segment
-from tonari.api.state import Part, State
-from tonari.core.errors import Unsupported
+from tonari.api.index_search import SearchIndex
+from tonari.api.part import Part
+from tonari.api.state import Kind, State
 from tonari.core.floats import in_default_floats
-from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
-from tonari.methods.answer import on_side_of
-from tonari.methods.place import problem_of
-from tonari.methods.registry import check_search_method, search_method
+from tonari.methods.registry import check_search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
-from tonari.streams.searching import search_chunks
 
 
-class Index(RadiusIndex):
+class Index(SearchIndex, RadiusIndex, ChangingIndex):
     """Points prepared once, searched many times, and changed meanwhile.
 
     Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
@@ -51,7 +47,9 @@ class Index(RadiusIndex):
     which points are added, never one twice. After :meth:`add` and :meth:`remove` an answer has the bits of one by an
     Index made anew from the points that are left in ascending order of id, with ids in place of its row numbers: ties
     go to the smaller id. :attr:`points` and :attr:`ids` are these points and their ids. An Index that was changed
-    consists of a few segments, which a search visits one after the other; `memory` is then for each of them.
+    consists of a few segments, which a search visits one after the other. They share `memory`: what one of them needs
+    beyond what the others leave, they give up, and pack anew when they are searched. If all points are removed, no k is
+    small enough for :meth:`search`, and nothing is within any radius; :meth:`add` goes on with the next ids.
 
     Several threads may search one Index at a time. What is packed is packed by one of them, for all; `memory` is for
     each search. Other threads may change it meanwhile: a search, or a stream of them, sees the Index as it was when it
@@ -107,15 +105,8 @@ class Index(RadiusIndex):
         self._asked = method
         rows = self._place.rows(points, "points", self.metric)
         self.d = rows.shape[1]
-        self._state = State([Part(self._segment(rows, None, progress))], len(rows))
+        self._state = State([Part(self._segment(rows, progress=progress))], len(rows))
         self._updating = threading.Lock()  # of the one update that replaces the state
-
-    def _segment(
-        self, rows: Any, method: str | None = None, progress: ProgressLike = False, chosen: Any = None
-    ) -> Segment:
-        """Prepare checked rows, as all points of this Index are, by a method if one is named."""
-        given: dict[str, Any] = {"threads": self._threads, "memory": self._memory, "progress": progress}
-        return Segment(self._place, rows, self.metric, method or self._asked, **given, chosen=chosen)
 
     def __len__(self) -> int:
         return self._state.n
@@ -139,15 +130,20 @@ class Index(RadiusIndex):
         return self._state.ids
 
     @property
+    def next_id(self) -> int:
+        """The id that the next point gets. So many ids were given so far: masks have an entry for each."""
+        return self._state.next_id
+
+    @property
     def ids_are_rows(self) -> bool:
         """Whether the id of every point is its row number in :attr:`points`."""
         now = self._state
-        return now.only is not None or bool(now.ids[-1] == now.n - 1)
+        return now.only is not None or not now.n or bool(now.ids[-1] == now.n - 1)
 
     @property
     def method(self) -> str:
         """The method that searches the points, or most of them."""
-        return self._state.largest.method
+        return self._state.chosen[0]
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -159,77 +155,6 @@ class Index(RadiusIndex):
         """Bytes beyond the points that a search may use, as asked for."""
         return self._memory
 
-    @in_default_floats
-    def add(self, points: Any) -> npt.NDArray[np.int64]:
-        """Add points, and return their ids.
-
-        Parameters
-        ----------
-        points : array of shape (any, d)
-            Of the dtype of the points and, on CUDA, on their device or in host memory as they are. They are copied.
-
-        Returns
-        -------
-        int64 array of shape (rows,)
-            The numbers that follow the largest id ever given.
-
-        Raises
-        ------
-        TypeError, ValueError
-            Another dtype, device or number of columns, or NaN and the like. Nothing changes.
-
-        Notes
-        -----
-        A few added rows are packed with at most 1,024 others. Segments merge as they grow, so that each row is packed
-        again O(log n) times in all, and there are O(log n) segments.
-        """
-        rows = self._place.rows(points, "points", self.metric)
-        sample = self._state.sample
-        inputs.same_width(rows, sample)
-        came, expected = (
-            f"{inputs.name_of_dtype(x)} in {inputs.place_of(x, 'points') or 'host memory'}" for x in (rows, sample)
-        )
-        if came != expected:
-            raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
-        inputs.check_values(rows, "points", first=0, nonnegative=get_metric(self.metric).nonnegative)
-        host = isinstance(rows, np.ndarray)
-        rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
-        with self._updating:
-            begin = self._state.next_id
-            self._state = self._state.with_rows(rows, self._segment)
-        return np.arange(begin, begin + len(rows))
-
-    @in_default_floats
-    def remove(self, ids: Any) -> None:
-        """Remove points.
-
-        Parameters
-        ----------
-        ids : int, or integers of shape (any,)
-            Each once. At least one point must be left.
-
-        Raises
-        ------
-        TypeError
-            Not integers.
-        ValueError
-            An id that was never given or is removed already, or named twice, or no point would be left. Nothing
-            changes.
-
-        Notes
-        -----
-        Up to 64 removed points of a segment stay in it: searches ask for as many points more. With more, the segment is
-        packed without them, so removing a point packs n / 64 rows on average.
-        """
-        with self._updating:
-            self._state = self._state.without_ids(checked_ids(ids), self._segment)
-
-    @in_default_floats
-    def compact(self) -> None:
-        """Pack all points together, without those that were removed. Ids stay, and so do answers."""
-        with self._updating:
-            self._state = self._state.compacted(self._segment)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the points, their ids, the chosen method and what was asked for to a file, in full or not at all.
 
@@ -239,7 +164,7 @@ class Index(RadiusIndex):
         Raises
         ------
         FileNotFoundError, IsADirectoryError
-            The directory of `path` does not exist, or `path` is one.
+            The directory of `path` does not exist, or `path` is one. An older file is then unchanged.
         """
         index_file.save(path, self.__getstate__())
 
@@ -302,13 +227,16 @@ class Index(RadiusIndex):
             # A tensor takes along all the memory that it is a view of.
             points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
         ids = None if now.only is not None else np.array(now.ids)
-        return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.largest.chosen}
+        return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.chosen}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         points, ids, next_id, chosen = (state.pop(name) for name in ("_points", "_ids", "_next_id", "_chosen"))
         self.__dict__.update(state)
         self._place = place_for(self._device, points=points)
-        self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
+        if len(points):
+            self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
+        else:
+            self._state = State([], next_id, Kind.like(points, chosen))
         self._updating = threading.Lock()
 
     def __copy__(self) -> Index:
@@ -322,97 +250,6 @@ class Index(RadiusIndex):
         made.__dict__.update(self.__dict__, _updating=threading.Lock())
         return made
 
-    @in_default_floats
-    def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
-        """The k nearest points of every query; see :func:`search`. Results name the ids of points.
-
-        Queries in host memory are copied to the device that the points are on, and their results come back.
-        """
-        now = self._state
-        if now.only is not None:
-            return now.only.search(queries, k, threads, progress)
-        rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, now.sample)
-        k, threads = inputs.check_k(k, now.n, without_self=False), inputs.check_threads(threads)
-        if self._asked != "auto":  # a method that refuses this k, whatever the parts are
-            self._check_method(now, k)
-        progress = inputs.check_progress(progress)
-        return on_side_of(queries, now.search(rows, k, threads, self.metric, progress))
-
-    def _check_method(self, now: State, k: int) -> None:
-        """Refuse what the named method cannot do for all points together, as an Index made anew does."""
-        problem = problem_of(self._place, now.sample, now.sample[:1], 1, self.metric)
-        refused = search_method(self._asked, self._place.device).refuses(dataclasses.replace(problem, n=now.n, k=k))
-        if refused is not None:
-            raise Unsupported(refused)
-
-    def search_chunks(
-        self,
-        queries: Any,
-        k: int,
-        *,
-        rows: int | None = None,
-        chunk_rows: int | None = None,
-        progress: ProgressLike = None,
-    ) -> Iterator[Neighbors]:
-        """The k nearest points of a stream of queries, chunk by chunk.
-
-        Chunks are read, searched and used at the same time: while the caller has the answer to one, the next is
-        searched and the one after it is read, each on a thread of its own. :func:`tonari.search_to_file` writes a file.
-
-        Parameters
-        ----------
-        queries : iterable of arrays of shape (any, d), array of shape (m, d), or path
-            What :meth:`search` takes, piece by piece. An iterable is read on a thread; a chunk may have any number of
-            rows, none included, and may be the same buffer filled anew. An array, a memory map or a file (as
-            :func:`tonari.io.read` opens it) is cut into chunks.
-        k : int
-        rows : int, optional
-            How many queries an iterable holds, for the time to go that the progress shows.
-        chunk_rows : int, optional
-            Rows per chunk of an array or file. Default: 128 MiB of queries and results, or as many as are searched in
-            about ten seconds if that is less.
-        progress : None, bool or callable(done, total)
-            Counts queries; a total that is not known is 0. None shows a bar on a terminal when the work takes over two
-            seconds.
-
-        Yields
-        ------
-        Neighbors(distances, indices)
-            Of shape (rows of the chunk, k), one for each chunk, in order, as and where the chunk is. Together they have
-            the bits of one :meth:`search` of all queries.
-
-        Raises
-        ------
-        TypeError, ValueError
-            What :meth:`search` refuses, after the answers to all chunks before it; rows are numbered from the beginning
-            of the stream. What an iterable raises comes through.
-
-        Notes
-        -----
-        At a time two chunks of queries and two of results are held. Leaving the loop early ends the threads.
-
-        Examples
-        --------
-        >>> import numpy as np, tonari
-        >>> index = tonari.Index(np.array([[0.0], [1.0], [3.0]], dtype=np.float32))
-        >>> chunks = (np.full((rows, 1), 2.8, np.float32) for rows in (2, 1))
-        >>> [found.indices.tolist() for found in index.search_chunks(chunks, k=1)]
-        [[[2], [2]], [[2]]]
-        """
-        progress = inputs.check_progress(progress)
-        return search_chunks(self._frozen(), queries, k, rows=rows, chunk_rows=chunk_rows, progress=progress)
-
     def __repr__(self) -> str:
         dtype = inputs.name_of_dtype(self._state.sample)
         return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
-
-
-def checked_ids(ids: Any) -> npt.NDArray[np.int64]:
-    """Return ids as an int64 array of shape (any,)."""
-    array = np.atleast_1d(np.asarray(inputs.to_host(ids)))
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise TypeError(f"ids: expected integers of shape (any,), got {array.dtype} of shape {array.shape}")
-    return array.astype(np.int64)

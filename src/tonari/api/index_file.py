@@ -31,6 +31,7 @@ MAGIC = b"\x93tnrINDX"
 FORMAT, VERSION = "tonari.Index", 1
 _PREFIX, _ALIGNED = 32, 64
 _LONGEST = 1 << 20  # bytes of the text
+_WORDS = "metric", "method", "asked", "dtype"
 _EXPECTED = "what tonari.Index.save writes"
 
 
@@ -44,6 +45,8 @@ def is_index(path: Path) -> bool:
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
     """Write the state of an Index, as it is pickled."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path: expected a path, got {type(path).__name__}")
     given, ids = state["_points"], state["_ids"]
     points = inputs.held(inputs.to_host(given))
     named = b"" if ids is None else _padded(ids.astype("<i8").tobytes())
@@ -90,7 +93,8 @@ def describe(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         start = file.read(_PREFIX)
         if not start.startswith(MAGIC):
-            raise _refusal(path, size, f"it begins with {start[:8]!r}, not with {MAGIC!r}")
+            why = f"it begins with {start[:8]!r}, not with {MAGIC!r}; tonari.io.read and KNNGraph.load read others"
+            raise _refusal(path, size, why)
         length, checksum = struct.unpack("<II", start[8:16].ljust(8, b"\0"))
         text = file.read(min(length, _LONGEST))
     if start[16:] != bytes(16) or (_PREFIX + length) % _ALIGNED or len(text) != length or zlib.crc32(text) != checksum:
@@ -101,6 +105,11 @@ def describe(path: Path) -> dict[str, Any]:
             raise ValueError(f"its format is {about['format']!r}")
         if about["version"] != VERSION:
             raise ValueError(f"its format version is {about['version']!r}, this release reads {VERSION}")
+        for name in _WORDS:
+            if not isinstance(about[name], str):
+                raise ValueError(f"its {name} is {about[name]!r}")
+        if type(about["k"]) is not int:
+            raise ValueError(f"its k is {about['k']!r}")
         about["offset"] = _PREFIX + length + about["ids_bytes"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
         if size != needed:
@@ -145,4 +154,6 @@ def _padded(block: bytes) -> bytes:
 
 
 def _refusal(path: Path, size: int, why: str) -> FileFormatError:
-    return FileFormatError(f"{path}: found {size} bytes, expected {_EXPECTED}: {why}", path, size, _EXPECTED)
+    return FileFormatError(
+        f"{path}: not a whole Index file: found {size} bytes, expected {_EXPECTED}: {why}", path, size, _EXPECTED
+    )

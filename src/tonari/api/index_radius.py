@@ -5,34 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy.typing as npt
+import numpy as np
 
 from tonari import inputs
+from tonari.api.index_base import IndexBase
 from tonari.api.radius import hand_back
 from tonari.api.segment import Segment
-from tonari.api.state import State
+from tonari.api.state_filters import within_in
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.methods.place import Place
+from tonari.filters.arguments import is_filtered
 from tonari.metrics.radius import limits_of
 from tonari.streams.radius import radius_chunks
 
 
-class RadiusIndex:
-    """The verbs of radii of :class:`tonari.Index`, which has all else."""
-
-    d: int
-    metric: str
-    _place: Place
-    _state: State
-
-    def _segment(self, rows: Any, method: str | None = None) -> Segment:
-        raise NotImplementedError
-
-    def _frozen(self) -> Any:
-        """Return the Index as it is now."""
-        raise NotImplementedError
+class RadiusIndex(IndexBase):
+    """The verbs of radii of :class:`tonari.Index`."""
 
     @in_default_floats
     def radius_search(
@@ -43,15 +32,28 @@ class RadiusIndex:
         min_similarity: Any = None,
         closed: bool = True,
         max_neighbors: int | None = None,
+        where: Any = None,
+        exclude: Any = None,
+        query_groups: Any = None,
+        point_groups: Any = None,
+        groups: str | None = None,
         threads: int | None = None,
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
-        """All points within a radius of every query; see :func:`tonari.radius_search`."""
+        """All points within a radius of every query; see :func:`tonari.radius_search`.
+
+        Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
+        """
         progress = inputs.check_progress(progress)
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed)
-        if now.only is not None:
+        given = {"where": where, "exclude": exclude, "groups": groups}
+        given |= {"query_groups": query_groups, "point_groups": point_groups}
+        if is_filtered(**given):
+            rules = self._rules(now, len(rows), given)
+            found = within_in(now, rows, limits, most, rules, threads, self.metric, progress)
+        elif now.only is not None:
             found = now.only.within(rows, limits, most, threads, progress)
         else:
             found = now.within(rows, limits, most, threads, self.metric, progress)
@@ -65,14 +67,28 @@ class RadiusIndex:
         *,
         min_similarity: Any = None,
         closed: bool = True,
+        where: Any = None,
+        exclude: Any = None,
+        query_groups: Any = None,
+        point_groups: Any = None,
+        groups: str | None = None,
         threads: int | None = None,
         progress: ProgressLike = None,
     ) -> Any:
-        """The number of points within a radius of every query; see :func:`tonari.radius_count`."""
+        """The number of points within a radius of every query; see :func:`tonari.radius_count`.
+
+        Masks, groups and excluded numbers are about ids, as those of :meth:`search`.
+        """
         progress = inputs.check_progress(progress)
         now, threads = self._state, inputs.check_threads(threads)
         rows, limits = self._checked(now, queries, radius, min_similarity, closed)
-        counts = now.count(rows, limits, threads, self._segment, progress)
+        given = {"where": where, "exclude": exclude, "groups": groups}
+        given |= {"query_groups": query_groups, "point_groups": point_groups}
+        if is_filtered(**given):
+            rules = self._rules(now, len(rows), given)
+            counts = np.diff(within_in(now, rows, limits, None, rules, threads, self.metric, progress).indptr)
+        else:
+            counts = now.count(rows, limits, threads, self._brute, progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
     def radius_chunks(
@@ -129,13 +145,6 @@ class RadiusIndex:
 
         return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
-    def _checked(
-        self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any
-    ) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the queries, checked, and the limit of each."""
-        rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, now.sample)
-        names = inputs.name_of_dtype(rows), inputs.name_of_dtype(now.sample)
-        value = "float64" if "float64" in names else "float32"
-        within = {"radius": radius, "min_similarity": similarity, "closed": closed}
-        return rows, limits_of(self.metric, len(rows), value, **within)
+    def _brute(self, rows: Any, taken: int) -> Segment:
+        """Prepare a few points to be counted."""
+        return self._segment(rows, taken, "exact")

@@ -43,8 +43,13 @@ def named(found: Neighbors, names: Any, k: int) -> Neighbors:
     return Neighbors(found.distances.gather(1, order), ids.gather(1, order))
 
 
+def allowed_ones(found: Neighbors, names: npt.NDArray[Any]) -> Neighbors:
+    """Return lists in host memory by the ids of points, in which entries may be missing and removed points are not."""
+    return Neighbors(found.distances, np.where(found.indices < 0, found.indices.dtype.type(-1), names[found.indices]))
+
+
 def join(parts: Sequence[Neighbors], k: int, metric: str) -> Neighbors:
-    """Merge lists of different points by (value, id); together they have at least k columns."""
+    """Merge lists of different points by (value, id); one alone has k columns, several have at least k together."""
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0].indices, np.ndarray):

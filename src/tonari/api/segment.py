@@ -16,6 +16,7 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import cuda_graph_cache
+from tonari.filters.engine import Engine
 from tonari.methods.answer import answer, on_side_of
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
@@ -37,7 +38,11 @@ class Segment:
     metric, asked : str
         The metric and the method, by their own names; "auto" chooses as if as many queries as there are points were
         to come.
-    threads, memory : int or None
+    threads : int or None
+    memory : int or None
+        What all segments of the Index may use together.
+    taken : int
+        What of this others hold.
     progress : None, bool or callable(done, total)
     chosen : (str, int), optional
         The method that an earlier choice took, and the k of its plan: the points are packed by that.
@@ -52,13 +57,15 @@ class Segment:
         *,
         threads: int | None,
         memory: int | None,
+        taken: int = 0,
         progress: ProgressLike = False,
         chosen: tuple[str, int] | None = None,
     ) -> None:
         self.points, self.n = points, len(points)
         self._place, self._metric, self._asked = place, metric, asked
-        self._threads, self._memory = threads, memory
-        first = self._first_choice(progress) if chosen is None else self._chosen(*chosen)
+        self._threads, self.memory = threads, memory
+        budget = self.budget(taken)
+        first = self._first_choice(progress, budget) if chosen is None else self._chosen(*chosen, budget)
         if first.prepared is None:
             first = first._replace(prepared=first.method.prepare(points, first.plan, progress))
         self.first = first
@@ -79,16 +86,29 @@ class Segment:
         """The method, and the k of its plan."""
         return self.method, self.first.plan.k
 
+    @property
+    def held_bytes(self) -> int:
+        """What is prepared takes so much memory; on CUDA, of each device."""
+        return sum(made.method.held_bytes(made.prepared, made.plan) for made in tuple(self.ready.values()))
+
+    def budget(self, taken: int) -> int | None:
+        """The memory that is left if others take so much of it."""
+        return None if self.memory is None else max(1, self.memory - taken)
+
+    def release(self) -> None:
+        """Give up what a search can prepare again."""
+        for made in tuple(self.ready.values()):
+            made.method.release(made.prepared)
+
     def __copy__(self) -> Segment:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, ready=dict(self.ready), planned={}, _preparing=threading.Lock())
         return made
 
     def search(
-        self, queries: Any, k: int, threads: int | None, progress: ProgressLike, *, around: bool = False
+        self, queries: Any, k: int, threads: int | None, progress: ProgressLike, *, taken: int = 0, around: bool = False
     ) -> Neighbors:
         """Find the k nearest points; with `around`, a method that cannot serve this k leaves it to "exact"."""
-        progress = inputs.check_progress(progress)
         if threads is None and self.first.plan.replayable:
             key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
             again = cuda_graph_cache.replayed(key, (queries,), progress)
@@ -97,7 +117,7 @@ class Segment:
         rows = self._place.rows(queries, "queries", self._metric)
         inputs.same_width(rows, self.points)
         threads = inputs.check_threads(threads) or self._threads
-        decision = self._decide_once(rows, k, threads, progress, around)
+        decision = self._decide_once(rows, k, threads, progress, taken, around)
         return on_side_of(queries, answer(rows, self.points, decision, progress))
 
     def within(
@@ -108,59 +128,77 @@ class Segment:
         threads: int | None,
         progress: ProgressLike,
         *,
+        taken: int = 0,
         around: bool = False,
     ) -> RadiusNeighbors:
         """Find all points within the limits of checked rows, or the `most` nearest of them."""
         threads = threads or self._threads
         if is_searched(most):
-            decision = self._decide_once(rows, min(most or 1, self.n), threads, progress, around)
+            decision = self._decide_once(rows, min(most or 1, self.n), threads, progress, taken, around)
             return search_within(answer(rows, self.points, decision, progress), limits, self._metric)
-        decision = self._decide_once(rows, 1, threads, progress)
+        decision = self._decide_once(rows, 1, threads, progress, taken)
         return find_within(rows, decision, limits, most=most, progress=progress)
 
-    def count(self, rows: Any, limits: npt.NDArray[Any], threads: int | None, progress: ProgressLike) -> Any:
+    def count(
+        self, rows: Any, limits: npt.NDArray[Any], threads: int | None, progress: ProgressLike, *, taken: int = 0
+    ) -> Any:
         """Count the points within the limits of checked rows."""
-        decision = self._decide_once(rows, 1, threads or self._threads, progress)
+        decision = self._decide_once(rows, 1, threads or self._threads, progress, taken)
         return decision.method.count_within(rows, decision.prepared, decision.plan, limits, progress=progress)
 
-    def _problem(self, queries: Any, k: int, threads: int | None = None) -> Problem:
+    def engine(self, threads: int | None, *, taken: int = 0, around: bool = False) -> Engine:
+        """Searches of the points, or of a copy of some, for calls with rules of what may be found."""
+        threads = threads or self._threads
+
+        def nearest(rows: Any, k: int, progress: ProgressLike) -> Neighbors:
+            return answer(rows, self.points, self._decide_once(rows, k, threads, progress, taken, around), progress)
+
+        def within(rows: Any, limits: Any, progress: ProgressLike) -> RadiusNeighbors:
+            decision = self._decide_once(rows, 1, threads, progress, taken)
+            return find_within(rows, decision, limits, most=None, progress=progress)
+
+        options: dict[str, Any] = {"method": self.method, "threads": threads, "memory": self.budget(taken)}
+        held: dict[str, Any] = {"held_nearest": nearest, "held_within": within}
+        return Engine(points=self.points, place=self._place, metric=self._metric, **options, **held)
+
+    def _problem(self, queries: Any, k: int, threads: int | None = None, memory: int | None = None) -> Problem:
         """What is asked of a search for these queries."""
-        given: dict[str, Any] = {"threads": threads, "memory": self._memory}
+        given: dict[str, Any] = {"threads": threads, "memory": memory}
         return problem_of(self._place, self.points, queries, k, self._metric, **given)
 
-    def _chosen(self, name: str, k: int) -> Decision:
+    def _chosen(self, name: str, k: int, memory: int | None) -> Decision:
         method = search_method(name, self._place.device)
         threads = self._place.threads_to_prepare(self._threads, self.n)
-        return by_plan(method, method.plan(self._problem(self.points[:1], min(k, self.n), threads)))
+        return by_plan(method, method.plan(self._problem(self.points[:1], min(k, self.n), threads, memory)))
 
-    def _first_choice(self, progress: ProgressLike) -> Decision:
+    def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
         """The method, and a plan to prepare the points by: what is prepared does not depend on the searches to come."""
         if self._asked != "auto":
-            return self._chosen(self._asked, 1)
+            return self._chosen(self._asked, 1, memory)
         points, one, threads = self.points, self.points[:1], self._place.threads_to_prepare(self._threads, self.n)
-        problem = self._problem(one, min(USUAL_K, self.n), threads)
+        problem = self._problem(one, min(USUAL_K, self.n), threads, memory)
         return choose(problem, points, one, as_if=points, progress=progress)
 
     def _decide_once(
-        self, rows: Any, k: int, threads: int | None, progress: ProgressLike, around: bool = False
+        self, rows: Any, k: int, threads: int | None, progress: ProgressLike, taken: int = 0, around: bool = False
     ) -> Decision:
         """Decide how to search, or as was decided for a search like this: planning may take longer than searching.
 
         Kept are plans on the CPU that do not depend on how many processors are free to use.
         """
         if self._place.devices or type(k) is not int:
-            return self._decide(self._problem(rows, k, threads), progress, around)
-        key = len(rows), k, rows.dtype, threads, *map(os.environ.get, _OF_PLANS)
+            return self._decide(self._problem(rows, k, threads, self.budget(taken)), progress, taken, around)
+        key = len(rows), k, rows.dtype, threads, taken, *map(os.environ.get, _OF_PLANS)
         known = self.planned.get(key)
         if known is None:
-            known = self._decide(self._problem(rows, k, threads), progress, around)
+            known = self._decide(self._problem(rows, k, threads, self.budget(taken)), progress, taken, around)
             if threads is not None or known.plan.threads == 1:
                 if len(self.planned) >= KEPT_PLANS:
                     self.planned.clear()
                 self.planned[key] = known
         return known
 
-    def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
+    def _decide(self, problem: Problem, progress: ProgressLike, taken: int, around: bool) -> Decision:
         """The plan of a search, and the points as it needs them: prepared once for each kind of search that comes."""
         method = self.first.method
         # A tree that cannot serve this k. On the CPU, where plans are kept, a tree serves every k.
@@ -169,7 +207,7 @@ class Segment:
         kind = method.name, method.kind(problem)
         ready = self.ready.get(kind)
         plan = method.plan(problem, prepared_by=None if ready is None else ready.plan)
-        self._warn_of_packing(plan)
+        self._warn_of_packing(plan, taken)
         if ready is None:
             with self._preparing:
                 ready = self.ready.get(kind)  # by another search meanwhile
@@ -178,9 +216,10 @@ class Segment:
                     self.ready[kind] = ready
         return by_plan(method, plan, ready.prepared)
 
-    def _warn_of_packing(self, plan: Any) -> None:
+    def _warn_of_packing(self, plan: Any, taken: int) -> None:
         """Say once that memory is too small to hold all points packed, and what would be enough."""
         if self._warned or not plan.packs_anew:
             return
         self._warned = True
-        warnings.warn(f"memory={self._memory} bytes hold {plan.packs_anew}", stacklevel=callers_level())
+        less = f", less {taken} of other segments," if taken else ""
+        warnings.warn(f"memory={self.memory} bytes{less} hold {plan.packs_anew}", stacklevel=callers_level())

@@ -103,6 +103,13 @@ class SearchMethod(Method):
     def prepare(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
         """Prepare points for searches."""
 
+    def held_bytes(self, prepared: Any, plan: Any) -> int:
+        """Return the memory that points prepared by a plan take between searches; on CUDA, of each device."""
+        return int(plan.packed_bytes + plan.copied_bytes)
+
+    def release(self, prepared: Any) -> None:
+        """Free what a search can prepare again: nothing, where it needs all that is prepared."""
+
     @abstractmethod
     def search(
         self, queries: Any, prepared: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None

@@ -7,7 +7,8 @@ merging.py       merge two graphs (wang2021, section 5), and add points to a gra
 recall.py        measure the recall of a graph
 reshaping.py     shorter lists, some of the points, another order of the points
 structure.py     components, how often points are neighbours, what two graphs have in common
-csr.py           export a graph as a sparse matrix
+exports/         a graph for UMAP, openTSNE, scikit-learn, scanpy, HDBSCAN, PyTorch Geometric, igraph, networkx, Arrow
+imports/         a graph of arrays, sparse matrices, and what faiss returns
 npz_file.py      the file of a graph
 knn_graph.py     the public container and its checks
 """

@@ -1,4 +1,8 @@
-"""The k-nearest-neighbour graph: a container with its checks, exports and file."""
+"""The k-nearest-neighbour graph: a container with its checks and its file.
+
+Exports and imports are in classes of their own, from which it inherits: what other libraries take and give changes
+for reasons of theirs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +19,12 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
-from tonari.graph import csr, npz_file, reshaping, structure
+from tonari.graph import npz_file, reshaping, structure
 from tonari.graph.directory import open_lists
+from tonari.graph.exports.to_clusterings import ToClusterings
+from tonari.graph.exports.to_embeddings import ToEmbeddings
+from tonari.graph.exports.to_graphs import ToGraphs
+from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy
 from tonari.graph.merging import add_points
 from tonari.graph.recall import graph_recall
@@ -24,12 +32,9 @@ from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 
-if TYPE_CHECKING:
-    import scipy.sparse
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph:
+class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays are of the same kind as the points given to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in
@@ -343,71 +348,6 @@ class KNNGraph:
         if not isinstance(other, KNNGraph):
             raise TypeError(f"other: expected a KNNGraph, got {type(other).__name__}")
         return structure.overlap(self.lists, other.lists)
-
-    def to_csr(
-        self,
-        *,
-        order: Literal["distance", "index"] = "distance",
-        include_self: bool | None = None,
-        symmetric: Literal["union", "mutual"] | None = None,
-        dtype: npt.DTypeLike | None = None,
-    ) -> scipy.sparse.csr_matrix:
-        """Export the graph as a SciPy matrix whose entry (i, j) is the distance from i to its neighbour j.
-
-        Distances of 0 are stored, missing neighbours are not. The matrix shares no memory with the graph; a graph on
-        CUDA is copied to host memory.
-
-        Parameters
-        ----------
-        order : "distance" or "index"
-            Order within each row, also in symmetric matrices. "distance": nearest first, the point itself in front,
-            ties by column number (for scikit-learn, scanpy, UMAP). "index": by column number (for readers that need
-            canonical CSR).
-        include_self : bool, optional
-            True: every row has its own point, in front if the order is by distance; if it has to be added, its distance
-            is 0, and the row has k + 1 entries. False: no row has its own point. None: as in the graph.
-        symmetric : "union" or "mutual", optional
-            "union": (i, j) and (j, i) are stored if i or j has the other among its neighbours (the symmetric k-NN
-            graph); rows have k entries or more. "mutual": they are stored if both have (the mutual k-NN graph); rows
-            have at most k entries, possibly none. If both directions have a distance and the two differ, as in a graph
-            from another program, the nearer one is stored for both. None: row i has only the neighbours of i.
-        dtype : float32 or float64, optional
-            Dtype of the distances in the matrix. Default: that of the graph.
-
-        Returns
-        -------
-        scipy.sparse.csr_matrix of shape (n, n)
-
-        Raises
-        ------
-        ImportError
-            SciPy is not installed.
-        TypeError
-            include_self is neither True nor False nor None, or dtype is neither float32 nor float64.
-        ValueError
-            The order or the kind of symmetry is unknown; or self would have to be added to a graph of similarities,
-            which does not store the similarity of a point to itself.
-
-        Notes
-        -----
-        Since SciPy 1.17 ``.astype`` returns a matrix whose rows are sorted by column number; ``.sqrt()``,
-        ``.power(2)``, ``abs`` and negation even sort the rows of the matrix itself; ``.copy()`` and ``* 1.0`` keep the
-        order. A reader that assumes that the first entries of a row are the nearest, as scanpy does, is then silently
-        wrong. Request the `dtype` here instead, and change values in place: ``np.sqrt(matrix.data, out=matrix.data)``.
-
-        Examples
-        --------
-        >>> import numpy as np, tonari
-        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=1)
-        >>> graph.to_csr(include_self=True).indices  # point 0: itself, 1; point 1: itself, 0; point 2: itself, 1
-        array([0, 1, 1, 0, 2, 1], dtype=int32)
-        >>> graph.to_csr(symmetric="union").toarray().tolist()
-        [[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]]
-        >>> graph.to_csr(symmetric="mutual", dtype="float64").toarray().tolist()
-        [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-        """
-        asked: dict[str, Any] = {"order": order, "include_self": include_self, "symmetric": symmetric, "dtype": dtype}
-        return csr.to_csr(self.lists, **asked)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph atomically to an uncompressed .npz file; equal graphs give equal bytes.

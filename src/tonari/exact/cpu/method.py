@@ -35,6 +35,12 @@ class ExactOnCpu(SearchMethod):
     def prepare(self, points: npt.NDArray[Any], plan: ExactPlan, progress: ProgressLike = None) -> PreparedPoints:
         return PreparedPoints(points, plan, progress, asked=len(points))
 
+    def held_bytes(self, prepared: PreparedPoints, plan: ExactPlan) -> int:
+        return prepared.held_bytes
+
+    def release(self, prepared: PreparedPoints) -> None:
+        prepared.release()
+
     def search_once(
         self,
         queries: npt.NDArray[Any],

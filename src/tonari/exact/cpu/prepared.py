@@ -97,6 +97,13 @@ class PreparedPoints:
                 self._held = kernel, held
             return held
 
+    def release(self) -> None:
+        """Hold no packed points; a search that is under way keeps those that it uses."""
+        with self._holding:
+            self._held = "", []
+        if self._whole is not None:
+            self._whole.release()
+
     def pack(
         self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Progress | None = None
     ) -> list[_native.PackedPoints]:
@@ -125,6 +132,11 @@ class PreparedPoints:
     def holds(self, kernel: str) -> bool:
         """Whether all points are held packed for `kernel`."""
         return len(self.resident(kernel)) == len(self.slices)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all packed copies."""
+        return self.packed_bytes + (0 if self._whole is None else self._whole.held_bytes)
 
     @property
     def packed_bytes(self) -> int:

@@ -30,6 +30,9 @@ class ExactOnCuda(SearchMethod):
     def prepare(self, points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
         return dispatch.prepare(points, plan, progress)
 
+    def held_bytes(self, prepared: Any, plan: CudaPlan) -> int:
+        return 0 if plan.route == "streamed" else super().held_bytes(prepared, plan)
+
     def search(
         self, queries: Any, prepared: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:

@@ -38,6 +38,9 @@ class TreeOnCuda(TreeMethod):
     def prepare(self, points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
         return prepare(points, plan, progress)
 
+    def held_bytes(self, prepared: PreparedTrees, plan: TreePlan) -> int:
+        return super().held_bytes(prepared, plan) if plan.point_slab == plan.n else 0
+
     def search(
         self,
         queries: Any,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.neighbors import Neighbors
+from tonari.graph.exports.common import with_self
 from tonari.graph.lists import Lists
 from tonari.metrics import get_metric
 
@@ -28,9 +28,9 @@ def to_csr(
         raise ValueError(f'order={order!r}: expected "distance" or "index"')
     if symmetric not in (None, "union", "mutual"):
         raise ValueError(f'symmetric={symmetric!r}: expected "union", "mutual" or None')
-    with_self = lists.include_self if include_self is None else inputs.check_flag(include_self, "include_self")
+    own = lists.include_self if include_self is None else inputs.check_flag(include_self, "include_self")
     value = None if dtype is None else _value_dtype(dtype)
-    distances, indices = _with_self(lists, with_self)
+    distances, indices = with_self(lists, own)
     present = indices >= 0
     # Fewer than 2**31 points can still have more entries than that; SciPy narrows index arrays that fit in 32 bits.
     ends = np.cumsum(present.sum(axis=1, dtype=np.int64))
@@ -43,23 +43,6 @@ def to_csr(
     descending = get_metric(lists.metric).descending
     both = _both_ways(matrix, mutual=symmetric == "mutual", descending=descending)
     return both if order == "index" else _nearest_first(both, descending=descending)
-
-
-def _with_self(lists: Lists, wanted: bool) -> Neighbors:
-    """Return the lists in host memory, with or without the point itself."""
-    distances, indices = lists.in_numpy()
-    if wanted == lists.include_self:
-        return Neighbors(distances, indices)
-    if not wanted:
-        return Neighbors(distances[:, 1:], indices[:, 1:])
-    if get_metric(lists.metric).descending:
-        raise ValueError(
-            f"include_self=True: a {lists.metric} graph without self does not store the similarity of a point to "
-            "itself; build it with include_self=True"
-        )
-    own = np.arange(lists.n, dtype=indices.dtype)[:, None]
-    zero = np.zeros((lists.n, 1), distances.dtype)
-    return Neighbors(np.hstack([zero, distances]), np.hstack([own, indices]))
 
 
 def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:

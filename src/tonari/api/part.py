@@ -1,0 +1,102 @@
+"""A segment of an Index, with the ids of its points and those of them that are removed."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api.segment import Segment
+from tonari.cuda.streams import Written
+
+Ids = npt.NDArray[np.int64]
+
+
+class Part:
+    """A segment, the ids of its points, ascending, and which of its rows are removed.
+
+    Points on CUDA that an update put together are `written` by it, and may be searched on other streams.
+    """
+
+    def __init__(
+        self, segment: Segment, ids: Ids | None = None, gone: Ids | None = None, written: Written | None = None
+    ) -> None:
+        self.segment, self._ids, self.written = segment, ids, written
+        self.gone = np.empty(0, np.int64) if gone is None else gone
+        self.n = segment.n - len(self.gone)
+        self._there: dict[Any, Any] = {}
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids of all rows of the segment; row numbers if none were given, which take no memory until needed."""
+        return np.arange(self.segment.n) if self._ids is None else self._ids
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether all points are left, ids are row numbers, and no stream has to wait."""
+        return (
+            self.written is None
+            and not len(self.gone)
+            and (self._ids is None or bool(self._ids[-1] == self.segment.n - 1))
+        )
+
+    def rows_of(self, ids: Ids) -> Ids:
+        """Return the rows of points that are left, -1 for those that are not here."""
+        rows = np.minimum(np.searchsorted(self.ids, ids), self.segment.n - 1)
+        return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)
+
+    def copied(self) -> Part:
+        """Share the points and what is packed, but not what later searches add to it."""
+        return Part(self.segment.__copy__(), self._ids, self.gone, self.written)
+
+    def names(self, dtype: Any, device: Any = None) -> Any:
+        """Return the ids, -1 where removed, in host memory or as a tensor on a device."""
+        known = self._there.get((dtype, device))
+        if known is None:
+            known = self.ids.astype(dtype)
+            known[self.gone] = -1
+            if device is not None:
+                tensor = sys.modules["torch"].from_numpy(known).to(device)
+                known = tensor, Written(tensor)
+            self._there[dtype, device] = known
+        if device is None:
+            return known
+        known[1].read()
+        return known[0]
+
+    @property
+    def left(self) -> Ids:
+        """Rows of the segment that are not removed."""
+        return np.delete(np.arange(self.segment.n), self.gone)
+
+    @property
+    def ids_left(self) -> Ids:
+        """The ids of points that are not removed."""
+        return np.delete(self.ids, self.gone)
+
+    @cached_property
+    def points_left(self) -> Any:
+        """The points that are not removed."""
+        points = self.read().points
+        return taken(points, self.left) if len(self.gone) else points
+
+    def without(self, rows: Ids) -> Part:
+        """Remove more rows."""
+        return Part(self.segment, self._ids, np.union1d(self.gone, rows), self.written) if len(rows) else self
+
+    def read(self) -> Segment:
+        """Return the segment; the current stream waits until its points are written."""
+        if self.written is not None:
+            self.written.read()
+        return self.segment
+
+
+def taken(points: Any, rows: Ids) -> Any:
+    """Copy some rows, where they are."""
+    if isinstance(points, np.ndarray):
+        return points[rows]
+    return points[inputs.like("torch", rows).to(points.device)]

@@ -1,0 +1,150 @@
+"""`tonari.estimators.KNeighborsClassifier`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from tonari.estimators.searching import Searching
+from tonari.estimators.settings import check_weights
+from tonari.estimators.votes import Values, shares, weights_of
+
+
+class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
+    """Classify by the nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsClassifier``.
+
+    Parameters
+    ----------
+    n_neighbors : int
+    weights : "uniform", "distance" or callable
+        "distance": neighbours weigh 1 / distance; where some are at 0, only these count. A callable takes distances of
+        shape (n_queries, n_neighbors), float64, and returns weights.
+    algorithm, leaf_size, p, metric, metric_params, n_jobs, device, memory
+        As for :class:`NearestNeighbors`.
+
+    Attributes
+    ----------
+    classes_ : array, or list of arrays
+        The classes in ascending order, of each output if there are several.
+    outputs_2d_ : bool
+        Whether y had more than one column.
+    n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Notes
+    -----
+    If classes have equally many votes, the first in ``classes_`` is predicted, as in scikit-learn. Which neighbours
+    vote does not depend on chance either: of those at the same distance the smaller row numbers come first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import KNeighborsClassifier
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), ["low", "low", "high", "high"]
+    >>> KNeighborsClassifier(n_neighbors=3).fit(X, y).predict([[0.2], [3.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: str = "minkowski",
+        metric_params: None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
+        """Keep rows and their classes.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Classes.
+        """
+        check_weights(self.weights)
+        y = self._keep(X, y, multi_output=True)
+        check_classification_targets(y)
+        self.outputs_2d_ = y.ndim == 2 and y.shape[1] != 1
+        if y.ndim == 2 and not self.outputs_2d_:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; use y.ravel()",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        columns = [np.unique(column, return_inverse=True) for column in y.reshape(len(y), -1).T]
+        self._classes = [classes for classes, _ in columns]
+        self._labels = [labels.astype(np.intp) for _, labels in columns]
+        self.classes_ = self._classes if self.outputs_2d_ else self._classes[0]
+        self._rows.prepared(self._how())
+        return self
+
+    def predict(self, X: Any) -> Values:
+        """Return the class of each row, of shape (n_queries,) or (n_queries, n_outputs).
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features), or None
+            None: the fitted rows, each judged by the others.
+        """
+        found = self._shares(X)
+        chosen = [classes[each.argmax(axis=1)] for classes, each in zip(self._classes, found, strict=True)]
+        return np.stack(chosen, axis=1) if self.outputs_2d_ else chosen[0]
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of each class among the neighbours, by weight.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features), or None
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        float64 of shape (n_queries, n_classes), or a list of such arrays if there are several outputs
+            In the order of ``classes_``.
+        """
+        found = self._shares(X)
+        return found if self.outputs_2d_ else found[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted as in y; for X see :meth:`predict`."""
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def _shares(self, X: Any) -> list[Values]:
+        """The shares of the classes of each output."""
+        found = self._lists(X, None)
+        weights = weights_of(found, check_weights(self.weights))
+        return [
+            shares(labels[found.indices], weights, len(classes))
+            for labels, classes in zip(self._labels, self._classes, strict=True)
+        ]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

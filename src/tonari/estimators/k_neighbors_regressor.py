@@ -1,0 +1,88 @@
+"""`tonari.estimators.KNeighborsRegressor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from tonari.estimators.searching import Searching
+from tonari.estimators.settings import check_weights
+from tonari.estimators.votes import Values, means, weights_of
+
+
+class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Searching):
+    """Predict the mean of the nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsRegressor``.
+
+    Parameters
+    ----------
+    n_neighbors : int
+    weights : "uniform", "distance" or callable
+        As for :class:`KNeighborsClassifier`.
+    algorithm, leaf_size, p, metric, metric_params, n_jobs, device, memory
+        As for :class:`NearestNeighbors`.
+
+    Attributes
+    ----------
+    n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import KNeighborsRegressor
+    >>> X, y = np.array([[0.0], [1.0], [3.0]]), [0.0, 1.0, 3.0]
+    >>> KNeighborsRegressor(n_neighbors=2).fit(X, y).predict([[0.2], [2.5]]).tolist()
+    [0.5, 2.0]
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: str = "minkowski",
+        metric_params: None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any) -> KNeighborsRegressor:
+        """Keep rows and their values.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        check_weights(self.weights)
+        self._y = self._keep(X, y, multi_output=True, y_numeric=True)
+        self._rows.prepared(self._how())
+        return self
+
+    def predict(self, X: Any) -> Values:
+        """Return the mean of the neighbours' values: float64 of shape (n_queries,) or (n_queries, n_outputs), as y is.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features), or None
+            None: the fitted rows, each judged by the others.
+        """
+        found = self._lists(X, None)
+        weights = weights_of(found, check_weights(self.weights))
+        values = means(self._y.reshape(len(self._y), -1)[found.indices], weights)
+        return values if self._y.ndim == 2 else values[:, 0]

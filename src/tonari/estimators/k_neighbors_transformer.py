@@ -1,0 +1,107 @@
+"""`tonari.estimators.KNeighborsTransformer`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from tonari.api import knn_graph
+from tonari.estimators.searching import Searching, check_mode, matrix_of
+from tonari.estimators.settings import check_n_neighbors
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+
+class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Searching):
+    """Make the sparse graph of nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsTransformer``.
+
+    The graph is what estimators with ``metric="precomputed"`` take, and ``scanpy.pp.neighbors(transformer=...)``.
+
+    Parameters
+    ----------
+    mode : "distance" or "connectivity"
+        What the matrix stores. As in scikit-learn a row has n_neighbors + 1 entries with "distance", the row itself
+        among them, and n_neighbors with "connectivity".
+    n_neighbors : int
+    algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory
+        As for :class:`NearestNeighbors`.
+
+    Attributes
+    ----------
+    n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Notes
+    -----
+    :meth:`fit_transform` puts each row into its own list by its number: in front, at a distance of exactly 0, also
+    among duplicates. :meth:`transform` knows no numbers: it takes its rows as new ones, and of a fitted row and its
+    duplicates, all at distance 0, the one with the smallest number comes first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import KNeighborsTransformer
+    >>> graph = KNeighborsTransformer(n_neighbors=1).fit_transform(np.array([[0.0], [1.0], [3.0]]))
+    >>> graph.indices.reshape(3, 2).tolist(), graph.data.reshape(3, 2).tolist()
+    ([[0, 1], [1, 0], [2, 1]], [[0.0, 1.0], [0.0, 1.0], [0.0, 2.0]])
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: str = "distance",
+        n_neighbors: int = 5,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: str = "minkowski",
+        p: float = 2,
+        metric_params: None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.mode = mode
+        self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
+        """Keep rows to be searched; see :meth:`NearestNeighbors.fit`."""
+        check_mode(self.mode)
+        self._keep(X)
+        self._n_features_out = self.n_samples_fit_
+        return self
+
+    def transform(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Make the graph from new rows to the fitted ones: of shape (n_queries, n_samples_fit).
+
+        Raises
+        ------
+        ValueError
+            Fewer rows were fitted than neighbours are wanted, the row itself among them.
+        """
+        return self.kneighbors_graph(X, self._entries(), self.mode)  # type: ignore[arg-type]
+
+    def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
+        """Fit rows, and make their graph: of shape (n_samples, n_samples)."""
+        self.fit(X)
+        k = check_n_neighbors(self._entries(), self.n_samples_fit_, without_self=False)
+        graph = knn_graph(self._rows.array, k, include_self=True, **self._how())
+        return matrix_of(graph.lists.found, self.n_samples_fit_, self.mode)
+
+    def _entries(self) -> int:
+        """Entries of a row of the matrix."""
+        return self.n_neighbors + (self.mode == "distance")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,98 @@
+"""`tonari.estimators.NearestNeighbors`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.estimators.searching import Searching
+
+
+class NearestNeighbors(Searching):
+    """Find nearest neighbours exactly, with the interface of ``sklearn.neighbors.NearestNeighbors``.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Neighbours per row, unless :meth:`kneighbors` is given another number.
+    algorithm : "auto", "brute" or "kd_tree"
+        "auto" takes the one that is expected to be faster; all give the same bits. "ball_tree" is refused.
+    leaf_size : int
+        Only the default, 30: trees choose the size of their leaves themselves.
+    metric : str
+        "minkowski" with p = 1, 2 or inf; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
+        "canberra", "chi2", and their other names (``tonari.metrics.ALIASES``). Others are refused with the nearest fix.
+    p : float
+        1, 2 or inf, for "minkowski".
+    metric_params : None
+        tonari's metrics have no parameters.
+    n_jobs : int, optional
+        Threads on the CPU. None and -1: as many as the work is worth, at most all processors; -2: at most all but one.
+    device : str or list of str
+        As for :func:`tonari.search`: with "cuda" rows in host memory are searched on a GPU.
+    memory : int or str, optional
+        As for :func:`tonari.search`.
+
+    Attributes
+    ----------
+    n_samples_fit_, n_features_in_ : int
+        Rows and columns that were fitted.
+    feature_names_in_ : array of str
+        Names of the columns, if X had names.
+    effective_metric_ : str
+        tonari's name of the metric.
+
+    Notes
+    -----
+    The fitted rows are kept, not copied: they must not change. float64, float32, float16, uint8 and int8 are searched
+    as they are, others as float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import NearestNeighbors
+    >>> nearest = NearestNeighbors(n_neighbors=1).fit(np.array([[0.0], [1.0], [3.0]]))
+    >>> nearest.kneighbors([[2.5]])
+    (array([[0.5]]), array([[2]]))
+    >>> nearest.kneighbors(return_distance=False).ravel().tolist()
+    [1, 0, 1]
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 5,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: str = "minkowski",
+        p: float = 2,
+        metric_params: None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.device = device
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> NearestNeighbors:
+        """Prepare rows to be searched.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            A parameter has no counterpart here, or X is not finite. TypeError: X is sparse.
+        """
+        self._keep(X)
+        self._rows.prepared(self._how())
+        return self

@@ -1,0 +1,153 @@
+"""What the four estimators have in common: rows checked by scikit-learn, an Index of them, and the lists of neighbours.
+
+A fitted estimator keeps the rows, as scikit-learn's do, and makes the Index when it is first searched: a graph of the
+rows themselves (``kneighbors()`` without queries, ``KNeighborsTransformer.fit_transform``) needs none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tonari.api import Index, knn_graph
+from tonari.core.neighbors import Neighbors
+from tonari.estimators.settings import check_n_neighbors, method_of, metric_of, threads_of
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+_DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # all others are converted to the first
+
+
+class Searching(BaseEstimator):
+    """Base of the estimators; subclasses have the parameters that are read here."""
+
+    n_neighbors: int
+    n_jobs: int | None
+
+    def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+        """Check parameters and rows, and keep the rows; return y, checked unless it is not given."""
+        params = self.get_params(deep=False)
+        metric = metric_of(params["metric"], params["p"], params["metric_params"])
+        method_of(params["algorithm"], params["leaf_size"])
+        threads_of(params["n_jobs"])
+        checks |= {"dtype": _DTYPES}
+        check_n_neighbors(params["n_neighbors"], np.iinfo(np.int64).max, without_self=False)
+        if isinstance(y, str):
+            X = validate_data(self, X, **checks)
+        else:
+            X, y = validate_data(self, X, y, **checks)
+        self._rows = Rows(X)
+        self.n_samples_fit_ = len(X)
+        self.effective_metric_ = metric
+        self.effective_metric_params_: dict[str, Any] = {}
+        return y
+
+    def _how(self) -> dict[str, Any]:
+        """What tonari is asked for beside rows and k."""
+        params = self.get_params(deep=False)
+        return {
+            "metric": self.effective_metric_,
+            "method": method_of(params["algorithm"], params["leaf_size"]),
+            "device": params["device"],
+            "threads": threads_of(params["n_jobs"]),
+            "memory": params["memory"],
+        }
+
+    def _lists(self, X: Any, n_neighbors: int | None) -> Neighbors:
+        """The lists of the rows of X, or of the fitted rows without themselves if X is None."""
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)
+        if X is None:
+            return knn_graph(self._rows.array, k, **self._how()).lists.found
+        queries = validate_data(self, X, dtype=_DTYPES, reset=False)
+        return self._rows.prepared(self._how()).search(queries, k, threads=threads_of(self.n_jobs))
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        """Find the nearest fitted rows of each row of X.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features), optional
+            Default: the fitted rows, each without itself, by its number: duplicates of a row are its neighbours.
+        n_neighbors : int, optional
+            Default: that of the estimator.
+        return_distance : bool
+            Whether distances are returned, too.
+
+        Returns
+        -------
+        distances : float32 or float64 of shape (n_queries, n_neighbors)
+            Ascending; float64 if X or the fitted rows are. Only with ``return_distance=True``.
+        indices : int64 of shape (n_queries, n_neighbors)
+            Numbers of fitted rows; those at the same distance in ascending order.
+
+        Raises
+        ------
+        ValueError
+            There are fewer rows than neighbours, or X is not finite, or has another number of columns.
+        sklearn.exceptions.NotFittedError
+            Nothing was fitted.
+        """
+        found = self._lists(X, n_neighbors)
+        indices = found.indices.astype(np.int64)
+        return (found.distances, indices) if return_distance else indices
+
+    def kneighbors_graph(
+        self,
+        X: Any = None,
+        n_neighbors: int | None = None,
+        mode: Literal["connectivity", "distance"] = "connectivity",
+    ) -> scipy.sparse.csr_matrix:
+        """Make the matrix whose entry (i, j) says that fitted row j is among the nearest of row i of X.
+
+        Parameters
+        ----------
+        X, n_neighbors
+            As for :meth:`kneighbors`.
+        mode : "connectivity" or "distance"
+            What is stored: 1, or the distance. A distance of 0 is stored, too.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit)
+            The entries of a row are in order of distance.
+        """
+        check_mode(mode)
+        found = self._lists(X, n_neighbors)
+        return matrix_of(found, self.n_samples_fit_, mode)
+
+
+class Rows:
+    """The fitted rows, and the Index of them once something was searched."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self._index: Index | None = None
+
+    def prepared(self, how: dict[str, Any]) -> Index:
+        """Return the Index."""
+        if self._index is None:
+            self._index = Index(self.array, **how)
+        return self._index
+
+
+def check_mode(mode: Any) -> None:
+    """Refuse a mode that is not known."""
+    if mode not in ("connectivity", "distance"):
+        raise ValueError(f"mode={mode!r}: expected 'connectivity' or 'distance'")
+
+
+def matrix_of(found: Neighbors, columns: int, mode: str) -> scipy.sparse.csr_matrix:
+    """Return lists as a sparse matrix, in their order."""
+    from scipy.sparse import csr_matrix
+
+    distances, indices = found
+    m, k = indices.shape
+    values = distances.ravel() if mode == "distance" else np.ones(m * k)
+    ends = np.arange(0, m * k + 1, k)
+    return csr_matrix((values, indices.ravel(), ends), shape=(m, columns))

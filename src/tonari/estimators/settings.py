@@ -1,0 +1,136 @@
+"""scikit-learn's parameters in tonari's words. What has no counterpart is refused, with the nearest fix."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from tonari import inputs
+from tonari.core.workers import default_threads
+from tonari.metrics import METRICS, get_metric
+
+_METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
+_LEAF_SIZE = 30  # scikit-learn's default
+_MOST_JOBS = 2**31
+_MINKOWSKI = {1.0: "l1", 2.0: "euclidean", float("inf"): "linf"}
+
+# Metrics that scikit-learn knows, and what to do instead.
+_ELSEWHERE = {
+    "precomputed": "distances are computed here; use the class of the same name of sklearn.neighbors, which takes the "
+    "result of tonari.estimators.KNeighborsTransformer",
+    "haversine": "use float64 unit vectors in three dimensions with metric='euclidean': they have the same neighbours, "
+    "and the angle is 2 * arcsin(distance / 2)",
+    "nan_euclidean": "rows with NaN are not searched; impute them first, as with sklearn.impute.SimpleImputer",
+    "seuclidean": "divide each column by its standard deviation first, as with sklearn.preprocessing.StandardScaler, "
+    "and use metric='euclidean'",
+    "mahalanobis": "multiply rows by a root of the inverse covariance first and use metric='euclidean'",
+}
+
+
+def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
+    """Return tonari's name of a metric.
+
+    Raises
+    ------
+    ValueError
+        It has no counterpart, or is a similarity; or `metric_params` has something in it.
+
+    Examples
+    --------
+    >>> from tonari.estimators.settings import metric_of
+    >>> metric_of("minkowski", 1, None), metric_of("cityblock", 2, None), metric_of("cosine", 2, None)
+    ('l1', 'l1', 'cosine')
+    >>> metric_of("minkowski", 3, None)
+    Traceback (most recent call last):
+    ValueError: p=3: expected 1, 2 or inf; for another p use the class of the same name of sklearn.neighbors
+    """
+    if metric_params:
+        raise ValueError(
+            f"metric_params={metric_params!r}: expected None, as tonari's metrics take no parameters; scale the "
+            "columns of X instead"
+        )
+    if callable(metric):
+        raise ValueError(
+            f"metric={metric!r}: expected a name; for a callable use the class of the same name of sklearn.neighbors"
+        )
+    if metric in ("minkowski", "p"):
+        named = _MINKOWSKI.get(float(p)) if isinstance(p, Real) else None
+        if named is None:
+            raise ValueError(
+                f"p={p!r}: expected 1, 2 or inf; for another p use the class of the same name of sklearn.neighbors"
+            )
+        return named
+    if metric in _ELSEWHERE:
+        raise ValueError(f"metric={metric!r}: {_ELSEWHERE[metric]}")
+    record = get_metric(metric)
+    if record.descending:
+        raise ValueError(
+            f"metric={metric!r} is a similarity, where scikit-learn expects a distance; use metric='cosine', or "
+            "tonari.search, which returns similarities"
+        )
+    if record.name not in METRICS:
+        raise ValueError(f"metric={metric!r}: expected one of {', '.join(METRICS)}")
+    return record.name
+
+
+def method_of(algorithm: Any, leaf_size: Any) -> str:
+    """Return tonari's name of an algorithm.
+
+    >>> from tonari.estimators.settings import method_of
+    >>> method_of("auto", 30), method_of("brute", 30), method_of("kd_tree", 30)
+    ('auto', 'exact', 'kdtree')
+    """
+    if algorithm not in _METHODS:
+        raise ValueError(
+            f"algorithm={algorithm!r}: expected one of {', '.join(map(repr, _METHODS))}; 'auto' takes the fastest, and "
+            "all give the same answer"
+        )
+    if leaf_size != _LEAF_SIZE:
+        raise ValueError(
+            f"leaf_size={leaf_size!r}: expected {_LEAF_SIZE}, the default, since trees choose the size of their leaves "
+            "themselves; leave leaf_size out"
+        )
+    return _METHODS[algorithm]
+
+
+def threads_of(n_jobs: Any) -> int | None:
+    """Return how many threads a search may have; None is as many as the work is worth.
+
+    As elsewhere in scikit-learn -2 is all processors but one, and so on.
+
+    >>> from tonari.estimators.settings import threads_of
+    >>> threads_of(None), threads_of(-1), threads_of(3)
+    (None, None, 3)
+    """
+    if n_jobs is None:
+        return None
+    jobs = inputs.check_count(n_jobs, "n_jobs", least=-_MOST_JOBS)
+    if jobs == 0:
+        raise ValueError("n_jobs=0: expected None, -1 for all processors, or a number of threads")
+    if jobs == -1:
+        return None
+    return jobs if jobs > 0 else max(1, default_threads() + 1 + jobs)
+
+
+def check_weights(weights: Any) -> Any:
+    """Return how neighbours are weighted, if that is known: "uniform", "distance", a function of distances, or None."""
+    if weights in ("uniform", "distance", None) or callable(weights):
+        return weights
+    raise ValueError(f"weights={weights!r}: expected 'uniform', 'distance' or a function of distances")
+
+
+def check_n_neighbors(n_neighbors: Any, points: int, *, without_self: bool) -> int:
+    """Check a number of neighbours against the number of rows that were fitted.
+
+    >>> from tonari.estimators.settings import check_n_neighbors
+    >>> check_n_neighbors(5, 5, without_self=True)
+    Traceback (most recent call last):
+    ValueError: n_neighbors=5: at most 4 are there, as n_samples = 5 and a row is not its own neighbour
+    """
+    count = inputs.check_count(n_neighbors, "n_neighbors")
+    if count > points - without_self:
+        own = " and a row is not its own neighbour" if without_self else ""
+        raise ValueError(
+            f"n_neighbors={count}: at most {points - without_self} are there, as n_samples = {points}{own}"
+        )
+    return count

@@ -1,0 +1,17 @@
+"""A graph for the libraries that take one: one module for each, which knows what it reads and what it would misread.
+
+to_embeddings.py   the methods of KNNGraph for UMAP, openTSNE, scikit-learn and scanpy
+to_clusterings.py  those for HDBSCAN
+to_graphs.py       those for SciPy, PyTorch Geometric, igraph, networkx and Arrow
+common.py          what several need: lists with or without self, and what they refuse
+
+csr.py             scipy.sparse.csr_matrix
+umap.py            UMAP's precomputed_knn; umap_index.py is the object by which it embeds new points
+opentsne.py        openTSNE's knn_index
+sklearn.py         metric="precomputed"
+scanpy.py          obsp and uns of an AnnData
+hdbscan.py         core distances, mutual reachability, hdbscan and fast_hdbscan
+edge_index.py      a LongTensor of edges
+igraph.py, networkx.py   graphs of these libraries
+arrow.py           a table of fixed-size lists
+"""

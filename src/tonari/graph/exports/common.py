@@ -1,0 +1,53 @@
+"""What several exports need: lists with or without the point itself, and what readers would misread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tonari.core.neighbors import Neighbors
+from tonari.graph.lists import Lists
+from tonari.metrics import get_metric
+
+
+def with_self(lists: Lists, wanted: bool) -> Neighbors:
+    """Return the lists in host memory, with the point itself in column 0 at distance 0, or without it."""
+    distances, indices = lists.in_numpy()
+    if wanted == lists.include_self:
+        return Neighbors(distances, indices)
+    if not wanted:
+        return Neighbors(distances[:, 1:], indices[:, 1:])
+    if get_metric(lists.metric).descending:
+        raise ValueError(
+            f"include_self=True: a {lists.metric} graph without self does not store the similarity of a point to "
+            "itself; build it with include_self=True"
+        )
+    own = np.arange(lists.n, dtype=indices.dtype)[:, None]
+    zero = np.zeros((lists.n, 1), distances.dtype)
+    return Neighbors(np.hstack([zero, distances]), np.hstack([own, indices]))
+
+
+def refuse_similarities(lists: Lists, reader: str) -> None:
+    """Refuse a graph whose values are larger where points are nearer."""
+    if get_metric(lists.metric).descending:
+        raise ValueError(
+            f"{reader} reads distances, and this graph has similarities ({lists.metric}), larger where points are "
+            "nearer; build it with metric='cosine' or another distance"
+        )
+
+
+def refuse_squares(lists: Lists, reader: str) -> None:
+    """Refuse squared distances where distances are expected."""
+    record = get_metric(lists.metric)
+    if record.squares and not record.root:
+        raise ValueError(f"{reader} reads distances that are not squared; build the graph with metric='euclidean'")
+
+
+def refuse_missing(found: Neighbors, reader: str) -> None:
+    """Refuse lists that are shorter than others."""
+    missing = found.indices < 0
+    if missing.any():
+        row = int(missing.any(axis=1).argmax())
+        raise ValueError(
+            f"{reader} reads lists of one length, and row {row} has {int(missing[row].sum())} of its "
+            f"{missing.shape[1]} neighbours missing (-1); build the graph of these points anew, or trim it"
+        )

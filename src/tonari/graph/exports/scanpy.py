@@ -1,0 +1,95 @@
+"""Put a graph where scanpy 1.11 keeps neighbours.
+
+``scanpy.pp.neighbors`` writes them itself: it is given a transformer that returns this graph, so connectivities and
+parameters are its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.core.neighbors import Neighbors
+from tonari.graph.exports.common import refuse_missing, refuse_similarities, refuse_squares, with_self
+from tonari.graph.exports.csr import to_csr
+from tonari.graph.lists import Lists
+from tonari.graph.reshaping import trim
+from tonari.metrics.reference import values_at
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+_CHECKED_ROWS = 64
+_TOLERANCE = 1e-3  # of a row's farthest neighbour: other programs' float32 distances differ by less
+
+
+def to_scanpy(lists: Lists, adata: Any, n_neighbors: int | None, **options: Any) -> None:
+    """Write the graph into an AnnData; see :meth:`tonari.KNNGraph.to_scanpy`."""
+    try:
+        import scanpy
+    except ImportError as error:
+        raise ImportError("to_scanpy needs scanpy 1.10 or later: pip install scanpy") from error
+    refuse_similarities(lists, "scanpy")
+    refuse_squares(lists, "scanpy")
+    if adata.n_obs != lists.n:
+        raise ValueError(f"adata has {adata.n_obs} observations, the graph {lists.n} points: they must be the same")
+    found = with_self(lists, False)
+    most = found.indices.shape[1] + 1
+    wanted = most if n_neighbors is None else inputs.check_count(n_neighbors, "n_neighbors", least=2)
+    if wanted > most:
+        raise ValueError(
+            f"n_neighbors={wanted}: scanpy counts the observation itself, and the graph has {most - 1} neighbours "
+            f"without it; build it with k={wanted - 1} or more"
+        )
+    kept = trim(lists, wanted - 1 + lists.include_self)
+    refuse_missing(with_self(kept, False), "scanpy")
+    scanpy.pp.neighbors(adata, transformer=_Ready(kept, wanted), metric=lists.metric, **options)
+
+
+class _Ready:
+    """A transformer whose graph is there already."""
+
+    def __init__(self, lists: Lists, n_neighbors: int) -> None:
+        self._lists = lists
+        self._n_neighbors = n_neighbors
+
+    def get_params(self, *, deep: bool = True) -> dict[str, Any]:
+        """Return what scanpy reads."""
+        return {"n_neighbors": self._n_neighbors, "metric": self._lists.metric}
+
+    def set_params(self, **_: Any) -> _Ready:
+        """Return self."""
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> _Ready:
+        """Refuse rows that are not the points of the graph."""
+        _check_points(self._lists, X)
+        return self
+
+    def transform(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Return the graph, nearest first, without self: scanpy adds it."""
+        return to_csr(self._lists, order="distance", include_self=False, symmetric=None, dtype=None)
+
+    def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
+        """Return the graph."""
+        return self.fit(X).transform(X)
+
+
+def _check_points(lists: Lists, points: Any) -> None:
+    """Refuse a representation whose rows do not have the distances of the graph, judging by some of them."""
+    distances, indices = with_self(lists, False)
+    rows = np.unique(np.linspace(0, lists.n - 1, _CHECKED_ROWS, dtype=np.int64))
+    x = points.toarray() if hasattr(points, "toarray") else np.asarray(points)
+    found = Neighbors(distances[rows], indices[rows])
+    x = np.ascontiguousarray(x, np.float64 if x.dtype == np.float64 else np.float32)
+    values = values_at(x[rows], x, found.indices, lists.metric)
+    far = np.abs(values - found.distances) > _TOLERANCE * found.distances[:, -1:]
+    if far.any():
+        row, column = np.argwhere(far)[0]
+        raise ValueError(
+            f"observations {rows[row]} and {found.indices[row, column]} have {lists.metric} {values[row, column]:g} in "
+            f"the representation that scanpy chose, and {found.distances[row, column]:g} in the graph: name what the "
+            "graph was built from, as in use_rep='X_pca', and keep the order of the observations"
+        )

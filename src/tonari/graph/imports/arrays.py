@@ -1,0 +1,86 @@
+"""Lists of neighbours from arrays: put in order, with self in column 0 or nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.neighbors import first_repeated_row, index_dtype
+from tonari.inputs.kinds import from_host
+from tonari.metrics import get_metric
+
+Array = npt.NDArray[Any]
+
+
+def host_matrix(given: Any, name: str, kinds: str, hint: str) -> Array:
+    """Return an array of shape (n, k) in host memory; raise TypeError for other kinds of dtypes."""
+    array = from_host(inputs.to_host(given), name, "(n, k)")
+    if array.dtype.kind not in kinds:
+        raise TypeError(f"{name}: got {array.dtype}; {hint}")
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"{name}: expected a non-empty array of shape (n, k), got {array.shape}")
+    return array
+
+
+def in_order(
+    indices: Array, distances: Array, metric: str, *, include_self: bool, same_length: bool
+) -> tuple[Array, Array]:
+    """Return indices and distances as a :class:`tonari.KNNGraph` has them; it checks what is left to check.
+
+    Parameters
+    ----------
+    indices : integers of shape (n, k)
+    distances : numbers of shape (n, k)
+    metric : str
+    include_self : bool
+        Whether the point itself stays, in column 0. Otherwise it is taken out of the lists that have it.
+    same_length : bool
+        Whether lists that did not have the point itself lose their last neighbour if others did have it.
+    """
+    if indices.shape != distances.shape:
+        raise ValueError(f"indices have shape {indices.shape} and distances {distances.shape}, expected the same")
+    include_self = inputs.check_flag(include_self, "include_self")
+    record, n = get_metric(metric), len(indices)
+    beyond = (indices < -1) | (indices >= n)
+    if beyond.any():
+        row = int(beyond.any(axis=1).argmax())
+        raise ValueError(f"row {row} has an index outside -1 to {n - 1}: a graph lists points of its own rows")
+    ids = indices.astype(index_dtype(n))
+    narrow = distances.dtype.kind == "f" and distances.dtype.itemsize <= 4
+    values: Any = distances.astype(np.float32 if narrow else np.float64)
+    nowhere = -np.inf if record.descending else np.inf
+    values[ids < 0] = nowhere
+    if not record.descending and (values < 0).any():
+        row = int((values < 0).any(axis=1).argmax())
+        raise ValueError(f"row {row} has a negative distance; use numpy.maximum(distances, 0) if that is rounding")
+    own = ids == np.arange(n)[:, None]
+    repeated = first_repeated_row(ids)  # here, since taking self out may take the second of the two along
+    if repeated >= 0:
+        raise ValueError(f"row {repeated} lists a point twice")
+    if include_self:
+        if record.self_value is not None:
+            values[own] = record.self_value
+    else:
+        ids[own], values[own] = -1, nowhere
+    keys = -values if record.descending else values.copy()
+    keys[own] = -np.inf if include_self else np.inf
+    order = np.lexsort((np.where(ids < 0, n, ids), keys), axis=1)
+    ids, values = (np.take_along_axis(part, order, axis=1) for part in (ids, values))
+    kept = ids.shape[1]
+    if not include_self and own.any():
+        kept -= 1
+        if not same_length:
+            kept = int((ids >= 0).sum(axis=1).max())
+        if not kept:
+            raise ValueError("the lists have no neighbour other than the point itself, expected at least one")
+    return np.ascontiguousarray(ids[:, :kept]), np.ascontiguousarray(values[:, :kept])
+
+
+def from_arrays(indices: Any, distances: Any, metric: str, include_self: bool) -> tuple[Array, Array]:
+    """Take lists as they are; see :meth:`tonari.KNNGraph.from_arrays`."""
+    ids = host_matrix(indices, "indices", "iu", "expected whole numbers: indices come first, then distances")
+    values = host_matrix(distances, "distances", "fiu", "expected numbers")
+    return in_order(ids, values, metric, include_self=include_self, same_length=True)

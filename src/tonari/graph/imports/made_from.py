@@ -1,0 +1,136 @@
+"""The methods of KNNGraph that make one of what other libraries return."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from tonari.graph.imports import arrays, csr, faiss
+
+Graph = TypeVar("Graph", bound="MadeFrom")
+_METHOD = "imported"
+
+
+class MadeFrom:
+    """Imports; the constructor checks what they make."""
+
+    @classmethod
+    def from_arrays(
+        cls: type[Graph], indices: Any, distances: Any, *, metric: str = "euclidean", include_self: bool = False
+    ) -> Graph:
+        """Make a graph of lists in any order, such as those of pynndescent, UMAP or cuML.
+
+        Parameters
+        ----------
+        indices : integers of shape (n, k)
+            -1 where a neighbour is missing.
+        distances : numbers of shape (n, k)
+            Not squared for "euclidean". float16 becomes float32, whole numbers become float64.
+        metric : str
+            What the distances are; they are not computed anew.
+        include_self : bool
+            True: each point is in its list, and goes to column 0, at the distance that it has by definition. False: it
+            is taken out of the lists that have it, wherever it is. If any had it, the graph has one column less, and
+            lists that lacked it, as happens among duplicates, lose their last neighbour.
+
+        Returns
+        -------
+        KNNGraph
+            In host memory, with ``method="imported"``. Lists are sorted by (distance, index).
+
+        Raises
+        ------
+        TypeError
+            indices are not whole numbers, as when distances come first.
+        ValueError
+            A row lists a point twice, is out of range, or has a distance that is NaN or negative; or include_self is
+            True and a row lacks its own point. The message names the row.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> indices, distances = np.array([[0, 1], [1, 0], [1, 2]]), np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
+        >>> tonari.KNNGraph.from_arrays(indices, distances).indices.ravel().tolist()
+        [1, 0, 1]
+        """
+        return cls._made(metric, include_self, arrays.from_arrays(indices, distances, metric, include_self))
+
+    @classmethod
+    def from_csr(cls: type[Graph], matrix: Any, *, metric: str = "euclidean", include_self: bool = False) -> Graph:
+        """Make a graph of a sparse matrix whose stored entry (i, j) is the distance from i to its neighbour j.
+
+        Such as the results of scikit-learn's ``kneighbors_graph(mode="distance")``, of transformers of neighbours, and
+        ``adata.obsp["distances"]``.
+
+        Parameters
+        ----------
+        matrix : SciPy sparse matrix or array of shape (n, n)
+            Stored zeros are neighbours at distance 0. Rows may differ in length; the graph has as many columns as the
+            longest row, the point itself left out.
+        metric, include_self
+            As for :meth:`from_arrays`.
+
+        Returns
+        -------
+        KNNGraph
+            As for :meth:`from_arrays`; missing neighbours are -1, at the end.
+
+        Raises
+        ------
+        TypeError
+            The matrix is not sparse, or is not of numbers.
+        ValueError
+            It is not square, or empty; or as for :meth:`from_arrays`.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [3.0]], dtype=np.float32), k=1)
+        >>> tonari.KNNGraph.from_csr(graph.to_csr(include_self=True)).indices.ravel().tolist()
+        [1, 0, 1]
+        """
+        return cls._made(metric, include_self, csr.from_csr(matrix, metric, include_self))
+
+    @classmethod
+    def from_faiss(
+        cls: type[Graph], distances: Any, indices: Any, *, metric: str = "euclidean", include_self: bool = False
+    ) -> Graph:
+        """Make a graph of what faiss returns, in faiss's order: ``KNNGraph.from_faiss(*index.search(x, k + 1))``.
+
+        The points were searched in themselves.
+
+        Parameters
+        ----------
+        distances : float32 of shape (n, k + 1)
+            For ``faiss.METRIC_L2`` these are **squared** distances: "euclidean" takes their roots, "sqeuclidean" leaves
+            them. Values that rounding has made negative become 0.
+        indices : int64 of shape (n, k + 1)
+            -1 where a neighbour is missing.
+        metric : str
+            "euclidean" or "sqeuclidean" (METRIC_L2), "inner_product", "l1", "linf" or "canberra".
+        include_self : bool
+            As for :meth:`from_arrays`.
+
+        Returns
+        -------
+        KNNGraph
+            Of k columns: self is left out by its number. As for :meth:`from_arrays`.
+
+        Raises
+        ------
+        TypeError
+            indices come first.
+        ValueError
+            faiss has no such metric; or as for :meth:`from_arrays`.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> D, I = np.array([[0, 4], [0, 4]], np.float32), np.array([[0, 1], [1, 0]])
+        >>> tonari.KNNGraph.from_faiss(D, I).distances.ravel().tolist()
+        [2.0, 2.0]
+        """
+        return cls._made(metric, include_self, faiss.from_faiss(distances, indices, metric, include_self))
+
+    @classmethod
+    def _made(cls: type[Graph], metric: str, include_self: bool, lists: tuple[Any, Any]) -> Graph:
+        return cls(*lists, metric, _METHOD, include_self=include_self)  # type: ignore[call-arg]

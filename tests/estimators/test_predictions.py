@@ -1,0 +1,94 @@
+"""Classes and means: those of scikit-learn, where neighbours are not at the same distance."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
+
+from sklearn import neighbors
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import GridSearchCV
+
+from tests.helpers import checks
+from tonari import estimators
+
+WEIGHTS = {"uniform": "uniform", "distance": "distance", "none": None, "function": lambda d: np.exp(-d)}
+X, NEW = checks.gaussian(120, 4, dtype=np.float64), checks.gaussian(30, 4, 1, np.float64)
+NEW[:5] = X[:5]  # at distance 0 of a fitted row
+
+
+def _y(kind: str, outputs: int) -> Any:
+    rng = np.random.default_rng(2)
+    values = rng.standard_normal((120, outputs)) if kind == "values" else rng.integers(3, size=(120, outputs))
+    made = np.array(["ape", "bee", "cat"])[values] if kind == "names" else values
+    return made[:, 0] if outputs == 1 else made
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("kind", ["numbers", "names"])
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("n_neighbors", [1, 4, 120])
+def test_classes_are_scikit_learns(weights: str, kind: str, outputs: int, n_neighbors: int) -> None:
+    y, params = _y(kind, outputs), {"n_neighbors": n_neighbors, "weights": WEIGHTS[weights]}
+    ours = estimators.KNeighborsClassifier(**params).fit(X, y)
+    theirs = neighbors.KNeighborsClassifier(**params, algorithm="kd_tree").fit(X, y)
+    np.testing.assert_array_equal(ours.predict(NEW), theirs.predict(NEW))
+    np.testing.assert_array_equal(np.asarray(ours.classes_), np.asarray(theirs.classes_))
+    np.testing.assert_allclose(ours.predict_proba(NEW), theirs.predict_proba(NEW), rtol=1e-9, atol=1e-12)
+    if outputs == 1:
+        assert ours.score(NEW, y[:30]) == theirs.score(NEW, y[:30])
+    if n_neighbors < 120:
+        np.testing.assert_array_equal(ours.predict(None), theirs.predict(None))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("n_neighbors", [1, 4, 120])
+def test_means_are_scikit_learns(weights: str, outputs: int, n_neighbors: int) -> None:
+    y, params = _y("values", outputs), {"n_neighbors": n_neighbors, "weights": WEIGHTS[weights]}
+    ours = estimators.KNeighborsRegressor(**params).fit(X, y)
+    theirs = neighbors.KNeighborsRegressor(**params).fit(X, y)
+    np.testing.assert_allclose(ours.predict(NEW), theirs.predict(NEW), rtol=1e-9, atol=1e-12)
+    assert ours.predict(NEW).shape == theirs.predict(NEW).shape
+
+
+def test_equally_many_votes_go_to_the_first_class_and_ties_to_the_smaller_row() -> None:
+    points = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    classifier = estimators.KNeighborsClassifier(2).fit(points, ["b", "a", "c", "c"])
+    assert classifier.predict([[0.0]]).tolist() == ["a"]  # of rows 0 and 1, and of b and a
+    assert estimators.KNeighborsRegressor(3).fit(points, [3, 6, 9, 100]).predict([[0.0]]).tolist() == [6.0]
+
+
+def test_a_column_of_classes_is_one_output() -> None:
+    y = _y("numbers", 1)
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        classifier = estimators.KNeighborsClassifier().fit(X, y[:, None])
+    np.testing.assert_array_equal(classifier.predict(NEW), estimators.KNeighborsClassifier().fit(X, y).predict(NEW))
+
+
+def test_weights_that_make_no_sense_are_refused() -> None:
+    for weights, message in (
+        (lambda d: np.zeros_like(d), "only zeros for row 0"),
+        (lambda d: d[:, 0], r"shape \(30,\) for distances of shape \(30, 5\)"),
+    ):
+        for cls in (estimators.KNeighborsClassifier, estimators.KNeighborsRegressor):
+            with pytest.raises(ValueError, match=message):
+                cls(weights=weights).fit(X, _y("numbers", 1)).predict(NEW)
+
+
+def test_a_grid_search_finds_the_same() -> None:
+    y = _y("numbers", 1)
+    grid = {"n_neighbors": [1, 4, 7], "weights": ["uniform", "distance"], "p": [1, 2]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [
+            GridSearchCV(clone(each), grid, cv=3).fit(X, y).cv_results_["mean_test_score"]
+            for each in (estimators.KNeighborsClassifier(), neighbors.KNeighborsClassifier(algorithm="kd_tree"))
+        ]
+    np.testing.assert_array_equal(*found)

@@ -1,0 +1,75 @@
+"""scikit-learn's parameters: understood, or refused with the nearest fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
+
+import sklearn.neighbors
+
+from tonari import estimators
+from tonari.estimators.settings import metric_of, threads_of
+from tonari.metrics import METRICS
+
+POINTS = np.eye(4)
+ALL = [getattr(estimators, name) for name in estimators.__all__]
+
+
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
+    ours = getattr(estimators, name)().get_params()
+    theirs = getattr(sklearn.neighbors, name)().get_params()
+    theirs.pop("radius", None)
+    assert theirs.items() <= ours.items()
+    assert set(ours) - set(theirs) == {"device", "memory"}
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"metric": "precomputed"}, "use the class of the same name of sklearn.neighbors"),
+        ({"metric": "haversine"}, "unit vectors in three dimensions"),
+        ({"metric": "nan_euclidean"}, "impute them first"),
+        ({"metric": "seuclidean"}, "StandardScaler"),
+        ({"metric": "mahalanobis"}, "inverse covariance"),
+        ({"metric": "inner_product"}, "is a similarity, .* use metric='cosine', or tonari.search"),
+        ({"metric": "hamming"}, "unknown metric 'hamming'"),
+        ({"metric": "triton:mine"}, "expected one of"),
+        ({"metric": np.linalg.norm}, "expected a name; for a callable"),
+        ({"p": 3}, "p=3: expected 1, 2 or inf"),
+        ({"p": "2"}, "p='2': expected 1, 2 or inf"),
+        ({"metric_params": {"w": [1]}}, "scale the columns of X"),
+        ({"algorithm": "ball_tree"}, "'auto' takes the fastest, and all give the same answer"),
+        ({"leaf_size": 10}, "leaf_size=10: expected 30"),
+        ({"n_jobs": 0}, "n_jobs=0: expected None, -1 for all processors"),
+        ({"device": "tpu"}, "tpu"),
+        ({"memory": "1"}, "expected a number and a unit"),
+    ],
+)
+def test_refuses(cls: Any, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cls(n_neighbors=1, **params).fit(POINTS, [0, 1, 0, 1]).kneighbors(POINTS)
+
+
+def test_metrics_by_all_their_names() -> None:
+    assert [metric_of("minkowski", p, None) for p in (1, 2, 2.0, np.inf)] == ["l1", "euclidean", "euclidean", "linf"]
+    assert [metric_of(name, 7, {}) for name in ("L2", "manhattan", "Euclidean")] == ["euclidean", "l1", "euclidean"]
+    for name, record in METRICS.items():
+        if not record.descending:
+            assert metric_of(name, 2, None) == name
+
+
+def test_jobs_count_down_from_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TONARI_NUM_THREADS", "4")
+    assert [threads_of(n_jobs) for n_jobs in (None, -1, -2, -3, -9, 3)] == [None, None, 3, 2, 1, 3]
+
+
+@pytest.mark.parametrize("cls", [estimators.KNeighborsClassifier, estimators.KNeighborsRegressor])
+def test_weights_that_are_not_known_are_refused(cls: Any) -> None:
+    with pytest.raises(ValueError, match="weights='far': expected 'uniform', 'distance' or a function"):
+        cls(weights="far").fit(POINTS, [0, 1, 0, 1])

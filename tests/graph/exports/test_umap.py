@@ -1,0 +1,94 @@
+"""UMAP: self in front, the columns that it asks for, and arrays that it may write into."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import consumers
+
+
+@pytest.mark.parametrize("include_self", [False, True])
+@pytest.mark.parametrize("n_neighbors", [None, 2, 6])
+def test_self_is_in_front_and_the_columns_are_those_asked_for(include_self: bool, n_neighbors: int | None) -> None:
+    points, graph = consumers.hostile(5 + include_self, include_self)
+    indices, distances = graph.to_umap(n_neighbors=n_neighbors)
+    columns = n_neighbors or 6
+    whole = tonari.knn_graph(points, 6, include_self=True)
+    assert indices.dtype == np.int32
+    assert distances.dtype == np.float32
+    np.testing.assert_array_equal(indices, whole.indices[:, :columns])
+    np.testing.assert_array_equal(distances, whole.distances[:, :columns])
+    assert not distances[:, 0].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_are_copies_that_may_be_written_into(dtype: Any) -> None:
+    graph = tonari.knn_graph(consumers.clusters()[0].astype(dtype), 5, include_self=True)
+    kept = graph.indices.copy(), graph.distances.copy()
+    for part in graph.to_umap():
+        assert part.flags.c_contiguous
+        assert part.flags.writeable
+        part[:] = -1
+    np.testing.assert_array_equal(graph.indices, kept[0])
+    np.testing.assert_array_equal(graph.distances, kept[1])
+
+
+def test_refuses_what_umap_would_compute_anew_or_misread() -> None:
+    points, graph = consumers.hostile(5)
+    with pytest.raises(ValueError, match=r"n_neighbors=7: .* has 6 columns with it; build it with k=6 or more"):
+        graph.to_umap(n_neighbors=7)
+    with pytest.raises(ValueError, match="n_neighbors=1: expected a whole number of at least 2"):
+        graph.to_umap(n_neighbors=1)
+    with pytest.raises(ValueError, match="not squared; build the graph with metric='euclidean'"):
+        tonari.knn_graph(points, 5, metric="sqeuclidean").to_umap()
+    with pytest.raises(ValueError, match=r"similarities .inner_product.*build it with metric='cosine'"):
+        tonari.knn_graph(points, 5, metric="inner_product", include_self=True).to_umap()
+    for other in (tonari.Index(points[:-1]), tonari.Index(points, metric="l1")):
+        with pytest.raises(ValueError, match=r"pass tonari.Index\(points, metric='euclidean'\)"):
+            graph.to_umap(other)
+
+
+def test_missing_neighbours_stay_missing() -> None:
+    indices, distances = consumers.with_missing(consumers.hostile(5)[1]).to_umap()
+    assert indices[7, -2:].tolist() == [-1, -1]
+    assert np.isinf(distances[7, -2:]).all()
+
+
+def test_without_pynndescent_new_points_cannot_be_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    points, graph = consumers.hostile(5)
+    with pytest.raises(ImportError, match="pip install umap-learn"):
+        graph.to_umap(tonari.Index(points))
+
+
+@pytest.mark.interop
+def test_weights_and_transforms_are_umaps_own() -> None:
+    umap = consumers.consumer("umap")
+    points, _ = consumers.clusters(300, copies=1)  # which of several copies is listed is not defined
+    given: dict[str, Any] = {"n_neighbors": 10, "random_state": 0, "n_epochs": 5, "init": "random"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = umap.UMAP(**given).fit(points)  # so few points it compares with each other
+    graph = tonari.knn_graph(points, 9)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        ours = umap.UMAP(**given, precomputed_knn=graph.to_umap(tonari.Index(points))).fit(points)
+    assert not [each for each in heard if "precomputed_knn" in str(each.message)]
+    # Sigma is found to 1e-5, and UMAP's own distances are float32 with an error of rounding.
+    assert abs(ours.graph_ - own.graph_).max() < 1e-3
+    assert abs(ours.graph_.sum() - own.graph_.sum()) < 1e-3 * own.graph_.sum()
+
+    new = points[:20] + np.float32(0.01)
+    ours.transform_mode = own.transform_mode = "graph"
+    assert abs((ours.transform(new) - own.transform(new)).tocsr()).max() < 1e-3
+    ours.transform_mode = "embedding"
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(ours)).transform(new), ours.transform(new))
+    with pytest.raises(NotImplementedError, match=r"graph\.add"):
+        ours.update(new)
