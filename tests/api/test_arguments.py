@@ -136,6 +136,7 @@ BAD: dict[str, tuple[Any, ...]] = {
         MASKED[:, 0] > 0,
         [HUGE] * 20,
     ),
+    "differentiable": ("yes", 1, None, True),  # these are arrays of NumPy
     "threads": (*WHOLE, 0, -1),
     "memory": (2.5, True, [], "5", "2 elephants", 0, -1, HUGE, "9" * 400 + "GB", "9" * 5000 + "GB"),
     "progress": ("yes", 1, 0, [], 0.5),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.differentiable import carries
 from tonari.api.filtered import radius_allowed
 from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
@@ -116,6 +117,7 @@ def radius_search(
     query_groups: Any = None,
     point_groups: Any = None,
     groups: str | None = None,
+    differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -140,6 +142,8 @@ def radius_search(
         At most so many for each query: the nearest of those within the radius.
     where, exclude, query_groups, point_groups, groups
         What may be found, as for :func:`search`.
+    differentiable : bool
+        Let gradients flow from the distances, as for :func:`search`.
     memory : int or str, optional
         As for :func:`search`, beside the result, whose size nobody knows before: :func:`radius_count` tells it, and
         :meth:`Index.radius_chunks` has the result of a part of the queries at a time.
@@ -172,9 +176,10 @@ def radius_search(
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
     asked = ask(queries, points, within, threads=threads, memory=memory, **options)
+    carry = carries(differentiable, queries, points, asked.metric)
     rules = {"where": where, "exclude": exclude, "groups": groups}
     rules |= {"query_groups": query_groups, "point_groups": point_groups}
-    return hand_back(_found(asked, max_neighbors, rules, self_join=False), queries, "queries")
+    return carry(hand_back(_found(asked, max_neighbors, rules, self_join=False), queries, "queries"))
 
 
 @in_default_floats
@@ -245,6 +250,7 @@ def radius_graph(
     method: str = "auto",
     where: Any = None,
     batch: Any = None,
+    differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -259,6 +265,8 @@ def radius_graph(
         As for :func:`radius_search`; all others as for :func:`search`.
     where, batch
         Which points may be found, and groups in which points find each other alone, as for :func:`knn_graph`.
+    differentiable : bool
+        Let gradients flow from the distances to both of their points, as for :func:`search`.
 
     Returns
     -------
@@ -277,9 +285,10 @@ def radius_graph(
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
     asked = ask(points, points, within, threads=threads, memory=memory, **options)
+    carry = carries(differentiable, points, points, asked.metric)
     rules = {"where": where, "batch": batch}
     shared_mask(where, len(asked.points))
-    return hand_back(_found(asked, max_neighbors, rules, self_join=True), points, "points")
+    return carry(hand_back(_found(asked, max_neighbors, rules, self_join=True), points, "points"))
 
 
 def _found(asked: Asked, most: Any, rules: dict[str, Any], *, self_join: bool) -> RadiusNeighbors:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs, io
+from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed
 from tonari.api.index import Index
 from tonari.core.floats import in_default_floats
@@ -42,6 +43,7 @@ def search(
     query_groups: Any = None,
     point_groups: Any = None,
     groups: str | None = None,
+    differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -78,6 +80,9 @@ def search(
         The group of each query and of each point: any whole numbers, in any order.
     groups : str, optional
         "same" (default): a query may find points of its group alone. "other": of all groups but its own.
+    differentiable : bool
+        Let gradients flow from the distances to queries and points, torch tensors: once, by the definitions in
+        float64, and 0 where a distance has no derivative, as that of two equal rows. Indices have none.
     device : str or list of str
         Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
         current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
@@ -132,24 +137,25 @@ def search(
     metric = get_metric(metric).name
     progress = inputs.check_progress(progress)
     check_plan(plan, graph=False)
+    carry = carries(differentiable, queries, points, metric)
     given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
     given |= {"query_groups": query_groups, "point_groups": point_groups}
     if is_filtered(**given):
         refuse_plan(plan)
         options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
-        return search_allowed(queries, points, k, given, **options, memory=memory, progress=progress)
+        return carry(search_allowed(queries, points, k, given, **options, memory=memory, progress=progress))
     if threads is None and memory is None and plan is None and method in cuda_graph_cache.CAPTURED:
         key = cuda_graph_cache.key_of(queries, points, k, metric, device)
         again = cuda_graph_cache.replayed(key, (queries, points), progress)
         if again is not None:
-            return again
+            return carry(again)
     place = place_for(device, queries=queries, points=points)
     base = place.rows(points, "points", metric)
     rows = place.rows(queries, "queries", metric)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, threads=threads, memory=memory)
     decision = decide(place, problem, base, rows, method, plan, progress)
-    return on_side_of(queries, answer(rows, base, decision, progress))
+    return carry(on_side_of(queries, answer(rows, base, decision, progress)))
 
 
 @in_default_floats
