@@ -195,6 +195,51 @@ def test_what_cannot_be_added_or_asked_is_refused() -> None:
     assert index.add(checks.gaussian(1, D)).tolist() == [11]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_all_points_may_go_and_others_come(dtype: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    points = tied(rng, 20, dtype)
+    index = tonari.Index(points, method="exact")
+    index.add(points[:2])
+    index.remove(index.ids)
+    for way in (lambda x: x, copy.copy, copy.deepcopy, pickled, saved(tmp_path)):
+        index = way(index)
+        assert repr(index) == f"Index(n=0, d=3, metric='euclidean', dtype={dtype}, method='exact')"
+        assert (len(index), index.ids.tolist(), index.next_id, index.points.shape) == (0, [], 22, (0, D))
+        assert index.points.dtype == points.dtype
+        for given in ({}, {"where": np.ones(22, bool)}):
+            with pytest.raises(ValueError, match="k=1: the largest k is 0, as there are 0 points"):
+                index.search(points[:3], 1, **given)
+            for most in (None, 2):
+                none = index.radius_search(points[:3], 1.0, max_neighbors=most, **given)
+                assert (none.indptr.tolist(), len(none.indices), len(none.distances)) == ([0] * 4, 0, 0)
+                assert none.distances.dtype == index_values(dtype)
+            assert index.radius_count(points[:3], 1.0, **given).tolist() == [0] * 3
+        index.remove([])
+        index.compact()
+        with pytest.raises(ValueError, match="21 was removed already"):
+            index.remove(21)
+        with pytest.raises(ValueError, match="22 was never given"):
+            index.remove(22)
+    assert index.add(points[:4]).tolist() == [22, 23, 24, 25]
+    assert_same_neighbors(
+        Neighbors(*index.search(points[:3], 4)),
+        Neighbors(*((found := tonari.search(points[:3], points[:4], 4)).distances, found.indices + np.int32(22))),
+    )
+
+
+def index_values(dtype: str) -> Any:
+    return np.float64 if dtype == "float64" else np.float32
+
+
+def saved(folder: Path) -> Callable[[tonari.Index], tonari.Index]:
+    def way(index: tonari.Index) -> tonari.Index:
+        index.save(folder / "saved.index")
+        return tonari.Index.load(folder / "saved.index")
+
+    return way
+
+
 def test_streams_see_the_index_as_it_was_when_they_began(tmp_path: Path) -> None:
     points, queries = checks.gaussian(50, D), checks.gaussian(9, D, 1)
     index = tonari.Index(points)
