@@ -52,7 +52,7 @@ def check_k(k: Any, limit: int, *, without_self: bool, noun: str = "point") -> i
     if number < 1:
         raise ValueError(f"k={reprlib.repr(number)}: the smallest k is 1")
     if number > limit:
-        count = f"{limit + without_self} {noun}{'s' if limit + without_self > 1 else ''}"
+        count = f"{limit + without_self} {noun}{'' if limit + without_self == 1 else 's'}"
         verb = "is" if limit + without_self == 1 else "are"
         why = " and a point is not its own neighbour" if without_self else ""
         raise ValueError(f"k={reprlib.repr(number)}: the largest k is {limit}, as there {verb} {count}{why}")
