@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -22,7 +23,10 @@ QUERIES = checks.gaussian(50, D, 1)
 
 
 class Used(list[int]):
-    """Bytes of each search: of its plan, and held by other segments meanwhile."""
+    """Bytes of each search: of its plan, of lists found in other segments before, and held by those meanwhile."""
+
+    asked: Any = None
+    lists = 0
 
     def watch(self, index: tonari.Index, monkeypatch: pytest.MonkeyPatch) -> Used:
         search = ExactOnCpu.search
@@ -30,9 +34,13 @@ class Used(list[int]):
         def noted(method: Any, queries: Any, prepared: Any, plan: Any, **given: Any) -> Neighbors:
             segments = [part.segment for part in index._state.parts]
             others = [one for one in segments if all(made.prepared is not prepared for made in one.ready.values())]
-            if len(others) < len(segments):  # else another search
-                self.append(plan.total_bytes + sum(one.held_bytes for one in others))
-            return search(method, queries, prepared, plan, **given)
+            if len(others) == len(segments):  # another search
+                return search(method, queries, prepared, plan, **given)
+            self.asked, self.lists = queries, self.lists if queries is self.asked else 0
+            self.append(plan.total_bytes + self.lists + sum(one.held_bytes for one in others))
+            found = search(method, queries, prepared, plan, **given)
+            self.lists += sum(part.nbytes for part in found)
+            return found
 
         monkeypatch.setattr(ExactOnCpu, "search", noted)
         return self
@@ -66,6 +74,29 @@ def test_what_all_segments_take_is_within_the_budget(share: float, monkeypatch: 
     assert held <= memory
     if share == 2.0:
         assert held > 40_000 * D  # all stay packed
+
+
+@pytest.mark.parametrize("spare", [0, 1_000_000, 3_000_000])
+def test_segments_give_up_what_they_hold_for_a_large_search(spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    m, k = 500, 50
+    with pytest.raises(BudgetExceeded) as told:
+        tonari.plan(40_000, m, D, k, threads=1, memory=1, method="exact")
+    match = re.search(r"allow at least (\d+)", str(told.value))
+    assert match is not None
+    memory = int(match[1]) + 24 * m * k + spare
+    index = tonari.Index(POINTS[:40_000], method="exact", threads=1, memory="1GB")
+    index.add(POINTS[40_000:])
+    used = Used().watch(index, monkeypatch)
+    for part in index._state.parts:
+        assert part.segment.held_bytes > 24 * m * k
+        part.segment.memory = memory
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for queries, most in ((POINTS[:m], k), (QUERIES, 10)):
+            truth = tonari.search(queries, POINTS, most, method="exact")
+            assert_same_neighbors(index.search(queries, most), truth)
+    assert len(used) == 4
+    assert max(used) <= memory
 
 
 def test_points_are_packed_together_where_memory_holds_no_segments_beside_each_other() -> None:

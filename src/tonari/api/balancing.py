@@ -8,8 +8,15 @@ So there are at most about log2(n / SMALL) + 2 segments. A row is packed again o
 that is at least half again as long: O(log n) times in all, plus up to SMALL rows for each call of add. Removing a point
 packs n / AROUND rows at most, on average.
 
-Segments share one budget: what is packed anew is planned with what the others leave. If that is too little, the others
-give up what a search can pack again; if it still is, all points are packed together, as those of an Index made anew.
+Segments share one budget: what is packed anew is planned with what the others leave. If that is too little, all points
+are packed together, as those of an Index made anew.
+
+On a core of a Xeon (20,000 rows of 8 or 128 dimensions, "exact" and "kdtree", k=10, threads=1, process time), packing
+1,024 rows takes 0.2 to 0.7 ms; one segment more costs a search of one query 0.02 to 0.06 ms, and of 100 queries 0.2 to
+0.5 ms. So SMALL rows are packed again in the time of a few searches. 64 removed points cost a search of one query 0.07
+to 0.15 ms, and of 100 queries 1 to 4 ms; packing all rows takes 4 to 12 ms. Where packing takes P, each removed point
+costs a search c, and there are as many searches as removals, sqrt(2 P / c) removed points are best: 20 for batches of
+100 queries, 100 for single ones. AROUND lies between.
 """
 
 from __future__ import annotations
@@ -45,14 +52,12 @@ def balanced(pieces: Sequence[Piece], make: Make) -> list[Part]:
         groups.append([piece])
         while len(groups) > 1 and _length(groups[-2]) < max(SMALL, 2 * _length(groups[-1])):
             groups[-2:] = [groups[-2] + groups[-1]]
-    for _ in range(2):
-        try:
-            return _packed(groups, make)
-        except BudgetExceeded:
-            for piece in pieces:
-                if isinstance(piece, Part):
-                    piece.segment.release()
-    return [packed_together(pieces, make, 0)]
+    try:
+        return _packed(groups, make)
+    except BudgetExceeded:
+        if len(groups) == 1:
+            raise
+        return [packed_together(pieces, make, 0)]
 
 
 def _length(group: list[Piece]) -> int:
