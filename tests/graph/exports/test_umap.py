@@ -53,6 +53,11 @@ def test_refuses_what_umap_would_compute_anew_or_misread() -> None:
     for other in (tonari.Index(points[:-1]), tonari.Index(points, metric="l1")):
         with pytest.raises(ValueError, match=r"pass tonari.Index\(points, metric='euclidean'\)"):
             graph.to_umap(other)
+    changed = tonari.Index(points)
+    changed.add(points[:1])
+    changed.remove([0])
+    with pytest.raises(ValueError, match=r"its ids are no rows of the graph; pass tonari.Index\(index.points\)"):
+        graph.to_umap(changed)
 
 
 def test_missing_neighbours_stay_missing() -> None:

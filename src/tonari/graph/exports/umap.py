@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 from typing import Any, Protocol
 
@@ -16,8 +17,15 @@ from tonari.graph.lists import Lists
 class Searcher(Protocol):
     """What embedding new points needs of a :class:`tonari.Index`."""
 
-    n: int
     metric: str
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+
+    @property
+    def ids_are_rows(self) -> bool:
+        """Whether results name row numbers."""
 
     def search(self, queries: Any, k: int) -> Neighbors:
         """Find the k nearest points of every query."""
@@ -48,8 +56,10 @@ def _searching(lists: Lists, index: Searcher) -> Any:
             f"index has {index.n} points and metric {index.metric!r}, the graph {lists.n} and {lists.metric!r}: pass "
             f"tonari.Index(points, metric={lists.metric!r}) of the graph's points"
         )
+    if not index.ids_are_rows:
+        raise ValueError("index: it was changed, and its ids are no rows of the graph; pass tonari.Index(index.points)")
     if importlib.util.find_spec("pynndescent") is None:
         raise ImportError("to_umap(index) needs pynndescent, as umap-learn does: pip install umap-learn")
     from tonari.graph.exports.umap_index import UmapIndex
 
-    return UmapIndex(index)
+    return UmapIndex(copy.copy(index))  # as it is now: rows that are added later are not of the graph
