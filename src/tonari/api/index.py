@@ -58,8 +58,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     Warns
     -----
     UserWarning
-        Once for each segment, at the first search for which not all its points stay packed: how many do, and the `memory`
-        for all.
+        Once for each segment, at the first search for which not all its points stay packed: how many do, and the
+        `memory` for all.
 
     Examples
     --------
