@@ -1,0 +1,35 @@
+"""Every recipe of the documents runs, and prints what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.consumers import consumer
+
+PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
+RECIPE = re.compile(r"^## (.+?)\n(.*?)^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FOUND = RECIPE.findall(PAGE.read_text())
+
+
+def _cases() -> list[object]:
+    cases = []
+    for title, text, code, printed in FOUND:
+        # What other libraries warn of, as of deprecations of their own, is not of tonari.
+        marks = [pytest.mark.interop, pytest.mark.filterwarnings("ignore")] if "*Needs" in text else []
+        cases.append(pytest.param(code, printed, id=title.replace(" ", "-"), marks=marks))
+    return cases
+
+
+def test_every_heading_is_a_recipe() -> None:
+    assert [title for title, *_ in FOUND] == re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("code", "printed"), _cases())
+def test_it_prints_what_it_says(code: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for library in re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE):
+        consumer(library)
+    exec(compile(code, str(PAGE), "exec"), {})
+    assert capsys.readouterr().out == printed
