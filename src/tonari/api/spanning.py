@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api.filtered import search_allowed
 from tonari.api.index import Index
 from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
@@ -23,6 +24,7 @@ from tonari.spanning.pool import Ids
 from tonari.spanning.tree import SpanningTree, tree_of
 
 _MORE = 6  # neighbours that are listed beyond those of the core distance, for the first rounds
+_MANY = 0.05  # share of the points
 
 
 @in_default_floats
@@ -89,30 +91,40 @@ def mutual_reachability_tree(
     progress = inputs.check_progress(progress)
     given: dict[str, Any] = {"metric": name, "method": method, "device": device}
     given |= {"threads": threads, "memory": memory}
-    n = len(place_for(device, points=points).rows(points, "points", name))
+    rows = place_for(device, points=points).rows(points, "points", name)
+    n = len(rows)
     min_samples = inputs.check_count(min_samples, "min_samples")
     if min_samples > n:
         raise ValueError(f"min_samples={min_samples}: there are {n} points, expected at most as many")
     if n == 1:
-        value = np.float64 if inputs.name_of_dtype(points) == "float64" else np.float32
+        value = np.float64 if inputs.name_of_dtype(rows) == "float64" else np.float32
         return SpanningTree(np.empty((0, 2), index_dtype(n)), np.empty(0, value))
     shown = None if callable(progress) else progress
-    lists = build_lists(points, min(min_samples - 1 + _MORE, n - 1), progress=shown, **given).in_numpy()
+    lists = build_lists(rows, min(min_samples - 1 + _MORE, n - 1), progress=shown, **given).in_numpy()
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
     with Progress(progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
-        found = spanning_edges(lists, core, _searcher(points, given), bar)
+        found = spanning_edges(lists, core, _searcher(rows, given), bar)
     return tree_of(found, n)
 
 
 def _searcher(points: Any, given: dict[str, Any]) -> Search:
-    """Return what finds the nearest points of other components; the points are prepared when it is first called."""
+    """Return what finds the nearest points of other components.
+
+    For few rows the points are prepared once, at the first call. Many are of large components, far from what they
+    search: how that is done best is decided for each of them.
+    """
     prepared: list[Index] = []
 
     def nearest_outside(rows: Ids, k: int, labels: Ids) -> Neighbors:
         if not prepared:
             prepared.append(Index(points, **given, progress=False))
-        asked = rows_at(prepared[0].points, rows)
+        index = prepared[0]
+        asked = rows_at(index.points, rows)
         groups: dict[str, Any] = {"query_groups": labels[rows], "point_groups": labels, "groups": "other"}
-        return on_host(prepared[0].search(asked, k, progress=False, **groups))
+        if len(rows) > _MANY * index.n:
+            found = search_allowed(asked, index.points, k, groups, progress=False, **given)
+        else:
+            found = index.search(asked, k, progress=False, **groups)
+        return Neighbors(*on_host(found))
 
     return nearest_outside
