@@ -99,5 +99,5 @@ def test_min_samples_counts_points(wrong: Any) -> None:
 
 
 def test_similarities_are_refused() -> None:
-    with pytest.raises(ValueError, match="inner_product.*use 'cosine'"):
+    with pytest.raises(ValueError, match=r"inner_product.*use 'cosine'"):
         tonari.mutual_reachability_tree(checks.gaussian(N, 4), 3, metric="inner_product")
