@@ -41,7 +41,7 @@ def dense_in_sparse(n: int, d: int, seed: int = 0) -> npt.NDArray[np.float32]:
 
 
 def star(n: int, d: int, seed: int = 0) -> npt.NDArray[np.float32]:
-    """A point to which all others are nearer than to each other: it lists none of a core distance as small as its own."""
+    """A point to which all others are nearer than to each other: all core distances but its own are larger."""
     return np.eye(n, n - 1, dtype=np.float32)
 
 
