@@ -581,7 +581,7 @@ def test_everything_within_a_radius(metric: str, within: dict[str, float], from_
 def test_a_spanning_tree_is_that_of_host_memory(from_host: bool, many: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spanning, "_MORE", 1)
     monkeypatch.setattr(spanning, "_MANY", many)
-    points = rows(600 if HAS_CUDA else 24)
+    points = rows(600 if HAS_CUDA else 15)
     points[::3] += 9
     given: dict[str, Any] = {"device": "cuda"} if from_host else {}
     tree = tonari.mutual_reachability_tree(points if from_host else there(points), 3, **given)

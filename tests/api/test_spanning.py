@@ -12,6 +12,7 @@ from tests.helpers import checks
 from tests.helpers.devices import needs_torch
 from tonari.api import spanning
 from tonari.metrics import METRICS
+from tonari.spanning import boruvka
 from tonari.spanning.reference import spanning_tree
 
 N = 50
@@ -33,6 +34,9 @@ def test_the_tree_of_all_pairs(
     metric: str, maker: str, min_samples: int, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spanning, "_MORE", more)
+    if more == 1:
+        monkeypatch.setattr(boruvka, "_LARGE", 1)
+        monkeypatch.setattr(boruvka, "_FIRST", 2)
     points = checks.accepted(checks.HOSTILE[maker](N, 3, 0), metric)
     same(
         tonari.mutual_reachability_tree(points, min_samples, metric=metric), spanning_tree(points, min_samples, metric)
@@ -67,10 +71,12 @@ def test_clusters_far_apart_at_a_huge_offset() -> None:
     same(tonari.mutual_reachability_tree(points, 3), spanning_tree(points, 3))
 
 
-def test_a_larger_set_on_two_threads() -> None:
+def test_a_larger_set_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     points = (20 * rng.standard_normal((8, 6)))[rng.integers(8, size=700)] + rng.standard_normal((700, 6))
     points = points.astype(np.float32)
+    monkeypatch.setattr(boruvka, "_LARGE", 50)
+    monkeypatch.setattr(boruvka, "_FIRST", 4)
     same(tonari.mutual_reachability_tree(points, 5, threads=2, memory="100MB"), spanning_tree(points, 5))
 
 

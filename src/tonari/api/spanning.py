@@ -19,7 +19,8 @@ from tonari.graph.build import build_lists
 from tonari.methods.registry import check_search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
-from tonari.spanning.boruvka import Search, spanning_edges
+from tonari.spanning.apart import Projections
+from tonari.spanning.boruvka import Bounds, Search, spanning_edges
 from tonari.spanning.pool import Ids
 from tonari.spanning.tree import SpanningTree, tree_of
 
@@ -103,7 +104,7 @@ def mutual_reachability_tree(
     lists = build_lists(rows, min(min_samples - 1 + _MORE, n - 1), progress=shown, **given).in_numpy()
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
     with Progress(progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
-        found = spanning_edges(lists, core, _searcher(rows, given), bar)
+        found = spanning_edges(lists, core, _searcher(rows, given), bar, _bounds_of(rows, name))
     return tree_of(found, n)
 
 
@@ -128,3 +129,11 @@ def _searcher(points: Any, given: dict[str, Any]) -> Search:
         return Neighbors(*on_host(found))
 
     return nearest_outside
+
+
+def _bounds_of(rows: Any, metric: str) -> Bounds | None:
+    """Return what bounds distances to other components, for Euclidean ones of points in host memory."""
+    record = get_metric(metric)
+    if not (isinstance(rows, np.ndarray) and record.name in ("euclidean", "sqeuclidean")):
+        return None
+    return Projections(inputs.as_floats(rows), squared=not record.root).bounds

@@ -16,7 +16,9 @@ list of either end. Points with B_i < E_C ask for more: the next power of four.
 when components grow: what is now inside is dropped, and all that is outside is still beyond B_i.
 
 A round goes on until half of the components know their edge, and the smallest are asked first. So the largest, whose
-points would find nothing near, rarely ask, and there are at most log(n) / log(4/3) rounds.
+points would find nothing near, rarely ask, and there are at most log(n) / log(4/3) rounds. In large components, whose
+points all list only each other, B_i is raised by what is known without a search (apart.py), and the points of the
+smallest bounds ask first: what they find mostly settles the others.
 
 Boruvka 1926; Campello, Moulavi and Sander 2013 (definition 3: mutual reachability); March, Ram and Gray 2010 (bounds
 that outlive rounds).
@@ -35,9 +37,12 @@ from tonari.core.progress import Counter
 from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
 
 Search = Callable[[Ids, int, Ids], Neighbors]
+Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
 _SIZES = 4 ** np.arange(32)  # of lists that are asked for
 _ENTRIES = 1 << 22  # of lists that are asked for at a time
+_FIRST, _GROWTH = 64, 16  # points of a component that ask at a time
+_LARGE = 2048  # points of a component whose bounds take less time than their searches
 
 
 class Forest:
@@ -51,11 +56,13 @@ class Forest:
         None is larger than the last distance of its point.
     search : callable(rows, k, labels) -> Neighbors of shape (len(rows), k)
         Finds the k nearest points with another label than their own, of some points; -1 where there are fewer.
+    least : callable(labels, component) -> float64 array, optional
+        Bounds the distances of a component's points, in order, to all points of others from below.
     """
 
-    def __init__(self, lists: Neighbors, core: npt.NDArray[Any], search: Search) -> None:
+    def __init__(self, lists: Neighbors, core: npt.NDArray[Any], search: Search, least: Bounds | None = None) -> None:
         n, k = lists.indices.shape
-        self.n, self.core, self.search = n, core, search
+        self.n, self.core, self.search, self.least = n, core, search, least
         self.labels: Ids = np.arange(n)
         self.count = n
         sources = np.repeat(np.arange(n, dtype=index_dtype(n)), k)
@@ -79,6 +86,7 @@ class Forest:
     def _settle_half(self) -> tuple[Lightest, npt.NDArray[np.bool_]]:
         """Ask until half of the components know their lightest edge; return the edges, and who knows."""
         sizes = np.bincount(self.labels)
+        limits = np.zeros(self.count, np.int64)  # of points that ask at a time
         while True:
             lightest = self.pool.lightest(self.labels, self.count)
             asking = self._asking(lightest)
@@ -88,10 +96,29 @@ class Forest:
             if lacking <= 0:
                 return lightest, known
             unknown = np.flatnonzero(~known)
-            first = np.zeros(self.count, bool)
-            first[unknown[np.argsort(sizes[unknown], kind="stable")[:lacking]]] = True
-            rows = asking[first[self.labels[asking]]]
+            first = unknown[np.argsort(sizes[unknown], kind="stable")[:lacking]]
+            large = (sizes[first] >= _LARGE) & (self.least is not None)
+            for component in first[large & (limits[first] == 0)]:
+                self._bound(int(component))
+            limits[first] = np.where(large, np.maximum(_FIRST, _GROWTH * limits[first]), self.n)
+            rows = self._nearest(self._asking(lightest), limits)
             self._ask(rows, self.n - sizes[self.labels[rows]])
+
+    def _bound(self, component: int) -> None:
+        """Raise the bounds of a component's points, where it is known how far other components are."""
+        assert self.least is not None
+        rows = np.flatnonzero(self.labels == component)
+        with np.errstate(over="ignore"):  # as far as the distances, which are then infinite too
+            least = self.least(self.labels, component).astype(self.bounds.dtype)
+        higher = least > self.bounds[rows]
+        self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
+
+    def _nearest(self, asking: Ids, limits: Ids) -> Ids:
+        """Return of the points that ask those of the smallest bounds, up to the limit of their component."""
+        order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
+        labels = self.labels[order]
+        places = np.arange(len(order)) - np.searchsorted(labels, labels)
+        return order[places < limits[labels]]
 
     def _asking(self, lightest: Lightest) -> Ids:
         """Return the points that may have an earlier edge than their component knows."""
@@ -138,7 +165,9 @@ class Forest:
         return weights
 
 
-def spanning_edges(lists: Neighbors, core: npt.NDArray[Any], search: Search, bar: Counter) -> Lightest:
+def spanning_edges(
+    lists: Neighbors, core: npt.NDArray[Any], search: Search, bar: Counter, least: Bounds | None = None
+) -> Lightest:
     """Return the edges of the minimum spanning tree, in order; for the parameters see :class:`Forest`.
 
     Parameters
@@ -146,7 +175,7 @@ def spanning_edges(lists: Neighbors, core: npt.NDArray[Any], search: Search, bar
     bar : Counter
         Counts edges.
     """
-    forest = Forest(lists, core, search)
+    forest = Forest(lists, core, search, least)
     rounds = []
     while forest.count > 1:
         rounds.append(forest.grow())
