@@ -56,9 +56,10 @@ def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
 
     Core distances are those of ``tonari.kth_distance``, which has proofs of its own; those of the points are compared.
     """
-    import tonari
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import breadth_first_order
+
+    import tonari
 
     n = len(points)
     ends = tree.edges.T

@@ -70,13 +70,13 @@ class Asked:
         return found
 
 
-def grown(points: Any, min_samples: int, k: int) -> tuple[SpanningTree, Asked]:
+def grown(points: Any, min_samples: int, k: int, least: Any = None) -> tuple[SpanningTree, Asked]:
     """The tree by rounds over lists of k, and what was asked."""
     n, asked = len(points), Asked(points)
     lists = brute(points, points, min(k, n - 1), self_ids=np.arange(n))
     core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
     with Progress(False, total=n - 1, seconds=None, label="") as bar:
-        found = spanning_edges(lists, core, asked, bar)
+        found = spanning_edges(lists, core, asked, bar, least)
     assert bar.done == n - 1
     return tree_of(found, n), asked
 
@@ -141,3 +141,53 @@ def test_a_round_leaves_three_quarters_at_most() -> None:
         taken = forest.grow()
         assert len(taken.pairs) == before - forest.count
         assert forest.count <= 0.75 * before + 0.5
+
+
+class Nearest:
+    """Bounds that are the distances to what is nearest outside, times a factor."""
+
+    def __init__(self, points: Any, factor: float = 1.0) -> None:
+        self.points, self.factor = points, factor
+
+    def __call__(self, labels: Any, component: int) -> Any:
+        inside = labels == component
+        near = brute(self.points[inside], self.points[~inside], 1).distances[:, 0]
+        return near.astype(np.float64) * self.factor
+
+
+@pytest.mark.parametrize("maker", DATA)
+@pytest.mark.parametrize("factor", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("min_samples", [1, 3])
+def test_bounds_from_elsewhere_change_nothing(
+    maker: str, factor: float, min_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are equal to a distance do not exclude it."""
+    monkeypatch.setattr(boruvka, "_LARGE", 1)
+    monkeypatch.setattr(boruvka, "_FIRST", 1)
+    points = DATA[maker](50, 2, 0)
+    found, _ = grown(points, min_samples, max(1, min_samples - 1), Nearest(points, factor))
+    same(found, spanning_tree(points, min_samples))
+
+
+def test_bounds_never_fall() -> None:
+    points = apart(60, 2)
+    lists = brute(points, points, 3, self_ids=np.arange(60))
+    forest = Forest(lists, np.zeros(60, np.float32), Asked(points), Nearest(points, 0.5))
+    while forest.count > 6:
+        forest.grow()
+    before = forest.bounds.copy(), forest.bound_pairs.copy()
+    forest._bound(0)
+    own = forest.labels == 0
+    assert (forest.bounds >= before[0]).all()
+    same_weight = forest.bounds == before[0]
+    np.testing.assert_array_equal(forest.bound_pairs[same_weight], before[1][same_weight])
+    assert (forest.bounds[own] > before[0][own]).any()
+
+
+def test_points_of_small_bounds_answer_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boruvka, "_LARGE", 20)
+    monkeypatch.setattr(boruvka, "_FIRST", 3)
+    points = np.concatenate([checks.gaussian(30, 2), checks.gaussian(40, 2, 1) + 50])
+    asked = grown(points, 1, 5, Nearest(points, 0.99))[1].calls
+    assert asked[-1][0] <= 3
+    assert sum(rows for rows, _ in asked) < sum(rows for rows, _ in grown(points, 1, 5)[1].calls) / 2
