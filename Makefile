@@ -38,7 +38,7 @@ exhaustive: $(VENV)/.tests ## all combinations of compiled code that test-all le
 	$(PYTEST_RUN) -m 'exhaustive and not (interpreter or interop)' $(TESTS)
 
 interop: $(VENV)-interop/.installed ## the libraries that take graphs, in an environment of their own: .venv-interop
-	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators
+	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators tests/spanning
 
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py

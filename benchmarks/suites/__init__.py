@@ -11,4 +11,5 @@ NAMES = (
     "select",
     "shards",
     "small",
+    "spanning",
 )

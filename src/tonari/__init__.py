@@ -25,6 +25,7 @@ Rooms import downwards only:
     api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
     graph  streams  filters         graphs; queries that do not fit into memory; which points may be found
+    spanning                        minimum spanning trees of points
     methods                         which method answers, and where
     nn_descent  kdtree  exact       three rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
     select                          k-selection by itself, and lists of neighbours put in order and merged
@@ -41,6 +42,7 @@ from tonari.api import (
     knn_graph,
     kth_distance,
     merge,
+    mutual_reachability_tree,
     pairs,
     radius_count,
     radius_graph,
@@ -59,6 +61,7 @@ from tonari.methods.explain import Explanation, explain
 from tonari.methods.plan import plan
 from tonari.select import Selection, select_k
 from tonari.select.merge import merge_neighbors
+from tonari.spanning.tree import SpanningTree
 
 __all__ = [
     "Explanation",
@@ -69,6 +72,7 @@ __all__ = [
     "Plan",
     "RadiusNeighbors",
     "Selection",
+    "SpanningTree",
     "build_graph",
     "build_neighbors",
     "explain",
@@ -76,6 +80,7 @@ __all__ = [
     "kth_distance",
     "merge",
     "merge_neighbors",
+    "mutual_reachability_tree",
     "open_neighbors",
     "pairs",
     "plan",

@@ -45,6 +45,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index.radius_chunks": (lambda **given: list(INDEX.radius_chunks(**given)), {"queries": X, "radius": 1.0}),
     "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
     "kth_distance": (tonari.kth_distance, {"points": X, "k": 2}),
+    "mutual_reachability_tree": (tonari.mutual_reachability_tree, {"points": X, "min_samples": 3}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
         KNNGraph,
@@ -93,6 +94,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "values": (None, 5, MASKED, X[0], X.astype(complex)),
     "k": (*WHOLE, None, 0, -1, HUGE),
     "radius": (None, "5", True, math.nan, -1.0, [1.0, 2.0], [[1.0]], [[1], 2], MASKED[:, 0]),
+    "min_samples": (*WHOLE, None, 0, -1, 21, HUGE),
     "min_similarity": ("5", True, math.nan, math.inf, 0.5, [1.0, 2.0], "x"),
     "closed": ("yes", 1, None),
     "max_neighbors": (*WHOLE, 0, -1, HUGE),
@@ -194,6 +196,7 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph.subset", "rows"): (*POINTS, [], [20]),
     ("KNNGraph.permute", "order"): (*POINTS, [0], [20]),
     ("Index", "method"): (None, 5, "hnsw", "nn-descent"),
+    ("mutual_reachability_tree", "method"): (None, 5, "hnsw", "nn-descent"),
     ("search", "method"): (None, 5, "hnsw", "nn-descent"),
     ("search_to_file", "method"): (5, "hnsw", "nn-descent"),
     ("search_to_file", "metric"): (5, "euclidian"),

@@ -110,6 +110,7 @@ def test_no_case_was_lost() -> None:
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 8,
         "small": 11,
+        "spanning": 3,
         "tang2015": 12 + 2,
         "matsumoto2015": 15 + 6 + 2,
         "komarov2014": 14 + 6,

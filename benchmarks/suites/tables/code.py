@@ -22,6 +22,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("filters", "cpu"): ("src/tonari/filters", *_EXACT_CPU, *_KDTREE_CPU),
     ("radius", "cpu"): (*_EXACT_CPU, *_KDTREE_CPU, "src/tonari/methods/radius.py"),
     ("radius_cuda", "cuda"): (*_EXACT_CUDA, "src/tonari/kdtree/cuda"),
+    ("spanning", "cpu"): ("src/tonari/spanning", "src/tonari/filters", *_EXACT_CPU, *_KDTREE_CPU),
     ("small", "cpu"): ("src/tonari/api", *_EXACT_CPU, *_KDTREE_CPU),
     ("small", "cuda"): ("src/tonari/api", *_EXACT_CUDA),
     ("shards", "cpu"): ("src/tonari/shards", *_DESCENT_CPU),

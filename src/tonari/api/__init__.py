@@ -4,6 +4,7 @@ searching.py   search, search_to_file
 index.py       Index: points prepared once, searched many times; index_radius.py, its part for radii
 graphs.py      knn_graph, merge
 kth.py         kth_distance
+spanning.py    mutual_reachability_tree
 radius.py      radius_search, radius_count, radius_graph
 pairing.py     pairs
 shards.py      build_graph, build_neighbors: more points than a memory holds
@@ -18,6 +19,7 @@ from tonari.api.pairing import pairs
 from tonari.api.radius import radius_count, radius_graph, radius_search
 from tonari.api.searching import search, search_to_file
 from tonari.api.shards import build_graph, build_neighbors
+from tonari.api.spanning import mutual_reachability_tree
 
 __all__ = [
     "Index",
@@ -26,6 +28,7 @@ __all__ = [
     "knn_graph",
     "kth_distance",
     "merge",
+    "mutual_reachability_tree",
     "pairs",
     "radius_count",
     "radius_graph",
