@@ -33,7 +33,6 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
     ("params", "message"),
     [
         ({"metric": "precomputed"}, "use the class of the same name of sklearn.neighbors"),
-        ({"metric": "haversine"}, "unit vectors in three dimensions"),
         ({"metric": "nan_euclidean"}, "impute them first"),
         ({"metric": "seuclidean"}, "StandardScaler"),
         ({"metric": "mahalanobis"}, "inverse covariance"),
@@ -43,7 +42,7 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
         ({"metric": np.linalg.norm}, "expected a name; for a callable"),
         ({"p": 3}, "p=3: expected 1, 2 or inf"),
         ({"p": "2"}, "p='2': expected 1, 2 or inf"),
-        ({"metric_params": {"w": [1]}}, "scale the columns of X"),
+        ({"metric_params": {"V": [1]}}, "scale the columns of X"),
         ({"algorithm": "ball_tree"}, "'auto' takes the fastest, and all give the same answer"),
         ({"leaf_size": 10}, "leaf_size=10: expected 30"),
         ({"n_jobs": 0}, "n_jobs=0: expected None, -1 for all processors"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tonari.api.changed import on_changed_rows
 from tonari.api.filtered import graph_allowed
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
@@ -16,11 +17,13 @@ from tonari.metrics import TritonFunction
 
 
 @in_default_floats
+@on_changed_rows
 def knn_graph(
     points: Any,
     k: int,
     *,
     metric: str | TritonFunction = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.changed import on_changed_rows
 from tonari.api.filtered import radius_allowed
 from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
@@ -101,6 +102,7 @@ def hand_back(found: RadiusNeighbors, like: Any, name: str) -> RadiusNeighbors:
 
 
 @in_default_floats
+@on_changed_rows
 def radius_search(
     queries: Any,
     points: Any,
@@ -110,6 +112,7 @@ def radius_search(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -178,6 +181,7 @@ def radius_search(
 
 
 @in_default_floats
+@on_changed_rows
 def radius_count(
     queries: Any,
     points: Any,
@@ -186,6 +190,7 @@ def radius_count(
     min_similarity: Any = None,
     closed: bool = True,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -234,6 +239,7 @@ def radius_count(
 
 
 @in_default_floats
+@on_changed_rows
 def radius_graph(
     points: Any,
     radius: Any = None,
@@ -242,6 +248,7 @@ def radius_graph(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     batch: Any = None,

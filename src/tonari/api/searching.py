@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs, io
+from tonari.api.changed import on_changed_rows
 from tonari.api.filtered import refuse_plan, search_allowed
 from tonari.api.index import Index
 from tonari.core.floats import in_default_floats
@@ -30,12 +31,14 @@ SUFFIXES = (".ibin",)
 
 
 @in_default_floats
+@on_changed_rows
 def search(
     queries: Any,
     points: Any,
     k: int,
     *,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -163,6 +166,7 @@ def search_to_file(
     chunk_rows: int | None = None,
     resume: bool = True,
     metric: str | None = None,
+    weights: Any = None,
     method: str | None = None,
     device: str | Sequence[str] | None = None,
     threads: int | None = None,
@@ -193,7 +197,7 @@ def search_to_file(
         about ten seconds if that is less.
     resume : bool
         Continue an earlier run of the same search that was interrupted. False starts over.
-    metric, method, device, threads, memory
+    metric, weights, method, device, threads, memory
         As for :class:`tonari.Index`; an Index that is given has its own.
     progress : None, bool or callable(done, total)
         Counts queries. The bar shows their rate and the time to go; None shows it on a terminal when the work takes
@@ -246,7 +250,8 @@ def search_to_file(
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
-    given = {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+    given = {"metric": metric, "weights": weights, "method": method, "device": device}
+    given |= {"threads": threads, "memory": memory}
     index = _index(points, {name: value for name, value in given.items() if value is not None}, progress)
     write_neighbors(
         source, index, inputs.check_k(k, index.n, without_self=False), out, resume=resume, progress=progress
