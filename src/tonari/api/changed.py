@@ -49,7 +49,8 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
         found: Any = verb(**given | {"metric": change.base})  # type: ignore[call-arg]
-        return finished(change, found, side)
+        result: R = finished(change, found, side)
+        return result
 
     return changing
 

@@ -40,6 +40,9 @@ class Index(RadiusIndex):
     construction; the array itself is kept too, since exact values come from the original rows, and must not change
     meanwhile. On CUDA it is the first search that tells of NaN and the like, so that nothing waits for the device.
 
+    Of "haversine", and with weights, the changed rows (float64) are kept beside the array; queries are changed as they
+    come.
+
     With method="auto" the choice is made once, as if as many queries as there are points were to come.
 
     An Index can be pickled and copied. ``pickle`` and ``copy.deepcopy`` take the points and the chosen method along and
@@ -95,7 +98,7 @@ class Index(RadiusIndex):
     def _set_metric(self, metric: str, weights: Any) -> None:
         self.metric = get_metric(metric).name
         self._change = change_of(self.metric, weights)
-        self.weights: tuple[float, ...] | None = self._change and self._change.weights
+        self.weights: tuple[float, ...] | None = self._change.weights if self._change else None
         self._base = self._change.base if self._change else self.metric
 
     def _set_points(self, points: Any, name: str) -> None:
@@ -124,11 +127,6 @@ class Index(RadiusIndex):
     def points(self) -> Any:
         """The points, as they were given: a checked array of shape (n, d), or a tensor on their device."""
         return self._given
-
-    @property
-    def dtype(self) -> str:
-        """dtype of the rows that are compared: float64 for metrics of changed rows, else that of the points."""
-        return inputs.name_of_dtype(self._points)
 
     @property
     def devices(self) -> tuple[str, ...]:

@@ -49,6 +49,11 @@ class RadiusIndex:
         """The points, checked."""
         return self._given
 
+    @property
+    def dtype(self) -> str:
+        """dtype of the rows that are compared: float64 for changed rows, else that of the points."""
+        return inputs.name_of_dtype(self._points)
+
     def _compared(self, rows: Any, name: str) -> Any:
         """Return checked rows as they are compared: changed, if the metric or its weights ask for it."""
         return rows if self._change is None else self._change.rows(rows, name)

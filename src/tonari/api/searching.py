@@ -64,8 +64,14 @@ def search(
     k : int
         Neighbours per query, 1 to n.
     metric : str
-        A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others; or
-        one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
+        A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others;
+        "haversine", whose rows are (latitude, longitude) in radians and whose distances are float64 angles on the
+        sphere; or one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
+    weights : array of shape (d,), optional
+        A weight for each column, at least 0, for "euclidean", "sqeuclidean", "l1" and "linf": what SciPy's `w` means. A
+        difference raised to the power of the metric is multiplied by it; for "linf" it only says which columns count.
+        Columns of weight 0 are left out. Distances are float64, those of the weighted rows; weights that are all 1 are
+        none.
     method : str
         "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
         some 30 dimensions, where there are many points and queries. "auto": whichever is expected to take less time,
@@ -90,7 +96,7 @@ def search(
         worth: a search of a millisecond or two has one.
     memory : int or str, optional
         Bytes that may be used beyond the input, such as "2GB"; kept by working slice by slice. On CUDA, bytes of each
-        device; default: what is free there.
+        device; default: what is free there. Changed rows, of "haversine" or with weights, are a float64 copy beside it.
     progress : None, bool or callable(done, total)
         None shows a bar on a terminal when the work takes over about two seconds.
     plan : Plan, optional
@@ -101,7 +107,7 @@ def search(
     Neighbors(distances, indices)
         Both of shape (m, k), as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or JAX array on
         CUDA in, the same on that device out, in the order of its stream and without a way through host memory.
-        distances: float32 (float64 when queries or points are float64), unsquared for "euclidean"; similarity,
+        distances: float32 (float64 when queries or points are float64, or changed rows), unsquared for "euclidean"; similarity,
         descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by (returned distance,
         index): ties go to the smaller index. Where `where`, `exclude` and groups leave a query fewer than k points, the
         last entries are -1 at distance inf (-inf for "inner_product").

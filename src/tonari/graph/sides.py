@@ -62,8 +62,8 @@ class Sides:
         if lists.weights is not None or get_metric(self.metric).changed:
             what = f"metric={self.metric!r}" + (" and weights" if lists.weights is not None else "")
             raise Unsupported(
-                f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the graph "
-                "of all points by knn_graph"
+                f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "
+                "graph of all points by knn_graph"
             )
         self.k = lists.k - lists.include_self
         self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))

@@ -65,7 +65,7 @@ class Change:
     finish: Callable[[Float64], Float64] | None = None
 
     def rows(self, x: Any, name: str) -> Any:
-        """Check an array of any accepted kind, and return the changed rows: of NumPy, or a tensor on its CUDA device."""
+        """Check an array of any accepted kind, and return the changed rows: of NumPy, or a tensor on CUDA."""
         if inputs.place_of(x, name) is None:
             return self.prepare(inputs.as_rows(x, name), name)
         rows = inputs.as_device_rows(x, name)
