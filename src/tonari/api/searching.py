@@ -107,10 +107,11 @@ def search(
     Neighbors(distances, indices)
         Both of shape (m, k), as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or JAX array on
         CUDA in, the same on that device out, in the order of its stream and without a way through host memory.
-        distances: float32 (float64 when queries or points are float64, or changed rows), unsquared for "euclidean"; similarity,
-        descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by (returned distance,
-        index): ties go to the smaller index. Where `where`, `exclude` and groups leave a query fewer than k points, the
-        last entries are -1 at distance inf (-inf for "inner_product").
+        distances: float32 (float64 when queries or points are float64, for "haversine" and with weights), unsquared for
+        "euclidean"; similarity, descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by
+        (returned distance, index): ties go to the smaller index; for "haversine" by (chord, index). Where `where`,
+        `exclude` and groups leave a query fewer than k points, the last entries are -1 at distance inf (-inf for
+        "inner_product").
 
     Raises
     ------

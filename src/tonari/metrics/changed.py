@@ -121,7 +121,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
     low = np.full(limits.shape, -1, np.int64)  # bits of the last number known to be inside
     high = np.full(limits.shape, _INFINITY)  # bits of the first known to be outside, or of inf
     for _ in range(64):
-        middle = (low + high) >> 1
+        middle = low + ((high - low) >> 1)
         open_ = middle > low
         inside = finish(np.maximum(middle, 0).view(np.float64)) <= limits
         low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
