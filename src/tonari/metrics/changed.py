@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
+from tonari.core.slices import cut
 from tonari.metrics import get_metric
 from tonari.metrics.definitions import Float64, great_circle, unit_vectors
 from tonari.metrics.radius import limits_of
@@ -37,6 +38,7 @@ _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "l1": lambda weights: weights,
     "linf": np.ones_like,
 }
+_BLOCK = 1 << 13  # elements whose sines or arcsines are computed at once
 _INFINITY = np.array(np.inf).view(np.int64)
 
 
@@ -77,9 +79,8 @@ class Change:
         """Return values of this metric for values of `base`, of NumPy or a tensor."""
         if self.finish is None:
             return values
-        if isinstance(values, np.ndarray):
-            return self.finish(values)
-        return values.new_tensor(self.finish(values.cpu().numpy()))
+        made = _in_blocks(self.finish, values if isinstance(values, np.ndarray) else values.cpu().numpy())
+        return made if isinstance(values, np.ndarray) else values.new_tensor(made)
 
     def within(self, m: int, *, radius: Any, min_similarity: Any, closed: Any) -> dict[str, Any]:
         """Return the radius of `base` that holds the pairs whose values of this metric are within a caller's.
@@ -216,12 +217,23 @@ def _unit_rows(rows: Any, name: str) -> Any:
             "pass an array of shape (n, 2)"
         )
     held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
-    latitude, longitude = np.ascontiguousarray(inputs.as_floats(held), np.float64).T
+    latitude, longitude = np.ascontiguousarray(inputs.as_floats(held).T, np.float64)
     most = float(np.float32(np.pi / 2)) if inputs.name_of_dtype(rows) == "float32" else np.pi / 2  # rounded up
     _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
     _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
-    made = np.ascontiguousarray(unit_vectors(latitude, longitude).T)
+    made = np.empty((len(latitude), 3))
+    for part in cut(len(made), _BLOCK):
+        made[part] = unit_vectors(latitude[part], longitude[part]).T
     return made if isinstance(rows, np.ndarray) else rows.double().new_tensor(made)
+
+
+def _in_blocks(function: Callable[[Float64], Float64], values: Float64) -> Float64:
+    """Apply a function of elements to blocks, so that its temporaries stay in the cache."""
+    made = np.empty(values.shape)
+    flat, given = made.reshape(-1), values.reshape(-1)
+    for part in cut(len(flat), _BLOCK):
+        flat[part] = function(given[part])
+    return made
 
 
 def _refuse(bad: npt.NDArray[np.bool_], values: Float64, name: str, what: str, expected: str) -> None:
