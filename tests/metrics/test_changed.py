@@ -9,6 +9,7 @@ import pytest
 
 from tests.helpers.devices import needs_torch
 from tonari.core.errors import Unsupported
+from tonari.metrics import changed
 from tonari.metrics.changed import Change, change_of, first_outside
 from tonari.metrics.definitions import great_circle
 from tonari.metrics.problem import make_problem
@@ -76,6 +77,15 @@ def test_unit_vectors_are_those_of_extended_precision() -> None:
     expected = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)
     made = change("haversine").rows(EARTH, "points")
     assert np.abs(made - np.array(expected).T).max() < 2.0**-52
+
+
+def test_blocks_of_any_size_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, values = change("haversine"), np.linspace(0, 2, 21).reshape(7, 3)
+    rows, angles = made.rows(EARTH, "points"), made.values(values)
+    assert angles.tobytes() == great_circle(values).tobytes()
+    monkeypatch.setattr(changed, "_BLOCK", 4)
+    assert made.rows(EARTH, "points").tobytes() == rows.tobytes()
+    assert made.values(values).tobytes() == angles.tobytes()
 
 
 def test_great_circles_of_missing_and_antipodal_neighbours() -> None:
