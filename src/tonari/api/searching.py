@@ -68,8 +68,9 @@ def search(
         "haversine", whose rows are (latitude, longitude) in radians and whose distances are float64 angles on the
         sphere; or one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
     weights : array of shape (d,), optional
-        A weight for each column, at least 0, for "euclidean", "sqeuclidean", "l1" and "linf": what SciPy's `w` means. A
-        difference raised to the power of the metric is multiplied by it; for "linf" it only says which columns count.
+        A weight for each column, at least 0, for "euclidean", "sqeuclidean", "l1" and "linf". It means what SciPy's `w`
+        does: a difference, raised to the power of the metric, is multiplied by it, and for "linf" it only says whether
+        the column counts.
         Columns of weight 0 are left out. Distances are float64, those of the weighted rows; weights that are all 1 are
         none.
     method : str
