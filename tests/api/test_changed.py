@@ -216,6 +216,14 @@ def test_a_resumed_search_has_the_same_weights(tmp_path: Path) -> None:
     assert len({str(each.get("weights")) for each in facts}) == 3
 
 
+def test_no_queries_have_distances_in_float64_too() -> None:
+    rows = checks.gaussian(N, 2)
+    index = tonari.Index(rows, metric="l1", weights=[2, 1])
+    (found,) = index.search_chunks(iter([rows[:0]]), 3)
+    (within,) = index.radius_chunks(iter([rows[:0]]), 1.0)
+    assert found.distances.dtype == within.distances.dtype == index.search(rows, 3).distances.dtype == np.float64
+
+
 def test_another_number_of_weights() -> None:
     rows = checks.gaussian(N, 3)
     with pytest.raises(ValueError, match="weights: has 2 numbers, but points have 3 columns"):

@@ -117,7 +117,7 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
     --------
     >>> import numpy as np
     >>> first_outside(np.sqrt, np.array([2.0, -1.0, np.inf]))
-    array([4., 0., inf])
+    array([ 4.,  0., inf])
     """
     low = np.full(limits.shape, -1, np.int64)  # bits of the last number known to be inside
     high = np.full(limits.shape, _INFINITY)  # bits of the first known to be outside, or of inf
