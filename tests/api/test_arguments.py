@@ -45,6 +45,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index.radius_chunks": (lambda **given: list(INDEX.radius_chunks(**given)), {"queries": X, "radius": 1.0}),
     "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
     "kth_distance": (tonari.kth_distance, {"points": X, "k": 2}),
+    "mutual_reachability_tree": (tonari.mutual_reachability_tree, {"points": X, "min_samples": 2}),
     "mutual_reachability_tree": (tonari.mutual_reachability_tree, {"points": X, "min_samples": 3}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
@@ -93,6 +94,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "points_b": ROWS,
     "values": (None, 5, MASKED, X[0], X.astype(complex)),
     "k": (*WHOLE, None, 0, -1, HUGE),
+    "min_samples": (*WHOLE, None, 0, -1, 21, HUGE),
     "radius": (None, "5", True, math.nan, -1.0, [1.0, 2.0], [[1.0]], [[1], 2], MASKED[:, 0]),
     "min_samples": (*WHOLE, None, 0, -1, 21, HUGE),
     "min_similarity": ("5", True, math.nan, math.inf, 0.5, [1.0, 2.0], "x"),
@@ -102,6 +104,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "m": (*WHOLE, None, 0, -1, HUGE),
     "d": (*WHOLE, None, 0, -1, HUGE, 1e30),
     "metric": (None, 5, ["l1"], "euclidian"),
+    "weights": (5, "a", [True] * 4, [[1], 2], [[1.0] * 4], [-1.0] * 4, [math.nan] * 4, [0] * 4, [2, 1], MASKED[:, 0]),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),
     "where": (
@@ -192,6 +195,7 @@ BUILDS = ("build_graph", "build_graph, approximate", "build_neighbors")
 INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph", "method"): (None, 5, ["exact"]),
     ("KNNGraph", "include_self"): (2, 0, "no", None),
+    ("KNNGraph", "weights"): (5, "a", [True] * 4, [[1], 2], [-1.0] * 4, [0] * 4, MASKED[:, 0]),
     ("KNNGraph.to_csr", "include_self"): (2, 0, "no", []),
     ("KNNGraph.subset", "rows"): (*POINTS, [], [20]),
     ("KNNGraph.permute", "order"): (*POINTS, [0], [20]),
@@ -203,6 +207,7 @@ INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("search_to_file", "device"): (5, [], "tpu"),
     ("search_to_file", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
     ("search_to_file", "points"): (None, 5, X[0], MASKED, X.astype(complex)),
+    ("radius_search, by similarity", "weights"): (),  # refused as Unsupported: the cosine has none
     ("radius_search, by similarity", "radius"): (1.0, [1.0]),
     ("radius_search, by similarity", "min_similarity"): (None, "5", True, math.nan, math.inf, [1.0, 2.0], "x"),
     ("Index.radius_chunks", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),

@@ -26,6 +26,7 @@ from tonari.methods.place import problem_of
 from tonari.methods.registry import check_search_method, search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
+from tonari.metrics.changed import change_of
 from tonari.streams.searching import search_chunks
 
 _KEPT_PLANS = 64
@@ -38,6 +39,9 @@ class Index(RadiusIndex):
     Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
     construction; the array itself is kept too, since exact values come from the original rows, and must not change
     meanwhile. On CUDA it is the first search that tells of NaN and the like, so that nothing waits for the device.
+
+    Of "haversine", and with weights, the changed rows (float64) are kept beside the array; queries are changed as they
+    come.
 
     With method="auto" the choice is made once, as if as many queries as there are points were to come.
 
@@ -73,6 +77,7 @@ class Index(RadiusIndex):
         points: Any,
         *,
         metric: str = "euclidean",
+        weights: Any = None,
         method: str = "auto",
         device: str | Sequence[str] = "auto",
         threads: int | None = None,
@@ -80,16 +85,26 @@ class Index(RadiusIndex):
         progress: ProgressLike = None,
     ) -> None:
         check_search_method(method)
-        self.metric = get_metric(metric).name
+        self._set_metric(metric, weights)
         progress = inputs.check_progress(progress)
         self._place = place_for(device, points=points)
         self._device = device
         self._threads = inputs.check_threads(threads)
         self._memory = inputs.parse_memory(memory)
-        self._points = self._place.rows(points, "points", self.metric)
-        self.n, self.d = self._points.shape
+        self._set_points(points, "points")
         self._asked = method
         self._begin(self._first_choice(progress), progress)
+
+    def _set_metric(self, metric: str, weights: Any) -> None:
+        self.metric = get_metric(metric).name
+        self._change = change_of(self.metric, weights)
+        self.weights: tuple[float, ...] | None = self._change.weights if self._change else None
+        self._base = self._change.base if self._change else self.metric
+
+    def _set_points(self, points: Any, name: str) -> None:
+        self._given = self._place.rows(points, name, self.metric)
+        self.n, self.d = self._given.shape
+        self._points = self._compared(self._given, name)
 
     def _begin(self, first: Decision, progress: ProgressLike) -> None:
         """Prepare the points as was decided, unless they are."""
@@ -106,12 +121,12 @@ class Index(RadiusIndex):
     def _problem(self, queries: Any, k: int, threads: int | None = None) -> Problem:
         """What is asked of a search for these queries."""
         given: dict[str, Any] = {"threads": threads, "memory": self._memory}
-        return problem_of(self._place, self._points, queries, k, self.metric, **given)
+        return problem_of(self._place, self._points, queries, k, self._base, **given)
 
     @property
     def points(self) -> Any:
-        """The points, as they are searched: a checked array of shape (n, d), or a tensor on their device."""
-        return self._points
+        """The points, as they were given: a checked array of shape (n, d), or a tensor on their device."""
+        return self._given
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -124,20 +139,21 @@ class Index(RadiusIndex):
         return self._memory
 
     def __getstate__(self) -> dict[str, Any]:
-        left = ("_place", "_ready", "_first", "_planned", "_preparing")
+        left = ("_place", "_ready", "_first", "_planned", "_preparing", "_points", "_change")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
         state["_first_k"] = self._first.plan.k
-        points = self._points
+        points = self._given
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
             # A tensor takes along all the memory that it is a view of.
-            state["_points"] = points.clone(memory_format=sys.modules["torch"].contiguous_format)
+            state["_given"] = points.clone(memory_format=sys.modules["torch"].contiguous_format)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         k = state.pop("_first_k")
         self.__dict__.update(state)
-        points = self._points
-        self._place = place_for(self._device, points=points)
+        self._place = place_for(self._device, points=self._given)
+        self._set_metric(self.metric, self.weights)
+        self._points = points = self._compared(self._given, "points")
         method = search_method(self.method, self._place.device)
         plan = method.plan(self._problem(points[:1], k, self._place.threads_to_prepare(self._threads, self.n)))
         self._begin(by_plan(method, plan), False)
@@ -154,7 +170,10 @@ class Index(RadiusIndex):
             The directory is missing, `path` is a directory, or the disk is full. An older file is then unchanged.
         """
         k = self._first.plan.k
-        index_file.write(path, self._points, metric=self.metric, method=self.method, asked=self._asked, k=k)
+        about = {"metric": self.metric, "method": self.method, "asked": self._asked, "k": k}
+        if self.weights is not None:
+            about["weights"] = self.weights
+        index_file.write(path, self._given, **about)
 
     @classmethod
     @in_default_floats
@@ -200,7 +219,7 @@ class Index(RadiusIndex):
         points = place.rows(rows, f"{path}: points", metric)
         (n, d), made = points.shape, object.__new__(cls)
         state = {"metric": metric, "method": about["method"], "_asked": about["asked"], "_first_k": about["k"]}
-        state |= {"_points": points, "n": n, "d": d, "_device": device}
+        state |= {"_given": points, "weights": about.get("weights"), "n": n, "d": d, "_device": device}
         state |= {"_threads": inputs.check_threads(threads), "_memory": inputs.parse_memory(memory)}
         made.__setstate__(state)
         return made
@@ -237,16 +256,15 @@ class Index(RadiusIndex):
         if is_filtered(**given):
             return self._search_allowed(queries, k, given, threads, progress)
         first = self._first
-        if threads is None and first.plan.replayable:
+        if threads is None and first.plan.replayable and self._change is None:
             key = cuda_graph_cache.key_on(first.prepared, queries, k)
             again = cuda_graph_cache.replayed(key, (queries,), progress)
             if again is not None:
                 return again
-        rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, self._points)
+        rows = self._rows(queries)
         threads = inputs.check_threads(threads) or self._threads
         decision = self._decide_once(rows, k, threads, progress)
-        return on_side_of(queries, answer(rows, self._points, decision, progress))
+        return on_side_of(queries, self._finished(answer(rows, self._points, decision, progress)))
 
     def search_chunks(
         self,
@@ -356,5 +374,5 @@ class Index(RadiusIndex):
         warnings.warn(f"memory={self._memory} bytes hold {plan.packs_anew}", stacklevel=callers_level())
 
     def __repr__(self) -> str:
-        dtype = inputs.name_of_dtype(self._points)
-        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
+        dtype, weighted = inputs.name_of_dtype(self._given), "" if self.weights is None else ", weighted"
+        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r}{weighted})"

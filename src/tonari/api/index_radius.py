@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,11 @@ from tonari.methods.answer import answer, on_side_of
 from tonari.methods.decision import Decision
 from tonari.methods.place import Place
 from tonari.methods.radius import find_within, is_searched, search_within
+from tonari.metrics.changed import Change
 from tonari.metrics.radius import limits_of
 from tonari.streams.radius import radius_chunks
+
+Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
 class RadiusIndex:
@@ -33,6 +36,9 @@ class RadiusIndex:
     d: int
     metric: str
     method: str
+    _base: str
+    _change: Change | None
+    _given: Any
     _memory: int | None
     _place: Place
     _points: Any
@@ -41,7 +47,28 @@ class RadiusIndex:
     @property
     def points(self) -> Any:
         """The points, checked."""
-        return self._points
+        return self._given
+
+    @property
+    def dtype(self) -> str:
+        """dtype of the rows that are compared: float64 for changed rows, else that of the points."""
+        return inputs.name_of_dtype(self._points)
+
+    def _compared(self, rows: Any, name: str) -> Any:
+        """Return checked rows as they are compared: changed, if the metric or its weights ask for it."""
+        return rows if self._change is None else self._change.rows(rows, name)
+
+    def _rows(self, queries: Any) -> Any:
+        """Check queries, and return them as they are compared."""
+        rows = self._place.rows(queries, "queries", self.metric)
+        inputs.same_width(rows, self._given)
+        return self._compared(rows, "queries")
+
+    def _finished(self, found: Found) -> Found:
+        """Return what was found with values of the metric asked for."""
+        if self._change is None:
+            return found
+        return found._replace(distances=self._change.values(found.distances))
 
     def _decide_once(self, rows: Any, k: int, threads: int | None, progress: ProgressLike) -> Decision:
         raise NotImplementedError
@@ -75,11 +102,11 @@ class RadiusIndex:
             found = radius_allowed(self._engine(threads), rows, limits, rules, most, progress)
         elif is_searched(most):
             decision = self._decide_once(rows, min(most or 1, self.n), threads, progress)
-            found = search_within(answer(rows, self._points, decision, progress), limits, self.metric)
+            found = search_within(answer(rows, self._points, decision, progress), limits, self._base)
         else:
             decision = self._decide_once(rows, 1, threads, progress)
             found = find_within(rows, decision, limits, most=most, progress=progress)
-        return hand_back(found, queries, "queries")
+        return hand_back(self._finished(found), queries, "queries")
 
     @in_default_floats
     def radius_count(
@@ -167,13 +194,11 @@ class RadiusIndex:
         self, queries: Any, k: int, given: dict[str, Any], threads: int | None, progress: ProgressLike
     ) -> Neighbors:
         """The k nearest points that rules allow."""
-        rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, self._points)
+        rows = self._rows(queries)
         threads = inputs.check_threads(threads) or self._threads
         k = inputs.check_k(k, self.n, without_self=False)
-        return on_side_of(
-            queries, nearest_allowed(self._engine(threads), rows, k, rules_of(len(rows), self.n, **given), progress)
-        )
+        rules = rules_of(len(rows), self.n, **given)
+        return on_side_of(queries, self._finished(nearest_allowed(self._engine(threads), rows, k, rules, progress)))
 
     def _engine(self, threads: int | None) -> Engine:
         """Searches of the points, which are prepared, or of a copy of some, without rules."""
@@ -188,13 +213,14 @@ class RadiusIndex:
 
         options: dict[str, Any] = {"method": self.method, "threads": threads, "memory": self._memory}
         held: dict[str, Any] = {"held_nearest": nearest, "held_within": within}
-        return Engine(points=self._points, place=self._place, metric=self.metric, **options, **held)
+        return Engine(points=self._points, place=self._place, metric=self._base, **options, **held)
 
     def _checked(self, queries: Any, radius: Any, similarity: Any, closed: Any) -> tuple[Any, npt.NDArray[Any]]:
         """Return the queries, checked, and the limit of each."""
-        rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, self._points)
+        rows = self._rows(queries)
         names = inputs.name_of_dtype(rows), inputs.name_of_dtype(self._points)
         value = "float64" if "float64" in names else "float32"
         within = {"radius": radius, "min_similarity": similarity, "closed": closed}
-        return rows, limits_of(self.metric, len(rows), value, **within)
+        if self._change is not None:
+            within = self._change.within(len(rows), **within)
+        return rows, limits_of(self._base, len(rows), value, **within)

@@ -134,6 +134,6 @@ def _searcher(points: Any, given: dict[str, Any]) -> Search:
 def _bounds_of(rows: Any, metric: str) -> Bounds | None:
     """Return what bounds distances to other components, for Euclidean ones of points in host memory."""
     record = get_metric(metric)
-    if not (isinstance(rows, np.ndarray) and record.name in ("euclidean", "sqeuclidean")):
+    if not (isinstance(rows, np.ndarray) and record.squares):
         return None
     return Projections(inputs.as_floats(rows), squared=not record.root).bounds

@@ -76,6 +76,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "method": graph.method,
             "include_self": graph.include_self,
             "seed": graph.seed,
+            **({} if graph.weights is None else {"weights": graph.weights}),
             "missing": int((graph.indices < 0).sum()),
             **measured,
         },

@@ -4,10 +4,14 @@
     products   S(q x), larger is nearer                        inner_product
     angles     1 - S(q x) / (|q| |x|)                          cosine, correlation
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra
+    changed    a function of another metric of changed rows    haversine
 
 The first three families have the "gemm" form: a matrix product, computed on matrix units, ranks the points by
 score(q, x) = a(x) - 2 <q', x'>. The last family has the "elementwise" form. A user's Triton function f is an
 elementwise metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
+
+The rows of the last family are changed where the API is called (``changed.py``), and so are those of a metric with
+weights; what is below compares the changed rows, by one of the others. Its records are in :data:`CHANGED`.
 
 Adding a metric
 ---------------
@@ -45,7 +49,7 @@ class Metric:
     ----------
     name : str
     family : str
-        "squares", "products", "angles" or "terms".
+        "squares", "products", "angles", "terms" or "changed".
     value : callable, optional
         The definition (``definitions.py``).
     root_of : str
@@ -78,7 +82,7 @@ class Metric:
     """
 
     name: str
-    family: Literal["squares", "products", "angles", "terms"]
+    family: Literal["squares", "products", "angles", "terms", "changed"]
     value: Callable[[Float64, Float64], Float64] | None = field(default=None, repr=False)
     root_of: str = ""
     centred: bool = False
@@ -114,6 +118,11 @@ class Metric:
     @property
     def elementwise(self) -> bool:
         return self.family == "terms"
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another metric of changed rows, in which form alone it can be searched."""
+        return self.family == "changed"
 
     @property
     def descending(self) -> bool:
@@ -160,6 +169,9 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+# Metrics that are others of changed rows (changed.py).
+CHANGED: dict[str, Metric] = {"haversine": Metric("haversine", "changed", definitions.haversine)}
+
 # Other names, of any case: those of scikit-learn, SciPy, cuVS and the like. "l2" is euclidean, as there: not squared.
 ALIASES = {
     "l2": "euclidean",
@@ -180,6 +192,7 @@ UNSUPPORTED = {
     "value",
     "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
     "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
+    "minkowski": "p = 1, 2 and inf are metric='l1', 'euclidean' and 'linf'; other powers have no terms here",
 }
 
 
@@ -216,20 +229,24 @@ def get_metric(metric: Any) -> Metric:
     if isinstance(metric, str):
         if metric in METRICS:
             return METRICS[metric]
+        if metric in CHANGED:
+            return CHANGED[metric]
         if metric.startswith(OWN) and metric[len(OWN) :].isidentifier():
             return _own(metric, _functions.get(metric))
         plain = metric.lower()
         if (name := ALIASES.get(plain, plain)) in METRICS:
             return METRICS[name]
+        if plain in CHANGED:
+            return CHANGED[plain]
         if plain in UNSUPPORTED:
             raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[plain]}")
     elif type(metric).__module__.startswith("triton."):
         name = OWN + metric.__name__
         _functions[name] = metric
         return _own(name, metric)
-    near = difflib.get_close_matches(str(metric).lower(), [*METRICS, *ALIASES], n=1)
+    near = difflib.get_close_matches(str(metric).lower(), [*METRICS, *CHANGED, *ALIASES], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(METRICS)}.{hint}")
+    raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join([*METRICS, *CHANGED])}.{hint}")
 
 
 def is_own(metric: str) -> bool:

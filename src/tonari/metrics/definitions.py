@@ -18,6 +18,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tonari.metrics.trigonometry import arcsin, sin_cos
+
 LANES = 16
 
 Float64: TypeAlias = npt.NDArray[np.float64]
@@ -86,6 +88,23 @@ def canberra(q: Float64, x: Float64) -> Float64:
         return ratio
 
     return lane_sum(term, len(q))
+
+
+def haversine(q: Float64, x: Float64) -> Float64:
+    """2 * arcsin(min(1, c / 2)), where c is euclidean of the unit vectors of latitude and longitude, in radians."""
+    return great_circle(euclidean(unit_vectors(*q), unit_vectors(*x)))
+
+
+def unit_vectors(latitude: Float64, longitude: Float64) -> Float64:
+    """Return the points of the unit sphere at latitudes and longitudes in radians: x, y and z, of shape (3, ...)."""
+    (height, radius), (sine, cosine) = sin_cos(latitude), sin_cos(longitude)
+    return np.stack([radius * cosine, radius * sine, height])
+
+
+def great_circle(chord: Float64) -> Float64:
+    """Return the angles between unit vectors, in radians, of their distances; inf, for a missing one, stays inf."""
+    angle = 2.0 * arcsin(np.minimum(1.0, chord / 2.0))
+    return np.where(np.isinf(chord), np.inf, angle)
 
 
 def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:

@@ -11,9 +11,8 @@ j > l_i. For a given i edges of one weight are in the order of the other end, th
     B_i = (r_i, min(i, l_i), max(i, l_i)).
 
 C knows its first edge if B_i >= E_C for all its points i, with E_C the first of the listed edges that touch C, in the
-list of either end. Points with B_i < E_C ask for more: the next power of four.
- Lists stay good
-when components grow: what is now inside is dropped, and all that is outside is still beyond B_i.
+list of either end. Points with B_i < E_C ask for more: the next power of
+four. Lists stay good when components grow: what is now inside is dropped, and all that is outside is still beyond B_i.
 
 A round goes on until half of the components know their edge, and the smallest are asked first. So the largest, whose
 points would find nothing near, rarely ask, and there are at most log(n) / log(4/3) rounds. In large components, whose

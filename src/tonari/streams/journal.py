@@ -122,7 +122,8 @@ def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
     """Return what identifies a search of an Index."""
     points = Sample(index.n)
     points.add(0, index.points)
-    return {
+    weighted = {} if index.weights is None else {"weights": list(index.weights)}
+    return weighted | {
         "queries": queries,
         "dimensions": index.d,
         "k": k,
