@@ -18,7 +18,7 @@ from tonari import _startup, io
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
-from tonari.metrics import ALIASES, METRICS, get_metric
+from tonari.metrics import ALIASES, BIT_METRICS, METRICS, get_metric
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -205,7 +205,7 @@ def output_option(formats: str, *, directories: bool = False) -> Callable[[Decor
     return decorate
 
 
-METRIC_NAMES = f"{', '.join(METRICS)}; or {', '.join(f'{alias} ({name})' for alias, name in ALIASES.items())}"
+METRIC_NAMES = f"{', '.join(METRICS)}; of bits packed in bytes: {', '.join(BIT_METRICS)}; or {', '.join(f'{alias} ({name})' for alias, name in ALIASES.items())}"
 
 
 def named_metric(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:

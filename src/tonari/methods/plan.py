@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
-from tonari.methods.registry import check_method, is_exact, is_search, method_for
+from tonari.methods.registry import by_force, check_method, is_exact, is_search, method_for
 from tonari.metrics import TritonFunction
 from tonari.metrics.problem import make_problem
 
@@ -101,7 +101,9 @@ def plan(
         check_exact(method, recall=recall, seed=seed)
     else:
         overrides |= {"recall": recall, "seed": seed}
-    made: Plan = method_for("exact" if method == "auto" else method, problem.device).plan(problem, **overrides)
+    made: Plan = method_for(by_force(problem.metric) if method == "auto" else method, problem.device).plan(
+        problem, **overrides
+    )
     return made
 
 

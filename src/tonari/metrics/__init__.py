@@ -4,9 +4,11 @@
     products   S(q x), larger is nearer                        inner_product
     angles     1 - S(q x) / (|q| |x|)                          cosine, correlation
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra
+    bits       of rows of bits, packed in bytes                hamming, jaccard
 
 The first three families have the "gemm" form: a matrix product, computed on matrix units, ranks the points by
-score(q, x) = a(x) - 2 <q', x'>. The last family has the "elementwise" form. A user's Triton function f is an
+score(q, x) = a(x) - 2 <q', x'>. "terms" has the "elementwise" form. The "bits" family has neither: rows of bits are no numbers, and have a
+method and a table of their own (:data:`BIT_METRICS`). A user's Triton function f is an
 elementwise metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
 
 Adding a metric
@@ -45,7 +47,7 @@ class Metric:
     ----------
     name : str
     family : str
-        "squares", "products", "angles" or "terms".
+        "squares", "products", "angles", "terms" or "bits".
     value : callable, optional
         The definition (``definitions.py``).
     root_of : str
@@ -78,7 +80,7 @@ class Metric:
     """
 
     name: str
-    family: Literal["squares", "products", "angles", "terms"]
+    family: Literal["squares", "products", "angles", "terms", "bits"]
     value: Callable[[Float64, Float64], Float64] | None = field(default=None, repr=False)
     root_of: str = ""
     centred: bool = False
@@ -98,6 +100,11 @@ class Metric:
     def form(self) -> Literal["gemm", "elementwise"]:
         """ "gemm" if a matrix product ranks the points, "elementwise" if pairs are compared element by element."""
         return "elementwise" if self.elementwise else "gemm"
+
+    @property
+    def bits(self) -> bool:
+        """Whether rows are bits, packed in bytes."""
+        return self.family == "bits"
 
     @property
     def squares(self) -> bool:
@@ -160,6 +167,13 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+# Metrics of rows of bits: packed uint8, or bool. A returned value is a float32.
+BIT_METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (Metric("hamming", "bits", definitions.hamming), Metric("jaccard", "bits", definitions.jaccard))
+}
+_NAMED = METRICS | BIT_METRICS
+
 # Other names, of any case: those of scikit-learn, SciPy, cuVS and the like. "l2" is euclidean, as there: not squared.
 ALIASES = {
     "l2": "euclidean",
@@ -171,6 +185,8 @@ ALIASES = {
     "ip": "inner_product",
     "angular": "cosine",
     "pearson": "correlation",
+    "bitwise_hamming": "hamming",
+    "tanimoto": "jaccard",
 }
 
 # Well-known metrics that fit none of the families above: why, and what to do instead.
@@ -212,22 +228,22 @@ def get_metric(metric: Any) -> Metric:
     'l1'
     """
     if isinstance(metric, str):
-        if metric in METRICS:
-            return METRICS[metric]
+        if metric in _NAMED:
+            return _NAMED[metric]
         if metric.startswith(OWN) and metric[len(OWN) :].isidentifier():
             return _own(metric, _functions.get(metric))
         plain = metric.lower()
-        if (name := ALIASES.get(plain, plain)) in METRICS:
-            return METRICS[name]
+        if (name := ALIASES.get(plain, plain)) in _NAMED:
+            return _NAMED[name]
         if plain in UNSUPPORTED:
             raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[plain]}")
     elif type(metric).__module__.startswith("triton."):
         name = OWN + metric.__name__
         _functions[name] = metric
         return _own(name, metric)
-    near = difflib.get_close_matches(str(metric).lower(), [*METRICS, *ALIASES], n=1)
+    near = difflib.get_close_matches(str(metric).lower(), [*_NAMED, *ALIASES], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(METRICS)}.{hint}")
+    raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_NAMED)}.{hint}")
 
 
 def is_own(metric: str) -> bool:
