@@ -205,7 +205,8 @@ def output_option(formats: str, *, directories: bool = False) -> Callable[[Decor
     return decorate
 
 
-METRIC_NAMES = f"{', '.join(METRICS)}; of bits packed in bytes: {', '.join(BIT_METRICS)}; or {', '.join(f'{alias} ({name})' for alias, name in ALIASES.items())}"
+_ALIASES = ", ".join(f"{alias} ({name})" for alias, name in ALIASES.items())
+METRIC_NAMES = f"{', '.join(METRICS)}; of bits, packed in bytes: {', '.join(BIT_METRICS)}; or {_ALIASES}"
 
 
 def named_metric(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
@@ -233,15 +234,16 @@ method_option = click.option(
     default="auto",
     show_default=True,
     callback=_search_method,
-    help='"exact" (brute force), "kdtree" (for few dimensions), or "auto" for the faster one. The result is the same.',
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), or "auto" for the '
+    "fastest. The result is the same.",
 )
 graph_method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
     callback=_method,
-    help='"exact" (brute force), "kdtree" (for few dimensions), "nn-descent" (approximate, to the given --recall), or '
-    '"auto" for the fastest; without --recall "auto" is exact.',
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "nn-descent" '
+    '(approximate, to the given --recall), or "auto" for the fastest; without --recall "auto" is exact.',
 )
 recall_option = click.option(
     "--recall",

@@ -7,16 +7,16 @@
     bits       of rows of bits, packed in bytes                hamming, jaccard
 
 The first three families have the "gemm" form: a matrix product, computed on matrix units, ranks the points by
-score(q, x) = a(x) - 2 <q', x'>. "terms" has the "elementwise" form. The "bits" family has neither: rows of bits are no numbers, and have a
-method and a table of their own (:data:`BIT_METRICS`). A user's Triton function f is an
-elementwise metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
+score(q, x) = a(x) - 2 <q', x'>. "terms" has the "elementwise" form. A user's Triton function f is an elementwise
+metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64. "bits" has neither
+form: its rows are no numbers, and it has a method (``tonari.bits``) and a table (:data:`BIT_METRICS`) of its own.
 
 Adding a metric
 ---------------
 Code tests fields of the record, never the name. So a new elementwise metric is written in four places: its record
 below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
-``kernels/terms.py``; ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics that
-are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and says why.
+``kernels/terms.py``; ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics
+that are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and says why.
 """
 
 from __future__ import annotations
