@@ -45,8 +45,9 @@ def plan(
         dtype of the points, such as "bfloat16".
     metric : str, or a Triton function as for :func:`tonari.knn_graph`
     method : "auto", "exact", "kdtree", "bits" or "nn-descent"
-        "auto" plans brute force, as "exact" does, or "bits" for rows of bits, whose d counts bytes: whether a k-d tree is faster depends on the data, which only a search
-        with method="auto" examines. "nn-descent" plans an approximate graph; then m must be n.
+        "auto" plans brute force, as "exact" does, and "bits" for rows of bits, whose d counts bytes: whether a k-d tree
+        is faster depends on the data, which only a search with method="auto" examines. "nn-descent" plans an
+        approximate graph; then m must be n.
     device : str or list of str
         "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are assumed to
         be in host memory and copied from there.
@@ -67,7 +68,8 @@ def plan(
     -------
     Plan
         A :class:`tonari.exact.plan.ExactPlan`, :class:`tonari.exact.cuda.plan.CudaPlan`,
-        :class:`tonari.kdtree.plan.TreePlan`, :class:`tonari.bits.plan.BitsPlan` or :class:`tonari.nn_descent.plan.DescentPlan`, by method and device.
+        :class:`tonari.kdtree.plan.TreePlan`, :class:`tonari.bits.plan.BitsPlan` or
+        :class:`tonari.nn_descent.plan.DescentPlan`, by method and device.
 
     Raises
     ------

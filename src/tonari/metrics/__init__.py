@@ -16,7 +16,8 @@ Adding a metric
 Code tests fields of the record, never the name. So a new elementwise metric is written in four places: its record
 below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
 ``kernels/terms.py``; ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics
-that are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and says why.
+that are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and
+says why.
 """
 
 from __future__ import annotations
