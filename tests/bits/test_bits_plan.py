@@ -22,6 +22,8 @@ def search(queries: Any = ROWS, points: Any = ROWS, **given: Any) -> Any:
     return tonari.search(queries, points, 3, **HAMMING | given)
 
 
+GRAPH = tonari.knn_graph(ROWS, 3, **HAMMING)
+
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "numbers": (lambda: search(ROWS.astype(np.float32)), TypeError, r"use numpy.packbits\(queries > 0, axis=1\)"),
     "signs": (lambda: search(points=ROWS.view(np.int8)), TypeError, "points: int8 are no bits"),
@@ -32,6 +34,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "other metric": (lambda: search(metric="l1", method="bits"), Unsupported, "supports hamming, jaccard, not l1"),
     "filters": (lambda: search(where=np.ones(40, bool)), Unsupported, "search copies of the allowed points"),
     "descent": (lambda: tonari.knn_graph(ROWS, 3, method="nn-descent", **HAMMING), Unsupported, "compares bits"),
+    "merging": (lambda: tonari.merge(GRAPH, GRAPH, ROWS, ROWS), Unsupported, "points of both together"),
+    "recall": (lambda: GRAPH.recall(ROWS), Unsupported, "compares bits"),
     "one point": (lambda: tonari.knn_graph(ROWS, 1, include_self=True, method="exact", **HAMMING), Unsupported, "bits"),
     "similarity": (
         lambda: tonari.radius_search(ROWS, ROWS, min_similarity=0.5, metric="jaccard"),
