@@ -19,7 +19,7 @@ SHARED = {
     "device": "cpu",
     "machine": "a machine",
 }
-NAMES = ("bits", "exact_cpu", "exact_cuda", "filters", "kdtree", "nn_descent", "radius", "select", "shards", "small")
+NAMES = ("exact_cpu", "exact_cuda", "filters", "kdtree", "nn_descent", "radius", "select", "shards", "small")
 
 
 def written(path: Path, **columns: Any) -> rows.Row:
