@@ -6,10 +6,11 @@
     method              methods/: which one answers; "auto" compares what each is expected to take
         │
         ▼
-    plan                exact/plan.py, kdtree/plan.py, nn_descent/plan.py: every choice, before anything runs
+    plan                plan.py of exact/, kdtree/, bits/, nn_descent/: every choice, before anything runs
         │
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
+        ├── bits/       rows of bits: their differing or shared bits, counted
         └── nn_descent/ approximate graphs, up to a recall that is measured
         ▼
     Neighbors           core/neighbors.py: distances and indices, rows in order
@@ -27,7 +28,7 @@ Rooms import downwards only:
     graph  streams  filters         graphs; queries that do not fit into memory; which points may be found
     spanning                        minimum spanning trees of points
     methods                         which method answers, and where
-    nn_descent  kdtree  exact       three rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
+    nn_descent  kdtree  exact  bits rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
     select                          k-selection by itself, and lists of neighbours put in order and merged
     cuda  costs                     what every method needs on CUDA; what each takes, in seconds
     metrics  inputs  io             what is compared; what comes in; files

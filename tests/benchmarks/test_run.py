@@ -100,6 +100,7 @@ def test_cases_are_chosen_by_pattern_and_device() -> None:
 def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
+        "bits": 7,
         "exact_cpu": 15,
         "exact_cuda": 26,
         "filters": 8 + 1,

@@ -20,6 +20,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("nn_descent", "cpu"): _DESCENT_CPU,
     ("nn_descent", "cuda"): _DESCENT_CUDA,
     ("filters", "cpu"): ("src/tonari/filters", *_EXACT_CPU, *_KDTREE_CPU),
+    ("bits", "cpu"): ("src/tonari/bits", "native/bits"),
     ("radius", "cpu"): (*_EXACT_CPU, *_KDTREE_CPU, "src/tonari/methods/radius.py"),
     ("radius_cuda", "cuda"): (*_EXACT_CUDA, "src/tonari/kdtree/cuda"),
     ("spanning", "cpu"): ("src/tonari/spanning", "src/tonari/filters", *_EXACT_CPU, *_KDTREE_CPU),

@@ -60,15 +60,18 @@ def search(
     queries : array of shape (m, d)
         float32, float16, bfloat16, float64, uint8 or int8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, torch
         tensors and JAX arrays in host memory; on CUDA torch tensors, CuPy and JAX arrays and whatever else speaks
-        DLPack. Strided and read-only input is fine.
+        DLPack. Strided and read-only input is fine. For metrics of bits: uint8 of packed bits (``numpy.packbits``; any
+        order of bits, if it is that of the points), or bool, whose columns fill whole bytes.
     points : array of shape (n, d)
         In the same memory as the queries, unless `device` names CUDA: then host memory is copied there.
     k : int
         Neighbours per query, 1 to n.
     metric : str
-        A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others;
-        "haversine", whose rows are (latitude, longitude) in radians and whose distances are float64 angles on the
-        sphere; or one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
+        A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others; or
+        one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
+        "haversine": rows are (latitude, longitude) in radians, distances float64 angles on the sphere.
+        Of rows of bits: "hamming", the number of bits that differ (as FAISS and cuVS; SciPy and scikit-learn divide it
+        by the number of bits), and "jaccard", 1 - abs(q & x) / abs(q | x), 0 if no bit is set.
     weights : array of shape (d,), optional
         A weight for each column, at least 0, for "euclidean", "sqeuclidean", "l1" and "linf". It means what SciPy's `w`
         does: a difference, raised to the power of the metric, is multiplied by it, and for "linf" it only says whether
@@ -77,7 +80,8 @@ def search(
         none.
     method : str
         "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
-        some 30 dimensions, where there are many points and queries. "auto": whichever is expected to take less time,
+        some 30 dimensions, where there are many points and queries. "bits": for "hamming" and
+        "jaccard", which have no other method, on the CPU alone. "auto": whichever is expected to take less time,
         told from the sizes and, where a tree may pay, from what a few of the queries would visit. All give the same
         answer, bit for bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional

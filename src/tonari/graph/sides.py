@@ -65,6 +65,10 @@ class Sides:
                 f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "
                 "graph of all points by knn_graph"
             )
+        if get_metric(self.metric).bits:
+            raise Unsupported(
+                f"graphs by {self.metric!r} cannot be merged: use tonari.knn_graph on the points of both together"
+            )
         self.k = lists.k - lists.include_self
         self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
         self._side = inputs.side_of(points_a, a)

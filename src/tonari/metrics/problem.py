@@ -87,11 +87,18 @@ def make_problem(
     )
 
 
-def refuse_own_metric(problem: Problem) -> str | None:
-    """Return why a method that supports only named metrics cannot solve a problem, or None if it can."""
+def refuse_metric(problem: Problem) -> str | None:
+    """Return why a method that supports all named metrics of numbers cannot solve a problem, or None if it can."""
+    if get_metric(problem.metric).bits:
+        return f"metric {problem.metric!r} compares bits: use method='bits' or 'auto'"
     if is_own(problem.metric):
         return f"metric {problem.metric!r}: a Triton function is supported by method='nn-descent' on CUDA alone"
     return None
+
+
+def usual_dtype(metric: str | TritonFunction) -> str:
+    """Return the dtype of rows whose arrays nobody gave."""
+    return "uint8" if get_metric(metric).bits else "float32"
 
 
 def _checked_name(dtype: npt.DTypeLike) -> str:
