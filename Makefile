@@ -16,7 +16,7 @@ INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
 BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
-.PHONY: help demo quick test test-all exhaustive interop kills mutants lint clang tidy sanitize docs bench report develop clean
+.PHONY: help demo quick test test-all exhaustive interop kills mutants lint clang tidy sanitize docs bench report wheel develop clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,7 +38,7 @@ exhaustive: $(VENV)/.tests ## all combinations of compiled code that test-all le
 	$(PYTEST_RUN) -m 'exhaustive and not (interpreter or interop)' $(TESTS)
 
 interop: $(VENV)-interop/.installed ## the libraries that take graphs, in an environment of their own: .venv-interop
-	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators
+	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators tests/spanning tests/test_recipes.py
 
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py
@@ -77,6 +77,9 @@ bench: $(VENV)/.bench ## the CPU's tables of docs/benchmarks.md, against the pee
 	$(BIN)/python -m benchmarks run select
 	$(BIN)/python -m benchmarks run kdtree --case 'sift-d[!2]*' --case magnitudes-d10 --case build-d10
 	$(BIN)/python -m benchmarks run nn_descent --case sift-100k
+
+wheel: ## a wheel for this machine's architecture, in dist/, tried without a compiler; PYTHON: 3.12 or later for abi3
+	.ci/wheel $(PYTHON) dist
 
 report: $(BIN)/python ## the tables of README.md and docs, written from the rows in benchmarks/results
 	$(BIN)/python -m benchmarks report

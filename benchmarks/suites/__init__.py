@@ -1,6 +1,7 @@
 """Suites: cases as data, and what each needs of its own to run them."""
 
 NAMES = (
+    "bits",
     "exact_cpu",
     "exact_cuda",
     "filters",
@@ -11,4 +12,5 @@ NAMES = (
     "select",
     "shards",
     "small",
+    "spanning",
 )

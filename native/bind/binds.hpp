@@ -76,6 +76,7 @@ class Class {
 
 void bind_cpu(Module& module);
 void bind_arrays(Module& module);
+void bind_bits(Module& module);
 void bind_direct(Module& module);
 void bind_engine(Module& module);
 void bind_radius(Module& module);

@@ -35,6 +35,7 @@ NB_MODULE(_native, given) {
   tonari::Module module(given);
   tonari::bind_cpu(module);
   tonari::bind_arrays(module);
+  tonari::bind_bits(module);
   tonari::bind_direct(module);
   tonari::bind_engine(module);
   tonari::bind_radius(module);

@@ -26,6 +26,7 @@ CpuFeatures detect() {
   found.avx512 = found.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   found.avx512_vnni = found.avx512 && __builtin_cpu_supports("avx512vnni");
+  found.avx512_vpopcntdq = found.avx512 && __builtin_cpu_supports("avx512vpopcntdq");
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (found.avx2 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) found.avx_vnni = eax & (1u << 4);
   if (found.avx512_vnni && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {

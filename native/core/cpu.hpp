@@ -10,11 +10,12 @@ namespace tonari {
 enum class Isa : int { generic, avx2, avx512, amx };
 
 struct CpuFeatures {
-  bool avx2 = false;         // AVX2, FMA, F16C and BMI2, if the operating system saves their registers
-  bool avx_vnni = false;     // int8 dot products on 256 bits
-  bool avx512 = false;       // F, BW, DQ, VL
-  bool avx512_vnni = false;  // int8 dot products
-  bool amx = false;          // TILE, INT8, BF16, if the operating system lets this process use the tiles
+  bool avx2 = false;              // AVX2, FMA, F16C and BMI2, if the operating system saves their registers
+  bool avx_vnni = false;          // int8 dot products on 256 bits
+  bool avx512 = false;            // F, BW, DQ, VL
+  bool avx512_vnni = false;       // int8 dot products
+  bool avx512_vpopcntdq = false;  // the bits set in each 32-bit word
+  bool amx = false;               // TILE, INT8, BF16, if the operating system lets this process use the tiles
 };
 
 const CpuFeatures& cpu_features();

@@ -6,10 +6,11 @@
     method              methods/: which one answers; "auto" compares what each is expected to take
         │
         ▼
-    plan                exact/plan.py, kdtree/plan.py, nn_descent/plan.py: every choice, before anything runs
+    plan                plan.py of exact/, kdtree/, bits/, nn_descent/: every choice, before anything runs
         │
         ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
         ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
+        ├── bits/       rows of bits: their differing or shared bits, counted
         └── nn_descent/ approximate graphs, up to a recall that is measured
         ▼
     Neighbors           core/neighbors.py: distances and indices, rows in order
@@ -25,8 +26,9 @@ Rooms import downwards only:
     api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
     graph  streams  filters         graphs; queries that do not fit into memory; which points may be found
+    spanning                        minimum spanning trees of points
     methods                         which method answers, and where
-    nn_descent  kdtree  exact       three rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
+    nn_descent  kdtree  exact  bits rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
     select                          k-selection by itself, and lists of neighbours put in order and merged
     cuda  costs                     what every method needs on CUDA; what each takes, in seconds
     metrics  inputs  io             what is compared; what comes in; files
@@ -41,6 +43,7 @@ from tonari.api import (
     knn_graph,
     kth_distance,
     merge,
+    mutual_reachability_tree,
     pairs,
     radius_count,
     radius_graph,
@@ -59,6 +62,7 @@ from tonari.methods.explain import Explanation, explain
 from tonari.methods.plan import plan
 from tonari.select import Selection, select_k
 from tonari.select.merge import merge_neighbors
+from tonari.spanning.tree import SpanningTree
 
 __all__ = [
     "Explanation",
@@ -69,6 +73,7 @@ __all__ = [
     "Plan",
     "RadiusNeighbors",
     "Selection",
+    "SpanningTree",
     "build_graph",
     "build_neighbors",
     "explain",
@@ -76,6 +81,7 @@ __all__ = [
     "kth_distance",
     "merge",
     "merge_neighbors",
+    "mutual_reachability_tree",
     "open_neighbors",
     "pairs",
     "plan",

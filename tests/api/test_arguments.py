@@ -45,6 +45,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index.radius_chunks": (lambda **given: list(INDEX.radius_chunks(**given)), {"queries": X, "radius": 1.0}),
     "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
     "kth_distance": (tonari.kth_distance, {"points": X, "k": 2}),
+    "mutual_reachability_tree": (tonari.mutual_reachability_tree, {"points": X, "min_samples": 3}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
         KNNGraph,
@@ -93,6 +94,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "values": (None, 5, MASKED, X[0], X.astype(complex)),
     "k": (*WHOLE, None, 0, -1, HUGE),
     "radius": (None, "5", True, math.nan, -1.0, [1.0, 2.0], [[1.0]], [[1], 2], MASKED[:, 0]),
+    "min_samples": (*WHOLE, None, 0, -1, 21, HUGE),
     "min_similarity": ("5", True, math.nan, math.inf, 0.5, [1.0, 2.0], "x"),
     "closed": ("yes", 1, None),
     "max_neighbors": (*WHOLE, 0, -1, HUGE),
@@ -100,6 +102,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "m": (*WHOLE, None, 0, -1, HUGE),
     "d": (*WHOLE, None, 0, -1, HUGE, 1e30),
     "metric": (None, 5, ["l1"], "euclidian"),
+    "weights": (5, "a", [True] * 4, [[1], 2], [[1.0] * 4], [-1.0] * 4, [math.nan] * 4, [0] * 4, [2, 1], MASKED[:, 0]),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),
     "where": (
@@ -190,16 +193,19 @@ BUILDS = ("build_graph", "build_graph, approximate", "build_neighbors")
 INSTEAD: dict[tuple[str, str], tuple[Any, ...]] = {
     ("KNNGraph", "method"): (None, 5, ["exact"]),
     ("KNNGraph", "include_self"): (2, 0, "no", None),
+    ("KNNGraph", "weights"): (5, "a", [True] * 4, [[1], 2], [-1.0] * 4, [0] * 4, MASKED[:, 0]),
     ("KNNGraph.to_csr", "include_self"): (2, 0, "no", []),
     ("KNNGraph.subset", "rows"): (*POINTS, [], [20]),
     ("KNNGraph.permute", "order"): (*POINTS, [0], [20]),
     ("Index", "method"): (None, 5, "hnsw", "nn-descent"),
+    ("mutual_reachability_tree", "method"): (None, 5, "hnsw", "nn-descent"),
     ("search", "method"): (None, 5, "hnsw", "nn-descent"),
     ("search_to_file", "method"): (5, "hnsw", "nn-descent"),
     ("search_to_file", "metric"): (5, "euclidian"),
     ("search_to_file", "device"): (5, [], "tpu"),
     ("search_to_file", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
     ("search_to_file", "points"): (None, 5, X[0], MASKED, X.astype(complex)),
+    ("radius_search, by similarity", "weights"): (),  # refused as Unsupported: the cosine has none
     ("radius_search, by similarity", "radius"): (1.0, [1.0]),
     ("radius_search, by similarity", "min_similarity"): (None, "5", True, math.nan, math.inf, [1.0, 2.0], "x"),
     ("Index.radius_chunks", "queries"): (None, 5, X[0], MASKED, X.astype(complex)),
@@ -265,7 +271,16 @@ def test_the_arguments_that_are_replaced_are_good(verb: str, tmp_path: Path, mon
 
 
 # Records, and what takes a directory alone.
-NOT_HERE = ("Explanation", "Neighbors", "Pairs", "Plan", "RadiusNeighbors", "Selection", "open_neighbors")
+NOT_HERE = (
+    "Explanation",
+    "Neighbors",
+    "Pairs",
+    "Plan",
+    "RadiusNeighbors",
+    "Selection",
+    "SpanningTree",
+    "open_neighbors",
+)
 
 
 def test_every_public_function_is_in_the_table() -> None:

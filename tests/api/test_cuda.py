@@ -24,12 +24,14 @@ from tests.helpers.checks import DTYPES, assert_same_neighbors
 from tests.helpers.device_rows import D, K, N, here, rows, there
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tonari import inputs
+from tonari.api import spanning
 from tonari.core.neighbors import Neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.sides import Sides
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.select.merge import merge_neighbors
+from tonari.spanning.reference import spanning_tree
 
 pytestmark = [needs_torch, pytest.mark.usefixtures("cpu_for_cuda")]
 M = 3
@@ -573,3 +575,17 @@ def test_everything_within_a_radius(metric: str, within: dict[str, float], from_
     chunks = zip(index.radius_chunks(asked, **within), on_cpu.radius_chunks(queries, **within), strict=True)
     for ours, theirs in chunks:
         same(ours, theirs)
+
+
+@pytest.mark.parametrize(("from_host", "many"), [(False, 0.0), (True, 1.0)])
+def test_a_spanning_tree_is_that_of_host_memory(from_host: bool, many: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spanning, "_MORE", 1)
+    monkeypatch.setattr(spanning, "_MANY", many)
+    points = rows(600 if HAS_CUDA else 15)
+    points[::3] += 9
+    given: dict[str, Any] = {"device": "cuda"} if from_host else {}
+    tree = tonari.mutual_reachability_tree(points if from_host else there(points), 3, **given)
+    expected = spanning_tree(points, 3)
+    assert type(tree.edges) is np.ndarray
+    assert tree.edges.tolist() == expected.edges.tolist()
+    assert tree.weights.tobytes() == expected.weights.tobytes()

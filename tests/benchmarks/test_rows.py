@@ -19,7 +19,18 @@ SHARED = {
     "device": "cpu",
     "machine": "a machine",
 }
-NAMES = ("exact_cpu", "exact_cuda", "filters", "kdtree", "nn_descent", "radius", "select", "shards", "small")
+NAMES = (
+    "exact_cpu",
+    "exact_cuda",
+    "filters",
+    "kdtree",
+    "nn_descent",
+    "radius",
+    "select",
+    "shards",
+    "small",
+    "spanning",
+)
 
 
 def written(path: Path, **columns: Any) -> rows.Row:

@@ -100,6 +100,7 @@ def test_cases_are_chosen_by_pattern_and_device() -> None:
 def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
+        "bits": 7,
         "exact_cpu": 15,
         "exact_cuda": 26,
         "filters": 8 + 1,
@@ -110,6 +111,7 @@ def test_no_case_was_lost() -> None:
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 8,
         "small": 11,
+        "spanning": 3,
         "tang2015": 12 + 2,
         "matsumoto2015": 15 + 6 + 2,
         "komarov2014": 14 + 6,

@@ -33,17 +33,16 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
     ("params", "message"),
     [
         ({"metric": "precomputed"}, "use the class of the same name of sklearn.neighbors"),
-        ({"metric": "haversine"}, "unit vectors in three dimensions"),
         ({"metric": "nan_euclidean"}, "impute them first"),
         ({"metric": "seuclidean"}, "StandardScaler"),
         ({"metric": "mahalanobis"}, "inverse covariance"),
         ({"metric": "inner_product"}, "is a similarity, .* use metric='cosine', or tonari.search"),
-        ({"metric": "hamming"}, "unknown metric 'hamming'"),
+        ({"metric": "hamming"}, "metric='hamming': expected one of euclidean"),
         ({"metric": "triton:mine"}, "expected one of"),
         ({"metric": np.linalg.norm}, "expected a name; for a callable"),
         ({"p": 3}, "p=3: expected 1, 2 or inf"),
         ({"p": "2"}, "p='2': expected 1, 2 or inf"),
-        ({"metric_params": {"w": [1]}}, "scale the columns of X"),
+        ({"metric_params": {"V": [1]}}, "scale the columns of X"),
         ({"algorithm": "ball_tree"}, "'auto' takes the fastest, and all give the same answer"),
         ({"leaf_size": 10}, "leaf_size=10: expected 30"),
         ({"n_jobs": 0}, "n_jobs=0: expected None, -1 for all processors"),
@@ -73,3 +72,17 @@ def test_jobs_count_down_from_all_processors(monkeypatch: pytest.MonkeyPatch) ->
 def test_weights_that_are_not_known_are_refused(cls: Any) -> None:
     with pytest.raises(ValueError, match="weights='far': expected 'uniform', 'distance' or a function"):
         cls(weights="far").fit(POINTS, [0, 1, 0, 1])
+
+
+def test_haversine_and_weights_of_columns() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.uniform(-1.5, 1.5, 60), rng.uniform(-3, 3, 60)], axis=1)
+    choices: list[dict[str, Any]] = [{"metric": "haversine"}, {"p": 1, "metric_params": {"w": [2.0, 0.5]}}]
+    for given in choices:
+        ours = estimators.NearestNeighbors(n_neighbors=4, **given).fit(rows)
+        theirs = sklearn.neighbors.NearestNeighbors(n_neighbors=4, **given).fit(rows)
+        for found, expected in zip(ours.kneighbors(rows), theirs.kneighbors(rows), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-14)
+        assert ours.effective_metric_params_ == given.get("metric_params", {})
+    with pytest.raises(ValueError, match="weights: got -1"):
+        estimators.NearestNeighbors(metric_params={"w": [-1.0, 1.0]}).fit(rows)

@@ -101,7 +101,7 @@ def test_it_reads_as_a_table_and_survives_json() -> None:
     assert told(made)["nn-descent"].why_not in lines[3]
     facts = json.loads(json.dumps(made.as_dict()))
     assert facts["method"] == made.method
-    assert [set(one) for one in facts["candidates"]] == [{"method", "seconds", "nbytes", "why_not"}] * 3
+    assert [set(one) for one in facts["candidates"]] == [{"method", "seconds", "nbytes", "why_not"}] * len(NAMES)
 
 
 @pytest.mark.parametrize(

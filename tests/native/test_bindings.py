@@ -253,6 +253,43 @@ def found(rows: int, k: int = K) -> Given:
     }
 
 
+def bit_rows(n: int, bytes_: int = 9, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).integers(0, 256, (n, bytes_), dtype=np.uint8)
+
+
+def bit_arguments() -> Given:
+    words, counts = np.zeros((3, 3, 16), np.uint32), np.zeros((3, 16), np.int32)
+    _native.pack_bits(bit_rows(N), words, counts)
+    return {
+        "isa": ISA,
+        "metric": "hamming",
+        "queries": bit_rows(M, seed=1),
+        "words": words,
+        "counts": counts,
+        "n": N,
+        "k": K,
+        "limits": np.full(M, 30, np.float32),
+        "self_ids": np.arange(M),
+        "lists": True,
+    }
+
+
+def bits_of(*, scanned: bool = True, **changes: Any) -> _native.BitBlock:
+    block = _native.BitBlock(**bit_arguments() | changes)
+    if scanned:
+        block.scan(0, 3)
+    return block
+
+
+def bit_lists() -> Given:
+    counts = np.zeros(M, np.int64)
+    bits_of().count(counts)
+    return {"distances": np.zeros(counts.sum(), np.float32), "indices": np.zeros(counts.sum(), np.int32)}
+
+
+SAME_BITS = {name: bit_arguments()[name] for name in ("words", "counts")}
+
+
 class Case(NamedTuple):
     """A binding, how it is called, the arrays among its arguments, and what it has to refuse.
 
@@ -491,6 +528,62 @@ CASES: dict[str, Case] = {
             ({"block": lambda: radius_of(opened=False)}, r"call open\(\) first"),
             ({"block": lambda: radius_of(lists=False)}, "the block only counts"),
             ({"distances": np.zeros(len(radius_lists()["indices"]))}, "distances are float64, expected float32"),
+        ],
+        outputs=("distances", "indices"),
+    ),
+    "pack_bits": Case(
+        _native.pack_bits,
+        lambda: {
+            "rows": bit_rows(N),
+            "words": np.zeros((3, 3, 16), np.uint32),
+            "counts": np.zeros((3, 16), np.int32),
+        },
+        [
+            ({"rows": bit_rows(N, 5)}, r"words has shape \(3, 3, 16\), expected \(3, 2, 16\)"),
+            ({"rows": bit_rows(0)}, "no rows of bits"),
+            ({"counts": np.zeros((2, 16), np.int32)}, r"counts has shape \(2, 16\), expected \(3, 16\)"),
+        ],
+        outputs=("words", "counts"),
+        free=("rows",),
+    ),
+    "BitBlock": Case(
+        _native.BitBlock,
+        bit_arguments,
+        [
+            *numbers(n=[0, -1, 2**33], k=[0, -1, N + 1]),
+            ({"n": N + 9}, r"words has shape \(3, 3, 16\), expected \(4, 3, 16\)"),
+            ({"metric": "l1"}, "metric l1: expected hamming or jaccard"),
+            ({"queries": bit_rows(M, 5)}, r"words has shape \(3, 3, 16\), expected \(3, 2, 16\)"),
+            ({"limits": changed(np.ones(M, np.float32), 3, np.nan)}, "limits: one is not a number"),
+            ({"limits": None, "lists": False}, "lists=False is for limits"),
+        ],
+    ),
+    "BitBlock.scan": Case(
+        lambda block, begin, end: block().scan(begin, end),
+        lambda: {"block": lambda: bits_of(scanned=False), "begin": 0, "end": 3},
+        [*ranges(3), ({"block": bits_of, "begin": 2}, "groups")],
+    ),
+    "BitBlock.absorb": Case(
+        lambda block, other: (lambda one: one.absorb(other(one)))(block()),
+        lambda: {"block": lambda: bits_of(**SAME_BITS), "other": lambda one: bits_of(**SAME_BITS)},
+        [
+            ({"other": lambda one: one}, "a block cannot absorb itself"),
+            ({"other": lambda one: bits_of()}, "blocks differ"),
+            ({"other": lambda one: bits_of(**SAME_BITS | {"k": 2})}, "blocks differ"),
+        ],
+    ),
+    "BitBlock.count": Case(
+        lambda block, counts: block().count(counts),
+        lambda: {"block": bits_of, "counts": np.zeros(M, np.int64)},
+        [],
+        outputs=("counts",),
+    ),
+    "BitBlock.write": Case(
+        lambda block, **given: block().write(**given),
+        lambda: {"block": bits_of} | bit_lists(),
+        [
+            ({"block": lambda: bits_of(lists=False)}, "the block only counts"),
+            ({"block": lambda: bits_of(limits=None, scanned=False)}, "fewer than k points: scan all groups first"),
         ],
         outputs=("distances", "indices"),
     ),

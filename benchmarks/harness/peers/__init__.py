@@ -5,5 +5,6 @@
 ``cuda``   torch, cuVS and flashlib, beside us on the device
 ``radius`` faiss, scikit-learn and cKDTree, for all within a radius, in processes of their own
 ``graphs`` pynndescent in a process of its own, cuVS's nn_descent on the device
+``trees``  fast_hdbscan, for minimum spanning trees, in a process of its own
 =========  ==========================================================================================================
 """

@@ -6,6 +6,7 @@ index.py       Index: points prepared once, searched many times, and changed; it
                parts (part.py) with a segment each (segment.py), which balancing.py merges
 graphs.py      knn_graph, merge
 kth.py         kth_distance
+spanning.py    mutual_reachability_tree
 radius.py      radius_search, radius_count, radius_graph
 pairing.py     pairs
 shards.py      build_graph, build_neighbors: more points than a memory holds
@@ -20,6 +21,7 @@ from tonari.api.pairing import pairs
 from tonari.api.radius import radius_count, radius_graph, radius_search
 from tonari.api.searching import search, search_to_file
 from tonari.api.shards import build_graph, build_neighbors
+from tonari.api.spanning import mutual_reachability_tree
 
 __all__ = [
     "Index",
@@ -28,6 +30,7 @@ __all__ = [
     "knn_graph",
     "kth_distance",
     "merge",
+    "mutual_reachability_tree",
     "pairs",
     "radius_count",
     "radius_graph",

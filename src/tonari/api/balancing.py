@@ -88,7 +88,7 @@ def packed_together(group: Sequence[Piece], make: Make, held: int) -> Part:
     rows = [piece.points_left if isinstance(piece, Part) else piece[0] for piece in group]
     ids = [piece.ids_left if isinstance(piece, Part) else piece[1] for piece in group]
     segment = make(joined(rows), held)
-    written = None if isinstance(segment.points, np.ndarray) else Written(segment.points)
+    written = None if isinstance(segment.points, np.ndarray) else Written(segment.points, segment.given)
     return Part(segment, np.concatenate(ids), None, written)
 
 

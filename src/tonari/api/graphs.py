@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import graph_allowed
 from tonari.core.floats import in_default_floats
@@ -18,11 +19,13 @@ from tonari.metrics import TritonFunction, get_metric
 
 
 @in_default_floats
+@on_changed_rows
 def knn_graph(
     points: Any,
     k: int,
     *,
     metric: str | TritonFunction = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     recall: float | None = None,
     seed: int | None = None,

@@ -22,7 +22,6 @@ from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.methods.registry import check_search_method
 from tonari.methods.where import place_for
-from tonari.metrics import get_metric
 
 
 class Index(SearchIndex, RadiusIndex, ChangingIndex):
@@ -31,6 +30,9 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     Parameters are those of :func:`search`. The points are packed into a kernel's layout, or put into a tree, at
     construction; the array itself is kept too, since exact values come from the original rows, and must not change
     meanwhile. On CUDA it is the first search that tells of NaN and the like, so that nothing waits for the device.
+
+    Of "haversine", and with weights, the changed rows (float64) are kept beside the array; queries are changed as they
+    come.
 
     With method="auto" the choice is made once, as if as many queries as there are points were to come.
 
@@ -90,6 +92,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         points: Any,
         *,
         metric: str = "euclidean",
+        weights: Any = None,
         method: str = "auto",
         device: str | Sequence[str] = "auto",
         threads: int | None = None,
@@ -97,7 +100,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         progress: ProgressLike = None,
     ) -> None:
         check_search_method(method)
-        self.metric = get_metric(metric).name
+        self._set_metric(metric, weights)
         progress = inputs.check_progress(progress)
         self._place = place_for(device, points=points)
         self._device = device
@@ -119,9 +122,10 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
 
     @property
     def points(self) -> Any:
-        """The points in ascending order of id: a checked array of shape (n, d), or a tensor on their device.
+        """The points in ascending order of id, as they were given: a checked array of shape (n, d), or a tensor.
 
-        After :meth:`add` or :meth:`remove`, the first use copies them together.
+        A tensor is on their device; rows of bits are packed. After :meth:`add` or :meth:`remove`, the first use copies
+        them together.
         """
         return self._state.points
 
@@ -221,7 +225,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        now, left = self._state, ("_place", "_state", "_updating")
+        now, left = self._state, ("_place", "_state", "_updating", "_change", "_base")
         state = {name: value for name, value in self.__dict__.items() if name not in left}
         points = now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
@@ -234,6 +238,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         points, ids, next_id, chosen = (state.pop(name) for name in ("_points", "_ids", "_next_id", "_chosen"))
         self.__dict__.update(state)
         self._place = place_for(self._device, points=points)
+        self._set_metric(self.metric, self.weights)
         if len(points):
             self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
         else:
@@ -252,5 +257,5 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         return made
 
     def __repr__(self) -> str:
-        dtype = inputs.name_of_dtype(self._state.sample)
-        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r})"
+        dtype, weighted = inputs.name_of_dtype(self._state.sample), "" if self.weights is None else ", weighted"
+        return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r}{weighted})"

@@ -1,9 +1,13 @@
-"""What all verbs of `tonari.Index` rest on: its state, which updates replace, and rows checked for it."""
+"""What all verbs of `tonari.Index` rest on: its state, which updates replace, and rows checked and changed for it.
+
+Segments compare changed rows by the base metric (`tonari.metrics.changed`), if the metric or its weights ask for it:
+points are changed where a segment is made, queries where a search begins, and values are finished where it ends.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
@@ -11,12 +15,18 @@ from tonari import inputs
 from tonari.api.segment import Segment
 from tonari.api.state import State
 from tonari.core.errors import Unsupported
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import rules_of
 from tonari.filters.rules import Rules
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import search_method
+from tonari.metrics import get_metric
+from tonari.metrics.changed import Change, Weights, change_of
 from tonari.metrics.radius import limits_of
+
+Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
 class IndexBase:
@@ -24,18 +34,48 @@ class IndexBase:
 
     d: int
     metric: str
+    weights: Weights | None
     _asked: str
+    _base: str
+    _change: Change | None
     _memory: int | None
     _place: Place
     _state: State
     _threads: int | None
 
+    @property
+    def dtype(self) -> str:
+        """dtype of the rows that are compared: float64 for changed rows, else that of the points."""
+        return "float64" if self._change is not None else inputs.name_of_dtype(self._state.sample)
+
+    def _set_metric(self, metric: str, weights: Any) -> None:
+        self.metric = get_metric(metric).name
+        self._change = change_of(self.metric, weights)
+        self.weights, self._base = None, self.metric
+        if self._change is not None:
+            self.weights, self._base = self._change.weights, self._change.base
+
     def _segment(
         self, rows: Any, taken: int = 0, method: str | None = None, progress: ProgressLike = False, chosen: Any = None
     ) -> Segment:
         """Prepare checked rows, as all points of this Index are, by a method if one is named."""
-        given: dict[str, Any] = {"threads": self._threads, "memory": self._memory, "progress": progress}
-        return Segment(self._place, rows, self.metric, method or self._asked, **given, taken=taken, chosen=chosen)
+        options: dict[str, Any] = {"threads": self._threads, "memory": self._memory, "progress": progress}
+        options |= {"taken": taken, "chosen": chosen, "given": rows}
+        return Segment(self._place, self._compared(rows, "points"), self._base, method or self._asked, **options)
+
+    def _compared(self, rows: Any, name: str) -> Any:
+        """Return checked rows as they are compared: changed, and checked again, as weights may make them too large."""
+        return rows if self._change is None else self._place.rows(self._change.rows(rows, name), name, self._base)
+
+    def _rows(self, now: State, queries: Any) -> Any:
+        """Check queries, and return them as they are compared."""
+        rows = self._place.rows(queries, "queries", self.metric)
+        inputs.same_width(rows, now.sample)
+        return self._compared(rows, "queries")
+
+    def _finished(self, found: Found) -> Found:
+        """Return what was found with values of the metric asked for."""
+        return found if self._change is None else found._replace(distances=self._change.values(found.distances))
 
     def _frozen(self) -> Any:
         """Return the Index as it is now, which later updates do not change."""
@@ -50,7 +90,8 @@ class IndexBase:
         """Refuse what the named method cannot do for all points together, as an Index made anew does."""
         if self._asked == "auto":
             return
-        problem = problem_of(self._place, now.sample, now.sample[:1], 1, self.metric)
+        one = self._compared(now.sample[:1], "points")
+        problem = problem_of(self._place, one, one, 1, self._base)
         refused = search_method(self._asked, self._place.device).refuses(dataclasses.replace(problem, n=now.n, k=k))
         if refused is not None:
             raise Unsupported(refused)
@@ -58,10 +99,10 @@ class IndexBase:
     def _checked(
         self, now: State, queries: Any, radius: Any, similarity: Any, closed: Any
     ) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the queries, checked, and the limit of each."""
-        rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, now.sample)
-        names = inputs.name_of_dtype(rows), inputs.name_of_dtype(now.sample)
-        value = "float64" if "float64" in names else "float32"
+        """Return the queries as they are compared, and the limit of each."""
+        rows = self._rows(now, queries)
+        value = "float64" if "float64" in (inputs.name_of_dtype(rows), self.dtype) else "float32"
         within = {"radius": radius, "min_similarity": similarity, "closed": closed}
-        return rows, limits_of(self.metric, len(rows), value, **within)
+        if self._change is not None:
+            within = self._change.within(len(rows), **within)
+        return rows, limits_of(self._base, len(rows), value, **within)

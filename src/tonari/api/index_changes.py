@@ -52,7 +52,8 @@ class ChangingIndex(IndexBase):
         )
         if came != expected:
             raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
-        inputs.check_values(rows, "points", first=0, nonnegative=get_metric(self.metric).nonnegative)
+        compared = self._compared(rows, "points")  # refused here, where rows have the caller's numbers
+        inputs.check_values(compared, "points", first=0, nonnegative=get_metric(self._base).nonnegative)
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
         with self._updating:

@@ -26,6 +26,7 @@ import numpy as np
 from tonari import inputs
 from tonari.io._atomic import atomic
 from tonari.io._common import FileFormatError, little, pieces, reason, size_of
+from tonari.metrics.changed import check_weights
 
 MAGIC = b"\x93tnrINDX"
 FORMAT, VERSION = "tonari.Index", 1
@@ -61,6 +62,7 @@ def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
         "d": points.shape[1],
         "dtype": inputs.name_of_dtype(points),
         "metric": state["metric"],
+        "weights": state["weights"],
         "asked": state["_asked"],
         "method": chosen[0],
         "k": chosen[1],
@@ -110,6 +112,7 @@ def describe(path: Path) -> dict[str, Any]:
                 raise ValueError(f"its {name} is {about[name]!r}")
         if type(about["k"]) is not int:
             raise ValueError(f"its k is {about['k']!r}")
+        check_weights(about["metric"], about["weights"])
         about["offset"] = _PREFIX + length + about["ids_bytes"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
         if size != needed:
@@ -136,6 +139,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     points = raw[offset:].view(little(dtype)).reshape(n, d)
     return {
         "metric": about["metric"],
+        "weights": about["weights"],
         "d": d,
         "_asked": about["asked"],
         "_chosen": (about["method"], about["k"]),

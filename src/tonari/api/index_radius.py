@@ -16,6 +16,7 @@ from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import is_filtered
+from tonari.methods.registry import by_force
 from tonari.metrics.radius import limits_of
 from tonari.streams.radius import radius_chunks
 
@@ -52,12 +53,12 @@ class RadiusIndex(IndexBase):
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         if is_filtered(**given):
             rules = self._rules(now, len(rows), given)
-            found = within_in(now, rows, limits, most, rules, threads, self.metric, progress)
+            found = within_in(now, rows, limits, most, rules, threads, self._base, progress)
         elif now.only is not None:
             found = now.only.within(rows, limits, most, threads, progress)
         else:
-            found = now.within(rows, limits, most, threads, self.metric, progress)
-        return hand_back(found, queries, "queries")
+            found = now.within(rows, limits, most, threads, self._base, progress)
+        return hand_back(self._finished(found), queries, "queries")
 
     @in_default_floats
     def radius_count(
@@ -86,7 +87,7 @@ class RadiusIndex(IndexBase):
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         if is_filtered(**given):
             rules = self._rules(now, len(rows), given)
-            counts = np.diff(within_in(now, rows, limits, None, rules, threads, self.metric, progress).indptr)
+            counts = np.diff(within_in(now, rows, limits, None, rules, threads, self._base, progress).indptr)
         else:
             counts = now.count(rows, limits, threads, self._brute, progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
@@ -135,7 +136,7 @@ class RadiusIndex(IndexBase):
         """
         progress = inputs.check_progress(progress)
         index = self._frozen()
-        value = "float64" if inputs.name_of_dtype(self._state.sample) == "float64" else "float32"
+        value = "float64" if self.dtype == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
         limits_of(self.metric, 1, value, **within)  # refused here, not on the thread of the search
 
@@ -147,4 +148,4 @@ class RadiusIndex(IndexBase):
 
     def _brute(self, rows: Any, taken: int) -> Segment:
         """Prepare a few points to be counted."""
-        return self._segment(rows, taken, "exact")
+        return self._segment(rows, taken, by_force(self._base))

@@ -43,16 +43,19 @@ class SearchIndex(IndexBase):
         given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
         given |= {"query_groups": query_groups, "point_groups": point_groups}
         now, filtered = self._state, is_filtered(**given)
-        if now.only is not None and not filtered:
+        if now.only is not None and not filtered and self._change is None:
             return now.only.search(queries, k, threads, progress)
-        rows = self._place.rows(queries, "queries", self.metric)
-        inputs.same_width(rows, now.sample)
+        rows = self._rows(now, queries)
+        if now.only is not None and not filtered:
+            return on_side_of(queries, self._finished(now.only.search(rows, k, threads, progress)))
         k, threads = inputs.check_k(k, now.n, without_self=False), inputs.check_threads(threads)
         if filtered:
             rules = self._rules(now, len(rows), given)
-            return on_side_of(queries, nearest_in(now, rows, k, rules, threads, self.metric, progress))
-        self._check_method(now, k)
-        return on_side_of(queries, now.search(rows, k, threads, self.metric, progress))
+            found = nearest_in(now, rows, k, rules, threads, self._base, progress)
+        else:
+            self._check_method(now, k)
+            found = now.search(rows, k, threads, self._base, progress)
+        return on_side_of(queries, self._finished(found))
 
     def search_chunks(
         self,

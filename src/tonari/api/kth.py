@@ -22,6 +22,7 @@ def kth_distance(
     k: int,
     *,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -65,7 +66,8 @@ def kth_distance(
     """
     progress = inputs.check_progress(progress)
     shown = None if callable(progress) else progress
-    index = Index(points, metric=metric, method=method, device=device, threads=threads, memory=memory, progress=shown)
+    options: dict[str, Any] = {"metric": metric, "weights": weights, "method": method, "device": device}
+    index = Index(points, **options, threads=threads, memory=memory, progress=shown)
     n = index.n
     k = inputs.check_k(k, n - 1, without_self=True)
     rows, out = index.points, None

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.changed import on_changed_rows
 from tonari.api.radius import Asked, ask
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import index_dtype
@@ -27,6 +28,7 @@ _GROWTH = 8
 
 
 @in_default_floats
+@on_changed_rows
 def pairs(
     points: Any,
     radius: Any = None,
@@ -34,6 +36,7 @@ def pairs(
     min_similarity: Any = None,
     closed: bool = True,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     out: str | os.PathLike[str] | None = None,
@@ -58,7 +61,7 @@ def pairs(
     out : path, optional
         A .npy file for the pairs, which are then written block by block, so that there may be more than fit in memory.
         It holds records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
-        it. It appears when all is done, and replaces an older file.
+        it. It appears when all is done, and replaces an older file. Not for "haversine".
     memory : int or str, optional
         As for :func:`search`, beside the pairs that are held: all, or some 8 million with `out`.
 

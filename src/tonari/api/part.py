@@ -80,8 +80,8 @@ class Part:
 
     @cached_property
     def points_left(self) -> Any:
-        """The points that are not removed."""
-        points = self.read().points
+        """The points that are not removed, as they were given."""
+        points = self.read().given
         return taken(points, self.left) if len(self.gone) else points
 
     def without(self, rows: Ids) -> Part:

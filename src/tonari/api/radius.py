@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import radius_allowed
 from tonari.core.errors import Unsupported
@@ -102,6 +103,7 @@ def hand_back(found: RadiusNeighbors, like: Any, name: str) -> RadiusNeighbors:
 
 
 @in_default_floats
+@on_changed_rows
 def radius_search(
     queries: Any,
     points: Any,
@@ -111,6 +113,7 @@ def radius_search(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -183,6 +186,7 @@ def radius_search(
 
 
 @in_default_floats
+@on_changed_rows
 def radius_count(
     queries: Any,
     points: Any,
@@ -191,6 +195,7 @@ def radius_count(
     min_similarity: Any = None,
     closed: bool = True,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -239,6 +244,7 @@ def radius_count(
 
 
 @in_default_floats
+@on_changed_rows
 def radius_graph(
     points: Any,
     radius: Any = None,
@@ -247,6 +253,7 @@ def radius_graph(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     batch: Any = None,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs, io
+from tonari.api.changed import on_changed_rows
 from tonari.api.differentiable import carries
 from tonari.api.filtered import refuse_plan, search_allowed
 from tonari.api.index import Index
@@ -31,12 +32,14 @@ SUFFIXES = (".ibin",)
 
 
 @in_default_floats
+@on_changed_rows
 def search(
     queries: Any,
     points: Any,
     k: int,
     *,
     metric: str = "euclidean",
+    weights: Any = None,
     method: str = "auto",
     where: Any = None,
     exclude: Any = None,
@@ -57,7 +60,8 @@ def search(
     queries : array of shape (m, d)
         float32, float16, bfloat16, float64, uint8 or int8. NumPy arrays (bfloat16 of ml_dtypes), memory maps, torch
         tensors and JAX arrays in host memory; on CUDA torch tensors, CuPy and JAX arrays and whatever else speaks
-        DLPack. Strided and read-only input is fine.
+        DLPack. Strided and read-only input is fine. For metrics of bits: uint8 of packed bits (``numpy.packbits``; any
+        order of bits, if it is that of the points), or bool, whose columns fill whole bytes.
     points : array of shape (n, d)
         In the same memory as the queries, unless `device` names CUDA: then host memory is copied there.
     k : int
@@ -65,9 +69,19 @@ def search(
     metric : str
         A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others; or
         one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
+        "haversine": rows are (latitude, longitude) in radians, distances float64 angles on the sphere.
+        Of rows of bits: "hamming", the number of bits that differ (as FAISS and cuVS; SciPy and scikit-learn divide it
+        by the number of bits), and "jaccard", 1 - abs(q & x) / abs(q | x), 0 if no bit is set.
+    weights : array of shape (d,), optional
+        A weight for each column, at least 0, for "euclidean", "sqeuclidean", "l1" and "linf". It means what SciPy's `w`
+        does: a difference, raised to the power of the metric, is multiplied by it, and for "linf" it only says whether
+        the column counts.
+        Columns of weight 0 are left out. Distances are float64, those of the weighted rows; weights that are all 1 are
+        none.
     method : str
         "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
-        some 30 dimensions, where there are many points and queries. "auto": whichever is expected to take less time,
+        some 30 dimensions, where there are many points and queries. "bits": for "hamming" and
+        "jaccard", which have no other method, on the CPU alone. "auto": whichever is expected to take less time,
         told from the sizes and, where a tree may pay, from what a few of the queries would visit. All give the same
         answer, bit for bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
@@ -92,7 +106,7 @@ def search(
         worth: a search of a millisecond or two has one.
     memory : int or str, optional
         Bytes that may be used beyond the input, such as "2GB"; kept by working slice by slice. On CUDA, bytes of each
-        device; default: what is free there.
+        device; default: what is free there. Changed rows, of "haversine" or with weights, are a float64 copy beside it.
     progress : None, bool or callable(done, total)
         None shows a bar on a terminal when the work takes over about two seconds.
     plan : Plan, optional
@@ -103,10 +117,11 @@ def search(
     Neighbors(distances, indices)
         Both of shape (m, k), as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or JAX array on
         CUDA in, the same on that device out, in the order of its stream and without a way through host memory.
-        distances: float32 (float64 when queries or points are float64), unsquared for "euclidean"; similarity,
-        descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by (returned distance,
-        index): ties go to the smaller index. Where `where`, `exclude` and groups leave a query fewer than k points, the
-        last entries are -1 at distance inf (-inf for "inner_product").
+        distances: float32 (float64 when queries or points are float64, for "haversine" and with weights), unsquared for
+        "euclidean"; similarity, descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by
+        (returned distance, index): ties go to the smaller index; for "haversine" by (chord, index). Where `where`,
+        `exclude` and groups leave a query fewer than k points, the last entries are -1 at distance inf (-inf for
+        "inner_product").
 
     Raises
     ------
@@ -169,6 +184,7 @@ def search_to_file(
     chunk_rows: int | None = None,
     resume: bool = True,
     metric: str | None = None,
+    weights: Any = None,
     method: str | None = None,
     device: str | Sequence[str] | None = None,
     threads: int | None = None,
@@ -199,7 +215,7 @@ def search_to_file(
         about ten seconds if that is less.
     resume : bool
         Continue an earlier run of the same search that was interrupted. False starts over.
-    metric, method, device, threads, memory
+    metric, weights, method, device, threads, memory
         As for :class:`tonari.Index`; an Index that is given has its own.
     progress : None, bool or callable(done, total)
         Counts queries. The bar shows their rate and the time to go; None shows it on a terminal when the work takes
@@ -252,7 +268,8 @@ def search_to_file(
     source = Source(queries, rows=rows, chunk_rows=chunk_rows)
     if source.rows is None:
         raise ValueError("rows: an iterable of chunks does not tell how many queries it holds; give rows=")
-    given = {"metric": metric, "method": method, "device": device, "threads": threads, "memory": memory}
+    given = {"metric": metric, "weights": weights, "method": method, "device": device}
+    given |= {"threads": threads, "memory": memory}
     index = _index(points, {name: value for name, value in given.items() if value is not None}, progress)
     write_neighbors(
         source, index, inputs.check_k(k, index.n, without_self=False), out, resume=resume, progress=progress

@@ -46,6 +46,8 @@ class Segment:
     progress : None, bool or callable(done, total)
     chosen : (str, int), optional
         The method that an earlier choice took, and the k of its plan: the points are packed by that.
+    given : checked rows of shape (n, any), optional
+        What `points` were made from; the points themselves if nothing else.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class Segment:
         taken: int = 0,
         progress: ProgressLike = False,
         chosen: tuple[str, int] | None = None,
+        given: Any = None,
     ) -> None:
         self.points, self.n = points, len(points)
+        self.given = points if given is None else given
         self._place, self._metric, self._asked = place, metric, asked
         self._threads, self.memory = threads, memory
         budget = self.budget(taken)

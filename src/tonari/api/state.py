@@ -70,7 +70,7 @@ class State:
     @property
     def sample(self) -> Any:
         """Some of the points, or a row like them, for their kind and dtype."""
-        return self.parts[0].segment.points if self._kind is None else self._kind.sample
+        return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
     def ids(self) -> Ids:
@@ -81,7 +81,7 @@ class State:
 
     @cached_property
     def points(self) -> Any:
-        """All points, in ascending order of id."""
+        """All points, as they were given, in ascending order of id."""
         return joined([part.points_left for part in self.parts]) if self.parts else self.sample[:0]
 
     def with_rows(self, points: Any, make: Make) -> State:
@@ -162,7 +162,7 @@ class State:
         def count(part: Part, held: int, shown: ProgressLike) -> Any:
             counts = part.read().count(rows, limits, threads, shown, taken=held)
             if len(part.gone):
-                removed = make(taken(part.segment.points, part.gone), held)
+                removed = make(taken(part.segment.given, part.gone), held)
                 counts = counts - removed.count(rows, limits, threads, False, taken=held)
             return counts
 

@@ -19,7 +19,7 @@ from tonari.api.index_file import is_index
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
-from tonari.metrics import ALIASES, METRICS, get_metric
+from tonari.metrics import ALIASES, BIT_METRICS, CHANGED, METRICS, get_metric
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -209,7 +209,8 @@ def output_option(formats: str, *, directories: bool = False) -> Callable[[Decor
     return decorate
 
 
-METRIC_NAMES = f"{', '.join(METRICS)}; or {', '.join(f'{alias} ({name})' for alias, name in ALIASES.items())}"
+_ALIASES = ", ".join(f"{alias} ({name})" for alias, name in ALIASES.items())
+METRIC_NAMES = f"{', '.join([*METRICS, *CHANGED])}; of bits, packed in bytes: {', '.join(BIT_METRICS)}; or {_ALIASES}"
 
 
 def named_metric(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
@@ -237,15 +238,16 @@ method_option = click.option(
     default="auto",
     show_default=True,
     callback=_search_method,
-    help='"exact" (brute force), "kdtree" (for few dimensions), or "auto" for the faster one. The result is the same.',
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), or "auto" for the '
+    "fastest. The result is the same.",
 )
 graph_method_option = click.option(
     "--method",
     default="auto",
     show_default=True,
     callback=_method,
-    help='"exact" (brute force), "kdtree" (for few dimensions), "nn-descent" (approximate, to the given --recall), or '
-    '"auto" for the fastest; without --recall "auto" is exact.',
+    help='"exact" (brute force), "kdtree" (for few dimensions), "bits" (for hamming and jaccard), "nn-descent" '
+    '(approximate, to the given --recall), or "auto" for the fastest; without --recall "auto" is exact.',
 )
 recall_option = click.option(
     "--recall",

@@ -79,6 +79,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "method": graph.method,
             "include_self": graph.include_self,
             "seed": graph.seed,
+            **({} if graph.weights is None else {"weights": graph.weights}),
             "missing": int((graph.indices < 0).sum()),
             **measured,
         },
@@ -87,7 +88,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
 
 def _index_facts(path: Path) -> dict[str, Any]:
     about = describe(path)
-    names = "metric", "method", "asked", "device", "on", "threads", "memory", "next_id"
+    names = "metric", "weights", "method", "asked", "device", "on", "threads", "memory", "next_id"
     return {
         "path": str(path),
         "format": "index",

@@ -12,7 +12,7 @@ from tonari.cli import _common
 from tonari.inputs.overrides import read_override
 from tonari.methods import explain as explaining
 from tonari.methods import plan as planning
-from tonari.methods.registry import NAMES, overrides_of
+from tonari.methods.registry import NAMES, by_force, overrides_of
 
 
 def _fields() -> str:
@@ -77,7 +77,9 @@ def plan(
     """
     described = io.describe(points, key=key)
     n, d = described.rows, described.columns
-    known = overrides_of("exact" if method == "auto" else method, "cpu" if device in ("auto", "cpu") else "cuda")
+    known = overrides_of(
+        by_force(metric) if method == "auto" else method, "cpu" if device in ("auto", "cpu") else "cuda"
+    )
     given: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": memory}
     asked: dict[str, Any] = {"recall": recall, "seed": seed} | dict(read_override(text, known) for text in settings)
     asked |= {"dtype": described.dtype, "method": method, "self_join": queries is None}

@@ -150,6 +150,27 @@ class RadiusBlock:
     @property
     def found(self) -> int: ...
 
+class BitBlock:
+    def __init__(
+        self,
+        isa: str,
+        metric: str,
+        queries: npt.NDArray[np.uint8],
+        words: npt.NDArray[np.uint32],
+        counts: npt.NDArray[np.int32],
+        n: int,
+        k: int,
+        limits: npt.NDArray[np.float32] | None,
+        self_ids: npt.NDArray[np.int64] | None,
+        lists: bool,
+    ) -> None: ...
+    def scan(self, begin: int, end: int) -> None: ...
+    def absorb(self, other: BitBlock) -> None: ...
+    def count(self, counts: npt.NDArray[np.int64]) -> None: ...
+    def write(self, distances: npt.NDArray[np.float32], indices: npt.NDArray[Any]) -> None: ...
+
+def pack_bits(rows: npt.NDArray[np.uint8], words: npt.NDArray[np.uint32], counts: npt.NDArray[np.int32]) -> None: ...
+
 class SelectCounters:
     def __init__(self) -> None: ...
     @property

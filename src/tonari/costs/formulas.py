@@ -28,6 +28,22 @@ class MeanVisits(NamedTuple):
     points: float
 
 
+class BitCosts(NamedTuple):
+    """Costs of comparing rows of bits, in seconds of one core.
+
+    Attributes
+    ----------
+    byte : float
+        Packing, per byte of a point.
+    pair, pair_byte : float
+        Per pair of a query and a point, and per byte of a pair.
+    """
+
+    byte: float
+    pair: float
+    pair_byte: float
+
+
 @dataclass(frozen=True)
 class BruteCosts:
     """Costs of brute force, in seconds of one core or device unless stated otherwise.

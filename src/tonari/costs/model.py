@@ -12,6 +12,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.costs.formulas import BruteCosts, MeanVisits, TreeCosts
 from tonari.costs.rates import (
+    BITS,
     BRUTE,
     CARD,
     DESCENT,
@@ -24,6 +25,13 @@ from tonari.costs.rates import (
     TREE,
 )
 from tonari.metrics import get_metric
+
+
+def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
+    """Return the seconds of one core that compare rows of d bytes, packing of the points included."""
+    rates = BITS[isa]
+    packing = 0.0 if prepared else rates.byte * n * d
+    return packing + n * m * (rates.pair + rates.pair_byte * d)
 
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:

@@ -11,6 +11,7 @@ factor of about two on other machines of the same kind.
                              dimensions took twice as long as on the EPYC
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     PRODUCTS, packing        python -m benchmarks run exact_cpu
+    BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
     CARD                     an H100; python -m benchmarks run exact_cuda
     DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent; for "gnnd" an H100,
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tonari.costs.formulas import BruteCosts, DescentCosts, DirectCosts, TreeCosts
+from tonari.costs.formulas import BitCosts, BruteCosts, DescentCosts, DirectCosts, TreeCosts
 
 # Keys: instruction set or "cuda", and the form of the metric (tonari.metrics).
 BRUTE = {
@@ -230,3 +231,10 @@ CARD = CardRates(
     cpu_member=6e-8,
     cpu_value=3e-10,
 )
+
+# Rows of bits, by the instruction set of the kernel.
+BITS = {
+    "generic": BitCosts(byte=6e-9, pair=4e-10, pair_byte=2.1e-10),
+    "avx2": BitCosts(byte=6e-9, pair=4e-10, pair_byte=7e-11),
+    "avx512": BitCosts(byte=6e-9, pair=2e-10, pair_byte=2.4e-11),
+}

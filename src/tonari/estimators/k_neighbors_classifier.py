@@ -59,7 +59,7 @@ class KNeighborsClassifier(MultiOutputMixin, ClassifierMixin, Searching):
         leaf_size: int = 30,
         p: float = 2,
         metric: str = "minkowski",
-        metric_params: None = None,
+        metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         device: Any = "auto",
         memory: int | str | None = None,

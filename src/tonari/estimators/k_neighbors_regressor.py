@@ -45,7 +45,7 @@ class KNeighborsRegressor(MultiOutputMixin, RegressorMixin, Searching):
         leaf_size: int = 30,
         p: float = 2,
         metric: str = "minkowski",
-        metric_params: None = None,
+        metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         device: Any = "auto",
         memory: int | str | None = None,

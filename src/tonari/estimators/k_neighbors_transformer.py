@@ -57,7 +57,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, S
         leaf_size: int = 30,
         metric: str = "minkowski",
         p: float = 2,
-        metric_params: None = None,
+        metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         device: Any = "auto",
         memory: int | str | None = None,

@@ -20,11 +20,12 @@ class NearestNeighbors(Searching):
         Only the default, 30: trees choose the size of their leaves themselves.
     metric : str
         "minkowski" with p = 1, 2 or inf; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
-        "canberra", "chi2", and their other names (``tonari.metrics.ALIASES``). Others are refused with the nearest fix.
+        "canberra", "chi2", "haversine", and their other names (``tonari.metrics.ALIASES``). Others are refused with the
+        nearest fix.
     p : float
         1, 2 or inf, for "minkowski".
-    metric_params : None
-        tonari's metrics have no parameters.
+    metric_params : dict, optional
+        ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`.
     n_jobs : int, optional
         Threads on the CPU. None and -1: as many as the work is worth, at most all processors; -2: at most all but one.
     device : str or list of str
@@ -65,7 +66,7 @@ class NearestNeighbors(Searching):
         leaf_size: int = 30,
         metric: str = "minkowski",
         p: float = 2,
-        metric_params: None = None,
+        metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         device: Any = "auto",
         memory: int | str | None = None,

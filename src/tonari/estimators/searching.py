@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tonari.api import Index, knn_graph
 from tonari.core.neighbors import Neighbors
 from tonari.estimators.settings import check_n_neighbors, method_of, metric_of, threads_of
+from tonari.metrics.changed import check_weights as check_column_weights
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -43,7 +44,8 @@ class Searching(BaseEstimator):
         self._rows = Rows(X)
         self.n_samples_fit_ = len(X)
         self.effective_metric_ = metric
-        self.effective_metric_params_: dict[str, Any] = {}
+        self.effective_metric_params_: dict[str, Any] = dict(params["metric_params"] or {})
+        check_column_weights(metric, self.effective_metric_params_.get("w"))
         return y
 
     def _how(self) -> dict[str, Any]:
@@ -51,6 +53,7 @@ class Searching(BaseEstimator):
         params = self.get_params(deep=False)
         return {
             "metric": self.effective_metric_,
+            "weights": self.effective_metric_params_.get("w"),
             "method": method_of(params["algorithm"], params["leaf_size"]),
             "device": params["device"],
             "threads": threads_of(params["n_jobs"]),

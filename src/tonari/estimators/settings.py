@@ -7,7 +7,7 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core.workers import default_threads
-from tonari.metrics import METRICS, get_metric
+from tonari.metrics import CHANGED, METRICS, get_metric
 
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
@@ -18,8 +18,6 @@ _MINKOWSKI = {1.0: "l1", 2.0: "euclidean", float("inf"): "linf"}
 _ELSEWHERE = {
     "precomputed": "distances are computed here; use the class of the same name of sklearn.neighbors, which takes the "
     "result of tonari.estimators.KNeighborsTransformer",
-    "haversine": "use float64 unit vectors in three dimensions with metric='euclidean': they have the same neighbours, "
-    "and the angle is 2 * arcsin(distance / 2)",
     "nan_euclidean": "rows with NaN are not searched; impute them first, as with sklearn.impute.SimpleImputer",
     "seuclidean": "divide each column by its standard deviation first, as with sklearn.preprocessing.StandardScaler, "
     "and use metric='euclidean'",
@@ -33,7 +31,7 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     Raises
     ------
     ValueError
-        It has no counterpart, or is a similarity; or `metric_params` has something in it.
+        It has no counterpart, or is a similarity; or `metric_params` has more than "w".
 
     Examples
     --------
@@ -44,10 +42,10 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     Traceback (most recent call last):
     ValueError: p=3: expected 1, 2 or inf; for another p use the class of the same name of sklearn.neighbors
     """
-    if metric_params:
+    if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= {"w"}):
         raise ValueError(
-            f"metric_params={metric_params!r}: expected None, as tonari's metrics take no parameters; scale the "
-            "columns of X instead"
+            f"metric_params={metric_params!r}: expected None or {{'w': weights of the columns}}, as tonari's metrics "
+            "take no other parameters; scale the columns of X instead"
         )
     if callable(metric):
         raise ValueError(
@@ -68,8 +66,8 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
             f"metric={metric!r} is a similarity, where scikit-learn expects a distance; use metric='cosine', or "
             "tonari.search, which returns similarities"
         )
-    if record.name not in METRICS:
-        raise ValueError(f"metric={metric!r}: expected one of {', '.join(METRICS)}")
+    if record.own:
+        raise ValueError(f"metric={metric!r}: expected one of {', '.join([*METRICS, *CHANGED])}")
     return record.name
 
 

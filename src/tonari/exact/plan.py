@@ -47,7 +47,7 @@ from tonari.exact.overrides import ON_CPU
 from tonari.exact.precisions import choose_precisions, kernel_name, usual_precisions
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
-from tonari.metrics.problem import refuse_own_metric
+from tonari.metrics.problem import refuse_metric
 
 # Packed values per kernel call: 256 queries x 2**21 values take 10 ms at 100 GFLOP/s, which keeps progress smooth and
 # Ctrl-C responsive.
@@ -228,7 +228,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     >>> made.query_block, made.resident
     (10, True)
     """
-    why_not = refuse_own_metric(problem)
+    why_not = refuse_metric(problem)
     if why_not is not None:
         raise Unsupported(why_not)
     check_overrides(overrides, ON_CPU)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.errors import BudgetExceeded
+from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.isa import chosen_isa
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
@@ -23,6 +23,7 @@ from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within
 from tonari.methods.registry import search_method
+from tonari.metrics import get_metric
 
 _COPIED_BYTE = 5e-10  # seconds: about, of rows that are gathered in host memory
 
@@ -53,6 +54,12 @@ class Engine:
     unchecked: bool = False
     held_nearest: Callable[[Any, int, ProgressLike], Neighbors] | None = None
     held_within: Callable[[Any, Any, ProgressLike], RadiusNeighbors] | None = None
+
+    def __post_init__(self) -> None:
+        if get_metric(self.metric).bits:
+            raise Unsupported(
+                f"metric={self.metric!r} takes no where, exclude, groups or batch; search copies of the allowed points"
+            )
 
     @property
     def n(self) -> int:

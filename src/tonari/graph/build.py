@@ -18,7 +18,7 @@ from tonari.graph.lists import Lists
 from tonari.methods.answer import check_plan, decide, on_side_of
 from tonari.methods.decision import Decision
 from tonari.methods.place import Place, problem_of
-from tonari.methods.registry import check_method, method_for
+from tonari.methods.registry import by_force, check_method, method_for
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 
@@ -54,7 +54,7 @@ def build_lists(
     n = len(rows)
     k = inputs.check_k(k, n if include_self else n - 1, without_self=not include_self)
     others = k - include_self
-    made_by = plan.method if plan is not None else "exact" if method == "auto" else method
+    made_by = plan.method if plan is not None else by_force(name) if method == "auto" else method
     lists: GraphLists | None = None
     if others == 0:
         _refuse_what_a_search_would(place, rows, name, made_by)

@@ -29,6 +29,7 @@ from tonari.graph.lists import Lists, check_lists, in_numpy
 from tonari.graph.merging import add_points
 from tonari.graph.recall import graph_recall
 from tonari.metrics import get_metric
+from tonari.metrics.changed import check_weights
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 
@@ -49,7 +50,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
         Distances of those neighbours, ascending (``inner_product``: similarities, descending); inf (-inf) where
         missing.
     metric : str
-        A name in ``tonari.metrics.METRICS``.
+        A name in ``tonari.metrics.METRICS`` or ``tonari.metrics.CHANGED``.
     method : str
         The method by which :func:`tonari.knn_graph` or :func:`tonari.merge` built it: "exact" or "kdtree", which are
         equally exact, or "nn-descent".
@@ -59,6 +60,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
         The seed, if the method draws random numbers.
     report : tonari.nn_descent.report.DescentReport, optional
         For an approximate graph: its recall, measured on a sample, and its rounds.
+    weights : tuple of float, optional
+        The weights of the columns of the points, if the graph was built with any.
 
     Raises
     ------
@@ -85,10 +88,12 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
     include_self: bool = False
     seed: int | None = None
     report: DescentReport | None = None
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         metric = get_metric(self.metric)
         object.__setattr__(self, "metric", metric.name)
+        object.__setattr__(self, "weights", check_weights(metric.name, self.weights))
         if not isinstance(self.method, str):
             raise TypeError(f"method={self.method!r}: expected a name, got {type(self.method).__name__}")
         if self.report is not None and not isinstance(self.report, DescentReport):
@@ -132,7 +137,8 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
         """Make a graph from lists that this package built, without the constructor's checks."""
         made = object.__new__(cls)
         distances, indices = lists.found
-        given = {name: getattr(lists, name) for name in ("metric", "method", "include_self", "seed", "report")}
+        names = ("metric", "method", "include_self", "seed", "report", "weights")
+        given = {name: getattr(lists, name) for name in names}
         for name, value in {"indices": indices, "distances": distances, **given}.items():
             object.__setattr__(made, name, value)
         return made
@@ -140,7 +146,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
     @property
     def lists(self) -> Lists:
         """The contents as a plain record that shares the graph's arrays."""
-        facts = self.metric, self.method, self.include_self, self.seed, self.report
+        facts = self.metric, self.method, self.include_self, self.seed, self.report, self.weights
         return Lists(Neighbors(self.distances, self.indices), *facts)
 
     @property
@@ -156,6 +162,7 @@ class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
     def __repr__(self) -> str:
         also = f", seed={self.seed}" if self.seed is not None else ""
         also += ", include_self=True" if self.include_self else ""
+        also += ", weighted" if self.weights is not None else ""
         return f"KNNGraph(n={self.n}, k={self.k}, metric={self.metric!r}, method={self.method!r}{also})"
 
     def to_numpy(self) -> KNNGraph:

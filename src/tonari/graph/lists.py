@@ -30,6 +30,8 @@ class Lists:
         Whether column 0 is the point itself.
     seed : int, optional
     report : DescentReport, optional
+    weights : tuple of float, optional
+        Those of the columns, if the metric was weighted.
     """
 
     found: Neighbors
@@ -38,6 +40,7 @@ class Lists:
     include_self: bool = False
     seed: int | None = None
     report: DescentReport | None = None
+    weights: tuple[float, ...] | None = None
 
     @property
     def n(self) -> int:

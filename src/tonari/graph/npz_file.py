@@ -35,6 +35,8 @@ def save(lists: Lists, path: str | os.PathLike[str]) -> None:
     }
     if lists.report is not None:
         about["report"] = lists.report.as_dict()
+    if lists.weights is not None:
+        about["weights"] = lists.weights
     with atomic(path) as file:
         np.savez(file, about=np.array(json.dumps(about)), indices=indices, distances=distances)
 
@@ -66,6 +68,7 @@ def load(path: str | os.PathLike[str], max_expansion: float | None, make: Callab
             include_self=about["include_self"],
             seed=about["seed"],
             report=DescentReport.from_dict(about["report"]) if "report" in about else None,
+            weights=about.get("weights"),
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         expected = "what KNNGraph.save writes"

@@ -13,6 +13,7 @@ from tonari.core.progress import ProgressLike
 from tonari.graph.lists import Lists
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric
+from tonari.metrics.changed import change_of
 from tonari.metrics.recall import Recall, recall_of
 from tonari.metrics.reference import returned, values_at
 
@@ -68,8 +69,9 @@ def graph_recall(
     progress = check_progress(progress)
     indices = lists.in_numpy().indices
     x = as_rows(to_host(points), "points")
-    metric = get_metric(lists.metric)
-    if metric.nonnegative:
+    change = change_of(lists.metric, lists.weights)
+    x, metric = (x, lists.metric) if change is None else (change.rows(x, "points"), change.base)
+    if get_metric(metric).nonnegative:
         check_nonnegative(x, "points")
     if len(x) != lists.n:
         raise ValueError(f"the graph has {lists.n} rows, points has {len(x)}: they must be the same points")
@@ -82,7 +84,7 @@ def graph_recall(
     queries = x[rows]
     listed = indices[rows, first:]
     truth = exact.neighbors(
-        queries, x, k, metric=lists.metric, self_ids=rows.astype(np.int64), threads=threads, progress=progress
+        queries, x, k, metric=metric, self_ids=rows.astype(np.int64), threads=threads, progress=progress
     )
-    values = returned(values_at(queries, x, listed, lists.metric), truth.distances.dtype)
-    return recall_of(Neighbors(values, listed), truth, lists.metric, rows, lists.n)
+    values = returned(values_at(queries, x, listed, metric), truth.distances.dtype)
+    return recall_of(Neighbors(values, listed), truth, metric, rows, lists.n)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core._native import exact_values
+from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists, check_lists
 from tonari.methods.place import Place, problem_of
@@ -58,6 +59,16 @@ class Sides:
         self.metric, self.include_self = lists.metric, lists.include_self
         if is_own(self.metric):
             raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
+        if lists.weights is not None or get_metric(self.metric).changed:
+            what = f"metric={self.metric!r}" + (" and weights" if lists.weights is not None else "")
+            raise Unsupported(
+                f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "
+                "graph of all points by knn_graph"
+            )
+        if get_metric(self.metric).bits:
+            raise Unsupported(
+                f"graphs by {self.metric!r} cannot be merged: use tonari.knn_graph on the points of both together"
+            )
         self.k = lists.k - lists.include_self
         self.a, self.b = (self.place.rows(points, name, self.metric) for points, name in ((points_a, a), (points_b, b)))
         self._side = inputs.side_of(points_a, a)

@@ -27,7 +27,8 @@ from tonari.inputs.overrides import check_overrides
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
 from tonari.kdtree.traversal import buffer_of, choose
-from tonari.metrics import METRICS
+from tonari.metrics import METRICS, get_metric
+from tonari.metrics.problem import refuse_metric
 
 # Metrics for which the distance to a box around a point is a lower bound of the distance to the point.
 TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
@@ -272,6 +273,8 @@ def refusal(problem: Problem) -> str | None:
     >>> refusal(make_problem(1000, 10, 3, 10, dtype="float32", metric="l1")) is None
     True
     """
+    if get_metric(problem.metric).bits:
+        return refuse_metric(problem)
     if problem.metric not in TREE_METRICS:
         names = ", ".join(TREE_METRICS)
         return f"method='kdtree' supports {names}, not {problem.metric}; use method='exact' or 'auto'"

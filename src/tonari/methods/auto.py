@@ -29,8 +29,10 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.costs.formulas import MeanVisits
 from tonari.costs.model import arrival_seconds, build_seconds, least_build_seconds, tree_seconds
-from tonari.methods.decision import Decision
+from tonari.methods.decision import Decision, by_plan
+from tonari.methods.registry import by_force as brute_force
 from tonari.methods.registry import method_for, search_method
+from tonari.metrics import get_metric
 from tonari.nn_descent.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
 
 logger = logging.getLogger("tonari")
@@ -84,8 +86,10 @@ def choose(
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
     """Decide by sizes alone for m queries; return an Open choice if it depends on the data."""
-    exact = search_method("exact", problem.device)
+    exact = search_method(brute_force(problem.metric), problem.device)
     plan = exact.plan(problem)
+    if get_metric(problem.metric).bits:
+        return by_plan(exact, plan, reason="rows of bits are all compared")
     # The time that both methods spend on the input is left out of the comparison.
     usual = plan if m == problem.m else exact.plan(dataclasses.replace(problem, m=m, memory=None))
     brute = usual.seconds - arrival_seconds(problem)

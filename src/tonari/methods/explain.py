@@ -20,7 +20,7 @@ from tonari.methods.place import problem_of
 from tonari.methods.registry import NAMES, is_exact, method_for
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
-from tonari.metrics.problem import make_problem
+from tonari.metrics.problem import make_problem, usual_dtype
 
 _UNDECIDED = "depends on the data: auto would search a sample of the points first; pass the arrays to let it look"
 
@@ -107,7 +107,7 @@ def explain(
         For a graph: the share of the true neighbours that is enough, as for :func:`tonari.knn_graph`. Without it,
         `auto` considers only exact methods.
     dtype : dtype or its name, optional
-        dtype of the arrays, if shapes are given. Default: float32.
+        dtype of the arrays, if shapes are given. Default: float32, and uint8 for bits.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _problem_of_shapes(
         raise ValueError(f"queries have {width} columns, points {d}: they must have the same number")
     devices = inputs.devices_for(device)
     return make_problem(
-        n, m, d, k, dtype="float32" if dtype is None else dtype, metric=metric, devices=devices, **given
+        n, m, d, k, dtype=usual_dtype(metric) if dtype is None else dtype, metric=metric, devices=devices, **given
     )
 
 

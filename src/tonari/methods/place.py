@@ -94,6 +94,8 @@ class CpuPlace:
     device = "cpu"
 
     def rows(self, x: Any, name: str, metric: str) -> npt.NDArray[Any]:
+        if get_metric(metric).bits:
+            return inputs.as_bits(x, name)
         rows = inputs.as_rows(x, name)
         if get_metric(metric).nonnegative:
             inputs.check_nonnegative(rows, name)

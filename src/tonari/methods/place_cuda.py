@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.cuda import self_neighbors
@@ -28,7 +29,10 @@ class CudaPlace:
         self.devices = devices
 
     def rows(self, x: Any, name: str, metric: str) -> Any:
-        get_metric(metric)
+        if get_metric(metric).bits:
+            raise Unsupported(
+                f"metric={metric!r} is computed on the CPU alone; use device='cpu', with arrays in host memory"
+            )
         place = inputs.place_of(x, name)
         if place is None:
             return inputs.as_rows(x, name, check_values=False)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
-from tonari.methods.registry import check_method, is_exact, is_search, method_for
+from tonari.methods.registry import by_force, check_method, is_exact, is_search, method_for
 from tonari.metrics import TritonFunction
 from tonari.metrics.problem import make_problem
 
@@ -44,9 +44,10 @@ def plan(
     dtype : dtype or its name
         dtype of the points, such as "bfloat16".
     metric : str, or a Triton function as for :func:`tonari.knn_graph`
-    method : "auto", "exact", "kdtree" or "nn-descent"
-        "auto" plans brute force, as "exact" does: whether a k-d tree is faster depends on the data, which only a search
-        with method="auto" examines. "nn-descent" plans an approximate graph; then m must be n.
+    method : "auto", "exact", "kdtree", "bits" or "nn-descent"
+        "auto" plans brute force, as "exact" does, and "bits" for rows of bits, whose d counts bytes: whether a k-d tree
+        is faster depends on the data, which only a search with method="auto" examines. "nn-descent" plans an
+        approximate graph; then m must be n.
     device : str or list of str
         "auto" and "cpu": the CPU. "cuda", "cuda:1", ["cuda:0", "cuda:1"], "cuda:all": points and queries are assumed to
         be in host memory and copied from there.
@@ -67,7 +68,8 @@ def plan(
     -------
     Plan
         A :class:`tonari.exact.plan.ExactPlan`, :class:`tonari.exact.cuda.plan.CudaPlan`,
-        :class:`tonari.kdtree.plan.TreePlan` or :class:`tonari.nn_descent.plan.DescentPlan`, by method and device.
+        :class:`tonari.kdtree.plan.TreePlan`, :class:`tonari.bits.plan.BitsPlan` or
+        :class:`tonari.nn_descent.plan.DescentPlan`, by method and device.
 
     Raises
     ------
@@ -101,7 +103,9 @@ def plan(
         check_exact(method, recall=recall, seed=seed)
     else:
         overrides |= {"recall": recall, "seed": seed}
-    made: Plan = method_for("exact" if method == "auto" else method, problem.device).plan(problem, **overrides)
+    made: Plan = method_for(by_force(problem.metric) if method == "auto" else method, problem.device).plan(
+        problem, **overrides
+    )
     return made
 
 

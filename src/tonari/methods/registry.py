@@ -10,10 +10,12 @@ import functools
 import importlib
 from typing import NamedTuple, cast
 
+from tonari.bits import plan as bits
 from tonari.core.method import Method, SearchMethod
 from tonari.exact import overrides as exact
 from tonari.inputs.overrides import Overrides
 from tonari.kdtree import plan as kdtree
+from tonari.metrics import get_metric
 from tonari.nn_descent import plan as nn_descent
 
 
@@ -32,6 +34,8 @@ _METHODS = {  # those for CUDA import torch
     ("kdtree", "cuda"): Entry("tonari.kdtree.cuda.method", "TreeOnCuda", kdtree.OVERRIDES_ON_CUDA),
     ("nn-descent", "cpu"): Entry("tonari.nn_descent.method", "NnDescentOnCpu", nn_descent.OVERRIDES),
     ("nn-descent", "cuda"): Entry("tonari.nn_descent.method", "NnDescentOnCuda", nn_descent.OVERRIDES_ON_CUDA),
+    ("bits", "cpu"): Entry("tonari.bits.cpu.method", "BitsOnCpu", bits.OVERRIDES),
+    ("bits", "cuda"): Entry("tonari.bits.cuda.method", "BitsOnCuda", bits.OVERRIDES),
 }
 NAMES = tuple(dict.fromkeys(name for name, _ in _METHODS))
 METHODS = ("auto", *NAMES)
@@ -46,6 +50,15 @@ def method_for(name: str, device: str) -> Method:
     """
     entry = _METHODS[name, device]
     return cast(Method, getattr(importlib.import_module(entry.module), entry.called)())
+
+
+def by_force(metric: str) -> str:
+    """Return the name of the method that compares all pairs by a metric.
+
+    >>> by_force("euclidean"), by_force("hamming")
+    ('exact', 'bits')
+    """
+    return "bits" if get_metric(metric).bits else "exact"
 
 
 def overrides_of(name: str, device: str) -> Overrides:

@@ -4,17 +4,24 @@
     products   S(q x), larger is nearer                        inner_product
     angles     1 - S(q x) / (|q| |x|)                          cosine, correlation
     terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra
+    changed    a function of another metric of changed rows    haversine
+    bits       of rows of bits, packed in bytes                hamming, jaccard
 
 The first three families have the "gemm" form: a matrix product, computed on matrix units, ranks the points by
-score(q, x) = a(x) - 2 <q', x'>. The last family has the "elementwise" form. A user's Triton function f is an
-elementwise metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
+score(q, x) = a(x) - 2 <q', x'>. "terms" has the "elementwise" form. A user's Triton function f is an elementwise
+metric of its own, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64. "bits" has neither
+form: its rows are no numbers, and it has a method (``tonari.bits``) and a table (:data:`BIT_METRICS`) of its own.
+
+The rows of "changed" are changed where the API is called (``changed.py``), and so are those of a metric with
+weights; what is below compares the changed rows, by one of the others. Its records are in :data:`CHANGED`.
 
 Adding a metric
 ---------------
 Code tests fields of the record, never the name. So a new elementwise metric is written in four places: its record
 below, its value in ``definitions.py``, its CPU terms in ``native/core/metrics.hpp`` and its CUDA terms in
-``kernels/terms.py``; ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics that
-are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and says why.
+``kernels/terms.py``; ``docs/exactness.md`` derives its error bounds. Tests iterate over :data:`METRICS`. Metrics
+that are neither a product of rows nor a sum or maximum of terms do not fit; :data:`UNSUPPORTED` lists some, and
+says why.
 """
 
 from __future__ import annotations
@@ -45,7 +52,7 @@ class Metric:
     ----------
     name : str
     family : str
-        "squares", "products", "angles" or "terms".
+        "squares", "products", "angles", "terms", "changed" or "bits".
     value : callable, optional
         The definition (``definitions.py``).
     root_of : str
@@ -78,7 +85,7 @@ class Metric:
     """
 
     name: str
-    family: Literal["squares", "products", "angles", "terms"]
+    family: Literal["squares", "products", "angles", "terms", "changed", "bits"]
     value: Callable[[Float64, Float64], Float64] | None = field(default=None, repr=False)
     root_of: str = ""
     centred: bool = False
@@ -100,6 +107,11 @@ class Metric:
         return "elementwise" if self.elementwise else "gemm"
 
     @property
+    def bits(self) -> bool:
+        """Whether rows are bits, packed in bytes."""
+        return self.family == "bits"
+
+    @property
     def squares(self) -> bool:
         return self.family == "squares"
 
@@ -114,6 +126,11 @@ class Metric:
     @property
     def elementwise(self) -> bool:
         return self.family == "terms"
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another metric of changed rows, in which form alone it can be searched."""
+        return self.family == "changed"
 
     @property
     def descending(self) -> bool:
@@ -160,6 +177,15 @@ METRICS: dict[str, Metric] = {
     )
 }
 
+# Metrics that are others of changed rows (changed.py).
+CHANGED: dict[str, Metric] = {"haversine": Metric("haversine", "changed", definitions.haversine)}
+# Metrics of rows of bits: packed uint8, or bool. A returned value is a float32.
+BIT_METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (Metric("hamming", "bits", definitions.hamming), Metric("jaccard", "bits", definitions.jaccard))
+}
+_NAMED = METRICS | CHANGED | BIT_METRICS
+
 # Other names, of any case: those of scikit-learn, SciPy, cuVS and the like. "l2" is euclidean, as there: not squared.
 ALIASES = {
     "l2": "euclidean",
@@ -171,6 +197,8 @@ ALIASES = {
     "ip": "inner_product",
     "angular": "cosine",
     "pearson": "correlation",
+    "bitwise_hamming": "hamming",
+    "tanimoto": "jaccard",
 }
 
 # Well-known metrics that fit none of the families above: why, and what to do instead.
@@ -180,6 +208,7 @@ UNSUPPORTED = {
     "value",
     "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
     "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
+    "minkowski": "p = 1, 2 and inf are metric='l1', 'euclidean' and 'linf'; other powers have no terms here",
 }
 
 
@@ -214,22 +243,22 @@ def get_metric(metric: Any) -> Metric:
     'l1'
     """
     if isinstance(metric, str):
-        if metric in METRICS:
-            return METRICS[metric]
+        if metric in _NAMED:
+            return _NAMED[metric]
         if metric.startswith(OWN) and metric[len(OWN) :].isidentifier():
             return _own(metric, _functions.get(metric))
         plain = metric.lower()
-        if (name := ALIASES.get(plain, plain)) in METRICS:
-            return METRICS[name]
+        if (name := ALIASES.get(plain, plain)) in _NAMED:
+            return _NAMED[name]
         if plain in UNSUPPORTED:
             raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[plain]}")
     elif type(metric).__module__.startswith("triton."):
         name = OWN + metric.__name__
         _functions[name] = metric
         return _own(name, metric)
-    near = difflib.get_close_matches(str(metric).lower(), [*METRICS, *ALIASES], n=1)
+    near = difflib.get_close_matches(str(metric).lower(), [*_NAMED, *ALIASES], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(METRICS)}.{hint}")
+    raise ValueError(f"unknown metric {metric!r}; expected one of {', '.join(_NAMED)}.{hint}")
 
 
 def is_own(metric: str) -> bool:

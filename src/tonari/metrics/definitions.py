@@ -18,7 +18,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tonari.metrics.trigonometry import arcsin, sin_cos
+
 LANES = 16
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)  # of each byte
 
 Float64: TypeAlias = npt.NDArray[np.float64]
 
@@ -86,6 +89,43 @@ def canberra(q: Float64, x: Float64) -> Float64:
         return ratio
 
     return lane_sum(term, len(q))
+
+
+def haversine(q: Float64, x: Float64) -> Float64:
+    """2 * arcsin(min(1, c / 2)), where c is euclidean of the unit vectors of latitude and longitude, in radians."""
+    return great_circle(euclidean(unit_vectors(*q), unit_vectors(*x)))
+
+
+def unit_vectors(latitude: Float64, longitude: Float64) -> Float64:
+    """Return the points of the unit sphere at latitudes and longitudes in radians: x, y and z, of shape (3, ...)."""
+    (height, radius), (sine, cosine) = sin_cos(latitude), sin_cos(longitude)
+    return np.stack([radius * cosine, radius * sine, height])
+
+
+def great_circle(chord: Float64) -> Float64:
+    """Return the angles between unit vectors, in radians, of their distances; inf, for a missing one, stays inf."""
+    angle = 2.0 * arcsin(np.minimum(1.0, chord / 2.0))
+    return np.where(np.isinf(chord), np.inf, angle)
+
+
+def hamming(q: Float64, x: Float64) -> Float64:
+    """Number of bits in which rows of bytes differ."""
+    return _bit_sum(lambda i: _bytes(q[i]) ^ _bytes(x[i]), len(q))
+
+
+def jaccard(q: Float64, x: Float64) -> Float64:
+    """1 - |q & x| / |q | x| of the bits of rows of bytes, as one quotient: |q ^ x| / |q | x|; 0 if no bit is set."""
+    either = _bit_sum(lambda i: _bytes(q[i]) | _bytes(x[i]), len(q))
+    return hamming(q, x) / np.maximum(either, 1.0)
+
+
+def _bytes(numbers: Float64) -> npt.NDArray[np.uint8]:
+    return numbers.astype(np.uint8)
+
+
+def _bit_sum(term: Callable[[int], npt.NDArray[np.uint8]], d: int) -> Float64:
+    """Sum the bits that are set in term(0) ... term(d - 1), which float64 does exactly."""
+    return lane_sum(lambda i: _BITS[term(i)], d)
 
 
 def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
 from tonari.metrics import TritonFunction, get_metric, is_own
@@ -52,7 +53,13 @@ def make_problem(
     >>> make_problem(1000, 10, 16, 5, dtype="float32", metric="euclidean", memory="1MB").memory
     1000000
     """
-    name = get_metric(metric).name
+    record = get_metric(metric)
+    name = record.name
+    if record.changed:
+        raise Unsupported(
+            f"metric={name!r} compares changed rows, which search, Index, knn_graph, kth_distance, pairs and the verbs "
+            "of radii do by themselves; here pass the unit vectors as float64 rows, with metric='euclidean'"
+        )
     for called, value in (("n", n), ("m", m), ("d", d)):
         if value < 1:
             raise ValueError(f"{called} must be at least 1, got {value}")
@@ -80,11 +87,18 @@ def make_problem(
     )
 
 
-def refuse_own_metric(problem: Problem) -> str | None:
-    """Return why a method that supports only named metrics cannot solve a problem, or None if it can."""
+def refuse_metric(problem: Problem) -> str | None:
+    """Return why a method that supports all named metrics of numbers cannot solve a problem, or None if it can."""
+    if get_metric(problem.metric).bits:
+        return f"metric {problem.metric!r} compares bits: use method='bits' or 'auto'"
     if is_own(problem.metric):
         return f"metric {problem.metric!r}: a Triton function is supported by method='nn-descent' on CUDA alone"
     return None
+
+
+def usual_dtype(metric: str | TritonFunction) -> str:
+    """Return the dtype of rows whose arrays nobody gave."""
+    return "uint8" if get_metric(metric).bits else "float32"
 
 
 def _checked_name(dtype: npt.DTypeLike) -> str:

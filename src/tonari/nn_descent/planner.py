@@ -17,7 +17,8 @@ from tonari.core.workers import default_threads
 from tonari.costs.model import arrival_seconds, descent_seconds
 from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
-from tonari.metrics.problem import refuse_own_metric
+from tonari.metrics import is_own
+from tonari.metrics.problem import refuse_metric
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.nn_descent.memory import packed_bytes, working_bytes
 from tonari.nn_descent.plan import OVERRIDES, OVERRIDES_ON_CUDA, DescentPlan, check_recall, check_seed
@@ -137,7 +138,8 @@ def refusal(problem: Problem) -> str | None:
             f"method='nn-descent' runs on one device, got {', '.join(problem.devices)}: its rounds read lists of all "
             f"points; use device={problem.devices[0]!r}, or tonari.build_graph, which gives each device its own shards"
         )
-    return None if problem.devices else refuse_own_metric(problem)
+    own = problem.devices and is_own(problem.metric)  # a Triton function
+    return None if own else refuse_metric(problem)
 
 
 def _list_size(n: int, k: int, given: int | None) -> int:

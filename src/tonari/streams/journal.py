@@ -131,6 +131,8 @@ def search_facts(index: Any, queries: int, k: int) -> dict[str, Any]:
         "points": index.n,
         "points_sample": points.digest(),
     }
+    if index.weights is not None:
+        facts["weights"] = list(index.weights)
     if not index.ids_are_rows:
         facts["ids"] = zlib.crc32(index.ids)
     return facts

@@ -32,6 +32,10 @@ class Base(Protocol):
         """The number of points."""
 
     @property
+    def dtype(self) -> str:
+        """dtype of the rows that are compared."""
+
+    @property
     def points(self) -> Any:
         """The points, checked."""
 
@@ -88,7 +92,7 @@ def _next_rows(rows: int, found: int, seconds: float) -> int:
 
 def _answer(index: Base, chunk: Chunk, find: Find, pipeline: Pipeline, bar: Progress) -> RadiusNeighbors:
     if len(chunk.rows) == 0:
-        wide = "float64" in (inputs.name_of_dtype(chunk.rows), inputs.name_of_dtype(index.points))
+        wide = "float64" in (inputs.name_of_dtype(chunk.rows), index.dtype)
         distances = np.empty(0, np.float64 if wide else np.float32)
         found = RadiusNeighbors(np.zeros(1, np.int64), np.empty(0, index_dtype(index.n)), distances)
     else:

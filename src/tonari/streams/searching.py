@@ -21,6 +21,11 @@ class Searcher(Protocol):
 
     d: int
     metric: str
+    weights: tuple[float, ...] | None
+
+    @property
+    def dtype(self) -> str:
+        """dtype of the rows that are compared."""
 
     @property
     def n(self) -> int:
@@ -130,7 +135,7 @@ def _answer(index: Searcher, chunk: Chunk, k: int, pipeline: Pipeline, bar: Prog
 
 
 def _nothing(index: Searcher, chunk: Chunk, k: int) -> Neighbors:
-    wide = "float64" in (inputs.name_of_dtype(chunk.rows), inputs.name_of_dtype(index.points))
+    wide = "float64" in (inputs.name_of_dtype(chunk.rows), index.dtype)
     return Neighbors(np.empty((0, k), np.float64 if wide else np.float32), np.empty((0, k), index_dtype(index.n)))
 
 

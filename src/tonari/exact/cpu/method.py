@@ -17,7 +17,7 @@ from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.radius import count_prepared, find_prepared
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.plan import ExactPlan, plan_on_cpu
-from tonari.metrics.problem import refuse_own_metric
+from tonari.metrics.problem import refuse_metric
 
 
 class ExactOnCpu(SearchMethod):
@@ -27,7 +27,7 @@ class ExactOnCpu(SearchMethod):
     device = "cpu"
 
     def refuses(self, problem: Problem) -> str | None:
-        return refuse_own_metric(problem)
+        return refuse_metric(problem)
 
     def plan(self, problem: Problem, *, prepared_by: ExactPlan | None = None, **given: Any) -> ExactPlan:
         return plan_on_cpu(problem, prepared=prepared_by is not None, **given)

@@ -12,7 +12,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.cuda_graph_capture import capture_if_due
 from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
-from tonari.metrics.problem import refuse_own_metric
+from tonari.metrics.problem import refuse_metric
 
 
 class ExactOnCuda(SearchMethod):
@@ -22,7 +22,7 @@ class ExactOnCuda(SearchMethod):
     device = "cuda"
 
     def refuses(self, problem: Problem) -> str | None:
-        return refuse_own_metric(problem)
+        return refuse_metric(problem)
 
     def plan(self, problem: Problem, *, prepared_by: CudaPlan | None = None, **given: Any) -> CudaPlan:
         return plan_on_cuda(problem, prepared_by=prepared_by, **given)

@@ -22,7 +22,7 @@ from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
 from tonari.exact.overrides import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
-from tonari.metrics.problem import refuse_own_metric
+from tonari.metrics.problem import refuse_metric
 
 ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they are tried
 # Precisions by form, first to last; the last one resolves all remaining rows by exact values.
@@ -145,7 +145,7 @@ def plan_on_cuda(
     >>> made.route, made.precisions, made.group, made.width
     ('resident', ('float16', 'split', 'values'), 32, 16)
     """
-    why_not = refuse_own_metric(problem)
+    why_not = refuse_metric(problem)
     if why_not is not None:
         raise Unsupported(why_not)
     usual = not overrides

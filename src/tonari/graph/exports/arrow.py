@@ -19,6 +19,13 @@ def to_arrow(lists: Lists) -> Any:
         pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(part.reshape(-1)), lists.k)
         for part in (indices, distances)
     ]
-    about = {"metric": lists.metric, "method": lists.method, "include_self": lists.include_self, "seed": lists.seed}
+    about: dict[str, Any] = {
+        "metric": lists.metric,
+        "method": lists.method,
+        "include_self": lists.include_self,
+        "seed": lists.seed,
+    }
+    if lists.weights is not None:
+        about["weights"] = lists.weights
     table = pyarrow.table(columns, names=["indices", "distances"])
     return table.replace_schema_metadata({"tonari": json.dumps(about)})

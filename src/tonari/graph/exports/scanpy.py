@@ -16,6 +16,7 @@ from tonari.graph.exports.common import refuse_missing, refuse_similarities, ref
 from tonari.graph.exports.csr import to_csr
 from tonari.graph.lists import Lists
 from tonari.graph.reshaping import trim
+from tonari.metrics.changed import change_of
 from tonari.metrics.reference import values_at
 
 if TYPE_CHECKING:
@@ -84,7 +85,12 @@ def _check_points(lists: Lists, points: Any) -> None:
     x = points.toarray() if hasattr(points, "toarray") else np.asarray(points)
     found = Neighbors(distances[rows], indices[rows])
     x = np.ascontiguousarray(x, np.float64 if x.dtype == np.float64 else np.float32)
-    values = values_at(x[rows], x, found.indices, lists.metric)
+    change = change_of(lists.metric, lists.weights)
+    if change is None:
+        values = values_at(x[rows], x, found.indices, lists.metric)
+    else:
+        x = change.rows(x, "the representation")
+        values = change.values(values_at(x[rows], x, found.indices, change.base))
     far = np.abs(values - found.distances) > _TOLERANCE * found.distances[:, -1:]
     if far.any():
         row, column = np.argwhere(far)[0]

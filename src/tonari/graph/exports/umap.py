@@ -18,6 +18,7 @@ class Searcher(Protocol):
     """What embedding new points needs of a :class:`tonari.Index`."""
 
     metric: str
+    weights: tuple[float, ...] | None
 
     @property
     def n(self) -> int:
@@ -51,6 +52,10 @@ def to_umap(lists: Lists, index: Searcher | None, n_neighbors: int | None) -> tu
 
 def _searching(lists: Lists, index: Searcher) -> Any:
     """The object by which UMAP finds the neighbours of new points."""
+    if index.weights != lists.weights:
+        raise ValueError(
+            "index has other weights than the graph: make it with those of the graph, weights=graph.weights"
+        )
     if index.n != lists.n or index.metric != lists.metric:
         raise ValueError(
             f"index has {index.n} points and metric {index.metric!r}, the graph {lists.n} and {lists.metric!r}: pass "

@@ -1,0 +1,157 @@
+#include "bits/block.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "bits/pack.hpp"
+
+namespace tonari {
+namespace {
+
+constexpr std::size_t kRoom = 32;  // pairs beyond 2 k before a list is condensed
+constexpr std::uint64_t kIds = (std::uint64_t{1} << kBitIdBits) - 1;
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t key_of(float value, std::uint64_t point) {
+  return std::uint64_t{std::bit_cast<std::uint32_t>(value)} << kBitIdBits | point;
+}
+
+float value_of(std::uint64_t key) { return std::bit_cast<float>(static_cast<std::uint32_t>(key >> kBitIdBits)); }
+
+// The returned value of two rows that share so many of the bits that they have together.
+float jaccard_of(std::int64_t shared, std::int64_t together) {
+  const std::int64_t either = together - shared;
+  if (either == 0) return 0.0f;
+  return static_cast<float>(static_cast<double>(either - shared) / static_cast<double>(either));
+}
+
+// The limit below which differing bits are few enough for a value of at most `value`, or below it if not `closed`.
+std::int32_t hamming_limit(float value, bool closed) {
+  if (!(value >= 0)) return 0;
+  if (value > static_cast<float>(kMostBits)) return std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(closed ? std::floor(value) + 1 : std::ceil(value));
+}
+
+// The scale by which enough bits are shared. With s shared bits of S in both rows together,
+//     (S - 2 s) / (S - s) <= t   is   s >= S (1 - t) / (2 - t)     for t <= 1.
+// Roundings of the value and of both sides in float32 are below 2^-21 in all; 1e-6 of each side covers them.
+float jaccard_scale(float value, bool closed) {
+  constexpr float none = std::numeric_limits<float>::infinity();  // inf * 0 is NaN, which is not <= either
+  constexpr double slack = 1e-6;
+  if (!(value >= 0) || (value == 0 && !closed)) return none;
+  if (value >= 1 && closed) return 0.0f;
+  const double t = std::min(1.0, static_cast<double>(value) * (1 + slack));
+  const double scale = (1 - slack) * (1 - t) / (2 - t);
+  return std::max(static_cast<float>(scale), 1e-30f);  // below 1, at least one bit is shared if one is set
+}
+
+}  // namespace
+
+BitBlock::BitBlock(Isa isa, bool jaccard, const BitPoints& points, const std::uint8_t* queries, std::int64_t count,
+                   std::int64_t bytes, std::int64_t k, const float* limits, const std::int64_t* own, bool lists)
+    : scan_(bit_scan(isa)),
+      jaccard_(jaccard),
+      points_(points),
+      bytes_(bytes),
+      k_(k),
+      own_(own),
+      nearest_(limits == nullptr),
+      lists_(lists),
+      words_(static_cast<std::size_t>(count * bit_words(bytes))),
+      counts_(static_cast<std::size_t>(count)),
+      limits_(static_cast<std::size_t>(count)),
+      scales_(static_cast<std::size_t>(count)),
+      farthest_(static_cast<std::size_t>(count), kAll),
+      found_(static_cast<std::size_t>(count)),
+      keys_(static_cast<std::size_t>(count)) {
+  copy_bits(queries, count, bytes, words_.data(), counts_.data());
+  for (std::size_t query = 0; query < keys_.size(); ++query) {
+    const float value = nearest_ ? std::numeric_limits<float>::infinity() : limits[query] + 0.0f;  // never -0.0
+    limit_to(query, value, true);
+    if (!nearest_) farthest_[query] = value >= 0 ? key_of(value, kIds) : 0;
+  }
+}
+
+void BitBlock::limit_to(std::size_t query, float value, bool closed) {
+  if (jaccard_) {
+    scales_[query] = jaccard_scale(value, closed);
+  } else {
+    limits_[query] = hamming_limit(value, closed);
+  }
+}
+
+void BitBlock::scan(std::int64_t begin, std::int64_t end) {
+  scan_({.words = points_.words,
+         .counts = points_.counts,
+         .width = bit_words(bytes_),
+         .group_begin = begin,
+         .group_end = end,
+         .queries = words_.data(),
+         .query_counts = counts_.data(),
+         .query_count = count(),
+         .shared = jaccard_,
+         .limits = limits_.data(),
+         .scales = scales_.data(),
+         .keep = [](void* self, std::int64_t query, std::int64_t point,
+                    std::int32_t counted) { static_cast<BitBlock*>(self)->keep(query, point, counted); },
+         .context = this});
+}
+
+void BitBlock::keep(std::int64_t query, std::int64_t point, std::int32_t counted) {
+  if (point >= points_.n || (own_ != nullptr && own_[query] == point)) return;
+  const auto row = static_cast<std::size_t>(query);
+  const float value =
+      jaccard_ ? jaccard_of(counted, std::int64_t{counts_[row]} + points_.counts[point]) : static_cast<float>(counted);
+  const std::uint64_t key = key_of(value, static_cast<std::uint64_t>(point));
+  if (key > farthest_[row]) return;
+  ++found_[row];
+  if (!lists_) return;
+  keys_[row].push_back(key);
+  if (nearest_ && keys_[row].size() >= 2 * static_cast<std::size_t>(k_) + kRoom) condense(row);
+}
+
+// Keeps the k nearest. Points still to come have larger indices than those seen, so they have to be nearer.
+void BitBlock::condense(std::size_t query) {
+  auto& keys = keys_[query];
+  const auto k = static_cast<std::ptrdiff_t>(k_);
+  if (static_cast<std::ptrdiff_t>(keys.size()) <= k) return;
+  std::nth_element(keys.begin(), keys.begin() + (k - 1), keys.end());
+  keys.resize(static_cast<std::size_t>(k));
+  farthest_[query] = keys.back();
+  limit_to(query, value_of(keys.back()), false);
+}
+
+void BitBlock::absorb(BitBlock& other) {
+  for (std::size_t query = 0; query < keys_.size(); ++query) {
+    keys_[query].insert(keys_[query].end(), other.keys_[query].begin(), other.keys_[query].end());
+    found_[query] += other.found_[query];
+    std::vector<std::uint64_t>().swap(other.keys_[query]);
+    if (nearest_) condense(query);
+  }
+}
+
+std::int64_t BitBlock::found(std::int64_t query) const {
+  const auto row = static_cast<std::size_t>(query);
+  return nearest_ ? std::min(k_, static_cast<std::int64_t>(keys_[row].size())) : found_[row];
+}
+
+template <class Index>
+void BitBlock::write(float* distances, Index* indices) {
+  for (std::size_t query = 0; query < keys_.size(); ++query) {
+    if (nearest_) condense(query);
+    auto& keys = keys_[query];
+    std::sort(keys.begin(), keys.end());
+    for (const std::uint64_t key : keys) {
+      *distances++ = value_of(key);
+      *indices++ = static_cast<Index>(key & kIds);
+    }
+    std::vector<std::uint64_t>().swap(keys);
+  }
+}
+
+template void BitBlock::write(float*, std::int32_t*);
+template void BitBlock::write(float*, std::int64_t*);
+
+}  // namespace tonari

@@ -1,0 +1,68 @@
+// A block of queries among rows of bits: the k nearest points of each, or all within a limit.
+//
+// A returned value is a float32: a number of bits, at most 2^24, is one exactly; for jaccard the quotient of two whole
+// numbers in float64 is rounded to one. No value is negative, so the bits of a value order like it, and
+//
+//     key  =  bits of the value << 33 | point
+//
+// orders pairs by (returned value, index) in one comparison.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bits/scan.hpp"
+
+namespace tonari {
+
+constexpr int kBitIdBits = 33;                             // fewer than 2^33 points
+constexpr std::int64_t kMostBits = std::int64_t{1} << 24;  // of a row: float32 holds all whole numbers up to it
+
+// Packed points (bits/pack.hpp).
+struct BitPoints {
+  const std::uint32_t* words = nullptr;
+  const std::int32_t* counts = nullptr;
+  std::int64_t n = 0;
+};
+
+class BitBlock {
+ public:
+  // For `count` queries of `bytes` bytes. limits: null to find the k nearest, else the farthest value that is found for
+  // each query. own: null, or for each query a point that it must not find. lists: whether pairs within the limits are
+  // listed, not only counted.
+  BitBlock(Isa isa, bool jaccard, const BitPoints& points, const std::uint8_t* queries, std::int64_t count,
+           std::int64_t bytes, std::int64_t k, const float* limits, const std::int64_t* own, bool lists);
+
+  // Compares with groups [begin, end) of the points. Calls come in ascending order.
+  void scan(std::int64_t begin, std::int64_t end);
+  // Takes over what a block of the same queries has found among other points.
+  void absorb(BitBlock& other);
+
+  // How many points a query has found: within its limit, or its nearest, of which there are k once it has met them all.
+  std::int64_t found(std::int64_t query) const;
+  // Writes what each query has found, one after another, nearest first. Then nothing is left.
+  template <class Index>
+  void write(float* distances, Index* indices);
+
+  std::int64_t count() const { return static_cast<std::int64_t>(found_.size()); }
+
+ private:
+  void keep(std::int64_t query, std::int64_t point, std::int32_t counted);
+  void condense(std::size_t query);
+  void limit_to(std::size_t query, float value, bool closed);
+
+  BitScan scan_;
+  bool jaccard_;
+  BitPoints points_;
+  std::int64_t bytes_, k_;
+  const std::int64_t* own_;
+  bool nearest_, lists_;
+  std::vector<std::uint32_t> words_;
+  std::vector<std::int32_t> counts_, limits_;
+  std::vector<float> scales_;
+  std::vector<std::uint64_t> farthest_;  // keys beyond it are not kept
+  std::vector<std::int64_t> found_;
+  std::vector<std::vector<std::uint64_t>> keys_;
+};
+
+}  // namespace tonari

@@ -1,0 +1,75 @@
+"""Verbs on changed rows: those of a metric that is another of changed rows, or of a metric with weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from tonari import inputs
+from tonari.core.errors import Unsupported
+from tonari.core.neighbors import Neighbors
+from tonari.graph.knn_graph import KNNGraph
+from tonari.metrics.changed import Change, change_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a verb to change its arrays, run by the base metric, and finish the values, if metric or weights ask for it.
+
+    The verb takes `queries` and `points`, or `points` alone, `metric` and `weights`, and possibly a radius. It never
+    sees weights: they are in the rows.
+    """
+    signature = inspect.signature(verb)
+    metric_by_default = signature.parameters["metric"].default
+
+    @functools.wraps(verb)
+    def changing(*args: P.args, **kwargs: P.kwargs) -> R:
+        change = change_of(kwargs.get("metric", metric_by_default), kwargs.pop("weights", None))
+        if change is None:
+            return verb(*args, **kwargs)
+        given = signature.bind(*args, **kwargs).arguments
+        if given.get("differentiable", False):
+            raise Unsupported(
+                "differentiable: not with weights or a metric of changed rows; change the rows in torch, as by "
+                "points * weights.sqrt(), and gradients flow through that too"
+            )
+        if change.finish is not None and given.get("out") is not None:
+            raise Unsupported(
+                f"out: metric={change.metric!r} has values that no file takes as they are found; leave out=, or pass "
+                f"the unit vectors with metric={change.base!r}"
+            )
+        first = "queries" if "queries" in given else "points"
+        side = inputs.side_of(given[first], first)
+        points = given["points"]
+        given["points"] = change.rows(points, "points")
+        if first == "queries":
+            queries = given["queries"]
+            given["queries"] = given["points"] if queries is points else change.rows(queries, "queries")
+        if "radius" in signature.parameters:
+            within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
+            given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
+        found: Any = verb(**given | {"metric": change.base})  # type: ignore[call-arg]
+        result: R = finished(change, found, side)
+        return result
+
+    return changing
+
+
+def finished(change: Change, found: Any, side: inputs.Side) -> Any:
+    """Return what a verb found by the base metric with values of the metric asked for, on the caller's side."""
+    if isinstance(found, KNNGraph):
+        lists = found.lists
+        near = Neighbors(*(inputs.hand_back(part, side) for part in _with_values(change, lists.found)))
+        return KNNGraph.of_lists(dataclasses.replace(lists, found=near, metric=change.metric, weights=change.weights))
+    if isinstance(found, tuple):
+        return type(found)(*(inputs.hand_back(part, side) for part in _with_values(change, found)))
+    return found if hasattr(found, "is_dir") else inputs.hand_back(found, side)  # a path, or counts
+
+
+def _with_values(change: Change, found: Any) -> Any:
+    return found._replace(distances=change.values(found.distances))

@@ -1,0 +1,139 @@
+"""The verb of spanning trees: `tonari.mutual_reachability_tree`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tonari import inputs
+from tonari.api.filtered import search_allowed
+from tonari.api.index import Index
+from tonari.core.errors import Unsupported
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.filters.engine import on_host, rows_at
+from tonari.graph.build import build_lists
+from tonari.methods.registry import check_search_method
+from tonari.methods.where import place_for
+from tonari.metrics import get_metric
+from tonari.spanning.apart import Projections
+from tonari.spanning.boruvka import Bounds, Search, spanning_edges
+from tonari.spanning.pool import Ids
+from tonari.spanning.tree import SpanningTree, tree_of
+
+_MORE = 6  # neighbours that are listed beyond those of the core distance, for the first rounds
+_MANY = 0.05  # share of the points
+
+
+@in_default_floats
+def mutual_reachability_tree(
+    points: Any,
+    min_samples: int,
+    *,
+    metric: str = "euclidean",
+    method: str = "auto",
+    device: str | Sequence[str] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: ProgressLike = None,
+) -> SpanningTree:
+    """Find the minimum spanning tree by mutual reachability distance, exactly: HDBSCAN's tree.
+
+    The weight of a pair is the largest of its distance and of the core distances of both points, and the core distance
+    of a point is that of its min_samples-th nearest point, itself counted (Campello, Moulavi and Sander, Density-based
+    clustering based on hierarchical density estimates, PAKDD 2013, definitions 1 to 3 and section 3.2). All of them are
+    the values that :func:`knn_graph` returns, so the tree is that of exact distances.
+
+    Parameters that are not listed are those of :func:`knn_graph`.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+    min_samples : int
+        1 to n, the point itself counted, as for scikit-learn's HDBSCAN. With 1 core distances are 0, and the tree is
+        the plain minimum spanning tree of the points. The methods of :class:`KNNGraph` do not count the point itself:
+        ``core_distances(min_samples - 1)`` are these.
+    metric : str
+        A distance: any but "inner_product".
+    method : str
+        As for :func:`search`.
+    memory : int or str, optional
+        For each search, beside some 50 bytes for each of n (min_samples + 5) neighbours.
+    progress : None, bool or callable(done, total)
+        Counts edges of the tree.
+
+    Returns
+    -------
+    SpanningTree
+        NumPy arrays of n - 1 edges and their weights: float32, or float64 for such points. Edges are in the order of
+        (weight, smaller end, larger end). Of several minimum spanning trees it is the one whose edges come first in
+        that order, on every machine and device.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for :func:`knn_graph`; min_samples is more than the number of points; the metric is a similarity.
+
+    Examples
+    --------
+    >>> import numpy as np, tonari
+    >>> line = np.array([[0.0], [1.0], [3.0], [7.0]], dtype=np.float32)
+    >>> tree = tonari.mutual_reachability_tree(line, min_samples=3)
+    >>> tree.edges.tolist(), tree.weights.tolist()
+    ([[0, 1], [0, 2], [1, 3]], [3.0, 3.0, 6.0])
+    """
+    name = get_metric(metric).name
+    if get_metric(metric).descending:
+        raise Unsupported(f"metric={name!r}: a tree is of distances, and this is a similarity; use 'cosine'")
+    check_search_method(method)
+    progress = inputs.check_progress(progress)
+    given: dict[str, Any] = {"metric": name, "method": method, "device": device}
+    given |= {"threads": threads, "memory": memory}
+    rows = place_for(device, points=points).rows(points, "points", name)
+    n = len(rows)
+    min_samples = inputs.check_count(min_samples, "min_samples")
+    if min_samples > n:
+        raise ValueError(f"min_samples={min_samples}: there are {n} points, expected at most as many")
+    if n == 1:
+        value = np.float64 if inputs.name_of_dtype(rows) == "float64" else np.float32
+        return SpanningTree(np.empty((0, 2), index_dtype(n)), np.empty(0, value))
+    shown = None if callable(progress) else progress
+    lists = build_lists(rows, min(min_samples - 1 + _MORE, n - 1), progress=shown, **given).in_numpy()
+    core = lists.distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, lists.distances.dtype)
+    with Progress(progress, total=n - 1, seconds=None, label="spanning tree", unit="edge") as bar:
+        found = spanning_edges(lists, core, _searcher(rows, given), bar, _bounds_of(rows, name))
+    return tree_of(found, n)
+
+
+def _searcher(points: Any, given: dict[str, Any]) -> Search:
+    """Return what finds the nearest points of other components.
+
+    For few rows the points are prepared once, at the first call. Many are of large components, far from what they
+    search: how that is done best is decided for each of them.
+    """
+    prepared: list[Index] = []
+
+    def nearest_outside(rows: Ids, k: int, labels: Ids) -> Neighbors:
+        if not prepared:
+            prepared.append(Index(points, **given, progress=False))
+        index = prepared[0]
+        asked = rows_at(index.points, rows)
+        groups: dict[str, Any] = {"query_groups": labels[rows], "point_groups": labels, "groups": "other"}
+        if len(rows) > _MANY * index.n:
+            found = search_allowed(asked, index.points, k, groups, progress=False, **given)
+        else:
+            found = index.search(asked, k, progress=False, **groups)
+        return Neighbors(*on_host(found))
+
+    return nearest_outside
+
+
+def _bounds_of(rows: Any, metric: str) -> Bounds | None:
+    """Return what bounds distances to other components, for Euclidean ones of points in host memory."""
+    record = get_metric(metric)
+    if not (isinstance(rows, np.ndarray) and record.squares):
+        return None
+    return Projections(inputs.as_floats(rows), squared=not record.root).bounds

@@ -1,0 +1,1 @@
+"""Rows of bits on the CPU."""

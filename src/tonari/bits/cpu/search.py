@@ -1,0 +1,197 @@
+"""Rows of bits on the CPU: packing, and how threads share the pairs.
+
+A task is a block of queries and a part of the points. Usually there is one part, and a block's result is written when
+its task ends; where there are few queries, the lists of a block's parts are merged when all have ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.bits.plan import LANES, WORD, BitsPlan
+from tonari.core import _native
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.core.slices import cut
+from tonari.core.workers import Workers
+
+_PACKED = 1 << 24  # bytes packed between two checks for Ctrl-C
+_SCANNED = 1 << 24  # words of 16 points compared between two checks: some tens of milliseconds
+
+
+class PreparedBits:
+    """Points, packed.
+
+    Attributes
+    ----------
+    n, d : int
+        Points, and bytes of each.
+    words : uint32 array of shape (groups, words, 16)
+        See native/bits/pack.hpp.
+    counts : int32 array of shape (groups, 16)
+        Bits that are set in each point.
+    """
+
+    def __init__(self, points: npt.NDArray[np.uint8], plan: BitsPlan) -> None:
+        self.n, self.d = points.shape
+        self.words = np.empty((-(-self.n // LANES), -(-self.d // WORD), LANES), np.uint32)
+        self.counts = np.empty((len(self.words), LANES), np.int32)
+        workers = Workers(plan.threads)
+
+        def pack(part: slice) -> None:
+            workers.check()
+            groups = slice(part.start // LANES, -(-part.stop // LANES))
+            _native.pack_bits(points[part], self.words[groups], self.counts[groups])
+
+        workers.map(pack, cut(self.n, LANES * max(1, _PACKED // (LANES * self.d))))
+
+
+class Scan:
+    """The blocks of one search.
+
+    Parameters
+    ----------
+    queries : uint8 array of shape (m, d), checked
+    prepared : PreparedBits
+    plan : BitsPlan
+    limits : float32 array of shape (m,), optional
+        The farthest value that each query finds, instead of its k nearest.
+    self_join : bool
+        Query i is point i, which it does not find.
+    lists : bool
+        Whether what is within the limits is listed, not only counted.
+    """
+
+    def __init__(
+        self,
+        queries: npt.NDArray[np.uint8],
+        prepared: PreparedBits,
+        plan: BitsPlan,
+        *,
+        limits: npt.NDArray[np.float32] | None = None,
+        self_join: bool = False,
+        lists: bool = True,
+    ) -> None:
+        self.queries, self.prepared, self.plan = queries, prepared, plan
+        self.limits, self.self_join, self.lists = limits, self_join, lists
+        self.workers = Workers(plan.threads)
+        self.rows = cut(len(queries), plan.query_block)
+
+    def run(self, take: Any, progress: ProgressLike) -> None:
+        """Hand every block to ``take(number, rows, block)``, on any thread, when it has met all points."""
+        plan, groups = self.plan, len(self.prepared.words)
+        parts = cut(groups, -(-groups // plan.parts))
+        found: dict[tuple[int, int], _native.BitBlock] = {}
+        total = len(self.queries) * self.prepared.n
+        with Progress(progress, total=total, seconds=plan.seconds, label="neighbours") as bar:
+
+            def work(task: tuple[int, int]) -> None:
+                at, part = task
+                block = self._scanned(self.rows[at], parts[part], bar)
+                if len(parts) == 1:
+                    take(at, self.rows[at], block)
+                else:
+                    found[task] = block
+
+            self.workers.map(work, [(at, part) for at in range(len(self.rows)) for part in range(len(parts))])
+
+            def merge(at: int) -> None:
+                self.workers.check()
+                block = found.pop((at, 0))
+                for part in range(1, len(parts)):
+                    block.absorb(found.pop((at, part)))
+                take(at, self.rows[at], block)
+
+            if len(parts) > 1:
+                self.workers.map(merge, range(len(self.rows)))
+
+    def _scanned(self, rows: slice, groups: slice, bar: Progress) -> _native.BitBlock:
+        """Compare a block of queries with a part of the points."""
+        plan, held, count = self.plan, self.prepared, rows.stop - rows.start
+        own = np.arange(rows.start, rows.stop, dtype=np.int64) if self.self_join else None
+        limits = None if self.limits is None else self.limits[rows]
+        block = _native.BitBlock(
+            *(plan.isa, plan.metric, self.queries[rows], held.words, held.counts, held.n, plan.k),
+            *(limits, own, self.lists),
+        )
+        step = max(1, _SCANNED // (count * held.words.shape[1]))
+        for begin in range(groups.start, groups.stop, step):
+            self.workers.check()
+            end = min(begin + step, groups.stop)
+            block.scan(begin, end)
+            bar.add(count * (min(end * LANES, held.n) - begin * LANES))
+        return block
+
+
+def search_bits(
+    queries: npt.NDArray[np.uint8],
+    prepared: PreparedBits,
+    plan: BitsPlan,
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+) -> Neighbors:
+    """Find the k nearest points of every query."""
+    m, k = len(queries), plan.k
+    found = Neighbors(np.empty((m, k), np.float32), np.empty((m, k), index_dtype(prepared.n)))
+
+    def write(_: int, rows: slice, block: _native.BitBlock) -> None:
+        block.write(found.distances[rows].reshape(-1), found.indices[rows].reshape(-1))
+
+    Scan(queries, prepared, plan, self_join=self_join).run(write, progress)
+    return found
+
+
+def find_bits(
+    queries: npt.NDArray[np.uint8],
+    prepared: PreparedBits,
+    plan: BitsPlan,
+    limits: npt.NDArray[np.float32],
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+) -> RadiusNeighbors:
+    """Find all points within the limits; see :meth:`tonari.core.method.SearchMethod.find_within`."""
+    counts = np.empty(len(queries), np.int64)
+    blocks: dict[int, _native.BitBlock] = {}
+
+    def hold(at: int, rows: slice, block: _native.BitBlock) -> None:
+        block.count(counts[rows])
+        blocks[at] = block
+
+    scan = Scan(queries, prepared, plan, limits=limits, self_join=self_join)
+    scan.run(hold, progress)
+    indptr = np.concatenate([np.zeros(1, np.int64), counts]).cumsum()
+    distances, indices = np.empty(indptr[-1], np.float32), np.empty(indptr[-1], index_dtype(prepared.n))
+
+    def write(at: int) -> None:
+        scan.workers.check()
+        rows = scan.rows[at]
+        here = slice(indptr[rows.start], indptr[rows.stop])
+        blocks.pop(at).write(distances[here], indices[here])
+
+    scan.workers.map(write, range(len(scan.rows)))
+    return RadiusNeighbors(indptr, indices, distances)
+
+
+def count_bits(
+    queries: npt.NDArray[np.uint8],
+    prepared: PreparedBits,
+    plan: BitsPlan,
+    limits: npt.NDArray[np.float32],
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+) -> npt.NDArray[np.int64]:
+    """Count what :func:`find_bits` finds for each query."""
+    counts = np.empty(len(queries), np.int64)
+
+    def count(_: int, rows: slice, block: _native.BitBlock) -> None:
+        block.count(counts[rows])
+
+    Scan(queries, prepared, plan, limits=limits, self_join=self_join, lists=False).run(count, progress)
+    return counts

@@ -1,0 +1,162 @@
+"""The plan of a search among rows of bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.isa import check_isa, chosen_isa
+from tonari.core.neighbors import index_dtype
+from tonari.core.plan import Override, Plan
+from tonari.core.problem import Problem
+from tonari.core.workers import default_threads
+from tonari.costs.model import bits_seconds
+from tonari.inputs.overrides import check_overrides
+from tonari.metrics import BIT_METRICS
+
+LANES, WORD = 16, 4  # points of a packed group, bytes of a word: native/bits/pack.hpp
+MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # native/bits/block.hpp
+_QUERY_BLOCK = 64  # few enough that their words stay in the first-level cache beside a group of points
+_LEAST_BLOCK = 8  # smaller blocks read the points too often; their points are divided among the threads instead
+_SPARE = 32  # pairs of a query's list beyond 2 k
+
+OVERRIDES = {
+    "query_block": Override("queries per task"),
+    "isa": Override("instruction set: generic, avx2 or avx512", "word"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitsPlan(Plan):
+    """Every choice of one search among rows of bits.
+
+    Attributes
+    ----------
+    n, m, d, k : int
+        Points, queries, bytes of a row, neighbours.
+    dtype, metric, method : str
+        dtype: "uint8". method: "bits".
+    device, devices
+        "cpu" and none.
+    isa : str
+        Instruction set: generic, avx2 or avx512; AVX-512 without VPOPCNTDQ runs the kernel of AVX2.
+    query_block : int
+        Queries per task; a task reads every point once.
+    parts : int
+        Into how many parts the points are divided, so that all threads have work where there are few queries.
+    threads : int
+    packed_bytes, copied_bytes, working_bytes, output_bytes : int
+        Memory beyond the input: the packed points; nothing; lists of the blocks that run; results.
+    seconds : float
+        Expected duration, packing included.
+    """
+
+    query_block: int
+    parts: int
+
+
+def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> BitsPlan:
+    """Plan a search among rows of bits; see :func:`tonari.plan`.
+
+    Parameters
+    ----------
+    problem : Problem
+    prepared : bool
+        The points are packed already.
+    **overrides
+        Fields listed in :data:`OVERRIDES`.
+
+    Raises
+    ------
+    Unsupported
+        The metric does not compare bits, or the rows are no bits.
+    BudgetExceeded
+        The memory budget does not hold the packed points, one query's list for each thread, and the results.
+
+    Examples
+    --------
+    >>> from tonari.metrics.problem import make_problem
+    >>> made = plan_bits(make_problem(10**6, 10**4, 128, 10, dtype="uint8", metric="hamming", threads=2))
+    >>> made.query_block, made.parts
+    (64, 1)
+    """
+    why_not = refusal(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
+    check_overrides(overrides, OVERRIDES)
+    isa = _isa(overrides.get("isa"))
+    work = bits_seconds(problem.n, problem.m, problem.d, isa, prepared=prepared)
+    threads = problem.threads or default_threads(work)
+    block = overrides.get("query_block") or _block(problem.m, threads)
+    made = _made(problem, isa, threads, min(block, problem.m), work)
+    if problem.memory is not None and made.total_bytes > problem.memory and "query_block" not in overrides:
+        while made.total_bytes > problem.memory and made.query_block > 1:
+            made = _made(problem, isa, threads, made.query_block // 2, work)
+    if problem.memory is not None and made.total_bytes > problem.memory:
+        raise BudgetExceeded(
+            f"a memory budget of {problem.memory} bytes cannot hold these rows of bits, packed, and their search: "
+            f"allow at least {made.total_bytes}"
+        )
+    return made
+
+
+def refusal(problem: Problem) -> str | None:
+    """Return why rows cannot be compared as bits, or None if they can.
+
+    >>> from tonari.metrics.problem import make_problem
+    >>> refusal(make_problem(1000, 10, 8, 10, dtype="uint8", metric="euclidean"))
+    "method='bits' supports hamming, jaccard, not euclidean; use method='auto'"
+    """
+    if problem.metric not in BIT_METRICS:
+        return f"method='bits' supports {', '.join(BIT_METRICS)}, not {problem.metric}; use method='auto'"
+    for dtype in (problem.dtype, problem.query_dtype):
+        if dtype != "uint8":
+            return f"metric={problem.metric!r} compares bits, packed as uint8, got {dtype}; use dtype='uint8'"
+    if problem.devices:
+        return f"metric={problem.metric!r} is computed on the CPU alone; use device='cpu', with arrays in host memory"
+    for name, value, most in (("d", problem.d, MOST_BYTES), ("n", problem.n, MOST_POINTS)):
+        if value > most:
+            return f"{name}={value}: method='bits' takes {name} up to {most}"
+    return None
+
+
+def _block(m: int, threads: int) -> int:
+    """Return the queries of a task: all of a few, whose points are divided among the threads."""
+    return min(_QUERY_BLOCK, -(-m // threads)) if m >= _LEAST_BLOCK * threads else min(m, _QUERY_BLOCK)
+
+
+def _made(problem: Problem, isa: str, threads: int, block: int, work: float) -> BitsPlan:
+    n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    groups, words = -(-n // LANES), -(-d // WORD)
+    blocks = -(-m // block)
+    parts = min(groups, -(-threads // blocks))
+    running = min(threads, blocks * parts) if parts == 1 else parts * blocks
+    row = 2 * 8 * (2 * k + _SPARE) + words * WORD + 64  # a list that grew by doubling, the query, its limits
+    return BitsPlan(
+        n=n,
+        m=m,
+        d=d,
+        k=k,
+        dtype=problem.dtype,
+        metric=problem.metric,
+        method="bits",
+        device="cpu",
+        devices=(),
+        isa=isa,
+        threads=threads,
+        query_block=block,
+        parts=parts,
+        packed_bytes=groups * LANES * (words + 1) * WORD,
+        copied_bytes=0,
+        working_bytes=running * block * row,
+        output_bytes=m * k * (4 + index_dtype(n).itemsize),
+        seconds=work / threads,
+    )
+
+
+def _isa(asked: str | None) -> str:
+    """Return the requested instruction set, else the strongest; AMX multiplies, and counting takes AVX-512."""
+    isa = chosen_isa() if asked is None else asked
+    check_isa(isa)
+    return "avx512" if isa == "amx" else isa

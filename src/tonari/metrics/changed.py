@@ -1,0 +1,245 @@
+"""Metrics that are another metric of changed rows: haversine, and metrics with a weight for each column.
+
+    haversine(q, x)               = 2 arcsin(min(1, c / 2)),  c = euclidean(u(q), u(x))
+    u(lat, lon)                   = (cos lat cos lon, cos lat sin lon, sin lat)
+
+    sqeuclidean, euclidean        S(w (q - x)^2), its root    rows times sqrt(w)
+    l1                            S(w |q - x|)                rows times w
+    linf                          max |q - x| where w > 0     rows without the columns of weight 0
+
+The changed rows are float64, and each of their numbers is rounded once (a weight's product) or has an error below 2^-52
+(a unit vector). All that follows is the search of these rows by the other metric: exact for them, in the order of its
+float64 values. ``finish`` ascends, so that it keeps this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.errors import Unsupported
+from tonari.core.slices import cut
+from tonari.metrics import get_metric
+from tonari.metrics.definitions import Float64, great_circle, unit_vectors
+from tonari.metrics.radius import limits_of
+from tonari.metrics.trigonometry import LARGEST_ANGLE
+
+Weights = tuple[float, ...]
+
+# By what a column is multiplied for its weight.
+_FACTORS: dict[str, Callable[[Float64], Float64]] = {
+    "euclidean": np.sqrt,
+    "sqeuclidean": np.sqrt,
+    "l1": lambda weights: weights,
+    "linf": np.ones_like,
+}
+_BLOCK = 1 << 13  # elements whose sines or arcsines are computed at once
+_INFINITY = np.array(np.inf).view(np.int64)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A metric as another metric of changed rows.
+
+    Attributes
+    ----------
+    metric : str
+        What the caller asked for.
+    weights : tuple of float, optional
+        One for each column.
+    base : str
+        The metric by which the changed rows are compared.
+    prepare : callable(rows, name) -> float64 rows
+        Checks and changes rows: an array in host memory, of any accepted dtype, or a torch tensor on CUDA.
+    finish : callable(values) -> values, optional
+        Makes values of this metric of float64 values of `base`, ascending; None if they are the same.
+    """
+
+    metric: str
+    weights: Weights | None
+    base: str
+    prepare: Callable[[Any, str], Any]
+    finish: Callable[[Float64], Float64] | None = None
+
+    def rows(self, x: Any, name: str) -> Any:
+        """Check an array of any accepted kind, and return the changed rows: of NumPy, or a tensor on CUDA."""
+        if inputs.place_of(x, name) is None:
+            return self.prepare(inputs.as_rows(x, name), name)
+        rows = inputs.as_device_rows(x, name)
+        if not bool(rows.isfinite().all()):
+            inputs.check_values(rows, name, first=0, nonnegative=False)
+        return self.prepare(rows, name)
+
+    def values(self, values: Any) -> Any:
+        """Return values of this metric for values of `base`, of NumPy or a tensor."""
+        if self.finish is None:
+            return values
+        made = _in_blocks(self.finish, values if isinstance(values, np.ndarray) else values.cpu().numpy())
+        return made if isinstance(values, np.ndarray) else values.new_tensor(made)
+
+    def within(self, m: int, *, radius: Any, min_similarity: Any, closed: Any) -> dict[str, Any]:
+        """Return the radius of `base` that holds the pairs whose values of this metric are within a caller's.
+
+        Parameters
+        ----------
+        m : int
+            Number of queries.
+        radius, min_similarity, closed
+            See :func:`tonari.metrics.radius.limits_of`.
+
+        Returns
+        -------
+        dict of radius, min_similarity and closed
+        """
+        if self.finish is None:
+            return {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+        given: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
+        many = hasattr(radius, "__len__") and getattr(radius, "shape", None) != ()
+        outside = first_outside(self.finish, limits_of(self.metric, m if many else 1, np.float64, **given))
+        return {"radius": outside if many else outside.item(), "min_similarity": None, "closed": False}
+
+
+def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Float64:
+    """Return the smallest float64 number, 0 or more, whose finished value exceeds the limit, by bisection.
+
+    Parameters
+    ----------
+    finish : callable
+        Ascends, and finishes inf as inf.
+    limits : array of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_outside(np.sqrt, np.array([2.0, -1.0, np.inf]))
+    array([ 4.,  0., inf])
+    """
+    low = np.full(limits.shape, -1, np.int64)  # bits of the last number known to be inside
+    high = np.full(limits.shape, _INFINITY)  # bits of the first known to be outside, or of inf
+    for _ in range(64):
+        middle = low + ((high - low) >> 1)
+        open_ = middle > low
+        inside = finish(np.maximum(middle, 0).view(np.float64)) <= limits
+        low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
+    return high.view(np.float64)
+
+
+def change_of(metric: Any, weights: Any = None) -> Change | None:
+    """Return how a metric, or its values with weights, is another metric of changed rows; None if it is not.
+
+    Weights that are all 1 are none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Unknown metric; weights that are not numbers, negative, not finite or all 0.
+    Unsupported
+        The metric has no weights.
+
+    Examples
+    --------
+    >>> change_of("haversine").base, change_of("l1", [1.0, 1.0])
+    ('euclidean', None)
+    """
+    record = get_metric(metric)
+    numbers = check_weights(record.name, weights)
+    if record.changed:
+        return Change(record.name, None, "euclidean", _unit_rows, great_circle)
+    if numbers is None:
+        return None
+    return Change(record.name, numbers, record.name, _Weighting(np.array(numbers), _FACTORS[record.name]))
+
+
+def check_weights(metric: str, weights: Any) -> Weights | None:
+    """Check the weights of the columns, and return them as floats; None for weights that are all 1.
+
+    >>> check_weights("l1", [1, 0.5])
+    (1.0, 0.5)
+    """
+    if weights is None:
+        return None
+    if metric not in _FACTORS:
+        raise Unsupported(
+            f"weights: metric={metric!r} has none, only {', '.join(_FACTORS)}; leave weights out, or change the rows "
+            "yourself"
+        )
+    inputs.refuse_masked(weights, "weights")
+    try:
+        array = np.asarray(inputs.to_host(weights))
+    except ValueError as error:
+        raise ValueError(f"weights: expected a number for each column ({error})") from error
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"weights: expected numbers, got {type(weights).__name__} of {array.dtype}")
+    if array.ndim != 1 or not len(array):
+        raise ValueError(f"weights: has shape {array.shape}, expected (d,): one number for each column")
+    numbers = array.astype(np.float64)
+    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    if bad.any():
+        column = int(bad.argmax())
+        raise ValueError(f"weights: got {numbers[column]} for column {column}, expected a finite number of at least 0")
+    if not numbers.any():
+        raise ValueError("weights: all are 0, so that all distances would be; give a column a positive weight")
+    return None if (numbers == 1).all() else tuple(numbers.tolist())
+
+
+@dataclass(frozen=True)
+class _Weighting:
+    """Multiply columns by what their weights ask for, and drop those of weight 0."""
+
+    weights: npt.NDArray[np.float64]
+    factors: Callable[[Float64], Float64]
+
+    def __call__(self, rows: Any, name: str) -> Any:
+        if rows.shape[1] != len(self.weights):
+            raise ValueError(
+                f"weights: has {len(self.weights)} numbers, but {name} have {rows.shape[1]} columns; give one for each"
+            )
+        kept = np.flatnonzero(self.weights)
+        factors = self.factors(self.weights[kept])
+        if isinstance(rows, np.ndarray):
+            with np.errstate(over="ignore"):  # what overflows is refused by the search
+                return np.ascontiguousarray(inputs.as_floats(rows)[:, kept], np.float64) * factors
+        wide = rows.double()
+        at = kept.tolist()
+        return wide[:, at].contiguous() * wide.new_tensor(factors)
+
+
+def _unit_rows(rows: Any, name: str) -> Any:
+    """Check latitudes and longitudes in radians, and return their unit vectors."""
+    if rows.shape[1] != 2:
+        raise ValueError(
+            f"{name}: has {rows.shape[1]} columns, but metric='haversine' compares (latitude, longitude) in radians; "
+            "pass an array of shape (n, 2)"
+        )
+    held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
+    latitude, longitude = np.ascontiguousarray(inputs.as_floats(held).T, np.float64)
+    most = float(np.float32(np.pi / 2)) if inputs.name_of_dtype(rows) == "float32" else np.pi / 2  # rounded up
+    _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
+    _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
+    made = np.empty((len(latitude), 3))
+    for part in cut(len(made), _BLOCK):
+        made[part] = unit_vectors(latitude[part], longitude[part]).T
+    return made if isinstance(rows, np.ndarray) else rows.double().new_tensor(made)
+
+
+def _in_blocks(function: Callable[[Float64], Float64], values: Float64) -> Float64:
+    """Apply a function of elements to blocks, so that its temporaries stay in the cache."""
+    made = np.empty(values.shape)
+    flat, given = made.reshape(-1), values.reshape(-1)
+    for part in cut(len(flat), _BLOCK):
+        flat[part] = function(given[part])
+    return made
+
+
+def _refuse(bad: npt.NDArray[np.bool_], values: Float64, name: str, what: str, expected: str) -> None:
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{name}: row {row} has the {what} {values[row]:g}, expected {expected} in radians; convert degrees by "
+            "numpy.radians"
+        )

@@ -1,0 +1,184 @@
+"""Boruvka's rounds over lists of neighbours: every component takes its lightest edge, until one is left.
+
+The weight of an edge is w_ij = max(core_i, core_j, d_ij), and edges are in a total order (pool.py). A component C that
+knows its first edge E_C in that order may take it: it is in the one minimum spanning tree.
+
+What is known of a point i is a list: the nearest points outside of its component, all up to the last of them, at
+distance r_i and with number l_i, in the order of (distance, number) of every search. Its core distance is at most r_i.
+So an unlisted j outside of C has (d_ij, j) > (r_i, l_i) and w_ij >= d_ij >= r_i; if w_ij = r_i, then d_ij = r_i and
+j > l_i. For a given i edges of one weight are in the order of the other end, thus each of them comes after
+
+    B_i = (r_i, min(i, l_i), max(i, l_i)).
+
+C knows its first edge if B_i >= E_C for all its points i, with E_C the first of the listed edges that touch C, in the
+list of either end. Points with B_i < E_C ask for more: the next power of
+four. Lists stay good when components grow: what is now inside is dropped, and all that is outside is still beyond B_i.
+
+A round goes on until half of the components know their edge, and the smallest are asked first. So the largest, whose
+points would find nothing near, rarely ask, and there are at most log(n) / log(4/3) rounds. In large components, whose
+points all list only each other, B_i is raised by what is known without a search (apart.py), and the points of the
+smallest bounds ask first: what they find mostly settles the others.
+
+Boruvka 1926; Campello, Moulavi and Sander 2013 (definition 3: mutual reachability); March, Ram and Gray 2010 (bounds
+that outlive rounds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Counter
+from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
+
+Search = Callable[[Ids, int, Ids], Neighbors]
+Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
+
+_SIZES = 4 ** np.arange(32)  # of lists that are asked for
+_ENTRIES = 1 << 22  # of lists that are asked for at a time
+_FIRST, _GROWTH = 64, 16  # points of a component that ask at a time
+_LARGE = 2048  # points of a component whose bounds take less time than their searches
+
+
+class Forest:
+    """Components of points that grow together to one.
+
+    Parameters
+    ----------
+    lists : Neighbors of shape (n, k)
+        The nearest other points of every point, in host memory.
+    core : float array of shape (n,)
+        None is larger than the last distance of its point.
+    search : callable(rows, k, labels) -> Neighbors of shape (len(rows), k)
+        Finds the k nearest points with another label than their own, of some points; -1 where there are fewer.
+    least : callable(labels, component) -> float64 array, optional
+        Bounds the distances of a component's points, in order, to all points of others from below.
+    """
+
+    def __init__(self, lists: Neighbors, core: npt.NDArray[Any], search: Search, least: Bounds | None = None) -> None:
+        n, k = lists.indices.shape
+        self.n, self.core, self.search, self.least = n, core, search, least
+        self.labels: Ids = np.arange(n)
+        self.count = n
+        sources = np.repeat(np.arange(n, dtype=index_dtype(n)), k)
+        targets = lists.indices.ravel()
+        self.pool = Pool(n, sources, targets, self._weights(sources, targets, lists.distances.ravel()))
+        self.bounds = np.full(n, np.inf, lists.distances.dtype)
+        self.bound_pairs = np.full(n, NO_PAIR)
+        if k < n - 1:
+            self.bounds[:] = lists.distances[:, -1]
+            self.bound_pairs[:] = pairs_of(np.arange(n), lists.indices[:, -1], n)
+
+    def grow(self) -> Lightest:
+        """Do one round, and return the edges that it takes."""
+        self.pool.keep_leaving(self.labels)
+        lightest, known = self._settle_half()
+        taken = Lightest(lightest.weights[known], lightest.pairs[known])
+        self._merge(np.flatnonzero(known), taken.pairs)
+        pairs, first = np.unique(taken.pairs, return_index=True)
+        return Lightest(taken.weights[first], pairs)
+
+    def _settle_half(self) -> tuple[Lightest, npt.NDArray[np.bool_]]:
+        """Ask until half of the components know their lightest edge; return the edges, and who knows."""
+        sizes = np.bincount(self.labels)
+        limits = np.zeros(self.count, np.int64)  # of points that ask at a time
+        while True:
+            lightest = self.pool.lightest(self.labels, self.count)
+            asking = self._asking(lightest)
+            known = np.ones(self.count, bool)
+            known[self.labels[asking]] = False
+            lacking = (self.count + 1) // 2 - int(np.count_nonzero(known))
+            if lacking <= 0:
+                return lightest, known
+            unknown = np.flatnonzero(~known)
+            first = unknown[np.argsort(sizes[unknown], kind="stable")[:lacking]]
+            large = (sizes[first] >= _LARGE) & (self.least is not None)
+            for component in first[large & (limits[first] == 0)]:
+                self._bound(int(component))
+            limits[first] = np.where(large, np.maximum(_FIRST, _GROWTH * limits[first]), self.n)
+            rows = self._nearest(self._asking(lightest), limits)
+            self._ask(rows, self.n - sizes[self.labels[rows]])
+
+    def _bound(self, component: int) -> None:
+        """Raise the bounds of a component's points, where it is known how far other components are."""
+        assert self.least is not None
+        rows = np.flatnonzero(self.labels == component)
+        with np.errstate(over="ignore"):  # as far as the distances, which are then infinite too
+            least = self.least(self.labels, component).astype(self.bounds.dtype)
+        higher = least > self.bounds[rows]
+        self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
+
+    def _nearest(self, asking: Ids, limits: Ids) -> Ids:
+        """Return of the points that ask those of the smallest bounds, up to the limit of their component."""
+        order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
+        labels = self.labels[order]
+        places = np.arange(len(order)) - np.searchsorted(labels, labels)
+        return order[places < limits[labels]]
+
+    def _asking(self, lightest: Lightest) -> Ids:
+        """Return the points that may have an earlier edge than their component knows."""
+        weights, pairs = lightest.weights[self.labels], lightest.pairs[self.labels]
+        earlier = (self.bounds == weights) & (self.bound_pairs < pairs)
+        return np.flatnonzero((self.bounds < weights) | earlier)
+
+    def _ask(self, rows: Ids, others: Ids) -> None:
+        """Find more of what is nearest to points outside of their components, where there are so many others."""
+        listed = self.pool.listed()[rows]
+        wanted = _SIZES[np.searchsorted(_SIZES, listed, "right")]
+        for size in np.unique(wanted).tolist():
+            k, asked = min(size, self.n - 1), np.flatnonzero(wanted == size)
+            step = max(1, _ENTRIES // k)
+            for begin in range(0, len(asked), step):
+                some = asked[begin : begin + step]
+                self._list(rows[some], listed[some], others[some], self.search(rows[some], k, self.labels))
+
+    def _list(self, rows: Ids, before: Ids, others: Ids, found: Neighbors) -> None:
+        """Put what was found into the pool, without the edges that are there: the first `before` of each row."""
+        k = found.indices.shape[1]
+        new = (np.arange(k) >= before[:, None]) & (found.indices >= 0)
+        sources, targets = np.repeat(rows, new.sum(axis=1)), found.indices[new]
+        self.pool.add(sources, targets, self._weights(sources, targets, found.distances[new]))
+        more = others > k
+        self.bounds[rows] = np.where(more, found.distances[:, -1], np.inf)
+        self.bound_pairs[rows] = np.where(more, pairs_of(rows, found.indices[:, -1], self.n), NO_PAIR)
+
+    def _merge(self, components: Ids, pairs: Ids) -> None:
+        """Join each component with the one at the other end of its edge."""
+        left, right = self.labels[pairs // self.n], self.labels[pairs % self.n]
+        parents = np.arange(self.count)
+        parents[components] = np.where(left == components, right, left)
+        # Edges descend along parents, so the only circles are two components that take the same edge.
+        mutual = (parents[parents] == np.arange(self.count)) & (parents > np.arange(self.count))
+        parents[mutual] = np.flatnonzero(mutual)
+        while (parents[parents] != parents).any():
+            parents = parents[parents]
+        roots, merged = np.unique(parents, return_inverse=True)
+        self.count, self.labels = len(roots), merged.reshape(-1)[self.labels]
+
+    def _weights(self, sources: Ids, targets: Ids, distances: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        weights: npt.NDArray[Any] = np.maximum(distances, np.maximum(self.core[sources], self.core[targets]))
+        return weights
+
+
+def spanning_edges(
+    lists: Neighbors, core: npt.NDArray[Any], search: Search, bar: Counter, least: Bounds | None = None
+) -> Lightest:
+    """Return the edges of the minimum spanning tree, in order; for the parameters see :class:`Forest`.
+
+    Parameters
+    ----------
+    bar : Counter
+        Counts edges.
+    """
+    forest = Forest(lists, core, search, least)
+    rounds = []
+    while forest.count > 1:
+        rounds.append(forest.grow())
+        bar.add(len(rounds[-1].pairs))
+    weights, pairs = (np.concatenate(part) for part in zip(*rounds, strict=True))
+    order = np.lexsort((pairs, weights))
+    return Lightest(weights[order], pairs[order])

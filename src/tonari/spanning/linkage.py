@@ -1,0 +1,33 @@
+"""Single linkage from a minimum spanning tree: its edges, lightest first, each join two clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def linkage_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return SciPy's matrix for edges in the order of their weights; see :meth:`tonari.SpanningTree.to_linkage`."""
+    joins = len(edges)
+    n = joins + 1
+    above = list(range(n + joins))  # towards the cluster that holds a point or cluster
+    sizes = [1] * n + [0] * joins
+    made = []
+
+    def top(cluster: int) -> int:
+        while above[cluster] != cluster:
+            above[cluster] = above[above[cluster]]
+            cluster = above[cluster]
+        return cluster
+
+    for new, (left, right) in enumerate(edges.tolist(), start=n):
+        low, high = sorted((top(left), top(right)))
+        above[low] = above[high] = new
+        sizes[new] = sizes[low] + sizes[high]
+        made.append((low, high, sizes[new]))
+    matrix = np.empty((joins, 4))
+    matrix[:, 2] = weights
+    matrix[:, [0, 1, 3]] = np.array(made, np.float64).reshape(joins, 3)
+    return matrix

@@ -1,0 +1,83 @@
+"""Edges that leave a component, as far as they are known, and the lightest of them for each component.
+
+Edges are in a total order, by (weight, smaller end, larger end), so that there is one minimum spanning tree. Both ends
+are one number, a "pair": smaller * n + larger. Pairs ascend as (smaller, larger) do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+NO_PAIR = np.iinfo(np.int64).max  # after all pairs
+
+Ids = npt.NDArray[Any]
+
+
+class Lightest(NamedTuple):
+    """The first edge of each of some components, in the order of edges.
+
+    Attributes
+    ----------
+    weights : float array of shape (components,)
+        inf if no edge is known.
+    pairs : int64 array of shape (components,)
+        NO_PAIR if no edge is known.
+    """
+
+    weights: npt.NDArray[Any]
+    pairs: Ids
+
+
+class Pool:
+    """Edges from points to what they listed, outside of their components.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    sources, targets : integer arrays of shape (edges,)
+    weights : float array of shape (edges,)
+    """
+
+    def __init__(self, n: int, sources: Ids, targets: Ids, weights: npt.NDArray[Any]) -> None:
+        self.n, self.sources, self.targets, self.weights = n, sources, targets, weights
+
+    def add(self, sources: Ids, targets: Ids, weights: npt.NDArray[Any]) -> None:
+        """Put in more edges."""
+        self.sources = np.concatenate([self.sources, sources.astype(self.sources.dtype)])
+        self.targets = np.concatenate([self.targets, targets.astype(self.targets.dtype)])
+        self.weights = np.concatenate([self.weights, weights])
+
+    def keep_leaving(self, labels: Ids) -> None:
+        """Drop the edges within a component."""
+        kept = labels[self.sources] != labels[self.targets]
+        self.sources, self.targets, self.weights = self.sources[kept], self.targets[kept], self.weights[kept]
+
+    def listed(self) -> Ids:
+        """Return for each point how many edges are its own: (n,)."""
+        return np.bincount(self.sources, minlength=self.n)
+
+    def lightest(self, labels: Ids, count: int) -> Lightest:
+        """Return the first of the edges that touch each of `count` components."""
+        ends = labels[self.sources], labels[self.targets]
+        weights = np.full(count, np.inf, self.weights.dtype)
+        for end in ends:
+            np.minimum.at(weights, end, self.weights)
+        pairs = np.full(count, NO_PAIR)
+        for end in ends:
+            tied = np.flatnonzero(self.weights == weights[end])
+            np.minimum.at(pairs, end[tied], pairs_of(self.sources[tied], self.targets[tied], self.n))
+        return Lightest(weights, pairs)
+
+
+def pairs_of(left: Ids, right: Ids, n: int) -> npt.NDArray[np.int64]:
+    """Return one number for both ends of edges.
+
+    >>> pairs_of(np.array([3, 0]), np.array([1, 2]), 10)
+    array([13,  2])
+    """
+    pairs: npt.NDArray[np.int64] = np.minimum(left, right).astype(np.int64) * n + np.maximum(left, right)
+    return pairs

@@ -1,0 +1,55 @@
+"""Prim's algorithm (1957) on all pairs, in plain NumPy: the tree that every other way has to find.
+
+Values are those of :mod:`tonari.metrics.definitions`, as they are returned; n² of them are held.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.metrics.reference import brute
+from tonari.spanning.pool import Lightest, pairs_of
+from tonari.spanning.tree import SpanningTree, tree_of
+
+
+def reachability(points: Any, min_samples: int, metric: str = "euclidean") -> npt.NDArray[Any]:
+    """Return the mutual reachability distances of all pairs: (n, n), inf on the diagonal."""
+    n = len(points)
+    distances, indices = brute(points, points, n - 1, metric, self_ids=np.arange(n))
+    weights = np.full((n, n), np.inf, distances.dtype)
+    np.put_along_axis(weights, indices.astype(np.int64), distances, axis=1)
+    core = distances[:, min_samples - 2] if min_samples > 1 else np.zeros(n, distances.dtype)
+    return np.maximum(weights, np.maximum(core, core[:, None]))
+
+
+def spanning_tree(points: Any, min_samples: int, metric: str = "euclidean") -> SpanningTree:
+    """Find the minimum spanning tree; see :func:`tonari.mutual_reachability_tree`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.spanning.reference import spanning_tree
+    >>> spanning_tree(np.array([[0.0], [1.0], [3.0]]), 1).edges.tolist()
+    [[0, 1], [1, 2]]
+    """
+    n = len(points)
+    weights = reachability(points, min_samples, metric)
+    inside = np.zeros(n, bool)
+    best = weights[0].copy()  # of each point outside: its first edge into the tree
+    pairs = pairs_of(np.zeros(n, np.int64), np.arange(n), n)
+    inside[0] = True
+    taken = []
+    for _ in range(n - 1):
+        outside = np.flatnonzero(~inside)
+        at = outside[np.lexsort((pairs[outside], best[outside]))[0]]
+        taken.append((best[at], pairs[at]))
+        inside[at] = True
+        offered = pairs_of(np.full(n, at), np.arange(n), n)
+        earlier = (weights[at] < best) | ((weights[at] == best) & (offered < pairs))
+        best, pairs = np.where(earlier, weights[at], best), np.where(earlier, offered, pairs)
+    found = Lightest(np.array([weight for weight, _ in taken], weights.dtype), np.array([pair for _, pair in taken]))
+    order = np.lexsort((found.pairs, found.weights))
+    return tree_of(Lightest(found.weights[order], found.pairs[order]), n)

@@ -1,0 +1,66 @@
+"""The tree that is returned: `tonari.SpanningTree`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.neighbors import index_dtype
+from tonari.spanning.linkage import linkage_of
+from tonari.spanning.pool import Lightest
+
+
+@dataclass(frozen=True, eq=False)
+class SpanningTree:
+    """A minimum spanning tree of n points, what :func:`tonari.mutual_reachability_tree` returns.
+
+    Attributes
+    ----------
+    edges : int32 array of shape (n - 1, 2), or int64 for 2**31 points or more
+        Row numbers of both ends, the smaller one first. Ordered by (weight, smaller end, larger end).
+    weights : float32 or float64 array of shape (n - 1,)
+        Ascending.
+
+    Both are NumPy arrays.
+    """
+
+    edges: npt.NDArray[Any]
+    weights: npt.NDArray[Any]
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.weights) + 1
+
+    def to_linkage(self) -> npt.NDArray[np.float64]:
+        """Return the hierarchy of single linkage as SciPy's matrix.
+
+        It is what ``scipy.cluster.hierarchy`` reads (``fcluster``, ``dendrogram``), and what hdbscan and fast_hdbscan
+        make condensed trees from.
+
+        Returns
+        -------
+        float64 array of shape (n - 1, 4)
+            Row i makes cluster n + i of two clusters, the smaller number first, at a distance, with so many points.
+            Numbers below n are points.
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> line = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
+        >>> tonari.mutual_reachability_tree(line, min_samples=1).to_linkage().tolist()
+        [[0.0, 1.0, 1.0, 2.0], [2.0, 3.0, 2.0, 3.0]]
+        """
+        return linkage_of(self.edges, self.weights)
+
+    def __repr__(self) -> str:
+        return f"SpanningTree(n={self.n}, dtype={self.weights.dtype})"
+
+
+def tree_of(found: Lightest, n: int) -> SpanningTree:
+    """Return the tree of n points with these edges, which are in order."""
+    edges = np.stack([found.pairs // n, found.pairs % n], axis=1)
+    return SpanningTree(edges.astype(index_dtype(n)), found.weights)

@@ -1,0 +1,263 @@
+"""Every verb on changed rows, against the plain reference of rows that the test changes itself."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.checks import Array, assert_same_neighbors
+from tests.helpers.devices import needs_torch, on_gpu
+from tonari.core.errors import Unsupported
+from tonari.core.neighbors import Neighbors
+from tonari.metrics.changed import change_of
+from tonari.metrics.definitions import great_circle, unit_vectors
+from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute
+
+N, K = 60, 7
+WEIGHTS = [2.0, 0.0, 1.0, 1e-12, 1e12]
+SCALES = {"euclidean": np.sqrt, "sqeuclidean": np.sqrt, "l1": np.positive, "linf": np.sign}
+
+
+def anywhere(rng: np.random.Generator) -> Array:
+    return np.stack([np.arcsin(rng.uniform(-1, 1, N)), rng.uniform(-np.pi, np.pi, N)], axis=1)
+
+
+def poles(rng: np.random.Generator) -> Array:
+    return np.stack([rng.choice([-np.pi / 2, np.pi / 2], N), rng.uniform(-np.pi, np.pi, N)], axis=1)
+
+
+def date_line(rng: np.random.Generator) -> Array:
+    return np.stack([rng.normal(0, 1e-9, N), rng.choice([-np.pi, np.pi, 3 * np.pi], N)], axis=1)
+
+
+def antipodes(rng: np.random.Generator) -> Array:
+    here = anywhere(rng)[: N // 2]
+    return np.concatenate([here, here * [-1, 1] + [0, np.pi]])
+
+
+def copies(rng: np.random.Generator) -> Array:
+    return np.repeat(anywhere(rng)[:6], N // 6, axis=0)
+
+
+def one_street(rng: np.random.Generator) -> Array:
+    return np.array([0.9, 0.1]) + rng.normal(0, 1e-12, (N, 2))
+
+
+POSITIONS = [anywhere, poles, date_line, antipodes, copies, one_street]
+
+
+def positions(maker: Any) -> tuple[Array, Array]:
+    """Latitudes and longitudes, and their unit vectors."""
+    rows = maker(np.random.default_rng(0))
+    return rows, np.ascontiguousarray(unit_vectors(*rows.T).T)
+
+
+def finish(found: Any) -> Any:
+    return found._replace(distances=great_circle(found.distances))
+
+
+@pytest.mark.parametrize("maker", POSITIONS)
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+@pytest.mark.parametrize("k", [1, K, N])
+def test_haversine_is_the_order_of_chords(maker: Any, method: str, k: int) -> None:
+    rows, vectors = positions(maker)
+    truth = finish(brute(vectors[:20], vectors, k))
+    assert_same_neighbors(tonari.search(rows[:20], rows, k, metric="haversine", method=method), truth)
+    index = tonari.Index(rows, metric="Haversine", method=method)
+    assert_same_neighbors(index.search(rows[:20], k), truth)
+
+
+@pytest.mark.parametrize("maker", [anywhere, date_line])
+def test_haversine_is_that_of_scikit_learn(maker: Any) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rows, _ = positions(maker)
+    found = tonari.search(rows, rows, K, metric="haversine").distances
+    np.testing.assert_allclose(found, np.sort(metrics.pairwise.haversine_distances(rows), axis=1)[:, :K], atol=1e-15)
+
+
+@pytest.mark.parametrize("maker", POSITIONS)
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_radius_is_compared_with_the_angle_that_is_returned(maker: Any, closed: bool) -> None:
+    rows, vectors = positions(maker)
+    angles = brute(vectors, vectors, N)
+    order = np.argsort(angles.indices, axis=1)
+    table = np.take_along_axis(great_circle(angles.distances), order, axis=1)
+    limits = np.where(np.arange(N) % 3 == 0, table[0], np.where(np.arange(N) % 3 == 1, np.nextafter(table[0], 4), 0.0))
+    given: dict[str, Any] = {"metric": "haversine", "closed": closed}
+    inside = table <= limits[:, None] if closed else table < limits[:, None]
+    found = tonari.radius_search(rows, rows, limits, **given)
+    assert np.diff(found.indptr).tolist() == inside.sum(axis=1).tolist()
+    assert tonari.radius_count(rows, rows, limits, **given).tolist() == inside.sum(axis=1).tolist()
+    for i in range(N):
+        here = slice(*found.indptr[i : i + 2])
+        assert sorted(found.indices[here].tolist()) == np.flatnonzero(inside[i]).tolist()
+        assert found.distances[here].tobytes() == table[i][found.indices[here]].tobytes()
+    index = tonari.Index(rows, metric="haversine")
+    again = index.radius_search(rows, limits, closed=closed)
+    assert [part.tobytes() for part in again] == [part.tobytes() for part in found]
+    one = float(table[0, N // 2])
+    left, right, distances = tonari.pairs(rows, one, **given)
+    within = np.triu(table <= one if closed else table < one, 1)
+    assert sorted(zip(left, right, strict=True)) == list(zip(*np.nonzero(within), strict=True))
+    assert distances.tobytes() == table[left, right].tobytes()
+    assert tonari.radius_graph(rows, one, **given).indptr[-1] == 2 * len(left)
+
+
+@pytest.mark.parametrize("metric", SCALES)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+def test_weights_search_the_scaled_rows(metric: str, maker: str, method: str) -> None:
+    rows = checks.HOSTILE[maker](N, 5, 0)
+    scaled = (rows.astype(np.float64) * SCALES[metric](np.array(WEIGHTS)))[:, [0, 2, 3, 4]]
+    given: dict[str, Any] = {"metric": metric, "weights": WEIGHTS, "method": method}
+    truth = brute(scaled[:20], scaled, K, metric)
+    assert_same_neighbors(tonari.search(rows[:20], rows, K, **given), truth)
+    assert_same_neighbors(tonari.Index(rows, **given).search(rows[:20], K), truth)
+    limits = np.ascontiguousarray(truth.distances[:, 3])
+    expected = brute_within(scaled[:20], scaled, limits, metric)
+    found = tonari.radius_search(rows[:20], rows, limits, **given)
+    assert [part.tobytes() for part in found] == [part.tobytes() for part in expected]
+
+
+@pytest.mark.parametrize("metric", SCALES)
+def test_weights_are_those_of_scipy(metric: str) -> None:
+    distance = pytest.importorskip("scipy.spatial.distance")
+    rows, weights = checks.gaussian(N, 4), [2.0, 0.0, 0.5, 1e-3]
+    name = {"l1": "cityblock", "linf": "chebyshev"}.get(metric, metric)
+    wide = rows.astype(np.float64)
+    expected = np.sort(distance.cdist(wide, wide, name, w=weights), axis=1)[:, :K]
+    np.testing.assert_allclose(tonari.search(rows, rows, K, metric=metric, weights=weights).distances, expected, 1e-14)
+
+
+@pytest.mark.parametrize("metric", SCALES)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+def test_weights_of_one_change_no_bit(metric: str, maker: str) -> None:
+    rows = checks.HOSTILE[maker](N, 5, 0)
+    weighted = tonari.search(rows, rows, K, metric=metric, weights=np.ones(5))
+    assert_same_neighbors(weighted, tonari.search(rows, rows, K, metric=metric))
+
+
+def test_one_column() -> None:
+    rows = checks.gaussian(N, 1)
+    scaled = rows.astype(np.float64) * 3.0
+    assert_same_neighbors(tonari.search(rows, rows, N, metric="l1", weights=[3]), brute(scaled, scaled, N, "l1"))
+    assert_same_neighbors(tonari.search(np.c_[rows, rows * 9], rows.repeat(2, 1), N, metric="l1", weights=[3, 0]),
+                          brute(scaled, scaled, N, "l1"))  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}])
+def test_graphs_files_and_copies(given: dict[str, Any], tmp_path: Path) -> None:
+    rows, _ = positions(anywhere)
+    change = change_of(**given)
+    assert change is not None
+    vectors = change.rows(rows, "points")
+    truth = brute(vectors, vectors, K, change.base, self_ids=np.arange(N))
+    truth = truth._replace(distances=change.values(truth.distances))
+    graph = tonari.knn_graph(rows, K, **given)
+    assert_same_neighbors(Neighbors(graph.distances, graph.indices), truth)
+    assert tonari.kth_distance(rows, K, **given).tobytes() == truth.distances[:, -1].tobytes()
+    graph.save(tmp_path / "graph.npz")
+    for made in (graph, tonari.KNNGraph.load(tmp_path / "graph.npz"), graph.trim(3), graph.permute(np.arange(N))):
+        assert (made.metric, made.weights) == (given["metric"], change.weights)
+        assert made.recall(rows).by_index == 1
+    own = tonari.knn_graph(rows, 3, include_self=True, **given)
+    assert own.indices[:, 0].tolist() == list(range(N))
+    assert (own.distances[:, 0] == 0).all()
+    with pytest.raises(Unsupported, match="cannot be merged: their rows were changed"):
+        graph.add(rows, rows[:3])
+    index = tonari.Index(rows, **given)
+    index.save(tmp_path / "index.npz")
+    found = index.search(rows[:9], K)
+    for again in (pickle.loads(pickle.dumps(index)), tonari.Index.load(tmp_path / "index.npz")):
+        assert (again.metric, again.weights) == (index.metric, index.weights)
+        assert again.points.tobytes() == rows.tobytes()
+        assert_same_neighbors(again.search(rows[:9], K), found)
+    parts = list(index.search_chunks(iter([rows[:4], rows[:0], rows[4:9]]), K))
+    assert_same_neighbors(Neighbors(*(np.concatenate(both) for both in zip(*parts, strict=True))), found)
+    file = tonari.search_to_file(rows[:9], rows, K, tmp_path / "found.ibin", **given)
+    assert (tonari.io.read_ground_truth(file).indices == found.indices).all()
+
+
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}])
+def test_filters(given: dict[str, Any]) -> None:
+    rows, _ = positions(anywhere)
+    allowed = np.arange(N) % 10 == 0
+    found = tonari.search(rows[:9], rows, K, where=allowed, **given)
+    among = tonari.search(rows[:9], rows[allowed], 6, **given)
+    assert found.distances[:, :6].tobytes() == among.distances.tobytes()
+    assert (found.indices[:, :6] == 10 * among.indices).all()
+    assert (found.indices[:, 6] == -1).all()
+    assert np.isinf(found.distances[:, 6]).all()
+    assert_same_neighbors(tonari.Index(rows, **given).search(rows[:9], K, where=allowed), found)
+    batch = np.arange(N) % 4
+    graph = tonari.knn_graph(rows, 3, batch=batch, **given)
+    assert (batch[graph.indices] == batch[:, None]).all()
+    assert graph.metric == given["metric"]
+
+
+def test_pairs_of_angles_have_no_file(tmp_path: Path) -> None:
+    rows, _ = positions(anywhere)
+    with pytest.raises(Unsupported, match="leave out="):
+        tonari.pairs(rows, 0.1, metric="haversine", out=tmp_path / "pairs.npy")
+
+
+def test_a_resumed_search_has_the_same_weights(tmp_path: Path) -> None:
+    from tonari.streams.journal import search_facts
+
+    rows = checks.gaussian(N, 2)
+    facts = [search_facts(tonari.Index(rows, metric="l1", weights=weights), 9, 3) for weights in (None, [2, 1], [1, 2])]
+    assert len({str(each.get("weights")) for each in facts}) == 3
+
+
+def test_no_queries_have_distances_in_float64_too() -> None:
+    rows = checks.gaussian(N, 2)
+    index = tonari.Index(rows, metric="l1", weights=[2, 1])
+    (found,) = index.search_chunks(iter([rows[:0]]), 3)
+    (within,) = index.radius_chunks(iter([rows[:0]]), 1.0)
+    assert found.distances.dtype == within.distances.dtype == index.search(rows, 3).distances.dtype == np.float64
+
+
+def test_another_number_of_weights() -> None:
+    rows = checks.gaussian(N, 3)
+    with pytest.raises(ValueError, match="weights: has 2 numbers, but points have 3 columns"):
+        tonari.search(rows, rows, 3, weights=[1, 2])
+
+
+@needs_torch
+def test_tensors_come_back_as_tensors() -> None:
+    import torch
+
+    rows, vectors = positions(anywhere)
+    found = tonari.search(torch.from_numpy(rows), torch.from_numpy(rows), K, metric="haversine")
+    assert isinstance(found.distances, torch.Tensor)
+    assert_same_neighbors(Neighbors(*(part.numpy() for part in found)), finish(brute(vectors, vectors, K)))
+
+
+@on_gpu
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "euclidean", "weights": [2.0, 1e-3]}])
+def test_on_cuda(given: dict[str, Any]) -> None:
+    import torch
+
+    rows, _ = positions(anywhere)
+    truth, there = tonari.search(rows, rows, K, **given), torch.from_numpy(rows).cuda()
+    for found in (tonari.search(there, there, K, **given), tonari.Index(there, **given).search(there, K)):
+        assert found.distances.is_cuda
+        assert_same_neighbors(Neighbors(*(part.cpu().numpy() for part in found)), truth)
+    assert_same_neighbors(tonari.search(rows, rows, K, device="cuda", **given), truth)
+    counts = tonari.radius_count(there, there, 0.3, **given)
+    assert counts.tolist() == tonari.radius_count(rows, rows, 0.3, **given).tolist()
+
+
+@needs_torch
+def test_gradients_of_changed_rows_are_refused() -> None:
+    import torch
+
+    with pytest.raises(Unsupported, match=r"differentiable: .* points \* weights.sqrt\(\)"):
+        tonari.knn_graph(torch.ones(3, 2), 1, weights=[2.0, 1.0], differentiable=True)

@@ -1,0 +1,39 @@
+"""Searches among rows of bits on small data: measured, proved, and a wrong answer is not timed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tonari
+from benchmarks.suites import bits
+from tests.helpers.bench_checks import a_run, done, notes
+
+SMALL = {case.name: case.scaled(0.002) for case in bits.SUITE.cases}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_case_is_proved_and_timed(name: str) -> None:
+    ran = done(a_run(), SMALL[name].resized(peers=()))
+    assert ran.wrong == 0, notes(ran)
+    assert [row["who"] for row in ran.rows] == ["tonari"]
+    assert ran.rows[0]["proved"] > 0
+
+
+def test_a_wrong_answer_is_found() -> None:
+    def search(*given: Any, **options: Any) -> Any:
+        found = tonari.search(*given, **options)
+        return tonari.Neighbors(found.distances + 1, found.indices)
+
+    ran = done(a_run(SimpleNamespace(search=search)), SMALL["hamming-256"].resized(peers=()))
+    assert ran.wrong == 1
+    assert "differs from the reference" in notes(ran)
+
+
+def test_the_peer_agrees() -> None:
+    pytest.importorskip("faiss")
+    ran = done(a_run(), SMALL["hamming-256"])
+    assert ran.wrong == 0, notes(ran)
+    assert [row["who"] for row in ran.rows] == ["tonari", bits.PEER]

@@ -1,0 +1,82 @@
+"""Who compares rows of bits, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tonari.core.errors import Unsupported
+from tonari.methods.registry import method_for
+from tonari.metrics import BIT_METRICS, METRICS, get_metric
+from tonari.metrics.problem import make_problem
+
+ROWS = np.random.default_rng(0).integers(0, 256, (40, 4), dtype=np.uint8)
+HAMMING: dict[str, Any] = {"metric": "hamming"}
+
+
+def search(queries: Any = ROWS, points: Any = ROWS, **given: Any) -> Any:
+    return tonari.search(queries, points, 3, **HAMMING | given)
+
+
+GRAPH = tonari.knn_graph(ROWS, 3, **HAMMING)
+
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "numbers": (lambda: search(ROWS.astype(np.float32)), TypeError, r"use numpy.packbits\(queries > 0, axis=1\)"),
+    "signs": (lambda: search(points=ROWS.view(np.int8)), TypeError, "points: int8 are no bits"),
+    "odd bools": (lambda: search(np.ones((3, 12), bool)), ValueError, "12 columns do not fill whole bytes"),
+    "widths": (lambda: search(ROWS[:, :3].copy()), ValueError, "must have the same number of columns"),
+    "exact": (lambda: search(method="exact"), Unsupported, "use method='bits' or 'auto'"),
+    "tree": (lambda: search(method="kdtree"), Unsupported, "use method='bits' or 'auto'"),
+    "other metric": (lambda: search(metric="l1", method="bits"), Unsupported, "supports hamming, jaccard, not l1"),
+    "filters": (lambda: search(where=np.ones(40, bool)), Unsupported, "search copies of the allowed points"),
+    "descent": (lambda: tonari.knn_graph(ROWS, 3, method="nn-descent", **HAMMING), Unsupported, "compares bits"),
+    "merging": (lambda: tonari.merge(GRAPH, GRAPH, ROWS, ROWS), Unsupported, "points of both together"),
+    "recall": (lambda: GRAPH.recall(ROWS), Unsupported, "compares bits"),
+    "one point": (lambda: tonari.knn_graph(ROWS, 1, include_self=True, method="exact", **HAMMING), Unsupported, "bits"),
+    "similarity": (
+        lambda: tonari.radius_search(ROWS, ROWS, min_similarity=0.5, metric="jaccard"),
+        ValueError,
+        "has distances; pass radius=",
+    ),
+    "plan of numbers": (lambda: tonari.plan(9, 9, 4, 2, **HAMMING), Unsupported, "use dtype='uint8'"),
+    "wide": (
+        lambda: tonari.plan(9, 9, 2**21 + 1, 2, dtype="uint8", **HAMMING),
+        Unsupported,
+        "takes d up to 2097152",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_name_the_fix(name: str) -> None:
+    call, error, words = REFUSED[name]
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize("metric", BIT_METRICS)
+def test_auto_takes_bits_and_says_so(metric: str) -> None:
+    made = tonari.explain((10, 8), (500, 8), 3, metric=metric)
+    assert (made.method, [one.method for one in made.candidates if one.plan is not None]) == ("bits", ["bits"])
+    assert tonari.plan(500, 10, 8, 3, dtype="uint8", metric=metric).method == "bits"
+    assert tonari.knn_graph(ROWS, 3, metric=metric, recall=0.9).method == "bits"
+
+
+def test_cuda_refuses_and_names_the_cpu() -> None:
+    problem = make_problem(9, 9, 4, 2, dtype="uint8", metric="hamming", devices=("cuda:0",))
+    assert "use device='cpu'" in (method_for("bits", "cuda").refuses(problem) or "")
+
+
+def test_bits_are_no_numbers() -> None:
+    assert not set(BIT_METRICS) & set(METRICS)
+    assert all(get_metric(name).bits for name in ("Hamming", "tanimoto", "bitwise_hamming"))
+
+
+def test_few_queries_share_the_points() -> None:
+    many, one = (tonari.plan(500, m, 8, 3, dtype="uint8", threads=4, **HAMMING) for m in (200, 1))
+    assert (many.parts, many.query_block) == (1, 50)
+    assert (one.parts, one.query_block) == (4, 1)
