@@ -1,7 +1,7 @@
 """Lookalikes: other libraries' names, arguments and results, with tonari's neighbours. Each is imported by itself.
 
 scipy/                     KDTree of scipy.spatial
-faiss.py                   knn, IndexFlat, IndexFlatL2, IndexFlatIP
+faiss/                     knn, IndexFlat, IndexFlatL2, IndexFlatIP
 pyg.py                     knn, knn_graph, radius, radius_graph, nearest of torch_geometric.nn and torch_cluster
 sentence_transformers/     semantic_search, paraphrase_mining_embeddings, community_detection
 pytorch3d.py               knn_points, knn_gather

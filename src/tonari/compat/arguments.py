@@ -6,8 +6,11 @@ import math
 from numbers import Real
 from typing import Any
 
+import numpy.typing as npt
+
 from tonari import inputs
 from tonari.core.errors import Unsupported
+from tonari.inputs.kinds import from_host
 
 
 def leave_out(value: Any, default: Any, name: str, why: str) -> None:
@@ -18,9 +21,9 @@ def leave_out(value: Any, default: Any, name: str, why: str) -> None:
     Traceback (most recent call last):
     tonari.core.errors.Unsupported: eps=0.1: is not supported, as answers are exact; leave it out
     """
-    if value is default or (type(value) in (int, float, str) and value == default):
-        return
-    raise Unsupported(f"{name}={value!r}: is not supported, as {why}; leave it out")
+    plain = not isinstance(value, bool) and isinstance(value, Real | str)
+    if value is not default and not (plain and value == default):
+        raise Unsupported(f"{name}={value!r}: is not supported, as {why}; leave it out")
 
 
 def number_of(value: Any, name: str, *, least: float = -math.inf) -> float:
@@ -54,3 +57,17 @@ def threads_of(workers: Any, name: str) -> int | None:
     if threads == 0 or threads < -1:
         raise ValueError(f"{name}={workers!r}: expected -1 for all processors, or a number of threads")
     return None if threads == -1 else threads
+
+
+def numbers_of(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
+    """Return real numbers as an array in host memory, of any dtype; `shape` is what messages expect.
+
+    >>> from tonari.compat.arguments import numbers_of
+    >>> numbers_of([1j], "x", "(n,)")
+    Traceback (most recent call last):
+    TypeError: x: complex128 is not supported, only real numbers
+    """
+    array = from_host(inputs.to_host(x), name, shape)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: {inputs.dtype_name(array.dtype)} is not supported, only real numbers")
+    return array

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.compat.arguments import leave_out
+from tonari.compat.arguments import leave_out, numbers_of
 from tonari.core.errors import Unsupported
-from tonari.inputs.kinds import from_host
 
 _METRICS = {1.0: "l1", 2.0: "euclidean", math.inf: "linf"}
 
@@ -25,7 +24,8 @@ def metric_of(p: Any, eps: Any) -> str:
     ('l1', 'linf')
     """
     leave_out(eps, 0.0, "eps", "answers are exact")
-    name = _METRICS.get(float(p)) if isinstance(p, Real) and type(p) is not bool else None
+    number = not isinstance(p, bool) and isinstance(p, Real)
+    name = _METRICS.get(float(p)) if number else None
     if name is None:
         raise Unsupported(f"p={p!r}: expected 1, 2 or inf; for another p use scipy.spatial.KDTree")
     return name
@@ -33,10 +33,7 @@ def metric_of(p: Any, eps: Any) -> str:
 
 def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
     """Return numbers of any dtype in float64; the shape is not looked at."""
-    array = from_host(inputs.to_host(x), name, "(n, m)")
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name}: {inputs.dtype_name(array.dtype)} is not supported, only real numbers")
-    return array.astype(np.float64, copy=False)
+    return numbers_of(x, name, "(n, m)").astype(np.float64, copy=False)
 
 
 def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]]:
