@@ -25,7 +25,8 @@ NaN and infinity                                      faiss, which finds nothing
 As there, rows are converted to float32, L2 distances are squared, inner products descend, a point is within a range if
 its distance is less than the threshold (its inner product more), and missing neighbours, which come last, have -1 and
 the largest float32 (the lowest, for inner products). Unlike there, distances are float64 values rounded once, equal
-ones are in ascending order of index, and neighbours within a range are ordered by distance. 0 / 0 is 0 in the Canberra distance, where FAISS finds no such row.
+ones are in ascending order of index, and neighbours within a range are ordered by distance. In
+the Canberra distance 0 / 0 is 0; FAISS finds no such row.
 
 An index can be the ``custom_index`` of ``datasets.Dataset.add_faiss_index``, and can be pickled; ``faiss.write_index``
 and ``faiss.index_cpu_to_gpu`` know FAISS's own alone. :func:`tonari.search` takes tensors on CUDA.

@@ -129,7 +129,8 @@ class IndexFlat:
         at = inputs.check_count(key, "key", least=0)
         if at >= self.ntotal:
             raise ValueError(f"key={key}: the index has rows 0 to {self.ntotal - 1}, {self.ntotal} in all")
-        return self._all()[at : at + 1].copy()[0]
+        row: npt.NDArray[np.float32] = self._all()[at].copy()
+        return row
 
     def reconstruct_n(self, n0: int = 0, ni: int = -1) -> npt.NDArray[np.float32]:
         """Return `ni` rows from row `n0` on, or all from there (-1)."""
