@@ -34,8 +34,8 @@ test: $(VENV)/.tests ## the tests: each value of each parameter meets each value
 test-all: test $(VENV)/.tests ## the tests, then all combinations (not of interpreted kernels) and the tests of the benchmarks
 	$(PYTEST_RUN) -m '(full or bench) and not exhaustive' $(TESTS)
 
-interop: $(VENV)-interop/.installed ## the libraries that take graphs, in an environment of their own: .venv-interop
-	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators
+interop: $(VENV)-interop/.installed ## the libraries that take graphs, and those that tonari looks like, in an environment of their own: .venv-interop
+	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators tests/compat
 
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py

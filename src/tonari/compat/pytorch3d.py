@@ -24,11 +24,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-try:
-    import torch
-except ImportError as error:
-    raise ImportError("tonari.compat.pytorch3d needs PyTorch: pip install torch") from error
-
 from tonari import api, inputs
 from tonari.compat.arguments import numbers_of
 from tonari.core.errors import Unsupported
@@ -99,6 +94,8 @@ def knn_points(
     >>> found.dists.tolist(), found.idx.tolist()
     ([[[0.0, 1.0], [0.0, 1.0], [0.0, 4.0]]], [[[0, 1], [1, 0], [2, 1]]])
     """
+    import torch
+
     if not isinstance(norm, int) or isinstance(norm, bool) or norm not in _METRICS:
         raise Unsupported(f"norm={norm!r}: expected 1 or 2")
     if inputs.check_count(version, "version", least=-1) not in _VERSIONS:
@@ -147,8 +144,10 @@ def knn_gather(x: Any, idx: Any, lengths: Any = None) -> Any:
     tensor of shape (N, P1, K, U)
         0 from place ``lengths[n]`` of a list on. Gradients flow to x.
     """
+    import torch
+
     _check_tensor(x, "x")
-    numbers = inputs.kind_of(idx) == "torch" and not idx.is_floating_point() and idx.dtype != torch.bool
+    numbers = inputs.kind_of(idx) == "torch" and inputs.name_of_dtype(idx) in ("int32", "int64")
     if not numbers or idx.dim() != 3 or len(idx) != len(x) or idx.device != x.device:
         raise ValueError(f"idx: expected whole numbers of shape ({len(x)}, P1, K) on {x.device}")
     if idx.numel() and not 0 <= int(idx.min()) <= int(idx.max()) < max(1, x.shape[1]):
@@ -193,6 +192,8 @@ def _rows(clouds: Any, present: Any, name: str) -> Any:
 
 def _present(clouds: Any, lengths: Any, name: str) -> Any:
     """Return which rows are points, a bool tensor of shape (N, P)."""
+    import torch
+
     count, most = clouds.shape[:2]
     if lengths is None:
         return torch.ones((count, most), dtype=torch.bool, device=clouds.device)

@@ -37,14 +37,7 @@ distance is less than r. What differs:
 - Distances are float64 values rounded once, on every device.
 """
 
-try:
-    import torch as _torch
-except ImportError as error:
-    raise ImportError("tonari.compat.pyg needs PyTorch: pip install torch") from error
-
 from tonari.compat.pyg.lists_of_k import knn, knn_graph, nearest
 from tonari.compat.pyg.within import radius, radius_graph
-
-del _torch
 
 __all__ = ["knn", "knn_graph", "nearest", "radius", "radius_graph"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from tonari.core.radius_neighbors import RadiusNeighbors
 
 
@@ -16,6 +14,8 @@ def no_edges(like: Any) -> Any:
 
 def edges_of(indices: Any) -> Any:
     """Return lists of neighbours as edges: rows in row 0, their neighbours in row 1."""
+    import torch
+
     rows = torch.arange(len(indices), device=indices.device)[:, None].expand_as(indices)
     present = indices >= 0
     return torch.stack([rows[present], indices[present].long()])
@@ -23,6 +23,8 @@ def edges_of(indices: Any) -> Any:
 
 def edges_of_lists(found: RadiusNeighbors) -> Any:
     """Return lists of different lengths as edges: rows in row 0, their neighbours in row 1."""
+    import torch
+
     rows = torch.arange(len(found.indptr) - 1, device=found.indptr.device)
     return torch.stack([rows.repeat_interleave(found.indptr.diff()), found.indices.long()])
 

@@ -32,15 +32,8 @@ rounded once. What else differs:
 - An embedding belongs to a community if its distance, 1 - cosine, is at most 1 - threshold.
 """
 
-try:
-    import torch as _torch
-except ImportError as error:
-    raise ImportError("tonari.compat.sentence_transformers needs PyTorch: pip install torch") from error
-
 from tonari.compat.sentence_transformers.communities import community_detection
 from tonari.compat.sentence_transformers.mining import paraphrase_mining_embeddings
 from tonari.compat.sentence_transformers.retrieval import semantic_search
-
-del _torch
 
 __all__ = ["community_detection", "paraphrase_mining_embeddings", "semantic_search"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
@@ -62,6 +61,8 @@ def embeddings_of(given: Any, name: str) -> Any:
     name : str
     """
     if isinstance(given, list | tuple) and given and all(inputs.kind_of(each) == "torch" for each in given):
+        import torch
+
         try:
             given = torch.stack(list(given))
         except RuntimeError as error:
@@ -87,5 +88,7 @@ def beside(queries: Any, corpus: Any) -> Any:
     """Return queries on the device of the corpus."""
     if inputs.place_of(corpus, "corpus_embeddings") == inputs.place_of(queries, "query_embeddings"):
         return queries
+    import torch
+
     device = corpus.device if inputs.kind_of(corpus) == "torch" else "cpu"
     return torch.as_tensor(queries).to(device)
