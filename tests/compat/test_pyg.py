@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers import checks, consumers
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_cuda
+from tonari import api
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
@@ -159,12 +160,29 @@ def test_every_dtype_stride_and_gradient_is_taken() -> None:
         assert torch.equal(pyg.knn_graph(other, 3, num_workers=-1), expected)
 
 
+@pytest.mark.parametrize(("workers", "threads"), [(1, 1), (3, 3), (-1, None)])
+def test_workers_are_threads(workers: int, threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def watched(verb: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **options: Any) -> Any:
+            asked.append(options["threads"])
+            return verb(*given, **options)
+
+        return call
+
+    for name in ("search", "knn_graph", "radius_search", "radius_graph"):
+        monkeypatch.setattr(api, name, watched(getattr(api, name)))
+    x = torch.from_numpy(checks.gaussian(20, 4))
+    pyg.knn(x, x, 2, num_workers=workers)
+    pyg.knn_graph(x, 2, num_workers=workers)
+    pyg.radius(x, x, 1.0, num_workers=workers)
+    pyg.radius_graph(x, 1.0, num_workers=workers)
+    assert asked == [threads] * 4
+
+
 if HAS_TORCH:
-    X, Y, B = (
-        torch.from_numpy(checks.gaussian(20, 3)),
-        torch.from_numpy(checks.gaussian(6, 3, 1)),
-        torch.zeros(20).long(),
-    )
+    X, B = torch.from_numpy(checks.gaussian(20, 3)), torch.zeros(20).long()
     ROWS = (None, 5, X.numpy(), X.long(), X[None], X * torch.nan, X.to_sparse(), X[:, :2])
     OWN = ROWS[:-1]
     K, MOST = (0, -1, 2.5, True, None), (0, -1, 2.5, True)

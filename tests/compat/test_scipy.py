@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.spatial
 
+import tonari
 from tests.helpers import checks
 from tonari.compat.scipy import KDTree
 from tonari.core.errors import Unsupported
@@ -162,6 +163,25 @@ def test_read_only_and_strided_input_is_fine() -> None:
     wide = np.repeat(X, 2, axis=1)
     wide.setflags(write=False)
     assert KDTree(wide[::-1, ::2]).query(wide[0, ::2])[1] == 19
+
+
+@pytest.mark.parametrize(("workers", "threads"), [(1, 1), (3, 3), (-1, None)])
+def test_workers_are_threads(workers: int, threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def watched(search: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **options: Any) -> Any:
+            asked.append(options["threads"])
+            return search(*given, **options)
+
+        return call
+
+    for name in ("search", "radius_search", "radius_count"):
+        monkeypatch.setattr(tonari.Index, name, watched(getattr(tonari.Index, name)))
+    np.testing.assert_array_equal(TREE.query(X, 3, workers=workers)[1], ORIGINAL.query(X, 3)[1])
+    TREE.query_ball_point(X, 1.0, workers=workers)
+    TREE.query_ball_point(X, 1.0, workers=workers, return_length=True)
+    assert asked == [threads] * 3
 
 
 # Each method with arguments that are good, and what none takes for one of them.
