@@ -37,8 +37,8 @@ test-all: test $(VENV)/.tests ## the tests, then those in which every three valu
 exhaustive: $(VENV)/.tests ## all combinations of compiled code that test-all leaves out
 	$(PYTEST_RUN) -m 'exhaustive and not (interpreter or interop)' $(TESTS)
 
-interop: $(VENV)-interop/.installed ## the libraries that take graphs, in an environment of their own: .venv-interop
-	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators tests/spanning tests/test_recipes.py
+interop: $(VENV)-interop/.installed ## the libraries that take graphs, and those that tonari looks like, in an environment of their own: .venv-interop
+	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators tests/compat tests/spanning tests/test_recipes.py
 
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py

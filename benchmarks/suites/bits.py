@@ -111,7 +111,7 @@ def _case(metric: str, bits: int, *, m: int = 10_000, bar: float = 2.0) -> Case:
 
 SUITE = Suite(
     "bits",
-    "exact_cpu",
+    "bits",
     (
         *(_case(metric, bits) for metric in ("hamming", "jaccard") for bits in (256, 1024, 2048)),
         _case("hamming", 1024, m=1, bar=1.0),

@@ -22,7 +22,7 @@
 
 Rooms import downwards only:
 
-    cli  estimators  debug          the command line; scikit-learn's classes; what a bug report needs
+    cli  estimators  compat  debug  the command line; scikit-learn's classes; lookalikes of other libraries; bug reports
     api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
     graph  streams  filters         graphs; queries that do not fit into memory; which points may be found

@@ -20,6 +20,7 @@ SHARED = {
     "machine": "a machine",
 }
 NAMES = (
+    "bits",
     "exact_cpu",
     "exact_cuda",
     "filters",

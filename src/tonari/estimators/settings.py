@@ -66,7 +66,7 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
             f"metric={metric!r} is a similarity, where scikit-learn expects a distance; use metric='cosine', or "
             "tonari.search, which returns similarities"
         )
-    if record.own:
+    if record.own or record.bits:
         raise ValueError(f"metric={metric!r}: expected one of {', '.join([*METRICS, *CHANGED])}")
     return record.name
 

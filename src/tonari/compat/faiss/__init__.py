@@ -1,0 +1,55 @@
+"""FAISS's flat search with tonari's neighbours: ``from tonari.compat import faiss``.
+
+index_flat.py   IndexFlat, IndexFlatL2, IndexFlatIP
+nearest.py      knn
+arguments.py    FAISS's numbers of metrics, its arrays, and lists with missing neighbours
+
+====================================================  ================================================================
+covered                                               how
+====================================================  ================================================================
+``knn(xq, xb, k, metric)``                            D float32 and I int64, of shape (nq, k)
+``IndexFlatL2``, ``IndexFlatIP``, ``IndexFlat``       ``add``, ``search``, ``range_search``, ``reconstruct``,
+                                                      ``reconstruct_n``, ``reset``, ``train``, which does nothing;
+                                                      ``d``, ``ntotal``, ``is_trained``, ``metric_type``, ``verbose``
+``METRIC_L2``, ``METRIC_INNER_PRODUCT``,              1, 0, 2, 3 and 20, as FAISS's
+``METRIC_L1``, ``METRIC_Linf``, ``METRIC_Canberra``
+----------------------------------------------------  ----------------------------------------------------------------
+refused                                               instead
+====================================================  ================================================================
+other metrics; ``metric_arg``                         faiss
+``params`` (an IDSelector)                            ``where`` and ``exclude`` of :func:`tonari.search`
+buffers ``D``, ``I``, ``x`` for results               results are returned
+NaN and infinity                                      faiss, which finds nothing for such a row, with -1
+====================================================  ================================================================
+
+As there, rows are converted to float32, L2 distances are squared, inner products descend, a point is within a range if
+its distance is less than the threshold (its inner product more), and missing neighbours, which come last, have -1 and
+the largest float32 (the lowest, for inner products). Unlike there, distances are float64 values rounded once, equal
+ones are in ascending order of index, and neighbours within a range are ordered by distance. In
+the Canberra distance 0 / 0 is 0; FAISS finds no such row.
+
+An index can be the ``custom_index`` of ``datasets.Dataset.add_faiss_index``, and can be pickled; ``faiss.write_index``
+and ``faiss.index_cpu_to_gpu`` know FAISS's own alone. :func:`tonari.search` takes tensors on CUDA.
+"""
+
+from tonari.compat.faiss.arguments import (
+    METRIC_INNER_PRODUCT,
+    METRIC_L1,
+    METRIC_L2,
+    METRIC_Canberra,
+    METRIC_Linf,
+)
+from tonari.compat.faiss.index_flat import IndexFlat, IndexFlatIP, IndexFlatL2
+from tonari.compat.faiss.nearest import knn
+
+__all__ = [
+    "METRIC_INNER_PRODUCT",
+    "METRIC_L1",
+    "METRIC_L2",
+    "IndexFlat",
+    "IndexFlatIP",
+    "IndexFlatL2",
+    "METRIC_Canberra",
+    "METRIC_Linf",
+    "knn",
+]

@@ -1,0 +1,65 @@
+"""FAISS's numbers of metrics and its arrays in tonari's words, and lists with missing neighbours in FAISS's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.compat.arguments import numbers_of
+from tonari.core.errors import Unsupported
+from tonari.core.neighbors import Neighbors
+from tonari.metrics import METRICS
+
+METRIC_INNER_PRODUCT = 0
+METRIC_L2 = 1
+METRIC_L1 = 2
+METRIC_Linf = 3
+METRIC_Canberra = 20
+
+_METRICS = {
+    METRIC_INNER_PRODUCT: "inner_product",
+    METRIC_L2: "sqeuclidean",
+    METRIC_L1: "l1",
+    METRIC_Linf: "linf",
+    METRIC_Canberra: "canberra",
+}
+_LARGEST = np.finfo(np.float32).max
+
+
+def metric_of(metric: Any) -> str:
+    """Return the metric of FAISS's number of it."""
+    number = inputs.check_count(metric, "metric", least=0)
+    if number not in _METRICS:
+        raise Unsupported(f"metric={number}: expected one of {', '.join(map(str, _METRICS))}; for others use faiss")
+    return _METRICS[number]
+
+
+def rows_of(x: Any, name: str, width: int | None = None) -> npt.NDArray[np.float32]:
+    """Check rows, possibly none, and return them in float32."""
+    array = numbers_of(x, name, "(n, d)")
+    if array.ndim != 2 or (width is not None and array.shape[1] != width):
+        raise ValueError(f"{name}: expected shape (n, {'d' if width is None else width}), got {array.shape}")
+    with np.errstate(over="ignore"):  # infinity is refused below
+        rows: npt.NDArray[np.float32] = np.ascontiguousarray(array, np.float32)
+    if len(rows):
+        inputs.as_rows(rows, name)
+    return rows
+
+
+def filled(m: int, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return lists in which all neighbours are missing."""
+    worst = -_LARGEST if METRICS[metric].descending else _LARGEST
+    return np.full((m, k), worst, np.float32), np.full((m, k), -1, np.int64)
+
+
+def padded(found: Neighbors, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return lists of k neighbours, the last of which may be missing."""
+    m, there = found.indices.shape
+    if there == k:
+        return found.distances, found.indices.astype(np.int64)
+    D, I = filled(m, k, metric)  # noqa: E741, as FAISS calls them
+    D[:, :there], I[:, :there] = found.distances, found.indices
+    return D, I

@@ -1,0 +1,160 @@
+"""Lookalikes of FAISS's flat indexes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api import Index
+from tonari.compat.arguments import leave_out, number_of
+from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, metric_of, padded, rows_of
+from tonari.metrics import METRICS
+
+
+class IndexFlat:
+    """Rows that are searched as by ``faiss.IndexFlat``; see :mod:`tonari.compat.faiss`.
+
+    Parameters
+    ----------
+    d : int
+        Columns.
+    metric : int
+
+    Attributes
+    ----------
+    d, ntotal : int
+        Columns and rows.
+    metric_type : int
+    is_trained : bool
+        True.
+    verbose : bool
+
+    Examples
+    --------
+    >>> from tonari.compat import faiss
+    >>> import numpy as np
+    >>> index = faiss.IndexFlatL2(2)
+    >>> index.add(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    >>> D, I = index.search(np.array([[0.0, 1.0]]), k=3)
+    >>> D[:, :2].tolist(), I.tolist()
+    ([[1.0, 18.0]], [[0, 1, -1]])
+    """
+
+    is_trained = True
+
+    def __init__(self, d: int, metric: int = METRIC_L2) -> None:
+        self.d = inputs.check_count(d, "d")
+        self._metric = metric_of(metric)
+        self.metric_type = int(metric)
+        self.verbose = False
+        self.reset()
+
+    def __len__(self) -> int:
+        return self.ntotal
+
+    def reset(self) -> None:
+        """Remove all rows."""
+        self.ntotal = 0
+        self._parts: list[npt.NDArray[np.float32]] = []
+        self._index: Index | None = None
+
+    def train(self, x: Any) -> None:
+        """Check the rows; a flat index learns nothing of them."""
+        rows_of(x, "x", width=self.d)
+
+    def add(self, x: Any) -> None:
+        """Append rows, of shape (n, d). They are copied."""
+        rows = rows_of(x, "x", width=self.d)
+        if len(rows):
+            self._parts.append(rows.copy())
+            self.ntotal += len(rows)
+            self._index = None
+
+    def _all(self) -> npt.NDArray[np.float32]:
+        """All rows, put together once."""
+        if len(self._parts) != 1:
+            self._parts = [np.concatenate([np.empty((0, self.d), np.float32), *self._parts])]
+        return self._parts[0]
+
+    def _prepared(self) -> Index:
+        if self._index is None:
+            self._index = Index(self._all(), metric=self._metric)
+        return self._index
+
+    def search(self, x: Any, k: int, *, params: None = None) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Find the k nearest rows for each row of x, of shape (n, d): D and I as those of :func:`knn`."""
+        no_params(params)
+        queries, k = rows_of(x, "x", width=self.d), inputs.check_count(k, "k")
+        if not len(queries) or not self.ntotal:
+            return filled(len(queries), k, self._metric)
+        return padded(self._prepared().search(queries, min(k, self.ntotal)), k, self._metric)
+
+    def range_search(
+        self, x: Any, thresh: float, *, params: None = None
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Find all rows whose distance is less than a threshold (for inner products: more).
+
+        Parameters
+        ----------
+        x : array of shape (n, d)
+        thresh : float
+            Squared, for ``METRIC_L2``.
+        params : None
+
+        Returns
+        -------
+        lims : uint64 array of shape (n + 1,)
+            What was found for row i is at ``lims[i]`` to ``lims[i + 1]`` of the others.
+        D : float32 array of shape (lims[n],)
+            The nearest first.
+        I : int64 array of shape (lims[n],)
+        """
+        no_params(params)
+        queries = rows_of(x, "x", width=self.d)
+        limit = float(np.float32(number_of(thresh, "thresh")))
+        descending = METRICS[self._metric].descending
+        if descending and np.isinf(limit):
+            raise ValueError(f"thresh={thresh!r}: expected a finite number for inner products")
+        if not len(queries) or not self.ntotal or (limit <= 0 and not descending):
+            return np.zeros(len(queries) + 1, np.uint64), np.empty(0, np.float32), np.empty(0, np.int64)
+        within: dict[str, Any] = {"min_similarity" if descending else "radius": limit}
+        found = self._prepared().radius_search(queries, **within, closed=False)
+        return found.indptr.astype(np.uint64), found.distances, found.indices.astype(np.int64)
+
+    def reconstruct(self, key: int) -> npt.NDArray[np.float32]:
+        """Return a row, of shape (d,)."""
+        at = inputs.check_count(key, "key", least=0)
+        if at >= self.ntotal:
+            raise ValueError(f"key={key}: the index has rows 0 to {self.ntotal - 1}, {self.ntotal} in all")
+        row: npt.NDArray[np.float32] = self._all()[at].copy()
+        return row
+
+    def reconstruct_n(self, n0: int = 0, ni: int = -1) -> npt.NDArray[np.float32]:
+        """Return `ni` rows from row `n0` on, or all from there (-1)."""
+        begin, count = inputs.check_count(n0, "n0", least=0), inputs.check_count(ni, "ni", least=-1)
+        end = self.ntotal if count == -1 else begin + count
+        if max(begin, end) > self.ntotal:
+            raise ValueError(f"n0={n0}, ni={ni}: the index has {self.ntotal} rows")
+        return self._all()[begin:end].copy()
+
+
+class IndexFlatL2(IndexFlat):
+    """:class:`IndexFlat` with squared Euclidean distances."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d, METRIC_L2)
+
+
+class IndexFlatIP(IndexFlat):
+    """:class:`IndexFlat` with inner products."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d, METRIC_INNER_PRODUCT)
+
+
+def no_params(params: Any) -> None:
+    """Refuse parameters of a search."""
+    leave_out(params, None, "params", "tonari.search says what may be found by where= and exclude=")

@@ -1,0 +1,52 @@
+"""A lookalike of ``faiss.knn``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api import search
+from tonari.compat.arguments import leave_out
+from tonari.compat.faiss.arguments import METRIC_L2, filled, metric_of, padded, rows_of
+
+
+def knn(
+    xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0.0
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Find the k nearest rows of xb for each row of xq, as ``faiss.knn`` does.
+
+    Parameters
+    ----------
+    xq, xb : arrays of shape (nq, d) and (nb, d)
+        Numbers, which are converted to float32.
+    k : int
+        It may be more than nb.
+    metric : int
+        One of the numbers in :mod:`tonari.compat.faiss`.
+    metric_arg : 0
+
+    Returns
+    -------
+    D : float32 array of shape (nq, k)
+        Squared distances for ``METRIC_L2``, ascending; inner products descend. The largest float32 where missing, the
+        lowest for inner products.
+    I : int64 array of shape (nq, k)
+        Rows of xb; -1 where missing.
+
+    Examples
+    --------
+    >>> from tonari.compat import faiss
+    >>> D, I = faiss.knn([[0.0, 0.0]], [[3.0, 4.0], [0.0, 1.0]], k=2)
+    >>> D.tolist(), I.tolist()
+    ([[1.0, 25.0]], [[1, 0]])
+    """
+    name = metric_of(metric)
+    leave_out(metric_arg, 0.0, "metric_arg", "no metric here takes one")
+    points, k = rows_of(xb, "xb"), inputs.check_count(k, "k")
+    queries = rows_of(xq, "xq", width=points.shape[1])
+    if not len(queries) or not len(points):
+        return filled(len(queries), k, name)
+    return padded(search(queries, points, min(k, len(points)), metric=name), k, name)

@@ -1,0 +1,137 @@
+"""``knn``, ``knn_graph`` and ``nearest`` of PyTorch Geometric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari import api, inputs
+from tonari.compat.pyg.arguments import both_of, check_flow, clouds_of, groups_of, options_of, rows_of
+from tonari.compat.pyg.edges import edges_of, flowing, no_edges
+
+
+def knn(
+    x: Any,
+    y: Any,
+    k: int,
+    batch_x: Any = None,
+    batch_y: Any = None,
+    cosine: bool = False,
+    num_workers: int = 1,
+    batch_size: int | None = None,
+) -> Any:
+    """Find the k nearest points of x for each point of y.
+
+    Parameters
+    ----------
+    x, y : tensors of shape (n, d) and (m, d), or (n,) and (m,)
+    k : int
+    batch_x, batch_y : int tensors of shape (n,) and (m,), optional
+        The cloud of each point; points of other clouds are not found.
+    cosine : bool
+        By 1 - cosine similarity instead of Euclidean distance.
+    num_workers : int
+    batch_size : int, optional
+
+    Returns
+    -------
+    int64 tensor of shape (2, edges)
+        Row 0 has rows of y, row 1 rows of x.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tonari.compat.pyg import knn
+    >>> x = torch.tensor([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    >>> knn(x, torch.tensor([[-1.0, 0.0], [1.0, 0.0]]), k=2).tolist()
+    [[0, 0, 1, 1], [0, 1, 2, 3]]
+    """
+    k, options = inputs.check_count(k, "k"), options_of(x, num_workers, cosine)
+    points, queries = both_of(x, y)
+    groups = groups_of(batch_x, batch_y, len(points), len(queries), batch_size)
+    if not points.numel() or not queries.numel():
+        return no_edges(points)
+    found = api.search(queries, points, min(k, len(points)), **groups, **options)
+    return edges_of(found.indices)
+
+
+def knn_graph(
+    x: Any,
+    k: int,
+    batch: Any = None,
+    loop: bool = False,
+    flow: str = "source_to_target",
+    cosine: bool = False,
+    num_workers: int = 1,
+    batch_size: int | None = None,
+) -> Any:
+    """Find the k nearest other points of each point.
+
+    Parameters
+    ----------
+    x : tensor of shape (n, d) or (n,)
+    k : int
+    batch : int tensor of shape (n,), optional
+    loop : bool
+        Whether a point is its own neighbour, as one of the k.
+    flow : "source_to_target" or "target_to_source"
+    cosine, num_workers, batch_size
+        As for :func:`knn`.
+
+    Returns
+    -------
+    int64 tensor of shape (2, edges)
+        Row 0 has neighbours and row 1 centres; the other way round with "target_to_source".
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tonari.compat.pyg import knn_graph
+    >>> knn_graph(torch.tensor([0.0, 1.0, 3.0]), k=1).tolist()
+    [[1, 0, 1], [0, 1, 2]]
+    """
+    k, options = inputs.check_count(k, "k"), options_of(x, num_workers, cosine)
+    loop, flow, points = inputs.check_flag(loop, "loop"), check_flow(flow), rows_of(x, "x")
+    clouds = clouds_of(batch, "batch", len(points), batch_size)
+    k = min(k, len(points) - (not loop))
+    if k < 1 or not points.numel():
+        return flowing(no_edges(points), flow)
+    found = api.knn_graph(points, k, include_self=loop, batch=clouds, **options)
+    return flowing(edges_of(found.indices), flow)
+
+
+def nearest(x: Any, y: Any, batch_x: Any = None, batch_y: Any = None) -> Any:
+    """Find the nearest point of y for each point of x.
+
+    Parameters
+    ----------
+    x, y : tensors of shape (n, d) and (m, d), or (n,) and (m,)
+    batch_x, batch_y : int tensors of shape (n,) and (m,), optional
+        The cloud of each point; if one of them is missing, all its points are of cloud 0.
+
+    Returns
+    -------
+    int64 tensor of shape (n,)
+        Rows of y; the first of those at the same distance.
+
+    Raises
+    ------
+    ValueError
+        There is no point of y, or none in the cloud of a point of x.
+    """
+    options = options_of(x, -1)
+    queries, points = both_of(x, y)
+    if batch_x is not None or batch_y is not None:
+        batch_x = np.zeros(len(queries), np.int64) if batch_x is None else batch_x
+        batch_y = np.zeros(len(points), np.int64) if batch_y is None else batch_y
+    theirs, ours = clouds_of(batch_x, "batch_x", len(queries), None), clouds_of(batch_y, "batch_y", len(points), None)
+    groups: dict[str, Any] = {} if ours is None else {"query_groups": theirs, "point_groups": ours}
+    if not len(queries):
+        return no_edges(queries)[0]
+    if not len(points):
+        raise ValueError("y: has no points, expected at least one")
+    found = api.search(queries, points, 1, **groups, **options).indices[:, 0].long()
+    if bool((found < 0).any()):
+        raise ValueError("batch_x: has clouds that batch_y does not have, so some points of x have no nearest point")
+    return found

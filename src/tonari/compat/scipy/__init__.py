@@ -1,0 +1,40 @@
+"""``scipy.spatial.KDTree`` with tonari's neighbours: ``from tonari.compat.scipy import KDTree``.
+
+kdtree.py       KDTree: query, query_ball_point
+two_trees.py    query_ball_tree, query_pairs, count_neighbors, sparse_distance_matrix
+arguments.py    SciPy's arguments in tonari's words
+
+================================================  ====================================================================
+covered                                           how
+================================================  ====================================================================
+``query``                                         k as a number or a list of ranks; missing neighbours are n at inf
+``query_ball_point``                              r as a number or one for each point; ``return_length``
+``query_ball_tree``, ``query_pairs``,             as SciPy's, between trees of this class
+``sparse_distance_matrix``, ``count_neighbors``
+``p``                                             1, 2 and inf
+``workers``                                       threads; -1 is as many as the work is worth
+``leafsize``, ``compact_nodes``,                  checked; they change no answer, and tonari shapes its trees itself
+``balanced_tree``
+``data n m maxes mins leafsize boxsize``          as SciPy's
+------------------------------------------------  --------------------------------------------------------------------
+refused                                           instead
+================================================  ====================================================================
+``eps`` above 0                                   leave it out: answers are exact
+``p`` other than 1, 2 and inf                     scipy.spatial.KDTree
+``boxsize``                                       scipy.spatial.KDTree
+``weights`` of ``count_neighbors``                ``sparse_distance_matrix``, and sum the weights of its pairs
+no points; values beyond 1e150; k below 1;        (SciPy reads beyond its memory for k = [0], and squares a negative
+a negative radius                                 radius)
+``size``, ``indices``, ``tree``                   there are no nodes to look at
+================================================  ====================================================================
+
+Rows are converted to float64 and distances are float64, as SciPy's are. They may differ from SciPy's in the last bit,
+which adds squares in another order. A point is within a radius if its distance, as it is returned, is at most the
+radius, and nearer than ``distance_upper_bound`` if it is less; SciPy compares squares. Equal distances are in ascending
+order of index, where SciPy's order depends on the tree. Lists of numbers ascend; with ``return_sorted=False`` the
+nearest is first.
+"""
+
+from tonari.compat.scipy.kdtree import KDTree
+
+__all__ = ["KDTree"]

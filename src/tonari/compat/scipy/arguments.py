@@ -1,0 +1,70 @@
+"""SciPy's arguments in tonari's words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.compat.arguments import leave_out, numbers_of
+from tonari.core.errors import Unsupported
+
+_METRICS = {1.0: "l1", 2.0: "euclidean", math.inf: "linf"}
+
+
+def metric_of(p: Any, eps: Any) -> str:
+    """Return the metric of a Minkowski norm, of an answer that is exact.
+
+    >>> metric_of(1, 0), metric_of(float("inf"), 0.0)
+    ('l1', 'linf')
+    """
+    leave_out(eps, 0.0, "eps", "answers are exact")
+    number = not isinstance(p, bool) and isinstance(p, Real)
+    name = _METRICS.get(float(p)) if number else None
+    if name is None:
+        raise Unsupported(f"p={p!r}: expected 1, 2 or inf; for another p use scipy.spatial.KDTree")
+    return name
+
+
+def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
+    """Return numbers of any dtype in float64; the shape is not looked at."""
+    return numbers_of(x, name, "(n, m)").astype(np.float64, copy=False)
+
+
+def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]]:
+    """Return points of shape (..., m) as rows, and the shape of what is in front."""
+    array = float64_rows(x, "x")
+    if array.ndim == 0 or array.shape[-1] != m:
+        raise ValueError(f"x: expected points of {m} coordinates, shape (..., {m}), got {array.shape}")
+    lead = array.shape[:-1]
+    rows = array.reshape(-1, m)
+    return (inputs.as_rows(rows, "x") if len(rows) else rows), lead
+
+
+def ranks_of(k: Any) -> npt.NDArray[np.int64]:
+    """Return which neighbours are asked for, counted from 1.
+
+    >>> ranks_of(3), ranks_of([5, 1])
+    (array([1, 2, 3]), array([5, 1]))
+    """
+    if isinstance(k, Sequence | np.ndarray) and not isinstance(k, str) and getattr(k, "ndim", 1) == 1 and len(k):
+        return np.array([inputs.check_count(rank, "k") for rank in k], np.int64)
+    if isinstance(k, Sequence | np.ndarray):
+        raise ValueError(f"k={k!r}: expected a number of neighbours, or a list of ranks, 1 being the nearest")
+    return np.arange(1, inputs.check_count(k, "k") + 1)
+
+
+def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    """Return a radius, or one for each query, of which there are `shape`."""
+    radii = float64_rows(r, name)
+    if np.isnan(radii).any() or (radii < 0).any():
+        raise ValueError(f"{name}={r!r}: expected numbers of at least 0")
+    try:
+        return np.broadcast_to(radii, shape).ravel()
+    except ValueError as error:
+        raise ValueError(f"{name}: has shape {radii.shape}, expected one number or one for each of {shape}") from error

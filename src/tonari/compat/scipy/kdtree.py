@@ -1,0 +1,181 @@
+"""A lookalike of ``scipy.spatial.KDTree``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api import Index
+from tonari.compat.arguments import leave_out, number_of, threads_of
+from tonari.compat.scipy.arguments import float64_rows, metric_of, queries_of, radii_of, ranks_of
+from tonari.compat.scipy.two_trees import TwoTrees, lists_of
+
+
+class KDTree(TwoTrees):
+    """Points that are searched as by ``scipy.spatial.KDTree``.
+
+    :mod:`tonari.compat.scipy` says what is refused and what differs. Searches choose between a tree and brute force, as
+    :class:`tonari.Index` does. A tree can be pickled.
+
+    Parameters
+    ----------
+    data : array of shape (n, m)
+        Numbers, which are converted to float64.
+    leafsize, compact_nodes, balanced_tree : int, bool, bool
+        Checked; no answer depends on them.
+    copy_data : bool
+        Keep a copy of the data, which may then change.
+    boxsize : None
+        Periodic data are refused.
+
+    Attributes
+    ----------
+    data : float64 array of shape (n, m)
+    n, m : int
+        Points and coordinates.
+    maxes, mins : float64 arrays of shape (m,)
+    leafsize : int
+    boxsize : None
+
+    Examples
+    --------
+    >>> from tonari.compat.scipy import KDTree
+    >>> tree = KDTree([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> tree.query([0.0, 0.0], k=2)
+    (array([0., 5.]), array([0, 1]))
+    >>> tree.query_ball_point([3.0, 4.0], r=5.0)
+    [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        leafsize: int = 10,
+        compact_nodes: bool = True,
+        copy_data: bool = False,
+        balanced_tree: bool = True,
+        boxsize: None = None,
+    ) -> None:
+        self.leafsize = inputs.check_count(leafsize, "leafsize")
+        inputs.check_flag(compact_nodes, "compact_nodes")
+        inputs.check_flag(balanced_tree, "balanced_tree")
+        leave_out(boxsize, None, "boxsize", "there are no periodic distances; use scipy.spatial.KDTree for them")
+        self.boxsize = None
+        rows = inputs.as_rows(float64_rows(data, "data"), "data")
+        self.data: npt.NDArray[np.float64] = rows.copy() if inputs.check_flag(copy_data, "copy_data") else rows
+        self.n, self.m = self.data.shape
+        self.maxes, self.mins = self.data.max(axis=0), self.data.min(axis=0)
+        self._indexes: dict[str, Index] = {}
+
+    def _index(self, metric: str) -> Index:
+        """The points as they are searched by a metric, prepared at its first search."""
+        if metric not in self._indexes:
+            self._indexes[metric] = Index(self.data, metric=metric)
+        return self._indexes[metric]
+
+    def query(
+        self,
+        x: Any,
+        k: Any = 1,
+        eps: float = 0.0,
+        p: float = 2.0,
+        distance_upper_bound: float = math.inf,
+        workers: int = 1,
+    ) -> tuple[Any, Any]:
+        """Find the nearest neighbours of points.
+
+        Parameters
+        ----------
+        x : array of shape (..., m)
+        k : int or list of int
+            How many neighbours, or which: [1] is the nearest alone. It may be more than there are points.
+        eps : 0
+        p : 1, 2 or inf
+        distance_upper_bound : float
+            Only neighbours nearer than this.
+        workers : int
+            Threads; -1 is as many as the work is worth.
+
+        Returns
+        -------
+        d : float64 of shape (..., number of ranks)
+            Distances, ascending with the ranks; inf where missing. A k of 1 has no last dimension.
+        i : intp, of the same shape
+            Numbers of points; n where missing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Another number of coordinates, NaN or infinity, k or workers out of range.
+        tonari.core.errors.Unsupported
+            Another `eps` or `p`. A ValueError.
+        """
+        metric, threads, ranks = metric_of(p, eps), threads_of(workers, "workers"), ranks_of(k)
+        bound = number_of(distance_upper_bound, "distance_upper_bound", least=0.0)
+        rows, lead = queries_of(x, self.m)
+        most = int(ranks.max())
+        distances = np.full((len(rows), most), np.inf)
+        indices = np.full((len(rows), most), self.n, np.intp)
+        if len(rows):
+            found = self._index(metric).search(rows, min(most, self.n), threads=threads)
+            near = found.distances < bound
+            distances[:, : self.n][near] = found.distances[near]
+            indices[:, : self.n][near] = found.indices[near]
+        shape = lead if np.ndim(k) == 0 and most == 1 else (*lead, len(ranks))
+        d, i = (part[:, ranks - 1].reshape(shape) for part in (distances, indices))
+        return (d, i) if shape else (float(d), np.intp(i))
+
+    def query_ball_point(
+        self,
+        x: Any,
+        r: Any,
+        p: float = 2.0,
+        eps: float = 0.0,
+        workers: int = 1,
+        return_sorted: bool | None = None,
+        return_length: bool = False,
+    ) -> Any:
+        """Find all points within a distance of points.
+
+        Parameters
+        ----------
+        x : array of shape (..., m)
+        r : float or array that can be broadcast to shape (...)
+            A point at this distance is within it.
+        p : 1, 2 or inf
+        eps : 0
+        workers : int
+            Threads; -1 is as many as the work is worth.
+        return_sorted : bool, optional
+            Whether each list ascends, which is the default; if False, the nearest point is first.
+        return_length : bool
+            Return the lengths of the lists alone.
+
+        Returns
+        -------
+        list, or object array of shape (...) of lists
+            Numbers of points; a list for a single point.
+        intp array of shape (...), or intp
+            With ``return_length``.
+        """
+        metric, threads = metric_of(p, eps), threads_of(workers, "workers")
+        ascending = return_sorted is None or inputs.check_flag(return_sorted, "return_sorted")
+        counted = inputs.check_flag(return_length, "return_length")
+        rows, lead = queries_of(x, self.m)
+        radii = radii_of(r, "r", lead)
+        if not len(rows):
+            return np.empty(lead, np.intp if counted else object)
+        index = self._index(metric)
+        if counted:
+            counts = index.radius_count(rows, radii, threads=threads).astype(np.intp).reshape(lead)
+            return counts if lead else counts[()]
+        lists = lists_of(index.radius_search(rows, radii, threads=threads), ascending=ascending)
+        if not lead:
+            return lists[0]
+        made = np.empty(len(lists), object)
+        made[:] = lists
+        return made.reshape(lead)

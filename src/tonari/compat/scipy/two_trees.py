@@ -1,0 +1,161 @@
+"""What ``scipy.spatial.KDTree`` does with two trees, or with all pairs of one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.api import Index, pairs
+from tonari.compat.arguments import leave_out, number_of
+from tonari.compat.scipy.arguments import metric_of, radii_of
+from tonari.core.radius_neighbors import RadiusNeighbors
+
+_OUTPUTS = ("dok_matrix", "coo_matrix", "dict", "ndarray")
+_ENTRY = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)
+
+
+class TwoTrees:
+    """Base of ``KDTree``: pairs of points."""
+
+    data: npt.NDArray[np.float64]
+    n: int
+    m: int
+
+    def _index(self, metric: str) -> Index:
+        raise NotImplementedError
+
+    def _other(self, other: Any) -> TwoTrees:
+        """Check the tree that another one is compared with."""
+        if not isinstance(other, TwoTrees):
+            raise TypeError(f"other: expected a tonari.compat.scipy.KDTree, got {type(other).__name__}")
+        if other.m != self.m:
+            raise ValueError(f"other: its points have {other.m} coordinates, expected {self.m} as here")
+        return other
+
+    def query_ball_tree(self, other: Any, r: float, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
+        """Find all points of another tree within a distance of each point of this one.
+
+        Parameters
+        ----------
+        other : KDTree
+        r : float
+            A point at this distance is within it.
+        p : 1, 2 or inf
+        eps : 0
+
+        Returns
+        -------
+        list of n lists of int
+            Numbers of the other tree's points, ascending.
+        """
+        metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
+        return lists_of(self._other(other)._index(metric).radius_search(self.data, radius), ascending=True)
+
+    def query_pairs(self, r: float, p: float = 2.0, eps: float = 0.0, output_type: str = "set") -> Any:
+        """Find all pairs of points within a distance of each other.
+
+        Parameters
+        ----------
+        r : float
+            Two points at this distance are a pair.
+        p : 1, 2 or inf
+        eps : 0
+        output_type : "set" or "ndarray"
+
+        Returns
+        -------
+        set of tuples (i, j), or intp array of shape (pairs, 2)
+            i < j. Rows of the array are in order of (i, distance, j).
+        """
+        metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
+        if output_type not in ("set", "ndarray"):
+            raise ValueError(f"output_type={output_type!r}: expected 'set' or 'ndarray'")
+        found = pairs(self.data, radius, metric=metric)
+        both = np.stack([found.left, found.right], axis=1).astype(np.intp)  # type: ignore[union-attr]
+        return both if output_type == "ndarray" else set(map(tuple, both.tolist()))
+
+    def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: None = None, cumulative: bool = True) -> Any:
+        """Count pairs of a point of this tree and one of another, by their distance.
+
+        Parameters
+        ----------
+        other : KDTree
+            It may be this one: a point and itself are a pair, too.
+        r : float or array of shape (radii,)
+        p : 1, 2 or inf
+        weights : None
+        cumulative : bool
+            Count all pairs at most r apart; else, of radii that ascend, those that are farther apart than the radius
+            before.
+
+        Returns
+        -------
+        int, or intp array of shape (radii,)
+        """
+        leave_out(weights, None, "weights", "pairs are counted; sum the weights of the pairs of sparse_distance_matrix")
+        metric = metric_of(p, 0.0)
+        if np.ndim(r) > 1:
+            raise ValueError(f"r: has shape {np.shape(r)}, expected one number or one dimension")
+        radii = radii_of(r, "r", np.shape(r))
+        index = self._other(other)._index(metric)
+        counts = np.array([index.radius_count(self.data, radius).sum() for radius in radii], np.intp)
+        if not inputs.check_flag(cumulative, "cumulative"):
+            if (np.diff(radii) < 0).any():
+                raise ValueError("r: expected radii that do not descend, for cumulative=False")
+            counts = np.diff(counts, prepend=0)
+        return counts if np.ndim(r) else int(counts[0])
+
+    def sparse_distance_matrix(
+        self, other: Any, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
+    ) -> Any:
+        """Find all distances between points of two trees that are at most `max_distance`.
+
+        Parameters
+        ----------
+        other : KDTree
+        max_distance : float
+        p : 1, 2 or inf
+        output_type : "dok_matrix", "coo_matrix", "dict" or "ndarray"
+            Of SciPy's sparse matrices, which need SciPy; a dict of (i, j) to the distance; or an array of records with
+            the fields i, j and v.
+
+        Returns
+        -------
+        sparse matrix of shape (self.n, other.n), dict, or ndarray
+            Distances of 0 are stored. Records are in order of (i, v, j).
+        """
+        metric, radius = metric_of(p, 0.0), number_of(max_distance, "max_distance", least=0.0)
+        if output_type not in _OUTPUTS:
+            raise ValueError(f"output_type={output_type!r}: expected one of {', '.join(map(repr, _OUTPUTS))}")
+        tree = self._other(other)
+        indptr, indices, distances = tree._index(metric).radius_search(self.data, radius)
+        rows = np.repeat(np.arange(self.n), np.diff(indptr))
+        if output_type == "dict":
+            return dict(zip(zip(rows.tolist(), indices.tolist(), strict=True), distances.tolist(), strict=True))
+        if output_type == "ndarray":
+            records = np.empty(len(rows), _ENTRY)
+            records["i"], records["j"], records["v"] = rows, indices, distances
+            return records
+        from scipy.sparse import coo_matrix
+
+        made = coo_matrix((distances, (rows, indices)), shape=(self.n, tree.n))
+        return made if output_type == "coo_matrix" else made.todok()
+
+
+def lists_of(found: RadiusNeighbors, *, ascending: bool) -> list[list[int]]:
+    """Return the neighbours of each row as a list, by their numbers or the nearest first.
+
+    >>> found = RadiusNeighbors(np.array([0, 2, 3]), np.array([4, 1, 0]), np.array([0.0, 1.0, 0.5]))
+    >>> lists_of(found, ascending=True)
+    [[1, 4], [0]]
+    """
+    indices = found.indices
+    if ascending:
+        rows = np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
+        indices = indices[np.lexsort((indices, rows))]
+    ids, ends = indices.tolist(), found.indptr.tolist()
+    return [ids[begin:end] for begin, end in pairwise(ends)]

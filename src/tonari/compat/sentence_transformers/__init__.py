@@ -1,0 +1,39 @@
+"""``sentence_transformers.util`` with tonari's neighbours: ``from tonari.compat.sentence_transformers import ...``.
+
+retrieval.py     semantic_search
+mining.py        paraphrase_mining_embeddings
+communities.py   community_detection
+arguments.py     embeddings of every kind, and functions of scores
+
+=======================================  ==============================================================================
+covered                                  how
+=======================================  ==============================================================================
+``semantic_search``                      for each query a list of {"corpus_id", "score"}, the best first
+``paraphrase_mining_embeddings``         a list of [score, i, j], i < j, the best first
+``community_detection``                  lists of row numbers, the largest first, each with its centre in front
+embeddings                               tensors, arrays, and lists of them; queries go to the device of the corpus
+``score_function``                       ``cos_sim``, ``dot_score``, ``euclidean_sim`` and ``manhattan_sim`` of
+                                         sentence_transformers.util, or their names
+``show_progress_bar``                    tonari's
+``query_chunk_size``,                    checked; answers do not depend on them, and tonari keeps to the memory there is
+``corpus_chunk_size``, ``batch_size``
+---------------------------------------  ------------------------------------------------------------------------------
+refused                                  instead
+=======================================  ==============================================================================
+other functions of scores                sentence_transformers.util
+sparse embeddings; NaN and infinity
+=======================================  ==============================================================================
+
+There, scores are products of float32 numbers; here they are float64 values of which the distance, 1 - cosine, is
+rounded once. What else differs:
+
+- Equal scores are in ascending order of row numbers.
+- Of each embedding the ``top_k`` others are mined, however many copies it has.
+- An embedding belongs to a community if its distance, 1 - cosine, is at most 1 - threshold.
+"""
+
+from tonari.compat.sentence_transformers.communities import community_detection
+from tonari.compat.sentence_transformers.mining import paraphrase_mining_embeddings
+from tonari.compat.sentence_transformers.retrieval import semantic_search
+
+__all__ = ["community_detection", "paraphrase_mining_embeddings", "semantic_search"]

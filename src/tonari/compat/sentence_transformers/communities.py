@@ -1,0 +1,71 @@
+"""A lookalike of ``sentence_transformers.util.community_detection``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari import api, inputs
+from tonari.compat.arguments import number_of
+from tonari.compat.sentence_transformers.arguments import embeddings_of
+
+
+def community_detection(
+    embeddings: Any,
+    threshold: float = 0.75,
+    min_community_size: int = 10,
+    batch_size: int = 1024,
+    show_progress_bar: bool = False,
+) -> list[list[int]]:
+    """Find groups of embeddings that are near one of them.
+
+    Each embedding with enough others near it proposes a community: itself and all whose cosine similarity to it is at
+    least the threshold. The largest is taken first; later ones lose the embeddings that are taken, and are left out if
+    they are then too small, or if their centre is taken.
+
+    Parameters
+    ----------
+    embeddings : tensor or array of shape (n, d), or list of such of shape (d,)
+    threshold : float
+        The least cosine similarity.
+    min_community_size : int
+    batch_size : int
+        Checked; nothing depends on it.
+    show_progress_bar : bool
+
+    Returns
+    -------
+    list of lists of int
+        The largest community first; in each the centre first, then the others, the nearest first.
+
+    Examples
+    --------
+    >>> from tonari.compat.sentence_transformers import community_detection
+    >>> community_detection([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]], min_community_size=2)
+    [[0, 2]]
+    """
+    least = inputs.check_count(min_community_size, "min_community_size")
+    inputs.check_count(batch_size, "batch_size")
+    progress = inputs.check_flag(show_progress_bar, "show_progress_bar")
+    similarity = number_of(threshold, "threshold")
+    if not np.isfinite(similarity):
+        raise ValueError(f"threshold={threshold!r}: expected a finite number")
+    rows = embeddings_of(embeddings, "embeddings")
+    if len(rows) < least:
+        return []
+    within: dict[str, Any] = {"min_similarity": similarity, "metric": "cosine"}
+    large = np.flatnonzero(np.asarray(inputs.to_host(api.radius_count(rows, rows, **within))) >= least)
+    if not len(large):
+        return []
+    found = api.radius_search(rows[large], rows, **within, progress=progress)
+    indptr, indices = (np.asarray(inputs.to_host(part)) for part in (found.indptr, found.indices))
+    taken, kept = np.zeros(len(rows), bool), []
+    for at in np.argsort(-np.diff(indptr), kind="stable"):
+        centre, near = int(large[at]), indices[indptr[at] : indptr[at + 1]]
+        free = near[~taken[near]]
+        if taken[centre] or len(free) < least:
+            continue
+        kept.append([centre, *free[free != centre].tolist()])
+        taken[kept[-1]] = True
+    return sorted(kept, key=len, reverse=True)
