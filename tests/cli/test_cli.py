@@ -331,6 +331,8 @@ def test_info_tells_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     expected = {"metric": "l1", "method": "exact", "asked": "exact", "device": "auto", "on": None}
     assert facts["extra"] == expected | {"threads": 1, "memory": None, "next_id": 30}
     assert "next_id  30" in run("info", "points.npy").stdout
+    tonari.Index(index.points, weights=[1, 2, 0, 0.5]).save("weighted")
+    assert as_json("info", "weighted")["extra"]["weights"] == [1, 2, 0, 0.5]
     Path("points.npy").write_bytes(Path("points.npy").read_bytes()[:-1])
     assert "expected what tonari.Index.save writes" in refused("info", "points.npy", code=1)
 

@@ -88,7 +88,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
 
 def _index_facts(path: Path) -> dict[str, Any]:
     about = describe(path)
-    names = "metric", "weights", "method", "asked", "device", "on", "threads", "memory", "next_id"
+    names = "metric", "method", "asked", "device", "on", "threads", "memory", "next_id"
     return {
         "path": str(path),
         "format": "index",
@@ -96,7 +96,7 @@ def _index_facts(path: Path) -> dict[str, Any]:
         "columns": about["d"],
         "dtype": about["dtype"],
         "bytes": path.stat().st_size,
-        "extra": {name: about[name] for name in names},
+        "extra": {name: about[name] for name in names} | ({"weights": about["weights"]} if about["weights"] else {}),
     }
 
 
