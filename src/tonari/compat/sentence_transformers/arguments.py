@@ -8,6 +8,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
+from tonari.metrics import get_metric
 
 
 class Score(NamedTuple):
@@ -27,7 +28,7 @@ class Score(NamedTuple):
     def of(self, distances: Any) -> Any:
         """Return the scores of distances, in float64."""
         values = np.asarray(inputs.to_host(distances), np.float64)
-        return values if self.metric == "inner_product" else self.most - values
+        return values if get_metric(self.metric).descending else self.most - values
 
 
 _SCORES = {
