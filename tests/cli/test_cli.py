@@ -320,6 +320,11 @@ def test_info_describes_points(folder: Path) -> None:
     assert (lines["rows"], lines["columns"], lines["bytes"]) == (str(N), str(D), f"{size:,}")
 
 
+def _range(distances: np.ndarray) -> dict[str, float]:
+    values = distances.astype(np.float64)
+    return {"min": values.min(), "median": np.median(values), "max": values.max()}
+
+
 def test_info_describes_a_graph(folder: Path) -> None:
     graph = _damaged_graph()
     graph.indices[4, 3:], graph.distances[4, 3:] = -1, np.inf
@@ -334,6 +339,9 @@ def test_info_describes_a_graph(folder: Path) -> None:
         "include_self": False,
         "seed": 7,
         "missing": K - 3,
+        "first": _range(graph.distances[:, 0]),
+        "last": _range(np.delete(graph.distances[:, -1], 4)),
+        "zero": int((graph.distances == 0).sum()),
     }
     assert as_json("info", "g.npz", "--key", "distances")["dtype"] == "float32"
 

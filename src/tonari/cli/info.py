@@ -13,6 +13,7 @@ from tonari.cli import _common
 from tonari.core.neighbors import index_dtype
 from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.statistics import distance_range, zero_distances
 from tonari.metrics.recall import Recall
 from tonari.shards.plan import ShardPlan
 from tonari.shards.state import read_state
@@ -61,7 +62,7 @@ def _facts(path: Path, key: str | None) -> dict[str, Any]:
 
 def _graph_facts(path: Path) -> dict[str, Any]:
     graph = KNNGraph.load(path)
-    report = graph.report
+    report, lists = graph.report, graph.lists
     measured = {} if report is None else {"target": report.target} | _measured(report.estimate)
     return {
         "path": str(path),
@@ -77,6 +78,9 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "include_self": graph.include_self,
             "seed": graph.seed,
             "missing": int((graph.indices < 0).sum()),
+            "first": distance_range(lists, 0),
+            "last": distance_range(lists, -1),
+            "zero": zero_distances(lists),
             **measured,
         },
     }
