@@ -16,7 +16,7 @@ INSTALLED := $(addprefix $(VENV)/.,installed quick tests lint native docs)
 BUILD := 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.25' ninja
 PYTEST_RUN = $(BIN)/python -m pytest $(PYTEST) --dist worksteal $(if $(K),-k '$(K)')
 
-.PHONY: help demo quick test test-all interop kills mutants lint clang tidy sanitize docs bench report develop clean
+.PHONY: help demo quick test test-all exhaustive interop kills mutants lint clang tidy sanitize docs bench report develop clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,8 +31,11 @@ test: $(VENV)/.tests ## the tests: each value of each parameter meets each value
 	$(PYTEST_RUN) -m 'not (full or bench or interop)' $(TESTS)
 	$(BIN)/python -m pytest --pyargs tonari --doctest-modules
 
-test-all: test $(VENV)/.tests ## the tests, then all combinations (not of interpreted kernels) and the tests of the benchmarks
-	$(PYTEST_RUN) -m '(full or bench) and not exhaustive' $(TESTS)
+test-all: test $(VENV)/.tests ## the tests, then those in which every three values meet, and those of the benchmarks
+	$(PYTEST_RUN) -m '(full or bench) and not (exhaustive or interop)' $(TESTS)
+
+exhaustive: $(VENV)/.tests ## all combinations of compiled code that test-all leaves out
+	$(PYTEST_RUN) -m 'exhaustive and not (interpreter or interop)' $(TESTS)
 
 interop: $(VENV)-interop/.installed ## the libraries that take graphs, in an environment of their own: .venv-interop
 	$(VENV)-interop/bin/python -m pytest -n 0 -m interop -rs tests/graph tests/estimators

@@ -1,3 +1,14 @@
 """Suites: cases as data, and what each needs of its own to run them."""
 
-NAMES = ("exact_cpu", "exact_cuda", "kdtree", "nn_descent", "radius", "radius_cuda", "select", "shards", "small")
+NAMES = (
+    "exact_cpu",
+    "exact_cuda",
+    "filters",
+    "kdtree",
+    "nn_descent",
+    "radius",
+    "radius_cuda",
+    "select",
+    "shards",
+    "small",
+)

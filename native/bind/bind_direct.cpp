@@ -42,6 +42,40 @@ void bind(Module& module) {
       nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(), nb::arg("k"),
       nb::arg("self_ids").noconvert().none(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
       "The k nearest points of every query, by the exact values of all of them; see exact/direct.hpp.");
+  module.def(
+      "search_listed",
+      [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points, std::int64_t k,
+         const std::optional<Self>& self_ids, const Self& listed, const Self& begins, const Self& ends,
+         const Output<Value>& distances, const Output<Index>& indices) {
+        const RowsView asked = view_of(queries, "queries"), among = view_of(points, "points");
+        check_columns("points", among, asked.d);
+        check_at_least("k", k, 1);
+        check_shape("begins", begins, {asked.n});
+        check_shape("ends", ends, {asked.n});
+        if (self_ids) check_shape("self_ids", *self_ids, {asked.n});
+        const auto count = static_cast<std::int64_t>(listed.size());
+        std::int64_t low = count, high = 0;  // what is read of the lists
+        for (std::int64_t i = 0; i < asked.n; ++i) {
+          check_range("listed", begins.data()[i], ends.data()[i], 0, count);
+          low = std::min(low, begins.data()[i]);
+          high = std::max(high, ends.data()[i]);
+        }
+        if (low < high) check_numbers("listed", listed.data() + low, high - low, 0, among.n);
+        const bool is_double = asked.dtype == Dtype::f64 || among.dtype == Dtype::f64;
+        check_type("distances", distances.dtype(), is_double ? nb::dtype<double>() : nb::dtype<float>());
+        check_id_type<Index>("indices", among.n);
+        check_shape("distances", distances, {asked.n, k});
+        check_shape("indices", indices, {asked.n, k});
+        const DirectSearch search{
+            metric_named(metric), isa_named(isa), asked,      among, k, self_ids ? self_ids->data() : nullptr,
+            listed.data(),        begins.data(),  ends.data()};
+        Unlocked unlocked;
+        search_directly(search, 0, asked.n, distances.data(), indices.data());
+      },
+      nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(), nb::arg("k"),
+      nb::arg("self_ids").noconvert().none(), nb::arg("listed").noconvert(), nb::arg("begins").noconvert(),
+      nb::arg("ends").noconvert(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+      "The k nearest of the points that are listed for every query, by exact values; see exact/direct.hpp.");
 }
 
 }  // namespace

@@ -11,8 +11,57 @@ namespace tonari {
 
 namespace {
 
-constexpr std::int64_t kBatch = 2048;  // values that are computed at a time
-constexpr std::int64_t kBeyond = 64;   // points that a row may hold beyond k before it drops some
+constexpr std::int64_t kBatch = 2048;   // values that are computed at a time
+constexpr std::int64_t kBeyond = 64;    // points that a row may hold beyond k before it drops some
+constexpr std::int64_t kInserted = 32;  // so few neighbours from a list stay in order, each put into its place
+constexpr std::int64_t kShared = 8;     // queries of one list that make its columns worth a copy
+
+// Puts an item behind those that are no larger, of the k smallest in order.
+void insert(std::vector<Ranked>& kept, const Ranked& item, std::int64_t k) {
+  if (std::ssize(kept) < k) kept.push_back(item);
+  std::size_t at = kept.size() - 1;
+  for (; at > 0 && kept[at - 1].key > item.key; --at) kept[at] = kept[at - 1];
+  kept[at] = item;
+}
+
+// Points of few columns that many queries in a row are compared with, copied column by column.
+class SharedColumns {
+ public:
+  explicit SharedColumns(const DirectSearch& search)
+      : search_(search),
+        serves_(search.listed != nullptr && search.points.d <= kFewColumns && !is_angular(search.metric)) {}
+
+  // Whether the list of query i, of [begin, end), is at hand; it is copied if the next queries have it, too.
+  bool holds(std::int64_t i, std::int64_t end) {
+    if (!serves_) return false;
+    const std::int64_t first = search_.begins[i], stop = search_.ends[i];
+    if (first == first_ && stop == stop_) return true;
+    const std::int64_t later = i + kShared - 1;
+    if (stop - first > std::min(search_.points.n, kBatch) || later >= end || search_.begins[later] != first ||
+        search_.ends[later] != stop) {
+      return false;
+    }
+    first_ = first;
+    stop_ = stop;
+    columns_.resize(static_cast<std::size_t>(search_.points.d * kBatch));
+    row_.resize(static_cast<std::size_t>(search_.points.d));
+    for (std::int64_t j = first; j < stop; ++j) {
+      load_row(search_.points, search_.listed[j], row_.data());
+      for (std::int64_t c = 0; c < search_.points.d; ++c) {
+        columns_[static_cast<std::size_t>(c * kBatch + j - first)] = row_[static_cast<std::size_t>(c)];
+      }
+    }
+    return true;
+  }
+
+  const double* data() const { return columns_.data(); }
+
+ private:
+  const DirectSearch& search_;
+  const bool serves_;
+  std::int64_t first_ = -1, stop_ = -1;
+  std::vector<double> columns_, row_;
+};
 
 }  // namespace
 
@@ -20,37 +69,59 @@ template <class Value, class Index>
 void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices) {
   const ExactValues compute = exact_values(search.isa);
+  const ColumnValues compute_columns = column_values(search.isa);
+  SharedColumns shared(search);
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
   const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
+  const bool listed = search.listed != nullptr, inserts = listed && k <= kInserted;
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
-  std::vector<double> values(static_cast<std::size_t>(batch));
+  std::vector<double> values(kBatch);
   std::vector<Ranked> kept;
   kept.reserve(static_cast<std::size_t>(std::min(n, k + kBeyond)));
   for (std::int64_t i = begin; i < end; ++i) {
     const ExactQuery query = exact_query(search.metric, search.queries, i);
     const std::int64_t self = search.self_ids != nullptr ? search.self_ids[i] : -1;
     double worst = std::numeric_limits<double>::infinity();
+    const bool by_columns = shared.holds(i, end);
+    const std::int64_t stop = listed ? search.ends[i] : n;
     kept.clear();
-    for (std::int64_t first = 0; first < n; first += batch) {
-      const std::int64_t count = std::min(batch, n - first);
-      std::iota(ids.begin(), ids.begin() + count, first);
-      compute(search.metric, query, search.points, ids.data(), count, values.data());
+    for (std::int64_t first = listed ? search.begins[i] : 0; first < stop; first += batch) {
+      const std::int64_t count = std::min(batch, stop - first);
+      if (!listed) std::iota(ids.begin(), ids.begin() + count, first);
+      const std::int64_t* const numbers = listed ? search.listed + first : ids.data();
+      if (by_columns) {
+        compute_columns(search.metric, query, shared.data(), kBatch, search.points.d, count, values.data());
+      } else {
+        compute(search.metric, query, search.points, numbers, count, values.data());
+      }
       for (std::int64_t j = 0; j < count; ++j) {
         const double value = returned_value(values[static_cast<std::size_t>(j)], double_output);
         const double key = descends ? -value : value;
         // Numbers ascend: among equal keys, the points that are held already come first.
-        if ((key >= worst && std::ssize(kept) >= k) || first + j == self) continue;
-        kept.push_back({key, first + j});
+        if ((key >= worst && std::ssize(kept) >= k) || numbers[j] == self) continue;
+        if (inserts) {
+          insert(kept, {key, numbers[j]}, k);
+          if (std::ssize(kept) == k) worst = kept.back().key;
+          continue;
+        }
+        kept.push_back({key, numbers[j]});
         if (std::ssize(kept) < k + kBeyond) continue;
         keep_smallest(kept, k);
         worst = std::max_element(kept.begin(), kept.end())->key;
       }
     }
-    keep_smallest(kept, k);
-    sort_ranked(kept);
+    if (!inserts) {
+      keep_smallest(kept, k);
+      sort_ranked(kept);
+    }
     for (const Ranked& item : kept) {
       *distances++ = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero
       *indices++ = static_cast<Index>(item.id);
+    }
+    constexpr Value nowhere = std::numeric_limits<Value>::infinity();
+    for (std::int64_t j = std::ssize(kept); j < k; ++j) {
+      *distances++ = descends ? -nowhere : nowhere;
+      *indices++ = Index{-1};
     }
   }
 }

@@ -28,4 +28,13 @@ ExactValues exact_values(Isa isa) {
   return exact_values_generic;
 }
 
+ColumnValues column_values(Isa isa) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return column_values_avx512;
+  if (isa >= Isa::avx2) return column_values_avx2;
+#endif
+  (void)isa;
+  return column_values_generic;
+}
+
 }  // namespace tonari

@@ -25,4 +25,12 @@ using ExactValues = void (*)(Metric metric, const ExactQuery& query, const RowsV
 
 ExactValues exact_values(Isa isa);
 
+// The same of few columns, each of which is its own run of float64: element c of point j is columns[c * stride + j].
+// There is room for whole lanes at the end of each run. Not for angular metrics; d is at most kFewColumns.
+constexpr std::int64_t kFewColumns = 8;
+using ColumnValues = void (*)(Metric metric, const ExactQuery& query, const double* columns, std::int64_t stride,
+                              std::int64_t d, std::int64_t count, double* values);
+
+ColumnValues column_values(Isa isa);
+
 }  // namespace tonari

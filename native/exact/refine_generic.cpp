@@ -10,4 +10,9 @@ void exact_values_generic(Metric metric, const ExactQuery& query, const RowsView
   exact_values_tile(metric, query, points, ids, count, values);
 }
 
+void column_values_generic(Metric metric, const ExactQuery& query, const double* columns, std::int64_t stride,
+                           std::int64_t d, std::int64_t count, double* values) {
+  column_values_tile(metric, query, columns, stride, d, count, values);
+}
+
 }  // namespace tonari

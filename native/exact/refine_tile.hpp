@@ -115,5 +115,40 @@ inline void exact_values_tile(Metric metric, const ExactQuery& query, const Rows
   }
 }
 
+// Up to kFewColumns elements are one for each lane, the others being zero: halves are combined as far as there are any.
+template <class STEP>
+void reduce_columns(const double* q, const double* columns, std::int64_t stride, std::int64_t d, std::int64_t count,
+                    double* values) {
+  using Lanes = Vec<double, kLanes>;
+  const Lanes zero = 0.0;
+  for (std::int64_t j = 0; j < count; j += kLanes) {
+    Lanes sums[kFewColumns];
+    for (std::int64_t c = 0; c < d; ++c) {
+      const Lanes asked = q[c];
+      sums[c] = STEP::apply(zero, asked, Lanes::load(columns + c * stride + j));
+    }
+    for (std::int64_t half = kFewColumns / 2; half > 0; half /= 2) {
+      for (std::int64_t c = 0; c < half && c + half < d; ++c) sums[c] = STEP::join(sums[c], sums[c + half]);
+    }
+    sums[0].store(values + j);
+  }
+}
+
+inline void column_values_tile(Metric metric, const ExactQuery& query, const double* columns, std::int64_t stride,
+                               std::int64_t d, std::int64_t count, double* values) {
+  const double* q = query.row.data();
+  switch (family_of(metric)) {
+    case Family::squares:
+      reduce_columns<SquareStep>(q, columns, stride, d, count, values);
+      if (!takes_root(metric)) return;
+      for (std::int64_t j = 0; j < count; ++j) values[j] = std::sqrt(values[j]);
+      return;
+    case Family::products: return reduce_columns<ProductStep>(q, columns, stride, d, count, values);
+    case Family::angles: return;
+    case Family::terms: break;
+  }
+  with_term(metric, [&](auto term) { reduce_columns<TermStep<decltype(term)>>(q, columns, stride, d, count, values); });
+}
+
 }  // namespace
 }  // namespace tonari

@@ -6,9 +6,12 @@
 namespace tonari {
 
 void exact_values_generic(Metric, const ExactQuery&, const RowsView&, const std::int64_t*, std::int64_t, double*);
+void column_values_generic(Metric, const ExactQuery&, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 #if TONARI_X86
 void exact_values_avx2(Metric, const ExactQuery&, const RowsView&, const std::int64_t*, std::int64_t, double*);
 void exact_values_avx512(Metric, const ExactQuery&, const RowsView&, const std::int64_t*, std::int64_t, double*);
+void column_values_avx2(Metric, const ExactQuery&, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
+void column_values_avx512(Metric, const ExactQuery&, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 #endif
 
 }  // namespace tonari

@@ -1,6 +1,7 @@
 #include "kdtree/radius.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace tonari {
 
@@ -13,6 +14,17 @@ MakeTreeRadius tree_radius(Isa isa) {
 #endif
   (void)isa;
   return tree_radius_generic;
+}
+
+void TreeRadius::append(std::span<const Ranked> list) {
+  const auto add = [&](auto& to, auto Ranked::* part) {
+    using Item = typename std::remove_reference_t<decltype(to)>::value_type;
+    for (const Ranked& item : list) to.push_back(static_cast<Item>(item.*part));
+  };
+  if (task_.double_output) add(doubles_, &Ranked::key);
+  else add(floats_, &Ranked::key);
+  if (task_.tree->wide_ids) add(wide_ids_, &Ranked::id);
+  else add(ids_, &Ranked::id);
 }
 
 template <class Value, class Index>

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "kdtree/search.hpp"
+#include "select/order.hpp"
 
 namespace tonari {
 
@@ -45,12 +47,7 @@ class TreeRadius {
 
  protected:
   std::int64_t query_at(std::int64_t place) const { return task_.order != nullptr ? task_.order[place] : place; }
-  void append(double value, std::int64_t id) {
-    if (task_.double_output) doubles_.push_back(value);
-    else floats_.push_back(static_cast<float>(value));
-    if (task_.tree->wide_ids) wide_ids_.push_back(id);
-    else ids_.push_back(static_cast<std::int32_t>(id));
-  }
+  void append(std::span<const Ranked> list);
 
   const TreeRadiusTask& task_;
   const std::int64_t begin_, end_;

@@ -65,7 +65,7 @@ class RadiusWalk final : public TreeRadius {
     task_.counts[row] = count_;
     if (!task_.lists) return;
     sort_ranked(found_);
-    for (const Ranked& item : found_) append(item.key, item.id);
+    append(found_);
   }
 
   void walk(TreeVisits& visits) {

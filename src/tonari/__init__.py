@@ -24,7 +24,7 @@ Rooms import downwards only:
     cli  estimators  debug          the command line; scikit-learn's classes; what a bug report needs
     api                             the verbs: search, Index, knn_graph, build_graph, radius_search, pairs
     shards                          graphs beyond one memory, in a directory
-    graph  streams                  graphs; queries that do not fit into memory
+    graph  streams  filters         graphs; queries that do not fit into memory; which points may be found
     methods                         which method answers, and where
     nn_descent  kdtree  exact       three rooms of one shape: plan, memory, reference, cpu/, cuda/ with cuda/kernels/
     select                          k-selection by itself, and lists of neighbours put in order and merged
@@ -39,6 +39,7 @@ from tonari.api import (
     build_graph,
     build_neighbors,
     knn_graph,
+    kth_distance,
     merge,
     pairs,
     radius_count,
@@ -72,6 +73,7 @@ __all__ = [
     "build_neighbors",
     "explain",
     "knn_graph",
+    "kth_distance",
     "merge",
     "merge_neighbors",
     "open_neighbors",

@@ -31,6 +31,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index": (tonari.Index, {"points": X}),
     "Index.search": (INDEX.search, {"queries": X, "k": 2}),
     "Index.search_chunks": (lambda **given: list(INDEX.search_chunks(**given)), {"queries": X, "k": 2}),
+    "Index.save": (INDEX.save, {"path": "index.npz"}),
     "radius_search": (tonari.radius_search, {"queries": X, "points": X, "radius": 1.0}),
     "radius_search, by similarity": (
         tonari.radius_search,
@@ -43,6 +44,7 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Index.radius_count": (INDEX.radius_count, {"queries": X, "radius": 1.0}),
     "Index.radius_chunks": (lambda **given: list(INDEX.radius_chunks(**given)), {"queries": X, "radius": 1.0}),
     "knn_graph": (tonari.knn_graph, {"points": X, "k": 2}),
+    "kth_distance": (tonari.kth_distance, {"points": X, "k": 2}),
     "knn_graph, approximate": (tonari.knn_graph, {"points": X, "k": 2, "method": "nn-descent"}),
     "KNNGraph": (
         KNNGraph,
@@ -69,7 +71,10 @@ GOOD: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "select_k": (tonari.select_k, {"values": X, "k": 2}),
     "search_to_file": (tonari.search_to_file, {"queries": X, "points": X, "k": 2, "out": "found.ibin"}),
     "build_graph": (tonari.build_graph, {"source": X, "k": 2, "out": "found"}),
-    "build_graph, approximate": (tonari.build_graph, {"source": X, "k": 2, "out": "found", "method": "clusters"}),
+    "build_graph, approximate": (
+        tonari.build_graph,
+        {"source": X, "k": 2, "out": "found", "method": "clusters"},
+    ),
     "build_neighbors": (tonari.build_neighbors, {"source": X, "queries": X, "k": 2, "out": "found"}),
 }
 
@@ -97,6 +102,41 @@ BAD: dict[str, tuple[Any, ...]] = {
     "metric": (None, 5, ["l1"], "euclidian"),
     "method": (None, 5, ["exact"], "hnsw"),
     "device": (None, 5, [], "tpu", ["cpu"]),
+    "where": (
+        5,
+        "all",
+        X[:, 0],
+        [1] * 20,
+        [True] * 19,
+        MASKED[:, 0] > 0,
+        [[True] * 20, [True]],
+    ),
+    "exclude": (
+        5,
+        "none",
+        {},
+        [[1]],
+        [[20]] * 20,
+        [["a"]] * 20,
+        [[True]] * 20,
+        ([0], [0]),
+        ([0], [0], [0]),
+        [None] * 20,
+    ),
+    "query_groups": (5, "a", [1] * 20, [0.5] * 20, [[1], 2]),
+    "point_groups": (5, "a", [1] * 20, [0.5] * 20, [[1], 2]),
+    "groups": ("same", "mine", 5, True, ["other"]),
+    "batch": (
+        5,
+        "a",
+        [1] * 19,
+        [0.5] * 20,
+        [True] * 20,
+        [[1], 2],
+        MASKED[:, 0] > 0,
+        [HUGE] * 20,
+    ),
+    "differentiable": ("yes", 1, None, True),  # these are arrays of NumPy
     "threads": (*WHOLE, 0, -1),
     "memory": (2.5, True, [], "5", "2 elephants", 0, -1, HUGE, "9" * 400 + "GB", "9" * 5000 + "GB"),
     "progress": ("yes", 1, 0, [], 0.5),
@@ -127,6 +167,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "lengths": (5, "3", X[0], np.ma.masked_array(np.full(20, 3), mask=np.arange(20) == 7)),
     "nan": (None, "first"),
     "counters": (5, {}),
+    "path": (None, 5, "missing/index.npz"),
     "out": ("found.txt", "missing/found.ibin"),
     "source": (None, 5, MASKED, X[0], X.astype(complex), [], [None]),
     "executor": (None, 5, "dask", []),
@@ -202,7 +243,14 @@ def test_no_argument_is_ignored_or_fails_in_raw_words(
     with pytest.raises((TypeError, ValueError, OSError)) as refused:
         call(**given)
     words = str(refused.value)
-    named = {"dtype": "data type", "out": "found", "plan": "method", "parts": "part 0", "isa": "instruction set"}
+    named = {
+        "dtype": "data type",
+        "out": "found",
+        "path": "index",
+        "plan": "method",
+        "parts": "part 0",
+        "isa": "instruction set",
+    }
     assert name in words or named.get(name, name) in words, words
     assert len(words) < 400
     assert type(refused.value) in (TypeError, ValueError, FileNotFoundError)

@@ -536,3 +536,40 @@ def test_jax_arrays() -> None:
     assert_same_neighbors(Neighbors(*(np.array(part) for part in found)), brute(halves, points, 10))
     with pytest.raises(TypeError, match=r"float8_e5m2 is not supported.*\.astype\('float32'\)"):
         tonari.search(jax.numpy.asarray(queries, "float8_e5m2"), jax.numpy.asarray(points), 10)
+
+
+@pytest.mark.parametrize(
+    ("metric", "within"),
+    [("euclidean", {"radius": 2.2}), ("cosine", {"min_similarity": 0.2}), ("inner_product", {"min_similarity": 0.5})],
+)
+@pytest.mark.parametrize("from_host", [False, True])
+def test_everything_within_a_radius(metric: str, within: dict[str, float], from_host: bool) -> None:
+    points = rows(N if HAS_CUDA else 40)
+    queries = points[:M]
+    given: dict[str, Any] = {"metric": metric, "method": "exact", **within}
+    device = {"device": "cuda"} if from_host else {}
+
+    def to(x: Any) -> Any:
+        return x if from_host else there(x)
+
+    def same(found: Any, truth: Any) -> None:
+        assert len(truth[-1])
+        for ours, theirs in zip(found, truth, strict=True):
+            assert type(ours) is (np.ndarray if from_host else torch.Tensor)
+            ours = ours if from_host else ours.cpu().numpy()
+            assert (ours.dtype, ours.tobytes()) == (theirs.dtype, theirs.tobytes())
+
+    asked, among, index = to(queries), to(points), tonari.Index(to(points), metric=metric, method="exact", **device)
+    on_cpu = tonari.Index(points, metric=metric, method="exact")
+    found = tonari.radius_search(queries, points, **given)
+    same(tonari.radius_search(asked, among, **given, **device), found)
+    same(index.radius_search(asked, **within), found)
+    same([tonari.radius_count(asked, among, **given, **device)], [np.diff(found.indptr)])
+    same(tonari.radius_graph(among, **given, **device), tonari.radius_graph(points, **given))
+    same(tonari.pairs(among, **given, **device), tonari.pairs(points, **given))
+    for most in (2, 100):
+        truth = tonari.radius_search(queries, points, max_neighbors=most, **given)
+        same(tonari.radius_search(asked, among, max_neighbors=most, **given, **device), truth)
+    chunks = zip(index.radius_chunks(asked, **within), on_cpu.radius_chunks(queries, **within), strict=True)
+    for ours, theirs in chunks:
+        same(ours, theirs)

@@ -72,7 +72,7 @@ def test_without_a_row_the_command_is_shown_and_the_verdict_open() -> None:
     assert [cell.strip() for cell in lines[2].strip("|").split("|")] == open_line
     assert "1.00 s" in lines[3]
     nothing = Claim("faster", "", "no case does")
-    assert nothing.here(Results.of([row()]), {}).text == "not measured yet: no case does"
+    assert nothing.here(Results.of([row()]), {}).text == "not measured: no case does"
 
 
 def test_a_figure_older_than_the_code_is_marked_and_its_verdict_stays() -> None:

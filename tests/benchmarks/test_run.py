@@ -102,8 +102,10 @@ def test_no_case_was_lost() -> None:
     assert counts == {
         "exact_cpu": 15,
         "exact_cuda": 26,
+        "filters": 8 + 1,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,
+        "radius": 4,
         "radius_cuda": 3,
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 8,
@@ -112,7 +114,7 @@ def test_no_case_was_lost() -> None:
         "matsumoto2015": 15 + 6 + 2,
         "komarov2014": 14 + 6,
         "gieseke2014": 17,
-        "wang2021": 13,
+        "wang2021": 14,
     }
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.core.radius_neighbors import limits_for
+from tests.helpers.devices import needs_torch
+from tonari.core.neighbors import Neighbors
+from tonari.core.radius_neighbors import RadiusNeighbors, cut_lists, later_points, limits_for, nearest_of
 
 TINY = float(np.finfo(np.float64).smallest_subnormal)
 RADII = [0.0, -0.0, TINY, -TINY, 0.1, 1.0, 1 / 3, -7.7, 1e30, 3.5e38, 1e300, -1e300, np.inf, -np.inf]
@@ -33,6 +35,29 @@ def test_the_next_number_is_not_within(closed: bool, descending: bool, dtype: An
     nothing = float(limit) * outwards == -np.inf
     assert within(limit) or nothing
     assert beyond == limit or not within(beyond)
+
+
+@needs_torch
+def test_tensors_stay_tensors_of_their_types() -> None:
+    import torch
+
+    found = RadiusNeighbors(np.array([0, 2, 3]), np.array([1, 4, 0], np.int32), np.array([0.25, 1.5, 0.5], np.float32))
+    there = RadiusNeighbors(*map(torch.from_numpy, found))
+    lists = Neighbors(np.array([[0.25, 1.5]], np.float32), np.array([[4, 1]], np.int32))
+    near = np.array([1.0], np.float32)
+    for kept, truth in (
+        (later_points(there, 0), later_points(found, 0)),
+        (nearest_of(there, 1), nearest_of(found, 1)),
+        (
+            cut_lists(Neighbors(*map(torch.from_numpy, lists)), near, descending=False),
+            cut_lists(lists, near, descending=False),
+        ),
+    ):
+        assert len(truth.indices)
+        for ours, theirs in zip(kept, truth, strict=True):
+            assert isinstance(ours, torch.Tensor)
+            assert ours.numpy().dtype == theirs.dtype
+            assert ours.tolist() == theirs.tolist()
 
 
 def test_every_query_has_its_own() -> None:

@@ -2,13 +2,16 @@
 
 Most faults show for one value of one parameter or for a pair of two (Kuhn, Wallace and Gallo 2004). So of a test with
 three parameters or more, a covering array stays in the thin suite: each value of each parameter meets each value of
-each other one, as far as the full product lets them meet. Where Triton's interpreter runs the kernels, a case takes a
-thousand times as long as compiled code does: there each value of each parameter stays once. All other cases get the
-marker ``full``, and there ``exhaustive``, too: they run where there is a card.
+each other one, as far as the full product lets them meet. The marker ``full`` is for the others: every three values
+meet among those without the marker ``exhaustive``, which all that is left gets, too.
+
+Where Triton's interpreter runs the kernels, a case takes a thousand times as long as compiled code does: there each
+value of each parameter stays once, and all other cases are ``full`` and ``exhaustive``. They run where there is a card.
 """
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections import defaultdict
 from collections.abc import Sequence
@@ -26,7 +29,7 @@ SAME_KERNELS = {"sqeuclidean": "euclidean", "correlation": "cosine"}
 def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
     """Positions of cases that hold all values that any case holds together, chosen greedily, the same in every run.
 
-    Together are as many values of different parameters as `strength` says: 2 for every pair, 1 for every value.
+    Together are as many values of different parameters as `strength` says: 1 for every value, 2 for every pair.
 
     >>> covering([(a, b, c) for a in range(2) for b in range(2) for c in range(2)])
     [0, 3, 5, 6]
@@ -40,15 +43,20 @@ def covering(cases: Sequence[Case], strength: int = 2) -> list[int]:
     for at, each in enumerate(held):
         for values in each:
             holders[values].append(at)
-    missing, gain, chosen = set(holders), [len(each) for each in held], []
+    missing, gain, taken = set(holders), [len(each) for each in held], []
+    best_first = [(-len(each), at) for at, each in enumerate(held)]  # a heap of gains, some from before they fell
+    heapq.heapify(best_first)
     while missing:
-        best = max(range(len(cases)), key=lambda at: (gain[at], -at))
-        chosen.append(best)
+        stale, best = heapq.heappop(best_first)
+        if gain[best] != -stale:
+            heapq.heappush(best_first, (-gain[best], best))
+            continue
+        taken.append(best)
         for values in held[best] & missing:
             missing.discard(values)
             for at in holders[values]:
                 gain[at] -= 1
-    return sorted(chosen)
+    return sorted(taken)
 
 
 def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
@@ -67,24 +75,22 @@ def mark_beyond_pairs(items: Sequence[pytest.Item]) -> None:
 
 def markers_of(parameters: Sequence[dict[str, Any]], *, interpreted: bool) -> list[list[str]]:
     """For each case of a test what it is marked with: nothing, ``full``, or that and ``exhaustive``."""
-    full = set(beyond_pairs(parameters, interpreted=interpreted))
-    markers = ["full", "exhaustive"] if interpreted else ["full"]
-    return [markers if at in full else [] for at in range(len(parameters))]
+    thin = chosen(parameters, 1 if interpreted else 2, interpreted=interpreted)
+    full = thin if interpreted else thin | chosen(parameters, 3)
+    return [[] if at in thin else ["full"] if at in full else ["full", "exhaustive"] for at in range(len(parameters))]
 
 
-def beyond_pairs(parameters: Sequence[dict[str, Any]], *, interpreted: bool = False) -> list[int]:
-    """Positions of the cases that the covering array leaves out.
+def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: bool = False) -> set[int]:
+    """Positions of the cases in a covering array.
 
-    Where Triton's interpreter runs the kernels, cases whose metric has the kernels of another case's are left out too.
+    Where Triton's interpreter runs the kernels, cases whose metric has the kernels of another case's are left out.
     """
     same: set[str] = set()
     if interpreted:
         metrics = {repr(each.get("metric")) for each in parameters}
         same = {repr(metric) for metric, other in SAME_KERNELS.items() if repr(other) in metrics}
     stay = [at for at, each in enumerate(parameters) if repr(each.get("metric")) not in same]
-    chosen = covering(_cases([parameters[at] for at in stay]), strength=1 if interpreted else 2)
-    kept = {stay[at] for at in chosen}
-    return [at for at in range(len(parameters)) if at not in kept]
+    return {stay[at] for at in covering(_cases([parameters[at] for at in stay]), strength)}
 
 
 def _cases(parameters: Sequence[dict[str, Any]]) -> list[Case]:

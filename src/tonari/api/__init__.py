@@ -3,6 +3,7 @@
 searching.py   search, search_to_file
 index.py       Index: points prepared once, searched many times; index_radius.py, its part for radii
 graphs.py      knn_graph, merge
+kth.py         kth_distance
 radius.py      radius_search, radius_count, radius_graph
 pairing.py     pairs
 shards.py      build_graph, build_neighbors: more points than a memory holds
@@ -12,6 +13,7 @@ shards.py      build_graph, build_neighbors: more points than a memory holds
 
 from tonari.api.graphs import knn_graph, merge
 from tonari.api.index import Index
+from tonari.api.kth import kth_distance
 from tonari.api.pairing import pairs
 from tonari.api.radius import radius_count, radius_graph, radius_search
 from tonari.api.searching import search, search_to_file
@@ -22,6 +24,7 @@ __all__ = [
     "build_graph",
     "build_neighbors",
     "knn_graph",
+    "kth_distance",
     "merge",
     "pairs",
     "radius_count",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from tonari.api.differentiable import carries
+from tonari.api.filtered import graph_allowed
 from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.graph.build import build_lists
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.merging import merge_lists
-from tonari.metrics import TritonFunction
+from tonari.metrics import TritonFunction, get_metric
 
 
 @in_default_floats
@@ -26,6 +29,9 @@ def knn_graph(
     start: str | KNNGraph | None = None,
     update: str | None = None,
     include_self: bool = False,
+    where: Any = None,
+    batch: Any = None,
+    differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -69,6 +75,15 @@ def knn_graph(
     include_self : bool
         Put the point itself into column 0 (at distance 0; at <x, x> for "inner_product"), as one of the k columns;
         k is then from 1 to n.
+    where : bool array of shape (n,), optional
+        Points that may be neighbours. Every point still has a row: those that may not be neighbours have theirs, too.
+        For exact graphs, as is `batch`.
+    batch : int array of shape (n,), optional
+        The group of each point, such as the number of its cloud: neighbours are of the same group. Any whole numbers,
+        in any order; of lengths, they are ``numpy.repeat(numpy.arange(len(lengths)), lengths)``. Rows of points that
+        have fewer than k possible neighbours end with -1 at distance inf (-inf for "inner_product").
+    differentiable : bool
+        Let gradients flow from the distances to both of their points, as for :func:`search`.
 
     Returns
     -------
@@ -87,12 +102,23 @@ def knn_graph(
     >>> line = np.array([[0.0], [1.0], [3.0]], dtype=np.float32)
     >>> tonari.knn_graph(line, k=1).indices.ravel().tolist()
     [1, 0, 1]
+    >>> tonari.knn_graph(line, k=1, batch=[0, 1, 1]).indices.ravel().tolist()
+    [-1, 2, 1]
     """
+    carry = carries(differentiable, points, points, get_metric(metric).name)
+    if where is not None or batch is not None:
+        options: dict[str, Any] = {"metric": metric, "method": method, "include_self": include_self, "device": device}
+        options |= {"threads": threads, "memory": memory, "progress": progress}
+        approximate: dict[str, Any] = {"recall": recall, "seed": seed, "start": start, "update": update}
+        rules = {"where": where, "batch": batch}
+        lists = graph_allowed(points, k, rules, **options, **approximate, plan=plan)
+        return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
     asked: dict[str, Any] = {"metric": metric, "method": method, "recall": recall, "seed": seed, "plan": plan}
     given: dict[str, Any] = {"device": device, "threads": threads, "memory": memory, "progress": progress}
     begin = start.lists if isinstance(start, KNNGraph) else start
     asked |= {"start": begin, "update": update}
-    return KNNGraph.of_lists(build_lists(points, k, include_self=include_self, **asked, **given))
+    lists = build_lists(points, k, include_self=include_self, **asked, **given)
+    return KNNGraph.of_lists(replace(lists, found=carry(lists.found)))
 
 
 @in_default_floats

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tonari import inputs
+from tonari.api import index_file
 from tonari.api.index_radius import RadiusIndex
 from tonari.core.callers import callers_level
 from tonari.core.floats import in_default_floats
@@ -17,6 +18,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
+from tonari.filters.arguments import is_filtered
 from tonari.methods.answer import answer, on_side_of
 from tonari.methods.auto import USUAL_K, choose
 from tonari.methods.decision import Decision, by_plan
@@ -140,18 +142,100 @@ class Index(RadiusIndex):
         plan = method.plan(self._problem(points[:1], k, self._place.threads_to_prepare(self._threads, self.n)))
         self._begin(by_plan(method, plan), False)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the points and the chosen method to a file, an uncompressed .npz, whole or not at all.
+
+        What is packed is not written: it depends on the machine, and is packed anew by :meth:`load`, as by unpickling.
+        ``numpy.load(path)["points"]`` reads the points without tonari (bfloat16 as its bits).
+
+        Raises
+        ------
+        OSError
+            The directory is missing, `path` is a directory, or the disk is full. An older file is then unchanged.
+        """
+        k = self._first.plan.k
+        index_file.write(path, self._points, metric=self.metric, method=self.method, asked=self._asked, k=k)
+
+    @classmethod
+    @in_default_floats
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        device: str | Sequence[str] = "auto",
+        threads: int | None = None,
+        memory: int | str | None = None,
+        max_expansion: float | None = None,
+    ) -> Index:
+        """Read what :meth:`save` wrote, and pack the points on this machine. It answers with the same bits.
+
+        Parameters
+        ----------
+        path : path
+        device, threads, memory
+            As for :class:`Index`: they are not in the file. The points are read to host memory; "cuda" copies them to a
+            device.
+        max_expansion : float, optional
+            As for :func:`tonari.io.read`.
+
+        Raises
+        ------
+        FileFormatError
+            The file is damaged, of another release or something else. A ValueError.
+        FileNotFoundError
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import numpy as np, tonari
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "index.npz")
+        ...     tonari.Index(np.eye(3, dtype=np.float32)).save(file)
+        ...     tonari.Index.load(file)
+        Index(n=3, d=3, metric='euclidean', dtype=float32, method='exact')
+        """
+        rows, about = index_file.read(path, max_expansion)
+        metric, place = get_metric(about["metric"]).name, place_for(device, points=rows)
+        check_search_method(about["asked"])
+        points = place.rows(rows, f"{path}: points", metric)
+        (n, d), made = points.shape, object.__new__(cls)
+        state = {"metric": metric, "method": about["method"], "_asked": about["asked"], "_first_k": about["k"]}
+        state |= {"_points": points, "n": n, "d": d, "_device": device}
+        state |= {"_threads": inputs.check_threads(threads), "_memory": inputs.parse_memory(memory)}
+        made.__setstate__(state)
+        return made
+
+    def __len__(self) -> int:
+        return int(self.n)
+
     def __copy__(self) -> Index:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, _ready=dict(self._ready), _planned={}, _preparing=threading.Lock())
         return made
 
     @in_default_floats
-    def search(self, queries: Any, k: int, *, threads: int | None = None, progress: ProgressLike = None) -> Neighbors:
+    def search(
+        self,
+        queries: Any,
+        k: int,
+        *,
+        where: Any = None,
+        exclude: Any = None,
+        query_groups: Any = None,
+        point_groups: Any = None,
+        groups: str | None = None,
+        threads: int | None = None,
+        progress: ProgressLike = None,
+    ) -> Neighbors:
         """The k nearest points of every query; see :func:`search`.
 
         Queries in host memory are copied to the device that the points are on, and their results come back.
         """
         progress = inputs.check_progress(progress)
+        given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
+        given |= {"query_groups": query_groups, "point_groups": point_groups}
+        if is_filtered(**given):
+            return self._search_allowed(queries, k, given, threads, progress)
         first = self._first
         if threads is None and first.plan.replayable:
             key = cuda_graph_cache.key_on(first.prepared, queries, k)

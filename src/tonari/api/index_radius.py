@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.filtered import radius_allowed
 from tonari.api.radius import hand_back
 from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.methods.answer import answer
+from tonari.filters.arguments import is_filtered, rules_of
+from tonari.filters.engine import Engine
+from tonari.filters.nearest import nearest_allowed
+from tonari.methods.answer import answer, on_side_of
 from tonari.methods.decision import Decision
 from tonari.methods.place import Place
 from tonari.methods.radius import find_within, is_searched, search_within
@@ -26,6 +32,8 @@ class RadiusIndex:
     n: int
     d: int
     metric: str
+    method: str
+    _memory: int | None
     _place: Place
     _points: Any
     _threads: int | None
@@ -47,6 +55,11 @@ class RadiusIndex:
         min_similarity: Any = None,
         closed: bool = True,
         max_neighbors: int | None = None,
+        where: Any = None,
+        exclude: Any = None,
+        query_groups: Any = None,
+        point_groups: Any = None,
+        groups: str | None = None,
         threads: int | None = None,
         progress: ProgressLike = None,
     ) -> RadiusNeighbors:
@@ -55,7 +68,12 @@ class RadiusIndex:
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         rows, limits = self._checked(queries, radius, min_similarity, closed)
         threads = inputs.check_threads(threads) or self._threads
-        if is_searched(most):
+        given = {"where": where, "exclude": exclude, "groups": groups}
+        given |= {"query_groups": query_groups, "point_groups": point_groups}
+        if is_filtered(**given):
+            rules = rules_of(len(rows), self.n, **given)
+            found = radius_allowed(self._engine(threads), rows, limits, rules, most, progress)
+        elif is_searched(most):
             decision = self._decide_once(rows, min(most or 1, self.n), threads, progress)
             found = search_within(answer(rows, self._points, decision, progress), limits, self.metric)
         else:
@@ -71,13 +89,25 @@ class RadiusIndex:
         *,
         min_similarity: Any = None,
         closed: bool = True,
+        where: Any = None,
+        exclude: Any = None,
+        query_groups: Any = None,
+        point_groups: Any = None,
+        groups: str | None = None,
         threads: int | None = None,
         progress: ProgressLike = None,
     ) -> Any:
         """The number of points within a radius of every query; see :func:`tonari.radius_count`."""
         progress = inputs.check_progress(progress)
         rows, limits = self._checked(queries, radius, min_similarity, closed)
-        decision = self._decide_once(rows, 1, inputs.check_threads(threads) or self._threads, progress)
+        threads = inputs.check_threads(threads) or self._threads
+        given = {"where": where, "exclude": exclude, "groups": groups}
+        given |= {"query_groups": query_groups, "point_groups": point_groups}
+        if is_filtered(**given):
+            rules = rules_of(len(rows), self.n, **given)
+            found = radius_allowed(self._engine(threads), rows, limits, rules, None, progress)
+            return inputs.hand_back(np.diff(found.indptr), inputs.side_of(queries, "queries"))
+        decision = self._decide_once(rows, 1, threads, progress)
         counts = decision.method.count_within(rows, decision.prepared, decision.plan, limits, progress=progress)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
 
@@ -132,6 +162,33 @@ class RadiusIndex:
             return self.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)
 
         return radius_chunks(self, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
+
+    def _search_allowed(
+        self, queries: Any, k: int, given: dict[str, Any], threads: int | None, progress: ProgressLike
+    ) -> Neighbors:
+        """The k nearest points that rules allow."""
+        rows = self._place.rows(queries, "queries", self.metric)
+        inputs.same_width(rows, self._points)
+        threads = inputs.check_threads(threads) or self._threads
+        k = inputs.check_k(k, self.n, without_self=False)
+        return on_side_of(
+            queries, nearest_allowed(self._engine(threads), rows, k, rules_of(len(rows), self.n, **given), progress)
+        )
+
+    def _engine(self, threads: int | None) -> Engine:
+        """Searches of the points, which are prepared, or of a copy of some, without rules."""
+
+        def nearest(rows: Any, k: int, progress: ProgressLike) -> Neighbors:
+            return answer(rows, self._points, self._decide_once(rows, k, threads, progress), progress)
+
+        def within(rows: Any, limits: Any, progress: ProgressLike) -> RadiusNeighbors:
+            return find_within(
+                rows, self._decide_once(rows, 1, threads, progress), limits, most=None, progress=progress
+            )
+
+        options: dict[str, Any] = {"method": self.method, "threads": threads, "memory": self._memory}
+        held: dict[str, Any] = {"held_nearest": nearest, "held_within": within}
+        return Engine(points=self._points, place=self._place, metric=self.metric, **options, **held)
 
     def _checked(self, queries: Any, radius: Any, similarity: Any, closed: Any) -> tuple[Any, npt.NDArray[Any]]:
         """Return the queries, checked, and the limit of each."""

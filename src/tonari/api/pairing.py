@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.radius import Asked, ask
@@ -16,6 +17,7 @@ from tonari.core.neighbors import index_dtype
 from tonari.core.pairs import Pairs, pairs_of
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.filters.arguments import shared_mask
 from tonari.io.pairs import SUFFIXES, write_pairs
 from tonari.methods.decision import Decision
 
@@ -33,6 +35,7 @@ def pairs(
     closed: bool = True,
     metric: str = "euclidean",
     method: str = "auto",
+    where: Any = None,
     out: str | os.PathLike[str] | None = None,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
@@ -50,6 +53,8 @@ def pairs(
         One number, as for :func:`radius_search`.
     closed : bool
         Whether a distance equal to the radius is within it.
+    where : bool array of shape (n,), optional
+        Points that may be in a pair.
     out : path, optional
         A .npy file for the pairs, which are then written block by block, so that there may be more than fit in memory.
         It holds records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
@@ -84,30 +89,58 @@ def pairs(
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
     asked = ask(points, points, within, threads=threads, memory=memory, **options)
-    decision = asked.decide()
+    n, ids = len(asked.points), None
+    allowed = shared_mask(where, n)
+    if allowed is not None:
+        ids = np.flatnonzero(allowed)
+        asked = _among(asked, ids)
+    decision = asked.decide() if len(asked.points) else None
     if path is None:
-        found = _found(asked, decision, slice(0, len(asked.points)), asked.progress)
+        found = _found(asked, decision, slice(0, len(asked.points)), asked.progress, ids, n)
         side = inputs.side_of(points, "points")
         return Pairs(*(inputs.hand_back(part, side) for part in found))
     with Progress(asked.progress, total=len(asked.points), seconds=None, label="pairs", unit="row") as bar:
-        write_pairs(path, _blocks(asked, decision, bar), index_dtype(len(asked.points)), asked.limits.dtype)
+        write_pairs(path, _blocks(asked, decision, bar, ids, n), index_dtype(n), asked.limits.dtype)
     return path
 
 
-def _found(asked: Asked, decision: Decision, rows: slice, progress: ProgressLike) -> Pairs:
-    """Find the pairs of some rows with later ones, as NumPy arrays."""
+def _among(asked: Asked, ids: npt.NDArray[np.int64]) -> Asked:
+    """Return the call for some of the points."""
+    engine = asked.engine().among(ids)
+    given = asked.given | {"memory": engine.memory}
+    return asked._replace(points=engine.points, queries=engine.points, limits=asked.limits[ids], given=given)
+
+
+def _found(
+    asked: Asked,
+    decision: Decision | None,
+    rows: slice,
+    progress: ProgressLike,
+    ids: npt.NDArray[np.int64] | None,
+    n: int,
+) -> Pairs:
+    """Find the pairs of some rows with later ones, as NumPy arrays; rows are points `ids` of n."""
+    if decision is None:
+        none = np.empty(0, index_dtype(n))
+        return Pairs(none, none.copy(), np.empty(0, asked.limits.dtype))
     found = decision.method.find_pairs(
         rows, asked.points, decision.prepared, decision.plan, asked.limits[rows], progress=progress
     )
-    return pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
+    made = pairs_of(RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found)), rows.start)
+    if ids is None:
+        return made
+    left, right = (ids[part].astype(index_dtype(n)) for part in (made.left, made.right))
+    return Pairs(left, right, made.distances)
 
 
-def _blocks(asked: Asked, decision: Decision, bar: Progress) -> Iterator[Pairs]:
+def _blocks(
+    asked: Asked, decision: Decision | None, bar: Progress, ids: npt.NDArray[np.int64] | None, total: int
+) -> Iterator[Pairs]:
     """Yield the pairs of blocks of rows, about as many at a time as may be held."""
     begin, size, n = 0, _FIRST_ROWS, len(asked.points)
     while begin < n:
         rows = slice(begin, min(begin + size, n))
-        found = _found(asked, decision, rows, False)
+        found = _found(asked, decision, rows, False, ids, total)
         fitting = _HELD_PAIRS * size // max(1, len(found.left))
         size = max(_LEAST_ROWS, min(fitting, _GROWTH * size))
         yield found

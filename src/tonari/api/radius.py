@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.differentiable import carries
+from tonari.api.filtered import radius_allowed
+from tonari.core.errors import Unsupported
 from tonari.core.floats import in_default_floats
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.filters.arguments import is_filtered, rules_of, shared_mask
+from tonari.filters.engine import Engine
+from tonari.filters.rules import Rules
 from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within, is_searched, search_within
-from tonari.methods.registry import check_search_method
+from tonari.methods.registry import check_search_method, search_method
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.radius import limits_of
@@ -47,6 +54,15 @@ class Asked(NamedTuple):
     def problem(self, k: int = 1) -> Any:
         """The problem of a search for the k nearest."""
         return problem_of(self.place, self.points, self.queries, k, self.metric, **self.given)
+
+    def engine(self) -> Engine:
+        """Searches of the points, or of some of them, without rules."""
+        problem = self.problem()
+        why_not = None if self.method == "auto" else search_method(self.method, problem.device).refuses(problem)
+        if why_not is not None:
+            raise Unsupported(why_not)
+        held: dict[str, Any] = {"threads": problem.threads, "memory": problem.memory}
+        return Engine(points=self.points, place=self.place, metric=self.metric, method=self.method, **held)
 
     def decide(self) -> Any:
         """Who answers, with the points prepared."""
@@ -96,6 +112,12 @@ def radius_search(
     max_neighbors: int | None = None,
     metric: str = "euclidean",
     method: str = "auto",
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -118,6 +140,10 @@ def radius_search(
         Whether a distance equal to the radius is within it.
     max_neighbors : int, optional
         At most so many for each query: the nearest of those within the radius.
+    where, exclude, query_groups, point_groups, groups
+        What may be found, as for :func:`search`.
+    differentiable : bool
+        Let gradients flow from the distances, as for :func:`search`.
     memory : int or str, optional
         As for :func:`search`, beside the result, whose size nobody knows before: :func:`radius_count` tells it, and
         :meth:`Index.radius_chunks` has the result of a part of the queries at a time.
@@ -150,7 +176,10 @@ def radius_search(
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
     asked = ask(queries, points, within, threads=threads, memory=memory, **options)
-    return hand_back(_found(asked, max_neighbors, self_join=False), queries, "queries")
+    carry = carries(differentiable, queries, points, asked.metric)
+    rules = {"where": where, "exclude": exclude, "groups": groups}
+    rules |= {"query_groups": query_groups, "point_groups": point_groups}
+    return carry(hand_back(_found(asked, max_neighbors, rules, self_join=False), queries, "queries"))
 
 
 @in_default_floats
@@ -163,6 +192,11 @@ def radius_count(
     closed: bool = True,
     metric: str = "euclidean",
     method: str = "auto",
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -175,7 +209,7 @@ def radius_count(
     Parameters
     ----------
     radius, min_similarity, closed
-        As for :func:`radius_search`; all others as for :func:`search`.
+        As for :func:`radius_search`, as is what says which points may be found; all others as for :func:`search`.
 
     Returns
     -------
@@ -192,6 +226,11 @@ def radius_count(
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
     asked = ask(queries, points, within, threads=threads, memory=memory, **options)
+    rules = {"where": where, "exclude": exclude, "groups": groups}
+    rules |= {"query_groups": query_groups, "point_groups": point_groups}
+    if is_filtered(**rules):
+        counts = _count(asked, rules_of(len(asked.queries), len(asked.points), **rules))
+        return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
     decision = asked.decide()
     counts = decision.method.count_within(
         asked.queries, decision.prepared, decision.plan, asked.limits, progress=asked.progress
@@ -209,6 +248,9 @@ def radius_graph(
     max_neighbors: int | None = None,
     metric: str = "euclidean",
     method: str = "auto",
+    where: Any = None,
+    batch: Any = None,
+    differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -221,6 +263,10 @@ def radius_graph(
     points : array of shape (n, d)
     radius, min_similarity, closed, max_neighbors
         As for :func:`radius_search`; all others as for :func:`search`.
+    where, batch
+        Which points may be found, and groups in which points find each other alone, as for :func:`knn_graph`.
+    differentiable : bool
+        Let gradients flow from the distances to both of their points, as for :func:`search`.
 
     Returns
     -------
@@ -239,11 +285,17 @@ def radius_graph(
     within = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
     options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "progress": progress}
     asked = ask(points, points, within, threads=threads, memory=memory, **options)
-    return hand_back(_found(asked, max_neighbors, self_join=True), points, "points")
+    carry = carries(differentiable, points, points, asked.metric)
+    rules = {"where": where, "batch": batch}
+    shared_mask(where, len(asked.points))
+    return carry(hand_back(_found(asked, max_neighbors, rules, self_join=True), points, "points"))
 
 
-def _found(asked: Asked, most: Any, *, self_join: bool) -> RadiusNeighbors:
+def _found(asked: Asked, most: Any, rules: dict[str, Any], *, self_join: bool) -> RadiusNeighbors:
     most = None if most is None else inputs.check_count(most, "max_neighbors")
+    if is_filtered(**rules):
+        made = rules_of(len(asked.queries), len(asked.points), own=self_join, **rules)
+        return radius_allowed(asked.engine(), asked.queries, asked.limits, made, most, asked.progress)
     others = len(asked.points) - self_join
     if is_searched(most) and others:
         problem = asked.problem(min(most, others))
@@ -252,3 +304,19 @@ def _found(asked: Asked, most: Any, *, self_join: bool) -> RadiusNeighbors:
         return search_within(search, asked.limits, asked.metric)
     decision = asked.decide()
     return find_within(asked.queries, decision, asked.limits, most=most, self_join=self_join, progress=asked.progress)
+
+
+def _count(asked: Asked, rules: Rules) -> Any:
+    """Count what is within the limits and allowed: among a copy of the points where all queries may find the same."""
+    if rules.shared is None or rules.by_pairs or rules.grouped:
+        found = radius_allowed(asked.engine(), asked.queries, asked.limits, rules, None, asked.progress)
+        return np.diff(found.indptr)
+    ids = np.flatnonzero(rules.shared)
+    if not len(ids):
+        return np.zeros(len(asked.queries), np.int64)
+    engine = asked.engine().among(ids)
+    some = asked._replace(points=engine.points, given=asked.given | {"memory": engine.memory})
+    decision = some.decide()
+    return decision.method.count_within(
+        some.queries, decision.prepared, decision.plan, some.limits, progress=some.progress
+    )

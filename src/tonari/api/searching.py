@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from tonari import inputs, io
+from tonari.api.differentiable import carries
+from tonari.api.filtered import refuse_plan, search_allowed
 from tonari.api.index import Index
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
+from tonari.filters.arguments import is_filtered
 from tonari.io._common import StrPath
 from tonari.methods.answer import answer, check_plan, decide, on_side_of
 from tonari.methods.place import problem_of
@@ -35,6 +38,12 @@ def search(
     *,
     metric: str = "euclidean",
     method: str = "auto",
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    differentiable: bool = False,
     device: str | Sequence[str] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
@@ -61,6 +70,19 @@ def search(
         some 30 dimensions, where there are many points and queries. "auto": whichever is expected to take less time,
         told from the sizes and, where a tree may pay, from what a few of the queries would visit. All give the same
         answer, bit for bit.
+    where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
+        Points that may be found: by all queries, or by each. In bytes, bit j % 8 of byte j // 8 is point j, from the
+        lowest bit (``numpy.packbits(mask, axis=1, bitorder="little")``); bits beyond n are ignored.
+    exclude : list of lists of int, or pair (indptr, indices), optional
+        For each query the points that it must not find. A tuple of two arrays is one of compressed rows: those of query
+        i are ``indices[indptr[i]:indptr[i + 1]]``. Repeats are allowed.
+    query_groups, point_groups : int arrays of shape (m,) and (n,), optional
+        The group of each query and of each point: any whole numbers, in any order.
+    groups : str, optional
+        "same" (default): a query may find points of its group alone. "other": of all groups but its own.
+    differentiable : bool
+        Let gradients flow from the distances to queries and points, torch tensors: once, by the definitions in
+        float64, and 0 where a distance has no derivative, as that of two equal rows. Indices have none.
     device : str or list of str
         Where to search. "auto": where the arrays lie. "cpu". "cuda": on the device of the arrays, or on torch's
         current one. "cuda:1": on that one. ["cuda:0", "cuda:1"] or "cuda:all": on several, among which the points
@@ -83,7 +105,8 @@ def search(
         CUDA in, the same on that device out, in the order of its stream and without a way through host memory.
         distances: float32 (float64 when queries or points are float64), unsquared for "euclidean"; similarity,
         descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by (returned distance,
-        index): ties go to the smaller index.
+        index): ties go to the smaller index. Where `where`, `exclude` and groups leave a query fewer than k points, the
+        last entries are -1 at distance inf (-inf for "inner_product").
 
     Raises
     ------
@@ -107,23 +130,32 @@ def search(
     >>> distances, indices = tonari.search(points[:1], points, k=2)
     >>> distances.tolist(), indices.tolist()
     ([[0.0, 5.0]], [[0, 1]])
+    >>> tonari.search(points[:1], points, k=2, where=np.array([False, True, True])).indices.tolist()
+    [[1, 2]]
     """
     check_search_method(method)
     metric = get_metric(metric).name
     progress = inputs.check_progress(progress)
     check_plan(plan, graph=False)
+    carry = carries(differentiable, queries, points, metric)
+    given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
+    given |= {"query_groups": query_groups, "point_groups": point_groups}
+    if is_filtered(**given):
+        refuse_plan(plan)
+        options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
+        return carry(search_allowed(queries, points, k, given, **options, memory=memory, progress=progress))
     if threads is None and memory is None and plan is None and method in cuda_graph_cache.CAPTURED:
         key = cuda_graph_cache.key_of(queries, points, k, metric, device)
         again = cuda_graph_cache.replayed(key, (queries, points), progress)
         if again is not None:
-            return again
+            return carry(again)
     place = place_for(device, queries=queries, points=points)
     base = place.rows(points, "points", metric)
     rows = place.rows(queries, "queries", metric)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, threads=threads, memory=memory)
     decision = decide(place, problem, base, rows, method, plan, progress)
-    return on_side_of(queries, answer(rows, base, decision, progress))
+    return carry(on_side_of(queries, answer(rows, base, decision, progress)))
 
 
 @in_default_floats

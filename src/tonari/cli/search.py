@@ -36,6 +36,12 @@ from tonari.streams.output import kept
 )
 @_common.metric_option
 @_common.method_option
+@click.option(
+    "--where",
+    metavar="FILE.npy",
+    type=click.Path(path_type=Path),
+    help="Which points may be found: a bool array, one for each of the POINTS. Rows with fewer than K end with -1.",
+)
 @_common.key_option
 @click.option("--queries-key", help='Name of the array in QUERIES, if it is .npz or HDF5; default in HDF5: "test".')
 @_common.device_option
@@ -56,6 +62,7 @@ def search(
     force: bool,
     metric: str,
     method: str,
+    where: Path | None,
     key: str | None,
     queries_key: str | None,
     device: str | list[str],
@@ -81,6 +88,7 @@ def search(
     Example:
       tonari search base.u8bin queries.u8bin -k 100 -o truth.ibin
       tonari search base.u8bin queries.u8bin -k 100 --memory 8GB -o truth/
+      tonari search base.npy queries.npy -k 10 --where in_stock.npy -o found.npz
       tonari search stars.npy places.npy --radius 0.01 -o near.npz
     """
     within = check_radius(context, metric, radius, min_similarity)
@@ -88,12 +96,16 @@ def search(
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": memory}
     options["progress"] = progress
+    if where is not None and (names_a_directory(output) or output.lower().endswith(".ibin")):
+        message = f"{output} cannot be combined with --where; name a .npz file"
+        raise click.BadParameter(message, context, param_hint="'-o'")
     if within:
         if names_a_directory(output):
             message = f"{output} is a directory, which holds k neighbours of each query; name a .npz file, or give -k"
             raise click.BadParameter(message, context, param_hint="'-o'")
         target = _common.check_output(Path(output), (".npz",), inputs=(points, queries), force=force)
         near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "method": method}
+        near["where"] = _mask(where)
         _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, as_json=as_json)
         return
     assert k is not None
@@ -111,10 +123,20 @@ def search(
             _tell_what_is_kept(target, len(asked), force=force)
             raise
     else:
-        found = api.search(asked, base, k, method=method, **options)
+        found = api.search(asked, base, k, method=method, where=_mask(where), **options)
         with atomic(target) as file:
             np.savez(file, indices=found.indices, distances=found.distances)
     _emit(target, len(asked), len(base), k, metric, started, as_json=as_json)
+
+
+def _mask(where: Path | None) -> Any:
+    """Read the mask of the points that may be found."""
+    if where is None:
+        return None
+    mask = np.load(where, allow_pickle=False)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        raise ValueError(f"{where}: expected a .npy file of a bool array, one value for each point")
+    return mask
 
 
 def _queries_key(queries: Path, given: str | None) -> str | None:

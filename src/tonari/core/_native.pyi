@@ -35,6 +35,19 @@ def search_directly(
     distances: npt.NDArray[Any],
     indices: npt.NDArray[Any],
 ) -> None: ...
+def search_listed(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    k: int,
+    self_ids: npt.NDArray[np.int64] | None,
+    listed: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    distances: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+) -> None: ...
 
 class Form:
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,4 +151,5 @@ def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
     """Return NumPy arrays where the lists are: as they are, or as tensors on the device of the lists."""
     if _is_host(lists[0]):
         return kept
-    return RadiusNeighbors(*(lists[0].new_tensor(part) for part in kept))
+    from_numpy = sys.modules["torch"].from_numpy
+    return RadiusNeighbors(*(from_numpy(part).to(lists[0].device) for part in kept))

@@ -72,6 +72,12 @@ def direct_seconds(problem: Problem, isa: str) -> float:
     return DIRECT[isa].seconds(problem.n, problem.m, problem.d)
 
 
+def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
+    """Return the seconds of computing the exact values of some pairs, of m queries, on one core."""
+    costs = DIRECT[isa]
+    return m * costs.query + pairs * (costs.pair + costs.value * d)
+
+
 def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
     """Return the seconds of a screened search on one core, without what only large searches pay for."""
     start = SCREEN_START if prepared else SCREEN_START_UNPACKED

@@ -78,7 +78,7 @@ BRUTE = {
         pair_value=1.75e-11,
     ),
     ("cuda", "gemm"): BruteCosts(
-        start=2e-3, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=2.8e-13, pair_value=2.7e-15, coarse=5.5
+        start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=2.8e-13, pair_value=2.7e-15, coarse=5.5
     ),
     ("cuda", "elementwise"): BruteCosts(
         start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=3.2e-13, pair_value=1e-13

@@ -7,6 +7,7 @@ a plan never sees; :mod:`tonari.methods.auto` finds that out.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +119,7 @@ class TreePlan(Plan):
         super().for_problem(problem)
         return dataclasses.replace(self, held=held_as(self.dtype, problem.query_dtype))
 
-    @property
+    @functools.cached_property
     def build_seconds(self) -> float:
         """Rough estimate of the build time."""
         return build_seconds(self)

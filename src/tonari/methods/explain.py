@@ -130,7 +130,7 @@ def explain(
     >>> import tonari
     >>> explanation = tonari.explain((10, 64), (1000, 64), 5, threads=1)
     >>> explanation.method, explanation.reason
-    ('exact', 'brute force is done before a tree is built')
+    ('exact', 'beyond 30 dimensions the boxes of a tree exclude nothing')
     """
     graph = queries is None
     shapes = _is_shape(points)

@@ -178,6 +178,8 @@ UNSUPPORTED = {
     "braycurtis": "it is a ratio of two sums, S|q - x| / S|q + x|, and neither a product of rows nor a sum or maximum "
     "of terms; for rows without negative values divide each by its sum and use metric='l1', which is then twice its "
     "value",
+    "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
+    "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
 }
 
 

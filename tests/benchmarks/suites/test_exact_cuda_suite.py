@@ -147,7 +147,9 @@ def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], mon
 # --- a case from end to end --------------------------------------------------------------------------------------
 
 
-def test_a_search_is_proved_timed_judged_and_written(tmp_path: Path) -> None:
+def test_a_search_is_proved_timed_judged_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonari.exact.plan._MOST_DIRECT", 0.0)  # only searches of several levels have a report
+    monkeypatch.setattr("tonari.methods.auto.LEAST_POINTS", 1000)
     ticks = iter([0.5, 0.001, 0.003, 0.002] + [9.0] * 4 + [7.0] * 4)
     run = a_run(path=tmp_path / "out.csv", repeats=3, device=on_h100(lambda: next(ticks)))
     case = a_case(peers=("torch float32", "torch tf32", "cuvs"), bars=(cases.seconds(0.002), Bar("torch", 100.0)))
@@ -338,7 +340,8 @@ def test_the_plans_route_is_held_to_the_better_one(monkeypatch: pytest.MonkeyPat
         asked.append((m, route))
         return SimpleNamespace(route=route)
 
-    def search(queries: Any, points: Any, k: int, *, plan: Any, progress: bool) -> Any:
+    def search(queries: Any, points: Any, k: int, *, plan: Any, device: str, progress: bool) -> Any:
+        assert device == "cpu"
         clock["now"] = {"streamed": 0.3, "host_refine": 0.2}[plan.route]
         return tonari.search(queries, points, k)
 

@@ -19,7 +19,8 @@ PAPER, HERE, MEASURED, VERDICT = "the paper", "here", "measured", "verdict"
 
 # --- verdicts ----------------------------------------------------------------------------------------------------
 
-HOLDS, LESS, IN_PART, FAILS, OPEN = "holds", "holds, by less", "in part", "does not hold", "open"
+HOLDS, LESS, IN_PART, FAILS = "holds", "holds, by less", "in part", "does not hold"
+OPEN, UNMEASURED = "open", "not measured"  # there is a case, but no row of it; there is no case
 
 
 def reaches(bound: float, numbers: Sequence[float]) -> str:
@@ -96,7 +97,7 @@ class Claim:
         """Return our number: of "up to" the largest, with its place, else from the least to the largest."""
         found = found_of(self, results)
         if not found:
-            return Cell(f"not measured yet: {self.how}")
+            return Cell(f"not measured yet: {self.how}" if self.ours else f"not measured: {self.how}")
         rows = tuple(row for one in found for row in one.rows)
         mark = max((sliced(row) for row in rows), default="")
         if self.rule is reaches:
@@ -113,7 +114,9 @@ class Claim:
     def verdict(self, results: Results, where: Where) -> Cell:
         """Return the verdict."""
         found = found_of(self, results)
-        return Cell(self.rule(self.bound, [one.number for one in found]) if found else OPEN)
+        if not found:
+            return Cell(OPEN if self.ours else UNMEASURED)
+        return Cell(self.rule(self.bound, [one.number for one in found]))
 
 
 @functools.lru_cache(maxsize=256)

@@ -73,7 +73,7 @@ CLAIMS = (
     Claim(
         "On a GPU, over a k-d tree on all cores",
         "5× to 34× (abstract, table 2)",
-        "no case has both on one machine",
+        "no run has both processors",
     ),
     Claim(
         "Instead, on a CPU: the walk over other k-d trees on the same two cores",
@@ -141,7 +141,7 @@ CLAIMS = (
     Claim(
         "Buffered on the GPU, over buffered on one core",
         "about 130× (4.3, fig. 4)",
-        "no case has both on one machine",
+        "no run has both processors",
     ),
     Claim(
         "Brute force hardly depends on k: k = 16 over k = 1",

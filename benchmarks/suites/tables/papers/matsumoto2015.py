@@ -35,6 +35,10 @@ def _timed(case: str, ours: Where, theirs: Where) -> Measure:
     )
 
 
+def _routed(route: str, m: int) -> Where:
+    return {"suite": "exact_cuda", "case": "host-routes", "device": "cuda", "who": f"tonari {route}", "m": m}
+
+
 def _bitonic(device: str, ours: str, data: str, case: str, **more: Any) -> Measure:
     return speed_up(_at(case, device, f"{data}: {ours}", more), _at(case, device, f"{data}: bitonic", more))
 
@@ -202,8 +206,10 @@ CLAIMS = (
         rule=replaced,
     ),
     Claim(
-        "Instead: route `host_refine`, the GPU screening while the CPU refines, over exact search on either alone",
+        "Instead: route `host_refine`, the GPU screening while the CPU refines, over streaming the points to the GPU",
         "",
-        "no case takes the route",
+        run("exact_cuda --device cuda --case host-routes"),
+        over({f"{m} queries": speed_up(_routed("host_refine", m), _routed("streamed", m)) for m in (16, 256, 4096)}),
+        rule=replaced,
     ),
 )

@@ -37,7 +37,8 @@ def refuse_similarities(lists: Lists, reader: str) -> None:
 
 def refuse_squares(lists: Lists, reader: str) -> None:
     """Refuse squared distances where distances are expected."""
-    if lists.metric == "sqeuclidean":
+    record = get_metric(lists.metric)
+    if record.squares and not record.root:
         raise ValueError(f"{reader} reads distances that are not squared; build the graph with metric='euclidean'")
 
 

@@ -1,0 +1,169 @@
+"""Searches of what a mask allows, beside what a caller could do instead, and of many small clouds, beside loops.
+
+What is timed is one call of a public verb, from arrays to answer. "gather" copies the allowed points and searches them,
+"unfiltered" searches all; ours is held to the faster of them. The answer is proved first: a sample of rows bit for bit
+against ``tonari.metrics.reference`` among the allowed points. Peers of clouds get the first of them; the seconds are
+scaled and ``rows_timed`` says so.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..harness.case import Bar, Case, Suite
+from ..harness.device import timing_of
+from ..harness.proof import WrongAnswer
+from ..harness.run import Run, seconds_of
+
+PROVED_ROWS = 8
+Rows = Any
+
+
+def masked(case: Case) -> tuple[Rows, Rows, Rows]:
+    """N(0, 1) points and queries, and a mask of a share of the points."""
+    rng = np.random.default_rng(0)
+    points, queries = (rng.standard_normal((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
+    return points, queries, rng.random(case.n) < case.parameters["share"]
+
+
+def clouds(case: Case) -> tuple[Rows, Rows, Rows]:
+    """Points that fill unit cubes evenly, and the cube of each."""
+    points = np.random.default_rng(0).random((case.n, case.d), dtype=np.float32)
+    return points, points, np.arange(case.n) // case.parameters["size"]
+
+
+def data_of(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
+    """Points, queries, and the mask or the clouds."""
+    make = clouds if case.graph else masked
+    key = (case.graph, case.n, case.m, case.d, *case.parameters.values())
+    found: tuple[Rows, Rows, Rows] = run.keep(key, lambda: make(case))
+    return found
+
+
+def workload(run: Run, case: Case) -> Callable[[], Any]:
+    """The call of a case."""
+    points, queries, rule = data_of(run, case)
+    tonari, options = run.tonari, {"metric": case.metric} | run.options()
+    if case.graph:
+        return lambda: tonari.knn_graph(points, case.k, batch=rule, **options)
+    if case.prepared:
+        index = tonari.Index(points, **options)
+        index.search(queries[:1], case.k)
+        return lambda: index.search(queries, case.k, where=rule)
+    return lambda: tonari.search(queries, points, case.k, where=rule, **options)
+
+
+def prove(case: Case, answer: Any, points: Rows, queries: Rows, rule: Rows) -> int:
+    """Compare a sample of rows with the reference; WrongAnswer if a bit differs."""
+    from tonari.metrics.reference import brute
+
+    count = min(PROVED_ROWS, len(queries))
+    for row in np.random.default_rng(12345).choice(len(queries), count, replace=False).tolist():
+        ids = np.flatnonzero(rule == rule[row]) if case.graph else np.flatnonzero(rule)
+        own = np.searchsorted(ids, [row]) if case.graph else None
+        k = min(case.k, len(ids) - case.graph)
+        truth = brute(queries[row : row + 1], points[ids], k, case.metric, self_ids=own)
+        same = answer.indices[row, :k].tolist() == ids[truth.indices[0]].tolist()
+        if not same or answer.distances[row, :k].tobytes() != truth.distances.tobytes():
+            raise WrongAnswer(f"row {row} differs from the reference")
+    return count
+
+
+def compare(run: Run, case: Case) -> None:
+    """Prove, time and judge a search with a mask."""
+    points, queries, rule = data_of(run, case)
+    call = workload(run, case)
+    proved = prove(case, call(), points, queries, rule)
+    tonari, options = run.tonari, {"metric": case.metric} | run.options()
+    index = tonari.Index(points, **options) if case.prepared else None
+
+    def gather() -> Any:
+        allowed = points[np.flatnonzero(rule)]
+        return tonari.search(queries, allowed, min(case.k, len(allowed)), **options)
+
+    def unfiltered() -> Any:
+        return tonari.search(queries, points, case.k, **options) if index is None else index.search(queries, case.k)
+
+    unfiltered()
+    ours, others = run.time(call), {"gather": run.time(gather), "unfiltered": run.time(unfiltered)}
+    better = min(timing.median for timing in others.values())
+    base = {"who": "tonari", "proved": proved, "recall": 1.0} | seconds_of(ours)
+    found = [base | verdict for verdict in run.verdicts(case.bars, {"better": ours.median / better})]
+    run.write(case, found + [{"who": f"tonari-{name}"} | seconds_of(timing) for name, timing in others.items()])
+
+
+def compare_clouds(run: Run, case: Case) -> None:
+    """Prove, time and judge a graph of many clouds."""
+    points, _, rule = data_of(run, case)
+    call = workload(run, case)
+    proved = prove(case, call(), points, points, rule)
+    ours, measured, facts = run.time(call), {}, []
+    for name in case.peers:
+        if run.wants(name):
+            row, median = _time_loop(run, case, name, points)
+            measured[name] = median / ours.median
+            facts.append(row)
+    base = {"who": "tonari", "proved": proved, "recall": 1.0} | seconds_of(ours)
+    run.write(case, [base | verdict for verdict in run.verdicts(case.bars, measured)] + facts)
+
+
+def _time_loop(run: Run, case: Case, name: str, points: Rows) -> tuple[dict[str, Any], float]:
+    """Time a loop of a peer over the first clouds; return its row and its median seconds for all."""
+    from scipy.spatial import cKDTree
+    from sklearn.neighbors import NearestNeighbors
+
+    size = case.parameters["size"]
+    rows = min(case.n, 1_000 * size)
+
+    def loop() -> None:
+        for begin in range(0, rows, size):
+            own = points[begin : begin + size]
+            if name == "sklearn":
+                NearestNeighbors(n_neighbors=case.k).fit(own).kneighbors()
+            else:
+                cKDTree(own).query(own, case.k + 1)
+
+    seconds = []
+    for _ in range(min(3, run.repeats)):
+        began = time.perf_counter()
+        loop()
+        seconds.append((time.perf_counter() - began) * case.n / rows)
+    return {"who": name, "rows_timed": rows} | seconds_of(timing_of(seconds)), statistics.median(seconds)
+
+
+def _case(share: float, *, prepared: bool) -> Case:
+    return Case(
+        *(f"{'index' if prepared else 'once'}-{share:g}", "cpu", 1_000_000, 1_000, 128, 10),
+        work=compare,
+        prepared=prepared,
+        parameters={"share": share},
+        bars=(Bar("better", 1.5, most=True, home=""),),
+        cost=30,
+    )
+
+
+SUITE = Suite(
+    "filters",
+    "filters",
+    (
+        *(_case(share, prepared=prepared) for share in (0.5, 0.1, 0.01, 0.001) for prepared in (False, True)),
+        Case(
+            *("clouds", "cpu", 1_000_000, 1_000_000, 3, 10),
+            work=compare_clouds,
+            data="cloud",
+            graph=True,
+            parameters={"size": 100},
+            peers=("sklearn", "ckdtree"),
+            bars=(Bar("sklearn", 4.0, home=""),),
+            cost=60,
+        ),
+    ),
+    libraries=("tonari", "numpy", "scipy", "scikit-learn"),
+    torch=False,
+    workload=workload,
+)

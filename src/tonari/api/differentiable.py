@@ -1,0 +1,50 @@
+"""The argument `differentiable` of the verbs: results whose distances carry gradients to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tonari import inputs
+from tonari.core.errors import Unsupported
+from tonari.core.neighbors import Neighbors
+from tonari.core.radius_neighbors import RadiusNeighbors
+
+Found = TypeVar("Found", Neighbors, RadiusNeighbors)
+
+
+def carries(differentiable: bool, queries: Any, points: Any, metric: str) -> Callable[[Found], Found]:
+    """Check what a caller asks for, and return what turns a result into one whose distances carry gradients.
+
+    Parameters
+    ----------
+    differentiable : bool
+        False: results stay as they are.
+    queries, points : torch tensors, if differentiable
+        The caller's own: their gradients are what is computed.
+    metric : str
+        A name in ``tonari.metrics.METRICS``.
+
+    Raises
+    ------
+    TypeError
+        One of the two is no torch tensor of a floating dtype, or `differentiable` is no bool.
+    Unsupported
+        There is no derivative of the metric.
+    """
+    if not inputs.check_flag(differentiable, "differentiable"):
+        return _as_it_is
+    for name, rows in (("queries", queries), ("points", points)):
+        if inputs.kind_of(rows) != "torch" or not rows.is_floating_point():
+            what = f"{inputs.name_of_dtype(rows)} of torch" if inputs.kind_of(rows) == "torch" else type(rows).__name__
+            raise TypeError(f"differentiable=True: expected torch tensors of a floating dtype; {name}: got {what}")
+    from tonari.metrics import gradients  # imports torch
+
+    if metric not in gradients.VALUES:
+        known = ", ".join(gradients.VALUES)
+        raise Unsupported(f"differentiable=True: there is no derivative of metric {metric!r}, expected one of {known}")
+    return lambda found: gradients.with_gradients(found, queries, points, metric)
+
+
+def _as_it_is(found: Found) -> Found:
+    return found

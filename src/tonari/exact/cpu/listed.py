@@ -1,0 +1,89 @@
+"""Exact values of each query and the points that are listed for it: many small problems in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.isa import chosen_isa
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.workers import Workers, default_threads
+from tonari.costs.model import listed_seconds
+
+_BLOCK_SECONDS = 0.01  # of one native call, so that Ctrl-C takes effect soon
+
+
+def search_listed(
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    k: int,
+    metric: str,
+    listed: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    threads: int | None = None,
+    progress: ProgressLike = None,
+    found: Neighbors | None = None,
+) -> Neighbors:
+    """Find the k nearest of the points that are listed for each query.
+
+    Parameters
+    ----------
+    queries : checked rows of shape (m, d)
+    points : checked rows of shape (n, d)
+    k : int
+    metric : str
+    listed : int64 array
+        Numbers of points. Lists of queries may share a part of it.
+    begins, ends : int64 arrays of shape (m,)
+        Query i is compared with points ``listed[begins[i]:ends[i]]``, which ascend.
+    self_ids : int64 array of shape (m,), optional
+        For each query a point that it must not find, or -1.
+    threads : int, optional
+    progress : None, bool or callable(done, total)
+    found : Neighbors of shape (m, k), optional
+        Where the result is written. Default: new arrays.
+
+    Returns
+    -------
+    Neighbors of shape (m, k)
+        -1 and inf (-inf for similarities) where fewer than k are listed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> line = np.array([[0.0], [1.0], [3.0]], np.float32)
+    >>> search_listed(line[:2], line, 2, "euclidean", np.array([1, 2]), np.array([0, 1]), np.array([2, 2])).indices
+    array([[ 1,  2],
+           [ 2, -1]], dtype=int32)
+    """
+    isa, m, d = chosen_isa(), len(queries), points.shape[1]
+    double = np.float64 in (queries.dtype, points.dtype)
+    if found is None:
+        ids = np.empty((m, k), index_dtype(len(points)))
+        found = Neighbors(np.empty((m, k), np.float64 if double else np.float32), ids)
+    distances, indices = found
+    begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
+    pairs = np.concatenate([[0], np.cumsum(ends - begins)])
+    seconds = listed_seconds(m, int(pairs[-1]), d, isa)
+    workers = Workers(threads or default_threads(seconds))
+    cost = np.arange(m + 1) * (seconds / max(m, 1)) if not pairs[-1] else pairs * (seconds / pairs[-1])
+    cuts = np.unique([0, *np.searchsorted(cost, np.arange(_BLOCK_SECONDS, seconds, _BLOCK_SECONDS)), m])
+    blocks = [slice(a, b) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+    with Progress(progress, total=m, seconds=seconds / workers.threads, label="neighbours") as bar:
+
+        def work(rows: slice) -> None:
+            workers.check()
+            own = None if self_ids is None else self_ids[rows]
+            part = distances[rows], indices[rows]
+            _native.search_listed(metric, isa, queries[rows], points, k, own, listed, begins[rows], ends[rows], *part)
+            bar.add(rows.stop - rows.start)
+
+        workers.map(work, blocks)
+    return found

@@ -1,0 +1,13 @@
+"""Which points a query may find: masks, lists of points that it must not find, and groups.
+
+    rules.py       the rules of a call, and whether a query may find a point
+    arguments.py   from what callers give to rules
+    engine.py      exact searches without rules, of all points or of some of them
+    listed.py      few points for each query: exact values of all that it may find
+    dropping.py    many: the nearest without rules, more than are wanted, less those that are not allowed
+    nearest.py     which of the two, and the k nearest
+    within.py      everything within a radius
+
+Every answer is that of a search among the allowed points alone, bit for bit: numbers of points keep their order when
+points are left out, and values of pairs do not depend on other points. So ties go to the smaller number here, too.
+"""

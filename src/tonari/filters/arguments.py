@@ -1,0 +1,166 @@
+"""The arguments of callers that say which points may be found, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.filters.rules import Ids, Rules
+
+GROUPS = ("same", "other")
+
+
+def is_filtered(**given: Any) -> bool:
+    """Whether a call has a rule; given are its arguments that say which points may be found.
+
+    >>> is_filtered(where=None, exclude=[])
+    True
+    """
+    return any(value is not None for value in given.values())
+
+
+def rules_of(
+    m: int,
+    n: int,
+    *,
+    where: Any = None,
+    exclude: Any = None,
+    query_groups: Any = None,
+    point_groups: Any = None,
+    groups: str | None = None,
+    batch: Any = None,
+    own: bool = False,
+) -> Rules:
+    """Check what m queries may find of n points.
+
+    Parameters
+    ----------
+    m, n : int
+    where, exclude, query_groups, point_groups, groups
+        As for :func:`tonari.search`.
+    batch
+        As for :func:`tonari.knn_graph`.
+    own : bool
+        The queries are the points, and no point may find itself.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Another dtype or shape; a number that is of no point; groups of one side only.
+
+    Examples
+    --------
+    >>> rules_of(1, 3, where=[0, 1, 1])
+    Traceback (most recent call last):
+    TypeError: where: int64 is not supported, only bool, or uint8 of bits; to name points by numbers, make a mask: \
+mask = np.zeros(n, bool); mask[numbers] = True
+    """
+    shared, mask = _masks(where, m, n)
+    excluded = None if exclude is None else _excluded(exclude, m, n)
+    if batch is not None:
+        query_groups = point_groups = _numbers(batch, n, "batch")
+    elif query_groups is not None and point_groups is not None:
+        query_groups = _numbers(query_groups, m, "query_groups")
+        point_groups = _numbers(point_groups, n, "point_groups")
+    elif query_groups is not None or point_groups is not None:
+        have, lacks = ("query_groups", "point_groups")[:: 1 if point_groups is None else -1]
+        raise ValueError(f"{have}: came without {lacks}; give the group of each query and of each point")
+    elif groups is not None:
+        raise ValueError(f"groups={groups!r}: came without query_groups and point_groups; give them, or leave it out")
+    if groups not in (None, *GROUPS):
+        raise ValueError(f"groups={groups!r}: expected 'same' or 'other'")
+    return Rules(
+        m=m,
+        n=n,
+        shared=shared,
+        mask=mask,
+        excluded=excluded,
+        query_groups=query_groups,
+        point_groups=point_groups,
+        same=groups != "other",
+        own=own,
+    )
+
+
+def shared_mask(where: Any, n: int) -> Any:
+    """Check a mask of points that is the same for all queries."""
+    shared, mask = _masks(where, n, n)
+    if mask is not None:
+        raise ValueError(f"where: expected shape ({n},), one mask for all rows, got {mask.shape}")
+    return shared
+
+
+def _host(x: Any, name: str) -> npt.NDArray[Any]:
+    inputs.refuse_masked(x, name)
+    try:
+        return np.asarray(inputs.to_host(x))
+    except ValueError as error:  # NumPy's words for rows of different lengths name no argument
+        raise ValueError(f"{name}: rows differ in length, expected an array") from error
+
+
+def _masks(where: Any, m: int, n: int) -> tuple[Any, Any]:
+    """Return the mask of all queries and the masks of each; at most one of them is not None."""
+    if where is None:
+        return None, None
+    array = _host(where, "where")
+    packed = array.dtype == np.uint8 and array.ndim == 2
+    if array.dtype != np.bool_ and not packed:
+        raise TypeError(
+            f"where: {array.dtype} is not supported, only bool, or uint8 of bits; to name points by numbers, make a "
+            "mask: mask = np.zeros(n, bool); mask[numbers] = True"
+        )
+    expected = [(m, -(-n // 8))] if packed else [(n,), (m, n)]
+    if array.shape not in expected:
+        wanted = " or ".join(map(str, expected))
+        raise ValueError(f"where: expected shape {wanted} for {m} queries and {n} points, got {array.shape}")
+    return (array, None) if array.ndim == 1 else (None, array)
+
+
+def _numbers(x: Any, count: int, name: str) -> Ids:
+    """Check one whole number for each row."""
+    array = _host(x, name)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: {array.dtype} is not supported, only whole numbers; number the groups")
+    if array.shape != (count,):
+        raise ValueError(f"{name}: expected shape ({count},), got {array.shape}")
+    if array.dtype == np.uint64 and len(array) and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name}: {array.max()} is too large, expected less than 2**63")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _excluded(exclude: Any, m: int, n: int) -> Ids:
+    """Return excluded pairs as ascending query * n + point."""
+    indptr, ids = _lists(exclude, m)
+    bad = np.flatnonzero((ids < 0) | (ids >= n))
+    if len(bad):
+        row = int(np.searchsorted(indptr, bad[0], "right")) - 1
+        raise ValueError(
+            f"exclude: the list of query {row} has {ids[bad[0]]}, expected numbers of points, 0 to {n - 1}"
+        )
+    return np.unique(np.repeat(np.arange(m), np.diff(indptr)) * n + ids)
+
+
+def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
+    """Return lists of numbers in compressed rows."""
+    if isinstance(exclude, tuple):
+        if len(exclude) != 2:
+            raise ValueError(f"exclude: a tuple is a pair (indptr, indices), but this one has {len(exclude)} items")
+        ids = _host(exclude[1], "exclude[1]")
+        indptr, ids = _numbers(exclude[0], m + 1, "exclude[0]"), _numbers(ids, ids.size, "exclude[1]")
+        if indptr[0] != 0 or indptr[-1] != len(ids) or (np.diff(indptr) < 0).any():
+            raise ValueError(f"exclude[0]: expected numbers that ascend from 0 to {len(ids)}, the length of exclude[1]")
+        return indptr, ids
+    rows = exclude if isinstance(exclude, Sequence) else _host(exclude, "exclude")
+    if getattr(rows, "ndim", 2) != 2 or isinstance(rows, str | bytes):
+        raise TypeError("exclude: expected a list of numbers for each query, or a pair (indptr, indices)")
+    if len(rows) != m:
+        raise ValueError(f"exclude: expected {m} lists, one for each query, got {len(rows)}")
+    lists = [_host(row, f"exclude[{i}]") for i, row in enumerate(rows)]
+    lists = [row if row.size else np.empty(0, np.int64) for row in lists]
+    parts = [_numbers(row, row.size, f"exclude[{i}]") for i, row in enumerate(lists)]
+    lengths = np.array([len(part) for part in parts], np.int64)
+    return np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([np.empty(0, np.int64), *parts])

@@ -1,0 +1,90 @@
+"""Many points for each query: the nearest without rules, more than are wanted, less those that are not allowed.
+
+A search for K points has found the k nearest allowed ones if k of the K are allowed, or if K is all there is, or if K
+is k more than there are forbidden points. The first K is what k allowed points would take if the forbidden ones lay
+anywhere; queries for which that is not enough ask for four times as many. Where K nears the number of points, the exact
+values of all allowed points take less time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.progress import Progress
+from tonari.filters.engine import Engine, on_host, rows_at
+from tonari.filters.listed import by_lists
+from tonari.filters.rules import Ids, Rules
+
+_GROWTH = 4
+_ENTRIES = 1 << 24  # of neighbour lists that are held at a time
+_FEW = 4096  # points, so few that lists of all of them are short
+
+
+def by_dropping(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+    """Find the k nearest allowed points of every query, and write them to `found`, in which all is missing."""
+    n, forbidden = engine.n, rules.forbidden()
+    enough = np.minimum(n, k + forbidden)
+    wanted = np.minimum(enough, first_guess(k, n, forbidden))
+    todo = np.arange(len(queries))
+    while len(todo):
+        listed = _is_listed(engine, k, forbidden[todo], wanted[todo])
+        if listed.any():
+            _by_all(engine, queries, k, rules, found, bar, todo[listed])
+            todo = todo[~listed]
+        again: list[Ids] = []
+        level = np.ceil(np.log(wanted[todo]) / np.log(_GROWTH))
+        for some in (todo[level == at] for at in np.unique(level)):
+            size = int(wanted[some].max())
+            step = max(1, _ENTRIES // size)
+            for begin in range(0, len(some), step):
+                rows = some[begin : begin + step]
+                done = _cut(engine, queries, k, rules, found, rows, size) | (size >= enough[rows])
+                bar.add(int(done.sum()))
+                again.append(rows[~done])
+                wanted[rows[~done]] = np.minimum(enough[rows[~done]], _GROWTH * size)
+        todo = np.sort(np.concatenate([np.empty(0, np.int64), *again]))
+
+
+def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
+    """Return how many of n points hold k allowed ones, nearly always, if forbidden points lie anywhere."""
+    share = np.maximum(1, n - forbidden) / n
+    size: Ids = np.ceil((k + 3 * np.sqrt(k) + 3) / share).astype(np.int64)
+    return size
+
+
+def _is_listed(engine: Engine, k: int, forbidden: Ids, wanted: Ids) -> Any:
+    """Return for which queries the exact values of all allowed points are expected to take less time."""
+    n, allowed = engine.n, engine.n - forbidden
+    if n <= _FEW:
+        return 4 * wanted >= n
+    per_query = np.array([engine.seconds(len(wanted), int(size)) for size in (wanted.min(), wanted.max())])
+    low, high = per_query / len(wanted)
+    between = (wanted - wanted.min()) / max(1, int(wanted.max() - wanted.min()))
+    threads = engine.threads or 1
+    values = np.array([engine.listed_seconds(1, int(count)) for count in (0, n)])
+    listed = (values[0] + (values[1] - values[0]) * allowed / n) / threads
+    checked = 2e-8 * n  # seconds of the rules, for all points of a query
+    return (4 * wanted >= n) | (listed + checked < low + (high - low) * between)
+
+
+def _by_all(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
+    begins = np.zeros(len(rows), np.int64)
+    order, ends = np.arange(engine.n), begins + engine.n
+    by_lists(engine, queries, k, rules, found, bar, rows=rows, order=order, begins=begins, ends=ends)
+
+
+def _cut(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
+    """Search for `size` points, write the first k allowed ones, and return which rows have k."""
+    whole = len(rows) == len(queries)
+    near = on_host(engine.nearest(queries if whole else rows_at(queries, rows), size, False))
+    kept = rules.allowed(rows[:, None], near.indices)
+    first = np.argsort(~kept, axis=1, kind="stable")[:, :k]
+    kept = np.take_along_axis(kept, first, axis=1)
+    for mine, new in zip(found, near, strict=True):
+        own = mine[rows]
+        own[:, : first.shape[1]] = np.where(kept, np.take_along_axis(new, first, axis=1), own[:, : first.shape[1]])
+        mine[rows] = own
+    return kept.sum(axis=1) >= k

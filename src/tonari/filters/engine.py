@@ -1,0 +1,166 @@
+"""Exact searches without rules: of all points of a call, or of some of them, by the method that is fastest for each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.errors import BudgetExceeded
+from tonari.core.isa import chosen_isa
+from tonari.core.neighbors import Neighbors
+from tonari.core.problem import Problem
+from tonari.core.progress import ProgressLike
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.costs.model import listed_seconds
+from tonari.filters.rules import Ids
+from tonari.methods.answer import answer, decide
+from tonari.methods.place import Place, problem_of
+from tonari.methods.radius import decide_within, find_within
+from tonari.methods.registry import search_method
+
+_COPIED_BYTE = 5e-10  # seconds: about, of rows that are gathered in host memory
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Engine:
+    """The points that are searched, and the options of the call.
+
+    Attributes
+    ----------
+    points : checked rows
+    place : Place
+    metric, method : str
+    threads, memory : int, optional
+    unchecked : bool
+        The values of the points, in host memory, are checked when some are copied.
+    held_nearest : callable(queries, k, progress) -> Neighbors, optional
+        Searches the points, which are prepared already.
+    held_within : callable(queries, limits, progress) -> RadiusNeighbors, optional
+    """
+
+    points: Any
+    place: Place
+    metric: str
+    method: str = "auto"
+    threads: int | None = None
+    memory: int | None = None
+    unchecked: bool = False
+    held_nearest: Callable[[Any, int, ProgressLike], Neighbors] | None = None
+    held_within: Callable[[Any, Any, ProgressLike], RadiusNeighbors] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.points)
+
+    def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
+        """Find the k nearest of the points, k <= n; the result is where the queries are."""
+        given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
+        problem = problem_of(self.place, self.points, queries, k, self.metric, **given)
+        method = self._method(problem)
+        if self.held_nearest is not None and method == self.method:
+            return self.held_nearest(queries, k, progress)
+        decision = decide(self.place, problem, self.points, queries, method, None, progress)
+        return answer(queries, self.points, decision, progress)
+
+    def within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> RadiusNeighbors:
+        """Find all points within the limits; the result is where the queries are."""
+        if self.held_within is not None:
+            return self.held_within(queries, limits, progress)
+        given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
+        problem = problem_of(self.place, self.points, queries, 1, self.metric, **given)
+        decision = decide_within(problem, self.points, queries, limits, self.method, progress=progress)
+        return find_within(queries, decision, limits, most=None, progress=progress)
+
+    def among(self, ids: Ids) -> Engine:
+        """Return the engine of a copy of some of the points, which counts as memory of the call."""
+        memory = self.memory
+        if memory is not None:
+            copied = len(ids) * self.points.shape[1] * inputs.dtype_of(inputs.name_of_dtype(self.points)).itemsize
+            memory -= copied
+            if memory < 1:
+                raise BudgetExceeded(
+                    f"memory={self.memory} bytes: {len(ids)} allowed points, copied, take {copied}; allow more"
+                )
+        points = rows_at(self.points, ids)
+        if self.unchecked:
+            self._check(points)
+        plain: dict[str, Any] = {"held_nearest": None, "held_within": None, "unchecked": False}
+        return dataclasses.replace(self, points=points, memory=memory, **plain)
+
+    def _check(self, copied: npt.NDArray[Any]) -> None:
+        """Refuse copied rows with values that no row may have, naming one by its number among all."""
+        try:
+            self.place.rows(copied, "points", self.metric)
+        except ValueError:
+            self.place.rows(self.points, "points", self.metric)
+            raise
+
+    def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
+        """Estimate a search of all points, or of n that have to be copied first."""
+        held = self.held_nearest is not None and n is None
+        problem = problem_of(self.place, self.points, self.points[:1], min(k, n or self.n), self.metric)
+        problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), k=min(k, n or self.n), threads=self.threads)
+        method = self._method(problem)
+        plan: Any = search_method("exact" if method == "auto" else method, self.place.device).plan(problem)
+        seconds = float(plan.seconds)
+        if held:
+            return seconds - float(getattr(plan, "prepare_seconds", 0.0))
+        return seconds if n is None else seconds + _COPIED_BYTE * n * self.points.shape[1] * self.points.itemsize
+
+    def _method(self, problem: Problem) -> str:
+        """Return the method of the call, or "exact" where it does not serve a larger k than was asked for."""
+        if self.method == "auto" or search_method(self.method, self.place.device).refuses(problem) is None:
+            return self.method
+        return "exact"
+
+    def listed_seconds(self, m: int, pairs: int) -> float:
+        """Estimate the exact values of listed pairs, on one core; on CUDA as if it were one."""
+        return listed_seconds(m, pairs, self.points.shape[1], chosen_isa())
+
+    def listed(
+        self,
+        queries: Any,
+        k: int,
+        listed: Ids,
+        begins: Ids,
+        ends: Ids,
+        self_ids: Ids | None = None,
+        found: Neighbors | None = None,
+    ) -> Neighbors:
+        """Find the k nearest of the points that are listed for each query; on the host, in `found` if it is given."""
+        lists: dict[str, Any] = {"listed": listed, "begins": begins, "ends": ends, "self_ids": self_ids}
+        if not self.place.devices:
+            from tonari.exact.cpu.listed import search_listed
+
+            given: dict[str, Any] = {"threads": self.threads, "progress": False, "found": found}
+            return search_listed(queries, self.points, k, self.metric, **lists, **given)
+        from tonari.exact.cuda import listed as on_cuda
+
+        there = self.place.there(queries), self.place.there(self.points)
+        near = Neighbors(*on_host(on_cuda.search_listed(*there, k, self.metric, **lists)))
+        if found is None:
+            return near
+        for mine, new in zip(found, near, strict=True):
+            mine[:] = new
+        return found
+
+
+def rows_at(rows: Any, ids: npt.NDArray[Any]) -> Any:
+    """Copy some rows of an array or tensor, where it is."""
+    if isinstance(rows, np.ndarray):
+        return np.take(rows, ids, axis=0)
+    import torch
+
+    return rows[torch.from_numpy(ids).to(rows.device)]
+
+
+def on_host(found: Any) -> Any:
+    """Return neighbours as NumPy arrays."""
+    return type(found)(*(np.asarray(inputs.to_host(part)) for part in found))

@@ -1,0 +1,168 @@
+"""The k nearest allowed points: which points are copied, which groups are searched one by one, and the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.filters.dropping import by_dropping, first_guess
+from tonari.filters.engine import Engine, on_host, rows_at
+from tonari.filters.listed import by_lists, groups_of, nothing
+from tonari.filters.rules import Ids, Rules
+from tonari.metrics import get_metric
+
+_LARGE = 1 << 20  # pairs of a group for which a search of its own is considered
+
+
+def nearest_allowed(engine: Engine, queries: Any, k: int, rules: Rules, progress: ProgressLike = None) -> Neighbors:
+    """Find the k nearest points that each query may find.
+
+    Parameters
+    ----------
+    engine : Engine
+    queries : checked rows of shape (m, d)
+    k : int
+    rules : Rules
+    progress : None, bool or callable(done, total)
+        Counts queries, or pairs where one search is enough.
+
+    Returns
+    -------
+    Neighbors of shape (m, k)
+        -1 and inf (-inf for similarities) where a query may find fewer than k points.
+    """
+    only = not (rules.by_pairs or rules.grouped or rules.own)
+    if only and rules.shared is not None:
+        ids = np.flatnonzero(rules.shared)
+        if len(ids) and not _keeps_all(engine, len(queries), k, rules, ids):
+            near = engine.among(ids).nearest(queries, min(k, len(ids)), progress)
+            return _renumbered(near, ids, k, engine)
+    found = nothing(len(queries), k, engine, queries, engine.n)
+    with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
+        _fill(engine, queries, k, rules, found, bar)
+    return found
+
+
+def _fill(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+    """Write the nearest allowed points of every query to `found`, in which all is missing."""
+    if not len(queries):
+        return
+    if not engine.n:
+        bar.add(len(queries))
+    elif rules.shared is not None:
+        ids = np.flatnonzero(rules.shared if rules.ids is None else rules.shared[rules.ids])
+        if not _keeps_all(engine, len(queries), k, rules, ids):
+            _among(engine, queries, k, rules.without("shared"), found, bar, None, ids)
+        else:
+            by_dropping(engine, queries, k, rules, found, bar)
+    elif rules.grouped:
+        _by_group(engine, queries, k, rules, found, bar)
+    elif rules.query_groups is not None and _is_complement_faster(engine, len(queries), k, rules):
+        _by_complement(engine, queries, k, rules, found, bar)
+    elif rules.by_pairs or rules.own:
+        by_dropping(engine, queries, k, rules, found, bar)
+    else:
+        near = on_host(engine.nearest(queries, min(k, engine.n), False))
+        for mine, new in zip(found, near, strict=True):
+            mine[:, : new.shape[1]] = new
+        bar.add(len(queries))
+
+
+def _among(
+    engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids | None, ids: Ids
+) -> None:
+    """Search a copy of some points for some queries, and write what is found with the numbers of the points."""
+    asked = queries if rows is None else rows_at(queries, rows)
+    if not len(ids):
+        bar.add(len(asked))
+        return
+    inner = engine.among(ids)
+    part = nothing(len(asked), k, inner, queries, engine.n)
+    _fill(inner, asked, k, rules.part(rows, ids), part, bar)
+    numbered = np.where(part.indices >= 0, ids[np.maximum(part.indices, 0)], -1)
+    here = slice(None) if rows is None else rows
+    found.distances[here], found.indices[here] = part.distances, numbered
+
+
+def _by_group(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+    """Search small groups together, by exact values, and each large group by a search of its own."""
+    order, begins, ends = groups_of(rules)
+    inside = rules.without("query_groups", "point_groups")
+    sizes = ends - begins
+    large = np.zeros(len(queries), bool)
+    keys, which, members = np.unique(begins, return_inverse=True, return_counts=True)
+    pairs = np.zeros(len(keys), np.int64)
+    np.maximum.at(pairs, which, sizes)
+    for group in np.flatnonzero(members * pairs >= _LARGE):
+        size, asked = int(pairs[group]), int(members[group])
+        values = engine.listed_seconds(asked, asked * size) / (engine.threads or 1)
+        if engine.seconds(asked, k + int(rules.own), n=size) < values:
+            rows = np.flatnonzero((which == group) & (sizes > 0))
+            large[rows] = True
+            _among(engine, queries, k, inside, found, bar, rows, order[keys[group] : keys[group] + size])
+    rows = np.flatnonzero(~large)
+    lists = {"order": order, "begins": begins[rows], "ends": ends[rows]}
+    if len(rows):
+        by_lists(engine, queries, k, inside, found, bar, rows=rows, **lists)
+
+
+def _is_complement_faster(engine: Engine, m: int, k: int, rules: Rules) -> bool:
+    """Whether to search all points of other groups for each group of queries, rather than to drop those of its own."""
+    sizes, asked = _own_groups(rules)
+    if len(asked) > m // 8 or engine.n <= 4096:
+        return False
+    pairs = zip(sizes.tolist(), asked.tolist(), strict=True)
+    apart = sum(engine.seconds(rows, k, n=max(1, engine.n - size)) for size, rows in pairs)
+    # The nearest points are often of a query's own group: all of it is the size that is certain to be enough.
+    together = engine.seconds(m, min(engine.n, k + int(sizes.max())))
+    return apart < together
+
+
+def _own_groups(rules: Rules) -> tuple[Ids, Ids]:
+    """Return how many points, and how many queries, there are of each group of queries."""
+    assert rules.query_groups is not None
+    _order, begins, ends = groups_of(rules)
+    asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
+    _, first, counts = np.unique(asked, return_index=True, return_counts=True)
+    return (ends - begins)[first], counts
+
+
+def _by_complement(engine: Engine, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
+    order, begins, ends = groups_of(rules)
+    assert rules.query_groups is not None
+    asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
+    inside = rules.without("query_groups", "point_groups")
+    for group in np.unique(asked):
+        rows = np.flatnonzero(asked == group)
+        others = np.ones(engine.n, bool)
+        others[order[begins[rows[0]] : ends[rows[0]]]] = False
+        _among(engine, queries, k, inside, found, bar, rows, np.flatnonzero(others))
+
+
+def _keeps_all(engine: Engine, m: int, k: int, rules: Rules, ids: Ids) -> bool:
+    """Whether to search all points and to drop those that are not allowed: where all are prepared, and few are not."""
+    if engine.held_nearest is None or not len(ids):
+        return False
+    if rules.grouped or rules.query_groups is not None:
+        return False
+    size = int(first_guess(k, engine.n, np.array([engine.n - len(ids)]))[0])
+    return size < engine.n and engine.seconds(m, size) < engine.seconds(m, k, n=len(ids))
+
+
+def _renumbered(near: Neighbors, ids: Ids, k: int, engine: Engine) -> Neighbors:
+    """Return what was found among some points with the numbers of all points, and missing entries up to k columns."""
+    short, far = k - near.indices.shape[1], -np.inf if get_metric(engine.metric).descending else np.inf
+    if isinstance(near.indices, np.ndarray):
+        indices = ids[near.indices].astype(index_dtype(engine.n))
+        if not short:
+            return Neighbors(near.distances, indices)
+        wide = ((0, 0), (0, short))
+        return Neighbors(np.pad(near.distances, wide, constant_values=far), np.pad(indices, wide, constant_values=-1))
+    import torch
+
+    numbers = torch.from_numpy(ids).to(near.indices.device)[near.indices.long()].to(near.indices.dtype)
+    pad = torch.nn.functional.pad
+    return Neighbors(pad(near.distances, (0, short), value=far), pad(numbers, (0, short), value=-1))

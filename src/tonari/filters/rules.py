@@ -1,0 +1,138 @@
+"""The rules of a call: which points each query may find."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int64]
+
+_COUNTED = 1 << 24  # entries of a mask that are counted at a time
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rules:
+    """Which of n points each of m queries may find: those that all rules allow.
+
+    Attributes
+    ----------
+    m, n : int
+        Queries and points of the call. All arrays below are about these.
+    shared : bool array of shape (n,), optional
+        Points that any query may find.
+    mask : bool array of shape (m, n), or uint8 of shape (m, ceil(n / 8)), optional
+        For each query; bit j % 8 of byte j // 8, from the lowest, is point j.
+    excluded : int64 array, optional
+        Pairs that are not allowed, as query * n + point; ascending and distinct.
+    query_groups, point_groups : int64 arrays of shape (m,) and (n,), optional
+    same : bool
+        A query may find points of its group alone; else points of all other groups.
+    own : bool
+        The queries are the points, and no point may find itself.
+    rows, ids : int64 arrays, optional
+        The queries and points that are searched at the moment, ascending. None: all.
+    """
+
+    m: int
+    n: int
+    shared: npt.NDArray[np.bool_] | None = None
+    mask: npt.NDArray[Any] | None = None
+    excluded: Ids | None = None
+    query_groups: Ids | None = None
+    point_groups: Ids | None = None
+    same: bool = True
+    own: bool = False
+    rows: Ids | None = None
+    ids: Ids | None = None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether each query is searched among the points of its group."""
+        return self.query_groups is not None and self.same
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether there is a rule, beside groups that are the same, by which queries differ."""
+        other = self.query_groups is not None and not self.same
+        return self.mask is not None or self.excluded is not None or other
+
+    def without(self, *names: str) -> Rules:
+        """Return the rules without some: those that the points searched keep anyway."""
+        left_out: dict[str, Any] = dict.fromkeys(names)
+        return dataclasses.replace(self, **left_out)
+
+    def part(self, rows: Ids | None, ids: Ids | None) -> Rules:
+        """Return the rules for some of the queries and points that are searched at the moment, by their places."""
+        rows = rows if self.rows is None or rows is None else self.rows[rows]
+        ids = ids if self.ids is None or ids is None else self.ids[ids]
+        return dataclasses.replace(self, rows=self.rows if rows is None else rows, ids=self.ids if ids is None else ids)
+
+    def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return whether queries may find points, by their places; shapes are broadcast. Groups are checked if other.
+
+        A point of -1, which is none, is not allowed.
+        """
+        kept = ids >= 0
+        at = np.where(kept, ids, 0).astype(np.int64, copy=False)
+        at = at if self.ids is None else self.ids[at]
+        asked = rows if self.rows is None else self.rows[rows]
+        if self.shared is not None:
+            kept &= self.shared[at]
+        if self.mask is not None:
+            if self.mask.dtype == np.bool_:
+                kept &= self.mask[asked, at]
+            else:
+                kept &= (self.mask[asked, at >> 3] >> (at & 7).astype(np.uint8) & 1).astype(bool)
+        if self.query_groups is not None and self.point_groups is not None and not self.same:
+            kept &= self.query_groups[asked] != self.point_groups[at]
+        if self.own:
+            kept &= asked != at
+        if self.excluded is not None and len(self.excluded):
+            pairs = asked * self.n + at
+            place = np.minimum(np.searchsorted(self.excluded, pairs), len(self.excluded) - 1)
+            kept &= self.excluded[place] != pairs
+        return kept
+
+    def forbidden(self) -> Ids:
+        """Return for each query that is searched a number that no fewer of the points searched are forbidden by."""
+        rows = np.arange(self.m) if self.rows is None else self.rows
+        n = self.n if self.ids is None else len(self.ids)
+        most = np.full(len(rows), int(self.own), np.int64)
+        if self.shared is not None:
+            most += n - np.count_nonzero(self.shared if self.ids is None else self.shared[self.ids])
+        if self.mask is not None:
+            most += n - self._counts(rows)
+        if self.excluded is not None:
+            most += np.diff(np.searchsorted(self.excluded, np.arange(self.m + 1) * self.n))[rows]
+        if self.query_groups is not None and self.point_groups is not None and not self.same:
+            groups = np.sort(self.point_groups if self.ids is None else self.point_groups[self.ids])
+            own = self.query_groups[rows]
+            most += np.searchsorted(groups, own, "right") - np.searchsorted(groups, own, "left")
+        return np.minimum(most, n)
+
+    def own_places(self) -> Ids | None:
+        """Return the place of each query among the points that are searched, -1 where it is none; None if any is."""
+        if not self.own:
+            return None
+        rows = np.arange(self.m) if self.rows is None else self.rows
+        if self.ids is None:
+            return rows
+        if not len(self.ids):
+            return np.full(len(rows), -1)
+        at = np.minimum(np.searchsorted(self.ids, rows), len(self.ids) - 1)
+        return np.where(self.ids[at] == rows, at, -1)
+
+    def _counts(self, rows: Ids) -> Ids:
+        """Return how many of the points that are searched the mask allows."""
+        assert self.mask is not None
+        counts, step = np.empty(len(rows), np.int64), max(1, _COUNTED // self.n)
+        for begin in range(0, len(rows), step):
+            part = self.mask[rows[begin : begin + step]]
+            if part.dtype != np.bool_:
+                part = np.unpackbits(part, axis=1, count=self.n, bitorder="little")
+            counts[begin : begin + step] = np.count_nonzero(part if self.ids is None else part[:, self.ids], axis=1)
+        return counts

@@ -1,0 +1,140 @@
+"""Distances that carry gradients: what a search has found, as a function of the rows, for torch.
+
+The values are those of the search, bit for bit. Backwards, each pair's value is computed again from its two rows, in
+float64 and in blocks, by the definitions of ``definitions.py``; so no row is gathered that is not being worked on.
+Which points are nearest does not change in a small neighbourhood, so indices have no part in the derivative.
+
+Where a definition has no derivative, the subgradient is 0: a distance of two equal rows (euclidean), a row of zeros
+(cosine), a constant row (correlation), equal elements (l1, canberra). The largest elements of linf share it evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from tonari.core.neighbors import Neighbors
+from tonari.core.radius_neighbors import RadiusNeighbors
+
+Found = TypeVar("Found", Neighbors, RadiusNeighbors)
+
+_BLOCK = 1 << 22  # elements of one side that are gathered at a time
+
+
+def _sqeuclidean(q: Tensor, x: Tensor) -> Tensor:
+    return (q - x).square().sum(1)
+
+
+def _euclidean(q: Tensor, x: Tensor) -> Tensor:
+    squared = _sqeuclidean(q, x)
+    return torch.where(squared > 0, squared, torch.inf).rsqrt() * squared
+
+
+def _inner_product(q: Tensor, x: Tensor) -> Tensor:
+    return (q * x).sum(1)
+
+
+def _cosine(q: Tensor, x: Tensor) -> Tensor:
+    norms = q.square().sum(1) * x.square().sum(1)
+    return 1 - (q * x).sum(1) * torch.where(norms > 0, norms, torch.inf).rsqrt()
+
+
+def _correlation(q: Tensor, x: Tensor) -> Tensor:
+    return _cosine(_less_mean(q), _less_mean(x))
+
+
+def _less_mean(rows: Tensor) -> Tensor:
+    constant = rows.amin(1, keepdim=True) == rows.amax(1, keepdim=True)
+    return (rows - rows.mean(1, keepdim=True)).masked_fill(constant, 0.0)
+
+
+def _l1(q: Tensor, x: Tensor) -> Tensor:
+    return (q - x).abs().sum(1)
+
+
+def _linf(q: Tensor, x: Tensor) -> Tensor:
+    return (q - x).abs().amax(1)
+
+
+def _chi2(q: Tensor, x: Tensor) -> Tensor:
+    total = q + x
+    return ((q - x).square() / torch.where(total > 0, total, torch.inf)).sum(1)
+
+
+def _canberra(q: Tensor, x: Tensor) -> Tensor:
+    total = q.abs() + x.abs()
+    return ((q - x).abs() / torch.where(total > 0, total, torch.inf)).sum(1)
+
+
+VALUES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "euclidean": _euclidean,
+    "sqeuclidean": _sqeuclidean,
+    "inner_product": _inner_product,
+    "cosine": _cosine,
+    "correlation": _correlation,
+    "l1": _l1,
+    "linf": _linf,
+    "chi2": _chi2,
+    "canberra": _canberra,
+}
+
+
+def with_gradients(found: Found, queries: Tensor, points: Tensor, metric: str) -> Found:
+    """Return what was found, its distances now a differentiable function of queries and points.
+
+    Parameters
+    ----------
+    found : Neighbors or RadiusNeighbors of tensors
+    queries, points : floating tensors of shape (m, d) and (n, d)
+    metric : str
+        A key of :data:`VALUES`.
+    """
+    numbers = torch.arange(len(queries), device=found.indices.device)
+    if isinstance(found, Neighbors):
+        rows = numbers.repeat_interleave(found.indices.shape[1])
+    else:
+        rows = numbers.repeat_interleave(found.indptr.diff(), output_size=len(found.indices))
+    pairs = rows, found.indices.reshape(-1)
+    return found._replace(distances=_Found.apply(found.distances, *pairs, queries, points, metric))
+
+
+class _Found(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(
+        ctx: Any, distances: Tensor, rows: Tensor, columns: Tensor, queries: Tensor, points: Tensor, metric: str
+    ) -> Tensor:
+        ctx.save_for_backward(rows, columns, queries, points)
+        ctx.metric = metric
+        return distances.clone()
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        rows, columns, queries, points = ctx.saved_tensors
+        sides = queries, points
+        wanted = ctx.needs_input_grad[3:5]
+        sums = [
+            torch.zeros(side.shape, dtype=torch.float64, device=side.device) if needed else None
+            for side, needed in zip(sides, wanted, strict=True)
+        ]
+        step = max(1, _BLOCK // max(1, queries.shape[1]))
+        for begin in range(0, len(rows), step):
+            block = slice(begin, begin + step)
+            there = columns[block] >= 0
+            ids = rows[block][there].long(), columns[block][there].long()
+            pairs = [
+                side[at.to(side.device)].to(gradient.device, torch.float64).requires_grad_()
+                for side, at in zip(sides, ids, strict=True)
+            ]
+            with torch.enable_grad():
+                value = VALUES[ctx.metric](*pairs)
+            parts = torch.autograd.grad(value, pairs, gradient.reshape(-1)[block][there].to(torch.float64))
+            for total, at, part in zip(sums, ids, parts, strict=True):
+                if total is not None:
+                    total.index_add_(0, at.to(total.device), part.to(total.device))
+        ends = [total if total is None else total.to(side.dtype) for total, side in zip(sums, sides, strict=True)]
+        return None, None, None, ends[0], ends[1], None

@@ -1,0 +1,47 @@
+"""What a query may find, as a mask of shape (m, n), and the answer of plain NumPy among it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.helpers.checks import Array
+from tonari.core.neighbors import Neighbors
+from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.metrics import METRICS
+from tonari.metrics.reference import brute
+
+Mask = npt.NDArray[np.bool_]
+
+
+def nearest_allowed(queries: Array, points: Array, k: int, allowed: Mask, metric: str = "euclidean") -> Neighbors:
+    """The first k allowed ones of the lists of all points."""
+    everything = brute(queries, points, len(points), metric)
+    far = -np.inf if METRICS[metric].descending else np.inf
+    distances = np.full((len(queries), k), far, everything.distances.dtype)
+    indices = np.full((len(queries), k), -1, everything.indices.dtype)
+    for i, (values, ids) in enumerate(zip(*everything, strict=True)):
+        kept = allowed[i, ids]
+        count = min(k, int(kept.sum()))
+        distances[i, :count], indices[i, :count] = values[kept][:count], ids[kept][:count]
+    return Neighbors(distances, indices)
+
+
+def cut(found: RadiusNeighbors, allowed: Mask) -> RadiusNeighbors:
+    """What is allowed of lists of everything within a radius."""
+    rows = np.repeat(np.arange(len(allowed)), np.diff(found.indptr))
+    kept = allowed[rows, found.indices]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(allowed)))])
+    return RadiusNeighbors(indptr, found.indices[kept], found.distances[kept])
+
+
+def assert_equal(found: Any, truth: Any) -> None:
+    """Check every array of an answer: dtype, shape and bytes."""
+    for name, mine, right in zip(truth._fields, found, truth, strict=True):
+        assert mine.dtype == right.dtype, f"{name}: {mine.dtype}, not {right.dtype}"
+        assert mine.shape == right.shape, f"{name}: shape {mine.shape}, not {right.shape}"
+        wrong = np.argwhere(mine != right)
+        assert not len(wrong), f"{name} differs at {wrong[0]}: {mine[tuple(wrong[0])]}, not {right[tuple(wrong[0])]}"
+        assert mine.tobytes() == right.tobytes(), name
