@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,13 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.core.slices import cut
 from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
 
 _CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
+_READ_AT_ONCE = 1 << 22  # entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,16 @@ class Lists:
         facts: dict[str, Any] = {"include_self": self.include_self, "descending": get_metric(self.metric).descending}
         check_lists(found.indices, found.distances, np.arange(self.n), n=self.n, **facts)
         return found
+
+
+def in_blocks(lists: Lists) -> Iterator[tuple[slice, Neighbors]]:
+    """Yield ranges of points and their neighbours in host memory, without the column of self.
+
+    Of a graph that is mapped from a directory, a block at a time is read.
+    """
+    found, first = lists.in_numpy(), int(lists.include_self)
+    for rows in cut(lists.n, max(1, _READ_AT_ONCE // lists.k)):
+        yield rows, Neighbors(*(np.asarray(part[rows, first:]) for part in found))
 
 
 def check_lists(

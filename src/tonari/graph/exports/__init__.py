@@ -6,6 +6,7 @@ to_graphs.py       those for SciPy, PyTorch Geometric, igraph, networkx and Arro
 common.py          what several need: lists with or without self, and what they refuse
 
 csr.py             scipy.sparse.csr_matrix
+weights.py         how much alike the ends of each edge are, as such a matrix
 umap.py            UMAP's precomputed_knn; umap_index.py is the object by which it embeds new points
 opentsne.py        openTSNE's knn_index
 sklearn.py         metric="precomputed"
