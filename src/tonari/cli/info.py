@@ -29,9 +29,9 @@ from tonari.shards.state import read_state
 def info(file: Path, key: str | None, as_json: bool) -> None:
     """Describe FILE: points, neighbours or a graph; or a directory that "tonari graph" writes, also while it does.
 
-    Only the header is read, except that a graph in a file is loaded and checked. "first" and "last" are the distances to
-    the nearest and to the k-th neighbour, "zero" counts the neighbours at distance 0, and "components" the parts between
-    which no neighbours lead (if SciPy is installed).
+    Only the header is read, except that a graph in a file is loaded and checked. Of this, "first" and "last" are the
+    distances to the nearest and to the k-th neighbour, "zero" counts the neighbours at distance 0, and "components"
+    the parts between which no neighbours lead (if SciPy is installed).
 
     Of a graph in a directory that is not complete: its tasks that are done, of those known so far (others may follow
     from what they find out), and "covered", the share of neighbours that it can find.

@@ -195,9 +195,9 @@ def histogram(values: npt.NDArray[Any], bins: int = 40, *, whole: bool = False) 
     if not len(finite):
         return None
     if whole:
-        least, most = int(finite.min()), int(finite.max())
-        width = -(-(most - least + 1) // bins)
-        edges = np.arange(least, most + width + 1, width, dtype=np.float64) - 0.5
+        first, last = int(finite.min()), int(finite.max())
+        width = -(-(last - first + 1) // bins)
+        edges = np.arange(first, last + width + 1, width, dtype=np.float64) - 0.5
     else:
         least, most = (float(end) for end in np.quantile(finite, [_TAIL, 1 - _TAIL], method="nearest"))
         edges = np.linspace(least, most, bins + 1 if most > least else 2)

@@ -1,16 +1,16 @@
 """Weights of a graph's edges that say how much alike two points are, as symmetric SciPy matrices.
 
-    gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour         Zelnik-Manor and Perona 2004
-    umap       a + b - a b, of a = exp(-max(0, d(i, j) - r_i) / t_i) and b, that of j          McInnes et al. 2018
-    jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                        Levine et al. 2015
+    gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
+    umap       a + b - a b, of a = exp(-max(0, d(i, j) - r_i) / t_i) and b, that of j     McInnes et al. 2018
+    jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                   Levine et al. 2015
 
-r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i such that the weights of i's k neighbours sum
-to log2(k + 1): umap-learn counts the point itself. An edge is there if one of its ends lists the other.
+r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i such that the weights of i's k neighbours
+sum to log2(k + 1): umap-learn counts the point itself. An edge is there if one of its ends lists the other.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,8 @@ def _umap(lists: Lists) -> scipy.sparse.csr_matrix:
     matrix.data[:] = np.concatenate(parts)
     matrix.sort_indices()
     other = matrix.T.tocsr()
-    return (matrix + other - matrix.multiply(other)).tocsr()
+    joined: scipy.sparse.csr_matrix = (matrix + other - matrix.multiply(other)).tocsr()
+    return joined
 
 
 def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], mean: float) -> npt.NDArray[np.float64]:
@@ -78,7 +79,7 @@ def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], 
     k = present.sum(axis=1)
     own_mean = near.sum(axis=1) / (k + 1)
     unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # umap-learn's is 1, from which 64 rounds do not lead far
-    near, mean = near / unit, mean / unit[:, 0]
+    near = near / unit
     nearest = np.where(near > 0, near, np.inf).min(axis=1, initial=np.inf)
     nearest[np.isinf(nearest)] = 0.0
     beyond = np.maximum(near - nearest[:, None], 0.0)
@@ -97,7 +98,7 @@ def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], 
             unbounded = np.isinf(high[open_rows])
             middle = np.where(unbounded, 2 * scale[open_rows], (low[open_rows] + high[open_rows]) / 2)
             scale[open_rows] = middle
-        scale = np.maximum(scale, _LEAST_SCALE * np.where(nearest > 0, 1.0, mean))
+        scale = np.maximum(scale, _LEAST_SCALE * np.where(nearest > 0, 1.0, mean / unit[:, 0]))
         made: npt.NDArray[np.float64] = np.exp(-beyond / scale[:, None])
     return made
 
