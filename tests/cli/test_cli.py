@@ -32,7 +32,7 @@ from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 
 N, M, D, K = 300, 20, 8, 5
-COMMANDS = ("graph", "search", "pairs", "merge", "recall", "info", "plan")
+COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "plan")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 to_embeddings.py   the methods of KNNGraph for UMAP, openTSNE, scikit-learn and scanpy
 to_clusterings.py  those for HDBSCAN
+to_pictures.py     those for a page in a browser, matplotlib, and notebooks
 to_graphs.py       those for SciPy, PyTorch Geometric, igraph, networkx and Arrow
 common.py          what several need: lists with or without self, and what they refuse
 
