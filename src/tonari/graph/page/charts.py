@@ -19,12 +19,14 @@ _MAP, _EDGE = 360, 8
 
 def short(value: float) -> str:
     """Return a number in few characters: whole numbers below a million in full, others to three digits."""
+    if np.isinf(value):
+        return "∞" if value > 0 else "-∞"
     if abs(value) < 1e6 and value == int(value):
         return f"{int(value):,}"
     return f"{value:.3g}"
 
 
-def bars(of: Histogram, *, label: str, unit: str, logarithmic: bool = False) -> str:
+def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
     """Draw a histogram.
 
     Parameters
@@ -34,10 +36,12 @@ def bars(of: Histogram, *, label: str, unit: str, logarithmic: bool = False) -> 
         What the values are: the text below the axis, and for readers that see no picture.
     unit : str
         What is counted, such as "points".
-    logarithmic : bool
-        Whether heights are logarithms of 1 + count.
+    whole : bool
+        Whether the values are whole numbers, such as counts of few frequent values and many rare ones: heights are then
+        logarithms of 1 + count.
     """
-    heights = np.log1p(of.counts) if logarithmic else of.counts.astype(np.float64)
+    heights = np.log1p(of.counts) if whole else of.counts.astype(np.float64)
+    least, past = (of.edges + 0.5, of.edges - 0.5) if whole else (of.edges, of.edges)  # first and last value of a bin
     most = float(heights.max()) or 1.0
     right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
     step = (right - _LEFT) / len(of.counts)
@@ -45,14 +49,15 @@ def bars(of: Histogram, *, label: str, unit: str, logarithmic: bool = False) -> 
     for at, (count, height) in enumerate(zip(of.counts.tolist(), heights, strict=True)):
         if count:
             tall = max(1.0, (bottom - _TOP) * float(height) / most)
-            told = f"{short(of.edges[at])} to {short(of.edges[at + 1])}: {count:,} {unit}"
+            told = f"{short(least[at])} to {short(past[at + 1])}: {count:,} {unit}"
             place = f'x="{_LEFT + at * step:.2f}" y="{bottom - tall:.2f}" width="{max(0.5, step - 1):.2f}"'
             drawn.append(f'<rect class="bar" {place} height="{tall:.2f}"><title>{escape(told)}</title></rect>')
     ticks = []
     for at in (0, len(of.edges) // 2, len(of.edges) - 1) if len(of.counts) > 1 else (0,):
         x = _LEFT + at * step
         anchor = "start" if at == 0 else "end" if at == len(of.edges) - 1 else "middle"
-        ticks.append(f'<text x="{x:.2f}" y="{bottom + 14}" text-anchor="{anchor}">{short(of.edges[at])}</text>')
+        value = past[at] if anchor == "end" else least[at]
+        ticks.append(f'<text x="{x:.2f}" y="{bottom + 14}" text-anchor="{anchor}">{short(value)}</text>')
     highest = int(of.counts.max())
     ticks.append(f'<text x="{_LEFT - 6}" y="{_TOP + 9}" text-anchor="end">{short(highest)}</text>')
     ticks.append(f'<text x="{_LEFT - 6}" y="{bottom}" text-anchor="end">0</text>')
@@ -64,7 +69,7 @@ def bars(of: Histogram, *, label: str, unit: str, logarithmic: bool = False) -> 
 
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
     """Return the shade of each value, from 0 to SHADES - 1 with equal shares of them, and the limits between shades."""
-    limits = np.quantile(values, np.arange(1, SHADES) / SHADES, method="nearest")
+    limits = np.quantile(values, np.arange(1, SHADES) / SHADES, method="inverted_cdf")
     return np.searchsorted(limits, values, side="left"), limits
 
 

@@ -75,7 +75,7 @@ class Contents:
     report : DescentReport, optional
     map : Map, optional
     map_values : float64 of shape (m,)
-        Distance of the last neighbour of each point of the map.
+        Distance of the last neighbour of each point of the map; infinite where it is missing.
     plan : dict
         The plan that a directory holds; else empty.
     """

@@ -21,9 +21,8 @@ header p, .note, footer { color: var(--soft); font-size: .88rem; }
 .tile dt { color: var(--soft); font-size: .8rem; }
 .tile dd { margin: 0; font-size: 1.15rem; font-weight: 600; overflow-wrap: anywhere; }
 .tile small { display: block; color: var(--soft); font-size: .75rem; font-weight: 400; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 12px; }
-.card { padding: 12px; min-width: 0; }
-.card.scroll { overflow-x: auto; }
+.cards { columns: 320px; column-gap: 12px; }
+.card { padding: 12px; margin-bottom: 12px; break-inside: avoid; }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--soft); font-size: 11px; font-variant-numeric: tabular-nums; }
 svg .axis { text-anchor: middle; }

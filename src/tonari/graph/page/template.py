@@ -112,7 +112,7 @@ def _hubs(of: Contents) -> str:
     found, chart = of.hubness, ""
     if of.occurrences is not None:
         label = "lists that have a point (k-occurrence)"
-        chart = bars(of.occurrences, label=label, unit="points", logarithmic=True)
+        chart = bars(of.occurrences, label=label, unit="points", whole=True)
     note = (
         f"Skewness {found.skewness:.3g} (Radovanović, Nanopoulos and Ivanović 2010); {found.antihubs:,} points are in "
         "no list. Heights are logarithms."
