@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
     if given.picture:
         if browser() is None:
             raise SystemExit(f"--picture needs one of {', '.join(BROWSERS)}")
-        picture(page, given.out / "report.png", width=1100, height=960)
+        picture(page, given.out / "report.png", width=1250, height=1250)
         print(f"wrote {given.out / 'report.png'}")
 
 

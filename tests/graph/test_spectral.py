@@ -56,11 +56,23 @@ def test_drawn_points_stand_for_those_around_them(at_once: int, monkeypatch: pyt
 
 
 def test_one_way_lists_are_enough_to_be_taken_in() -> None:
-    chain = spectral_map(_graph([[max(0, at - 1) or int(at == 0)] for at in range(300)]).lists, most=40)
-    assert chain is not None
-    assert chain.covered == 300
-    first = chain.positions[:, 0]
+    chain = _graph([[1 if at == 0 else at - 1] for at in range(60)])
+    found = spectral_map(chain.lists, most=5)
+    assert found is not None
+    assert found.points[0] > 1  # those before it list none of the drawn points
+    assert (len(found.points), found.covered) == (5, 60)
+    first = found.positions[:, 0]
     assert (np.diff(first) > 0).all() or (np.diff(first) < 0).all()
+
+
+def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = tonari.knn_graph(checks.gaussian(600, 3), 4).lists
+    whole = spectral_map(lists, most=40)
+    monkeypatch.setattr(of_graph, "_READ_AT_ONCE", 20)
+    parts = spectral_map(lists, most=40)
+    assert whole is not None
+    assert parts is not None
+    np.testing.assert_array_equal(parts.positions, whole.positions)
 
 
 def test_who_is_too_far_from_all_drawn_points_is_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from tonari.graph.statistics import (
     range_of,
     zero_distances,
 )
+from tonari.nn_descent.intrinsic_dimension import intrinsic_dimension
 
 
 def _lists(distances: Any, indices: Any, metric: str = "euclidean", include_self: bool = False) -> Lists:
@@ -85,6 +86,14 @@ def test_the_dimension_at_each_point_is_levina_and_bickels(include_self: bool) -
     assert found is not None
     np.testing.assert_allclose(found.each, each, rtol=1e-12)
     assert found.mean == pytest.approx(1 / np.average(inverses, weights=counts), rel=1e-12)
+
+
+def test_a_point_with_one_distance_counts_in_the_mean() -> None:
+    lists = _lists([[1, 2], [1, 2], [1, 1]], [[1, 2], [0, 2], [0, 1]])
+    found = local_dimension(lists)
+    assert found is not None
+    np.testing.assert_allclose(found.each, 2 * [1 / np.log(2)])
+    assert found.mean == pytest.approx(intrinsic_dimension(lists.found.distances)) == pytest.approx(1.5 / np.log(2))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])

@@ -93,20 +93,19 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
 
 
 def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
-    """Give each point the owner of a neighbour, step by step, until all have one; the order of rows does not matter."""
+    """Give each point the owner of its nearest neighbour that has one, else of a point that lists it, step by step."""
     for _ in range(_ROUNDS):
         if (owners[members] >= 0).all():
             return
-        before = owners.copy()
+        of_neighbours, of_others = np.full((2, lists.n), -1, np.int64)
         for rows, found in in_blocks(lists):
-            theirs = np.where(found.indices >= 0, before[found.indices], -1)
-            known = theirs >= 0
-            nearest = np.take_along_axis(theirs, known.argmax(axis=1)[:, None], axis=1)[:, 0]
-            takes = (before[rows] < 0) & known.any(axis=1)
-            owners[rows][takes] = nearest[takes]
-            gives = (theirs < 0) & (found.indices >= 0) & (before[rows] >= 0)[:, None]
-            mine = np.broadcast_to(before[rows][:, None], gives.shape)[gives]
-            np.maximum.at(owners, found.indices[gives], mine)
+            theirs = np.where(found.indices >= 0, owners[found.indices], -1)
+            nearest = (theirs >= 0).argmax(axis=1)[:, None]
+            of_neighbours[rows] = np.take_along_axis(theirs, nearest, axis=1)[:, 0]
+            listed = found.indices >= 0
+            np.maximum.at(of_others, found.indices[listed], np.repeat(owners[rows], listed.sum(axis=1)))
+        nearby = np.where(of_neighbours >= 0, of_neighbours, of_others)
+        owners[:] = np.where(owners >= 0, owners, nearby)
 
 
 def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:

@@ -23,9 +23,9 @@ class LocalDimension(NamedTuple):
     Attributes
     ----------
     mean : float
-        Over all points that determine it: the inverse of the mean of their inverses.
+        Over all points: the inverse of the mean of their inverses.
     each : float64 of shape (points,)
-        Of those points, in their order.
+        Of the points that have a finite one, in their order.
     """
 
     mean: float
@@ -117,7 +117,8 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
 
     At a point whose distances are T_1 ≤ … ≤ T_k it is the inverse of the mean of log(T_k / T_j) over j < k, the
     maximum-likelihood estimate of Levina and Bickel [1]_; the mean is that of MacKay and Ghahramani [2]_. Distances of
-    0 are left out. Points with missing neighbours, or with one distance for all neighbours, determine nothing.
+    0 are left out, and so are points with missing neighbours. Where all distances are the same, the estimate is
+    infinite; its inverse, 0, counts in the mean.
 
     Returns
     -------
@@ -135,8 +136,8 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
     >>> from tonari.graph.lists import Lists
     >>> from tonari.core.neighbors import Neighbors
     >>> found = Neighbors(np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 1.0]]), np.array([[1, 2], [0, 2], [1, 0]]))
-    >>> round(local_dimension(Lists(found, "euclidean", "exact")).mean, 3)  # 1 / log(2)
-    1.443
+    >>> local_dimension(Lists(found, "euclidean", "exact")).each.round(3)  # 1 / log(2)
+    array([1.443, 1.443])
     """
     record = get_metric(lists.metric)
     if record.products:
@@ -152,7 +153,7 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
     known = totals > 0
     if not known.any():
         return None
-    return LocalDimension(float(counts[known].sum() / totals[known].sum()), counts[known] / totals[known])
+    return LocalDimension(float(counts.sum() / totals.sum()), counts[known] / totals[known])
 
 
 def hubness(occurrence: npt.NDArray[np.int64], largest: int = 10) -> Hubness:

@@ -106,6 +106,12 @@ def test_odd_graphs_have_a_page(graph: tonari.KNNGraph) -> None:
     check_page(graph.to_html())
 
 
+def test_missing_neighbours_are_counted() -> None:
+    graph = tonari.knn_graph(checks.gaussian(70, 3), 6)
+    assert "missing neighbours 2" in check_page(consumers.with_missing(graph).to_html())
+    assert "missing neighbours" not in check_page(graph.to_html())
+
+
 def test_other_points_are_refused() -> None:
     points, graph = _approximate()
     with pytest.raises(ValueError, match="they must be the same points"):
@@ -117,7 +123,8 @@ def test_other_points_are_refused() -> None:
 
 def test_bars_are_as_high_as_their_counts() -> None:
     drawn = charts.bars(Histogram(np.arange(4.0), np.array([2, 0, 4]), 0), label="a < b", unit="points")
-    assert "a &lt; b" in drawn
+    assert ">a &lt; b<" in drawn
+    assert '"Histogram: a &lt; b"' in drawn
     heights = [float(height) for height in re.findall(r'<rect[^>]* height="([\d.]+)"', drawn)]
     assert heights == [pytest.approx(73), pytest.approx(146)]
     assert "2 to 3: 4 points" in drawn

@@ -15,11 +15,11 @@ h1 { margin: 4px 0; font-size: 1.35rem; overflow-wrap: anywhere; }
 h2 { margin: 0 0 8px; font-size: 1rem; }
 p { margin: 6px 0; }
 header p, .note, footer { color: var(--soft); font-size: .88rem; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(145px, 1fr)); gap: 10px; margin: 14px 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(140px, 1fr)); gap: 10px; margin: 14px 0; }
 .tile, .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 .tile { padding: 8px 12px; }
 .tile dt { color: var(--soft); font-size: .8rem; }
-.tile dd { margin: 0; font-size: 1.15rem; font-weight: 600; overflow-wrap: anywhere; }
+.tile dd { margin: 0; font-size: 1rem; font-weight: 600; overflow-wrap: anywhere; }
 .tile small { display: block; color: var(--soft); font-size: .75rem; font-weight: 400; }
 .cards { columns: 320px; column-gap: 12px; }
 .card { padding: 12px; margin-bottom: 12px; break-inside: avoid; }

@@ -17,7 +17,7 @@ from tonari.graph.statistics import Histogram
 def render(of: Contents, title: str) -> str:
     """Return the page, as one HTML document."""
     heading = escape(title)
-    cards = [_distances(of), _map(of), _hubs(of), _dimension(of), _components(of), _recall(of), _plan(of)]
+    cards = [_distances(of), _dimension(of), _map(of), _hubs(of), _components(of), _recall(of), _plan(of)]
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
