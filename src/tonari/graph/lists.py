@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -56,6 +57,10 @@ class Lists:
     def exact(self) -> bool:
         """Whether no neighbour can be missing."""
         return self.method in NAMES and is_exact(self.method)
+
+    def on_host(self) -> Lists:
+        """Return the same graph with its lists as NumPy arrays, so that a device is copied from once."""
+        return dataclasses.replace(self, found=self.in_numpy())
 
     def in_numpy(self) -> Neighbors:
         """Return the lists as NumPy arrays, checked unless they already were NumPy arrays."""

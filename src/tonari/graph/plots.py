@@ -31,7 +31,7 @@ class Plots:
     """
 
     def __init__(self, lists: Lists) -> None:
-        self._lists = lists
+        self._lists = lists.on_host()
 
     def __repr__(self) -> str:
         return f"Plots of {self._lists.n:,} points: distances, hubness, map"
@@ -82,7 +82,7 @@ class Plots:
             No component has three points, or there is not one color for each point.
         """
         lists = self._lists
-        values = lists.in_numpy().distances[:, -1] if colors is None else np.asarray(colors)
+        values = lists.found.distances[:, -1] if colors is None else np.asarray(colors)
         if values.shape != (lists.n,):
             raise ValueError(f"colors of shape {values.shape}: expected a number for each of the {lists.n} points")
         found = spectral_map(lists, most=most, seed=seed)

@@ -75,6 +75,7 @@ def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any =
     ImportError
         SciPy is not installed.
     """
+    lists = lists.on_host()
     labels = connected_components(lists) if labels is None else labels
     members = np.flatnonzero(labels == np.bincount(labels).argmax())
     rng = np.random.default_rng(seed)

@@ -82,6 +82,15 @@ def test_every_kind_of_metric_has_a_page(metric: str) -> None:
         assert "Distance of the k-th neighbour" in said
 
 
+def test_tensors_have_the_page_of_arrays() -> None:
+    torch = pytest.importorskip("torch", reason="what has tensors")
+    graph = tonari.knn_graph(checks.gaussian(60, 5), 5)
+    tensors = tonari.KNNGraph(torch.tensor(graph.indices), torch.tensor(graph.distances), graph.metric, graph.method)
+    assert tensors.to_html() == graph.to_html()
+    assert check_page(tensors._repr_html_()) == check_page(graph._repr_html_())
+    np.testing.assert_array_equal(tensors.weights("umap").toarray(), graph.weights("umap").toarray())
+
+
 def _by_hand(indices: Any, distances: Any, **facts: Any) -> tonari.KNNGraph:
     return tonari.KNNGraph(np.array(indices, np.int32), np.array(distances, np.float32), "euclidean", "hand", **facts)
 

@@ -38,7 +38,7 @@ def weights(lists: Lists, kind: str) -> scipy.sparse.csr_matrix:
     kinds = {"gaussian": _gaussian, "umap": _umap, "jaccard": _jaccard}
     if kind not in kinds:
         raise ValueError(f"kind={kind!r}: expected {', '.join(map(repr, kinds))}")
-    matrix = kinds[kind](lists)
+    matrix = kinds[kind](lists.on_host())
     matrix.eliminate_zeros()
     return matrix
 

@@ -127,6 +127,7 @@ def contents(
     plan: dict[str, Any] | None = None,
 ) -> Contents:
     """Compute what a page shows; see :meth:`tonari.KNNGraph.to_html`."""
+    lists = lists.on_host()
     report, recall = lists.report, None if lists.report is None else lists.report.estimate
     if points is not None:  # first: it refuses other points
         recall = graph_recall(lists, points, sample=sample, seed=seed, threads=threads, progress=progress)
@@ -139,7 +140,7 @@ def contents(
         k=lists.k - lists.include_self,
         metric=lists.metric,
         method=lists.method,
-        dtype=str(lists.in_numpy().distances.dtype),
+        dtype=str(lists.found.distances.dtype),
         exact=lists.exact,
         include_self=lists.include_self,
         similarity=descending,
@@ -158,6 +159,6 @@ def contents(
         measured=points is not None,
         report=report,
         map=drawn,
-        map_values=np.empty(0) if drawn is None else lists.in_numpy().distances[drawn.points, -1].astype(np.float64),
+        map_values=np.empty(0) if drawn is None else lists.found.distances[drawn.points, -1].astype(np.float64),
         plan=plan or {},
     )
