@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +13,7 @@ import pytest
 
 import tonari
 from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.html_checks import check_page
 from tonari import io
 from tonari.metrics.reference import brute
 
@@ -59,3 +61,52 @@ def test_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
     known = catalogue.write_catalogue(tmp_path / "again.npy", 2000, seed=1_000_000)
     assert np.array_equal(np.load(tmp_path / "again.npy"), points)
     np.testing.assert_array_equal(catalogue.estimate(found, known), known[found.indices].mean(axis=1))
+
+
+def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example("report").main(["--out", str(tmp_path), "--points", "1000"])
+    page = (tmp_path / "report.html").read_text()
+    assert "1,000 SIFT descriptors, k = 10" in check_page(page)
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'report.html'}, {len(page.encode()):,} bytes\n"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("width", [360, 1400])
+def test_a_page_fits_its_window_by_day_and_by_night(width: int, tmp_path: Path) -> None:
+    report = example("report")
+    browser = report.browser()
+    if browser is None:
+        pytest.skip("no Chromium here: how the page looks is not checked")
+    image = pytest.importorskip("PIL.Image")
+    points = io.read(EXAMPLES / "sift-photo-10k.bvecs")[:500].astype(np.float32)
+    page = tmp_path / "page.html"
+    page.write_text(tonari.knn_graph(points, 5).to_html(points))
+    grounds = []
+    for dark in (False, True):
+        report.picture(page, tmp_path / "shot.png", width=width, height=3000, dark=dark)
+        with image.open(tmp_path / "shot.png") as shot:
+            pixels = np.asarray(shot.convert("L"), np.float64)
+        assert pixels.shape == (3000, width)
+        grounds.append(pixels[2, 2])
+        assert np.abs(pixels - pixels[2, 2]).max() > 150  # text, as far from its ground as it has to be
+    assert grounds[0] > 230
+    assert grounds[1] < 40
+
+    tells = "<script>parent.postMessage(document.documentElement.scrollWidth, '*')</script></body>"
+    page.write_text(page.read_text().replace("</body>", tells))
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        "<body><script>onmessage = told => document.body.id = 'w' + told.data</script>"
+        f"<iframe src='{page.as_uri()}' style='border:0;width:{width}px;height:900px'></iframe>"
+    )
+    headless = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    told = subprocess.run(
+        [browser, *headless, "--virtual-time-budget=5000", "--dump-dom", frame.as_uri()],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    scroll = re.search(r'id="w(\d+)"', told.stdout)
+    assert scroll is not None
+    assert width - 20 <= int(scroll[1]) <= width

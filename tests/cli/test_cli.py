@@ -32,7 +32,7 @@ from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 
 N, M, D, K = 300, 20, 8, 5
-COMMANDS = ("graph", "search", "pairs", "merge", "recall", "info", "plan")
+COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "plan")
 
 
 @pytest.fixture
@@ -337,6 +337,11 @@ def test_info_tells_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "expected what tonari.Index.save writes" in refused("info", "points.npy", code=1)
 
 
+def _range(distances: np.ndarray) -> dict[str, float]:
+    values = distances.astype(np.float64)
+    return {"min": values.min(), "median": np.median(values), "max": values.max()}
+
+
 def test_info_describes_a_graph(folder: Path) -> None:
     graph = _damaged_graph()
     graph.indices[4, 3:], graph.distances[4, 3:] = -1, np.inf
@@ -351,8 +356,32 @@ def test_info_describes_a_graph(folder: Path) -> None:
         "include_self": False,
         "seed": 7,
         "missing": K - 3,
+        "first": _range(graph.distances[:, 0]),
+        "last": _range(np.delete(graph.distances[:, -1], 4)),
+        "zero": int((graph.distances == 0).sum()),
+        "components": int(graph.connected_components().max()) + 1,
     }
+    lines = dict(line.split(maxsplit=1) for line in run("info", "g.npz").stdout.splitlines())
+    told = _range(graph.distances[:, 0])
+    assert lines["first"] == f"min {told['min']:.6g}, median {told['median']:.6g}, max {told['max']:.6g}"
     assert as_json("info", "g.npz", "--key", "distances")["dtype"] == "float32"
+
+
+def test_info_of_similarities_and_of_a_graph_without_neighbours(folder: Path) -> None:
+    tonari.knn_graph(io.read("points.fbin"), 1, include_self=True).save("self.npz")
+    tonari.knn_graph(io.read("points.fbin"), K, metric="inner_product").save("similar.npz")
+    assert as_json("info", "similar.npz")["extra"]["zero"] is None
+    facts = as_json("info", "self.npz")["extra"]
+    assert (facts["first"], facts["zero"], facts["components"]) == (None, 0, N)
+    assert "first  -\n" in run("info", "self.npz").stdout
+
+
+def test_info_of_distances_beyond_their_dtype(folder: Path) -> None:
+    graph = _damaged_graph()
+    graph.distances[:, -1] = np.inf
+    KNNGraph(graph.indices, graph.distances, "l1", "by hand").save("g.npz")
+    assert as_json("info", "g.npz")["extra"]["last"] == {"min": None, "median": None, "max": None}
+    assert "last  min -, median -, max -\n" in run("info", "g.npz").stdout
 
 
 def test_info_describes_found_neighbours(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.graph import structure
+from tonari.graph import lists, structure
 from tonari.graph.knn_graph import KNNGraph
 
 
@@ -32,7 +32,11 @@ def _spread(graph: KNNGraph) -> list[int]:
 
 @pytest.mark.parametrize("include_self", [False, True])
 @pytest.mark.parametrize("n", [2, 7, 60])
-def test_components_are_joined_by_neighbours_of_either_side(n: int, include_self: bool) -> None:
+@pytest.mark.parametrize("at_once", [1, 1 << 22])
+def test_components_are_joined_by_neighbours_of_either_side(
+    n: int, include_self: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_READ_AT_ONCE", at_once)  # a row at a time, or all
     graph = tonari.knn_graph(checks.tight_far_clusters(n, 3), 1 + include_self, include_self=include_self)
     assert graph.connected_components().tolist() == _spread(graph)
 
@@ -46,7 +50,11 @@ def test_one_way_is_enough() -> None:
 
 
 @pytest.mark.parametrize("include_self", [False, True])
-def test_occurrence_counts_the_lists_that_have_a_point(include_self: bool) -> None:
+@pytest.mark.parametrize("at_once", [40, 1 << 22])
+def test_occurrence_counts_the_lists_that_have_a_point(
+    include_self: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_READ_AT_ONCE", at_once)
     graph = tonari.knn_graph(checks.gaussian(50, 4), 6, include_self=include_self)
     found = graph.occurrence()
     neighbours = graph.indices[:, int(include_self) :]

@@ -5,6 +5,7 @@
     tonari pairs    all pairs of points that are near each other                 pairs.py
     tonari merge    the graph of two sets of points, from their graphs           merge.py
     tonari recall   the recall of a graph, or of found neighbours                recall.py
+    tonari report   a page about a graph, in HTML                                report.py
     tonari info     the contents of a file                                       info.py
     tonari plan     what a run would do and cost                                 plan.py
 
@@ -23,6 +24,7 @@ from tonari.cli.merge import merge
 from tonari.cli.pairs import pairs
 from tonari.cli.plan import plan
 from tonari.cli.recall import recall
+from tonari.cli.report import report
 from tonari.cli.search import search
 from tonari.core.version import __version__
 
@@ -48,5 +50,5 @@ def main(context: click.Context) -> None:
         context.exit(2)
 
 
-for _command in (graph, search, pairs, merge, recall, info, plan):
+for _command in (graph, search, pairs, merge, recall, report, info, plan):
     main.add_command(_command)

@@ -34,6 +34,14 @@ def load_graph(path: Path) -> KNNGraph:
     return KNNGraph.open(path) if path.is_dir() else KNNGraph.load(path)
 
 
+def check_points(points: Path, key: str | None, graph: Path) -> None:
+    """Refuse a file that holds a graph or neighbours where the points of a graph are expected."""
+    kind = "points" if key is not None else _common.kind_of(points)
+    if kind != "points":
+        what = "a graph" if kind == "graph" else "neighbours"
+        raise ValueError(f"{points}: holds {what}, expected the points from which {graph} was built")
+
+
 @contextlib.contextmanager
 def told(folder: Path, *, force: bool) -> Iterator[None]:
     """Show the plan of a build before it starts, its warnings, and after Ctrl-C what is kept, as lines on stderr."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from tonari.cli import _common
 from tonari.core.neighbors import index_dtype
 from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
+from tonari.graph.lists import Lists
+from tonari.graph.statistics import distances_at, missing_neighbours, range_of, zero_distances
+from tonari.graph.structure import connected_components
 from tonari.metrics.recall import Recall
 from tonari.shards.plan import ShardPlan
 from tonari.shards.state import read_state
@@ -26,7 +30,9 @@ from tonari.shards.state import read_state
 def info(file: Path, key: str | None, as_json: bool) -> None:
     """Describe FILE: points, neighbours, a graph or an Index; or a directory of "tonari graph", also while it writes.
 
-    Only the header is read, except that a graph in a file is loaded and checked.
+    Only the header is read, except that a graph in a file is loaded and checked. Of this, "first" and "last" are the
+    distances to the nearest and to the k-th neighbour, "zero" counts the neighbours at distance 0, and "components"
+    the parts between which no neighbours lead (if SciPy is installed).
 
     Of a graph in a directory that is not complete: its tasks that are done, of those known so far (others may follow
     from what they find out), and "covered", the share of neighbours that it can find.
@@ -64,7 +70,7 @@ def _facts(path: Path, key: str | None) -> dict[str, Any]:
 
 def _graph_facts(path: Path) -> dict[str, Any]:
     graph = KNNGraph.load(path)
-    report = graph.report
+    report, lists = graph.report, graph.lists
     measured = {} if report is None else {"target": report.target} | _measured(report.estimate)
     return {
         "path": str(path),
@@ -80,7 +86,11 @@ def _graph_facts(path: Path) -> dict[str, Any]:
             "include_self": graph.include_self,
             "seed": graph.seed,
             **({} if graph.weights is None else {"weights": graph.weights}),
-            "missing": int((graph.indices < 0).sum()),
+            "missing": missing_neighbours(lists),
+            "first": range_of(distances_at(lists, 0)),
+            "last": range_of(distances_at(lists, -1)),
+            "zero": zero_distances(lists),
+            "components": _components(lists),
             **measured,
         },
     }
@@ -133,5 +143,14 @@ def _measured(estimate: Recall) -> dict[str, Any]:
     return {"recall": estimate.by_distance, "low": estimate.low, "high": estimate.high}
 
 
+def _components(lists: Lists) -> int | None:
+    """Count the connected components; None without SciPy, which the other facts do not need."""
+    return int(connected_components(lists).max()) + 1 if importlib.util.find_spec("scipy") else None
+
+
 def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {'-' if part is None else f'{part:.6g}'}" for name, part in value.items())
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

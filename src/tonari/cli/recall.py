@@ -11,7 +11,7 @@ import numpy as np
 
 from tonari import io
 from tonari.cli import _common
-from tonari.cli._directories import load_graph, refuse
+from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.core.neighbors import Neighbors
 from tonari.graph import recall as quality
 from tonari.io.ground_truth import HDF5_SUFFIXES
@@ -89,10 +89,7 @@ def _graph(
     *,
     as_json: bool,
 ) -> None:
-    kind = "points" if key is not None else _common.kind_of(points)
-    if kind != "points":
-        what = "a graph" if kind == "graph" else "neighbours"
-        raise ValueError(f"{points}: holds {what}, expected the points from which {graph} was built")
+    check_points(points, key, graph)
     made = load_graph(graph)
     measured = quality.graph_recall(
         made.lists, io.read(points, key=key), sample=sample, seed=seed, threads=threads, progress=progress

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from tonari.core import html
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
 
@@ -104,13 +105,18 @@ class Plan:
     def __str__(self) -> str:
         return table(self.as_dict())
 
+    def _repr_html_(self) -> str:
+        """Return the fields as a table, which notebooks show."""
+        return html.table([(name, shown(name, value)) for name, value in self.as_dict().items()])
+
 
 def table(fields: dict[str, Any]) -> str:
     """Format the fields of a plan for people, one per line."""
-    return "\n".join(f"{name:>14}  {_shown(name, value)}" for name, value in fields.items())
+    return "\n".join(f"{name:>14}  {shown(name, value)}" for name, value in fields.items())
 
 
-def _shown(name: str, value: Any) -> str:
+def shown(name: str, value: Any) -> str:
+    """Format the value of a field of a plan for people."""
     if value in ((), ""):
         return "-"
     if name.endswith("_bytes"):

@@ -6,6 +6,10 @@ sides.py         two sets of points and their graphs, checked against each other
 merging.py       merge two graphs (wang2021, section 5), and add points to a graph
 recall.py        measure the recall of a graph
 reshaping.py     shorter lists, some of the points, another order of the points
+statistics.py    distances, local dimension, hubs, histograms
+spectral.py      a map in two dimensions
+page/            a page about a graph, in HTML
+plots.py         the same with matplotlib
 structure.py     components, how often points are neighbours, what two graphs have in common
 exports/         a graph for UMAP, openTSNE, scikit-learn, scanpy, HDBSCAN, PyTorch Geometric, igraph, networkx, Arrow
 imports/         a graph of arrays, sparse matrices, and what faiss returns

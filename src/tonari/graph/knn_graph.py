@@ -24,6 +24,7 @@ from tonari.graph.directory import open_lists
 from tonari.graph.exports.to_clusterings import ToClusterings
 from tonari.graph.exports.to_embeddings import ToEmbeddings
 from tonari.graph.exports.to_graphs import ToGraphs
+from tonari.graph.exports.to_pictures import ToPictures
 from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_lists, in_numpy
 from tonari.graph.merging import add_points
@@ -35,7 +36,7 @@ from tonari.nn_descent.report import DescentReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, MadeFrom):
+class KNNGraph(ToEmbeddings, ToClusterings, ToGraphs, ToPictures, MadeFrom):
     """The k nearest neighbours of each of n points among the others.
 
     The arrays are of the same kind as the points given to :func:`tonari.knn_graph`: NumPy arrays or torch tensors in

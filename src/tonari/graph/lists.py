@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +13,13 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, first_repeated_row
+from tonari.core.slices import cut
 from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import get_metric
 from tonari.nn_descent.report import DescentReport
 
 _CHECKED_AT_ONCE = 1 << 20  # entries, so that temporaries stay near 10 MB
+_READ_AT_ONCE = 1 << 22  # entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,10 @@ class Lists:
         """Whether no neighbour can be missing."""
         return self.method in NAMES and is_exact(self.method)
 
+    def on_host(self) -> Lists:
+        """Return the same graph with its lists as NumPy arrays, so that a device is copied from once."""
+        return dataclasses.replace(self, found=self.in_numpy())
+
     def in_numpy(self) -> Neighbors:
         """Return the lists as NumPy arrays, checked unless they already were NumPy arrays."""
         if isinstance(self.found.indices, np.ndarray):
@@ -65,6 +73,16 @@ class Lists:
         facts: dict[str, Any] = {"include_self": self.include_self, "descending": get_metric(self.metric).descending}
         check_lists(found.indices, found.distances, np.arange(self.n), n=self.n, **facts)
         return found
+
+
+def in_blocks(lists: Lists) -> Iterator[tuple[slice, Neighbors]]:
+    """Yield ranges of points and their neighbours in host memory, without the column of self.
+
+    Of a graph that is mapped from a directory, a block at a time is read.
+    """
+    found, first = lists.in_numpy(), int(lists.include_self)
+    for rows in cut(lists.n, max(1, _READ_AT_ONCE // lists.k)):
+        yield rows, Neighbors(*(np.asarray(part[rows, first:]) for part in found))
 
 
 def check_lists(

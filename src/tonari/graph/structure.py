@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from tonari.core.slices import cut
-from tonari.graph.lists import Lists
+from tonari.graph.lists import Lists, in_blocks
 
 _COMPARED_AT_ONCE = 1 << 22  # pairs of entries
 
@@ -17,19 +19,34 @@ def connected_components(lists: Lists) -> npt.NDArray[np.int32]:
         from scipy.sparse import csgraph, csr_matrix
     except ImportError as error:
         raise ImportError("connected_components needs SciPy: pip install 'tonari[sparse]'") from error
-    indices = lists.in_numpy().indices
-    present = indices >= 0
-    ends = np.concatenate([[0], np.cumsum(present.sum(axis=1, dtype=np.int64))])
-    columns = indices[present]
-    edges = csr_matrix((np.ones(len(columns), np.int8), columns, ends), shape=(lists.n, lists.n))
-    labels: npt.NDArray[np.int32] = csgraph.connected_components(edges, directed=False)[1]
+    points = np.arange(lists.n)
+    labels: npt.NDArray[np.int32] = np.arange(lists.n, dtype=np.int32)
+    first = points  # of each component so far: a point of it
+    for rows, found in in_blocks(lists):
+        present = found.indices >= 0
+        ends = np.repeat(points[rows], present.sum(axis=1)), found.indices[present]
+        tails, heads = (np.concatenate(pair) for pair in zip(ends, (points, first[labels]), strict=True))
+        edges = csr_matrix((np.ones(len(tails), np.int8), (tails, heads)), shape=(lists.n, lists.n))
+        labels = csgraph.connected_components(edges, directed=False)[1]
+        first = np.unique(labels, return_index=True)[1]
     return labels
 
 
 def occurrence(lists: Lists) -> npt.NDArray[np.int64]:
     """Count how often points are neighbours; see :meth:`tonari.KNNGraph.occurrence`."""
-    indices = lists.in_numpy().indices[:, int(lists.include_self) :]
-    return np.bincount(indices[indices >= 0], minlength=lists.n).astype(np.int64)
+    counts = np.zeros(lists.n, np.int64)
+    for _, found in in_blocks(lists):
+        counts += np.bincount(found.indices[found.indices >= 0], minlength=lists.n)
+    return counts
+
+
+def shared(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Count the neighbours that two arrays of lists, of shapes (rows, k) and (rows, l), have in common, by row."""
+    counts = np.empty(len(ours), np.int64)
+    for part in cut(len(ours), max(1, _COMPARED_AT_ONCE // max(1, ours.shape[1] * theirs.shape[1]))):
+        both = ours[part, :, None] == theirs[part, None, :]
+        counts[part] = (both & (ours[part] >= 0)[:, :, None]).sum(axis=(1, 2))
+    return counts
 
 
 def overlap(lists: Lists, other: Lists) -> npt.NDArray[np.float64]:
@@ -37,10 +54,5 @@ def overlap(lists: Lists, other: Lists) -> npt.NDArray[np.float64]:
     if lists.n != other.n:
         raise ValueError(f"the graphs are of {lists.n} and {other.n} points: they must be of the same points")
     ours, theirs = (each.in_numpy().indices[:, int(each.include_self) :] for each in (lists, other))
-    shared = np.empty(lists.n, np.float64)
-    for part in cut(lists.n, max(1, _COMPARED_AT_ONCE // max(1, ours.shape[1] * theirs.shape[1]))):
-        both = ours[part, :, None] == theirs[part, None, :]
-        common = (both & (ours[part] >= 0)[:, :, None]).sum(axis=(1, 2))
-        longer = np.maximum((ours[part] >= 0).sum(axis=1), (theirs[part] >= 0).sum(axis=1))
-        shared[part] = np.where(longer > 0, common / np.maximum(longer, 1), 1.0)
-    return shared
+    longer = np.maximum((ours >= 0).sum(axis=1), (theirs >= 0).sum(axis=1))
+    return np.where(longer > 0, shared(ours, theirs) / np.maximum(longer, 1), 1.0)

@@ -38,10 +38,20 @@ def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
     >>> round(intrinsic_dimension(radii), 1)
     5.0
     """
+    counts, totals = log_ratios(distances)
+    total = float(totals.sum())
+    return int(counts.sum()) / total if total > 0 else 0.0
+
+
+def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return, for each row, how many of its distances before the last are above 0, and their sum of log(T_k / T_j).
+
+    The estimate at one point is their quotient; distances are as for :func:`intrinsic_dimension`.
+    """
     last, others = distances[:, -1:].astype(np.float64), distances[:, :-1].astype(np.float64)
     apart = others > 0
-    total = float(np.log((last / np.where(apart, others, 1.0))[apart]).sum())
-    return int(apart.sum()) / total if total > 0 else 0.0
+    logs = np.log(np.where(apart, last, 1.0)) - np.log(np.where(apart, others, 1.0))  # their quotient may overflow
+    return apart.sum(axis=1), logs.sum(axis=1)
 
 
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:

@@ -2,10 +2,12 @@
 
 to_embeddings.py   the methods of KNNGraph for UMAP, openTSNE, scikit-learn and scanpy
 to_clusterings.py  those for HDBSCAN
+to_pictures.py     those for a page in a browser, matplotlib, and notebooks
 to_graphs.py       those for SciPy, PyTorch Geometric, igraph, networkx and Arrow
 common.py          what several need: lists with or without self, and what they refuse
 
 csr.py             scipy.sparse.csr_matrix
+weights.py         how much alike the ends of each edge are, as such a matrix
 umap.py            UMAP's precomputed_knn; umap_index.py is the object by which it embeds new points
 opentsne.py        openTSNE's knn_index
 sklearn.py         metric="precomputed"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy.typing as npt
 
-from tonari.graph.exports import arrow, csr, edge_index, igraph, networkx
+from tonari.graph.exports import arrow, csr, edge_index, igraph, networkx, weights
 from tonari.graph.lists import Lists
 
 if TYPE_CHECKING:
@@ -86,6 +86,56 @@ class ToGraphs:
         """
         asked: dict[str, Any] = {"order": order, "include_self": include_self, "symmetric": symmetric, "dtype": dtype}
         return csr.to_csr(self.lists, **asked)
+
+    def to_weights(self, kind: Literal["gaussian", "umap", "jaccard"]) -> scipy.sparse.csr_matrix:
+        """Return how much alike the points at both ends of each edge are, as a symmetric SciPy matrix.
+
+        What spectral methods and community detection take: 0 without an edge, at most 1. An edge is there if one of its
+        ends lists the other, as with ``to_csr(symmetric="union")``. The graph's own column of self, if there is one,
+        is left out.
+
+        Parameters
+        ----------
+        kind : "gaussian", "umap" or "jaccard"
+            "gaussian": exp(-d² / (s_i s_j)), where s_i is the distance of i's farthest neighbour [1]_; 1 for
+            duplicates. Of a point with no neighbours but duplicates, no other edge has a weight.
+
+            "umap": a + b - a b, where a = exp(-max(0, d - r_i) / t_i) and b is that of j, or 0 if j does not list i.
+            r_i is the distance of i's nearest neighbour that is not at 0, and t_i makes the weights of i's k
+            neighbours sum to log2(k + 1) [2]_. These are UMAP's own weights for ``n_neighbors=k + 1``: its
+            ``fuzzy_simplicial_set``, which computes in float32.
+
+            "jaccard": the number of neighbours that i and j have in common, over that of all their neighbours [3]_.
+            It depends on no distance. Points are no neighbours of themselves.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of float64 and shape (n, n)
+            Symmetric, by column number, with nothing on the diagonal. Weights of 0 are not stored.
+
+        Raises
+        ------
+        ImportError
+            SciPy is not installed.
+        ValueError
+            The kind is unknown; the graph has similarities or an infinite distance, or for "umap" squared distances.
+            "jaccard" takes them all.
+
+        References
+        ----------
+        .. [1] Zelnik-Manor and Perona, "Self-tuning spectral clustering", NIPS 17 (2004), section 2.1, with k for 7.
+        .. [2] McInnes, Healy and Melville, "UMAP: Uniform manifold approximation and projection for dimension
+           reduction", arXiv:1802.03426 (2018), section 3.1, and umap-learn 0.5's bisection.
+        .. [3] Levine et al., "Data-driven phenotypic dissection of AML" (PhenoGraph), Cell 162 (2015).
+
+        Examples
+        --------
+        >>> import numpy as np, tonari
+        >>> graph = tonari.knn_graph(np.array([[0.0], [1.0], [2.0], [4.0]], dtype=np.float32), k=2)
+        >>> graph.to_weights("jaccard").toarray().round(2).tolist()
+        [[0.0, 0.33, 0.33, 0.0], [0.33, 0.0, 0.33, 0.33], [0.33, 0.33, 0.0, 0.33], [0.0, 0.33, 0.33, 0.0]]
+        """
+        return weights.weights(self.lists, kind)
 
     def to_edge_index(
         self, *, flow: Literal["source_to_target", "target_to_source"] = "source_to_target"

@@ -1,0 +1,77 @@
+"""tonari report: a page about a graph, in HTML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tonari import io
+from tonari.cli import _common
+from tonari.cli._directories import check_points, load_graph, refuse
+from tonari.graph.directory import Manifest
+from tonari.graph.page.contents import contents
+from tonari.graph.page.template import render
+from tonari.io._atomic import atomic
+
+
+@click.command()
+@_common.file_argument("graph")
+@click.argument("points", metavar="[POINTS]", required=False, type=click.Path(path_type=Path))
+@_common.output_option(".html, which browsers show")
+@click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of GRAPH to measure.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the choice of rows, and of the points that the map shows.",
+)
+@_common.key_option
+@_common.threads_option
+@_common.progress_option
+@_common.json_option
+@_common.verbose_option
+@click.pass_context
+def report(
+    context: click.Context,
+    graph: Path,
+    points: Path | None,
+    output: Path,
+    force: bool,
+    sample: int,
+    seed: int,
+    key: str | None,
+    threads: int | None,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Write a page about GRAPH: distances, duplicates, local dimension, hubs, components, and a map.
+
+    GRAPH is a .npz file or a directory, as "tonari graph" writes it; a directory is read in blocks. The page is one
+    file without scripts, which needs no network. With POINTS, from which the graph was built, the recall of a random
+    sample of rows is measured, as by "tonari recall"; without them it is that which the graph carries, if any.
+
+    Needs SciPy.
+
+    \b
+    Example:
+      tonari report graph.npz points.fbin -o report.html
+    """
+    if points is None:
+        why = "there are no POINTS to measure; name them, or leave this option out"
+        refuse(context, ("sample", "key", "threads", "progress"), why)
+    named = [graph] if points is None else [graph, points]
+    output = _common.check_output(output, (".html", ".htm"), inputs=named, force=force)
+    made = load_graph(graph)
+    rows = None
+    if points is not None:
+        check_points(points, key, graph)
+        rows = io.read(points, key=key)
+    plan = Manifest.read(graph).plan if graph.is_dir() else None
+    found = contents(made.lists, rows, sample=sample, seed=seed, threads=threads, progress=progress, plan=plan)
+    page = render(found, graph.name).encode()
+    with atomic(output) as file:
+        file.write(page)
+    facts = {"output": str(output), "bytes": len(page)} | found.as_dict()
+    _common.emit(facts, f"wrote {output}, {len(page):,} bytes", as_json=as_json)

@@ -1,0 +1,130 @@
+"""Weights of a graph's edges that say how much alike two points are, as symmetric SciPy matrices.
+
+    gaussian   exp(-d(i, j)² / (s_i s_j)), s_i the distance of i's farthest neighbour    Zelnik-Manor and Perona 2004
+    umap       a + b - a b, of a = exp(-max(0, d(i, j) - r_i) / t_i) and b, that of j     McInnes et al. 2018
+    jaccard    |N(i) ∩ N(j)| / |N(i) ∪ N(j)|, N(i) the neighbours of i                   Levine et al. 2015
+
+r_i is the distance of i's nearest neighbour that is not a duplicate, and t_i such that the weights of i's k neighbours
+sum to log2(k + 1): umap-learn counts the point itself. An edge is there if one of its ends lists the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.floats import in_default_floats
+from tonari.core.neighbors import Neighbors
+from tonari.core.slices import cut
+from tonari.graph.exports.common import refuse_similarities, refuse_squares, with_self
+from tonari.graph.exports.csr import to_csr
+from tonari.graph.lists import Lists
+from tonari.graph.structure import shared
+from tonari.metrics import get_metric
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+_ROUNDS, _TOLERANCE = 64, 1e-5  # of umap-learn's bisection
+_LEAST_SCALE = 1e-3  # of a point's mean distance, itself counted: t_i is no less
+_COMPARED_AT_ONCE = 1 << 20  # neighbours, for jaccard
+
+
+@in_default_floats
+def weights(lists: Lists, kind: str) -> scipy.sparse.csr_matrix:
+    """Return the weights of a graph's edges; see :meth:`tonari.KNNGraph.weights`."""
+    kinds = {"gaussian": _gaussian, "umap": _umap, "jaccard": _jaccard}
+    if kind not in kinds:
+        raise ValueError(f"kind={kind!r}: expected {', '.join(map(repr, kinds))}")
+    matrix = kinds[kind](lists.on_host())
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _gaussian(lists: Lists) -> scipy.sparse.csr_matrix:
+    refuse_similarities(lists, "weights('gaussian')")
+    found = _finite(lists)
+    scales = np.sqrt(np.where(found.indices >= 0, found.distances, 0).max(axis=1, initial=0).astype(np.float64))
+    matrix, rows = _edges(lists)
+    apart = matrix.data > 0
+    with np.errstate(divide="ignore", over="ignore"):
+        ratios = matrix.data[apart] / (scales[rows] * scales[matrix.indices])[apart]
+        matrix.data[apart] = np.exp(-ratios if get_metric(lists.metric).squared else -(ratios**2))
+    matrix.data[~apart] = 1.0
+    return matrix
+
+
+def _umap(lists: Lists) -> scipy.sparse.csr_matrix:
+    refuse_similarities(lists, "weights('umap')")
+    refuse_squares(lists, "weights('umap')")
+    found = _finite(lists)
+    mean = float(np.where(found.indices >= 0, found.distances, 0).sum(dtype=np.float64))
+    mean /= (found.indices >= 0).sum() + lists.n
+    matrix = to_csr(lists, order="distance", include_self=False, symmetric=None, dtype="float64")
+    parts = []
+    for rows in cut(lists.n, max(1, _COMPARED_AT_ONCE // lists.k)):
+        near, present = found.distances[rows].astype(np.float64), found.indices[rows] >= 0
+        parts.append(_memberships(np.where(present, near, 0.0), present, mean)[present])
+    matrix.data[:] = np.concatenate(parts)
+    matrix.sort_indices()
+    other = matrix.T.tocsr()
+    joined: scipy.sparse.csr_matrix = (matrix + other - matrix.multiply(other)).tocsr()
+    return joined
+
+
+def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], mean: float) -> npt.NDArray[np.float64]:
+    """Return the weights of some rows as their points see them: arrays of shape (rows, k), absent distances as 0."""
+    k = present.sum(axis=1)
+    own_mean = near.sum(axis=1) / (k + 1)
+    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # umap-learn's is 1, from which 64 rounds do not lead far
+    near = near / unit
+    nearest = np.where(near > 0, near, np.inf).min(axis=1, initial=np.inf)
+    nearest[np.isinf(nearest)] = 0.0
+    beyond = np.maximum(near - nearest[:, None], 0.0)
+    target = np.log2(k + 1)
+    low, high, scale = np.zeros(len(k)), np.full(len(k), np.inf), np.ones(len(k))
+    open_rows = np.arange(len(k))
+    with np.errstate(over="ignore"):
+        for _ in range(_ROUNDS):
+            sums = np.where(present[open_rows], np.exp(-beyond[open_rows] / scale[open_rows, None]), 0.0).sum(axis=1)
+            off = np.abs(sums - target[open_rows]) >= _TOLERANCE
+            open_rows, above = open_rows[off], (sums > target[open_rows])[off]
+            if not len(open_rows):
+                break
+            high[open_rows[above]] = scale[open_rows[above]]
+            low[open_rows[~above]] = scale[open_rows[~above]]
+            unbounded = np.isinf(high[open_rows])
+            middle = np.where(unbounded, 2 * scale[open_rows], (low[open_rows] + high[open_rows]) / 2)
+            scale[open_rows] = middle
+        scale = np.maximum(scale, _LEAST_SCALE * np.where(nearest > 0, 1.0, mean / unit[:, 0]))
+        made: npt.NDArray[np.float64] = np.exp(-beyond / scale[:, None])
+    return made
+
+
+def _jaccard(lists: Lists) -> scipy.sparse.csr_matrix:
+    indices = with_self(lists, False).indices
+    matrix, rows = _edges(lists)
+    lengths = (indices >= 0).sum(axis=1)
+    for part in cut(len(rows), max(1, _COMPARED_AT_ONCE // lists.k)):
+        ends = rows[part], matrix.indices[part]
+        common = shared(*(indices[end] for end in ends))
+        matrix.data[part] = common / (lengths[ends[0]] + lengths[ends[1]] - common)
+    return matrix
+
+
+def _edges(lists: Lists) -> tuple[scipy.sparse.csr_matrix, npt.NDArray[np.int64]]:
+    """Return the symmetric graph, with distances in float64, and the row of each of its entries."""
+    matrix = to_csr(lists, order="index", include_self=False, symmetric="union", dtype="float64")
+    return matrix, np.repeat(np.arange(lists.n), np.diff(matrix.indptr))
+
+
+def _finite(lists: Lists) -> Neighbors:
+    """Return the lists without self; refuse distances that are beyond their dtype."""
+    found = with_self(lists, False)
+    infinite = np.isinf(found.distances) & (found.indices >= 0)
+    if infinite.any():
+        row = int(infinite.any(axis=1).argmax())
+        raise ValueError(f"row {row} has an infinite distance, which has no weight; build the graph of float64 points")
+    return found

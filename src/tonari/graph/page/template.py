@@ -1,0 +1,164 @@
+"""The HTML of a page about a graph: it shows numbers, and computes none."""
+
+from __future__ import annotations
+
+from html import escape
+
+from tonari.core.html import table
+from tonari.core.plan import shown
+from tonari.core.version import __version__
+from tonari.graph.page import charts
+from tonari.graph.page.charts import bars, dots, short
+from tonari.graph.page.contents import Column, Contents, Range
+from tonari.graph.page.style import CSS
+from tonari.graph.statistics import Histogram
+
+
+def render(of: Contents, title: str) -> str:
+    """Return the page, as one HTML document."""
+    heading = escape(title)
+    cards = [_distances(of), _dimension(of), _map(of), _hubs(of), _components(of), _recall(of), _plan(of)]
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{heading}</title>\n<style>{CSS}</style>\n</head>\n<body>\n"
+        f"<header><h1>{heading}</h1>\n<p>{escape(_summary(of))}</p></header>\n"
+        f'<dl class="tiles">{_tiles(of)}</dl>\n<main class="cards">\n{"".join(cards)}</main>\n'
+        f"<footer>tonari {escape(__version__)}. The file holds all that it shows.</footer>\n</body>\n</html>\n"
+    )
+
+
+def _summary(of: Contents) -> str:
+    exact = "no neighbour can be missing" if of.exact else "neighbours may be missing"
+    also = ", each list begins with the point itself" if of.include_self else ""
+    return f"{of.k:,} nearest neighbours of {of.n:,} points by {of.metric}, built by {of.method}: {exact}{also}."
+
+
+def _tiles(of: Contents) -> str:
+    told: list[tuple[str, str, str]] = [("points", f"{of.n:,}", ""), ("neighbours of each", f"{of.k:,}", "")]
+    told += [("metric", of.metric, f"stored as {of.dtype}"), ("method", of.method, _seed(of))]
+    if of.recall is not None:
+        told.append(("recall", f"{of.recall.by_distance:.4f}", f"{of.recall.low:.4f} to {of.recall.high:.4f}, 95 %"))
+    told.append(("local dimension", "-" if of.dimension is None else f"{of.dimension:.3g}", ""))
+    told.append(("components", f"{len(of.components):,}", ""))
+    if of.zero is not None:
+        told.append(("zero distances", f"{of.zero:,}", f"{of.duplicates:,} points have a duplicate"))
+    if of.missing:
+        told.append(("missing neighbours", f"{of.missing:,}", ""))
+    return "".join(
+        f'<div class="tile"><dt>{escape(name)}</dt><dd>{escape(value)}'
+        f"{f'<small>{escape(note)}</small>' if note else ''}</dd></div>"
+        for name, value, note in told
+    )
+
+
+def _seed(of: Contents) -> str:
+    return "" if of.seed is None else f"seed {of.seed}"
+
+
+def _card(heading: str, inside: str) -> str:
+    return f'<section class="card"><h2>{escape(heading)}</h2>{inside}</section>\n'
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def _outside(of: Histogram) -> str:
+    return f" {of.outside:,} beyond the ends are not drawn." if of.outside else ""
+
+
+def _range(of: Range) -> str:
+    parts = {} if of is None else of
+    return ", ".join(f"{name} {'-' if value is None else short(value)}" for name, value in parts.items())
+
+
+def _distances(of: Contents) -> str:
+    what = "similarity" if of.similarity else "distance"
+    return _column(of.first, f"{what} of the nearest neighbour") + _column(of.last, f"{what} of the k-th neighbour")
+
+
+def _column(of: Column, label: str) -> str:
+    heading = label[0].upper() + label[1:]
+    if of.histogram is None:
+        return _card(heading, _note("No point has one."))
+    chart = bars(of.histogram, label=label, unit="points")
+    return _card(heading, chart + _note(f"{_range(of.range)}.{_outside(of.histogram)}"))
+
+
+def _map(of: Contents) -> str:
+    if of.map is None:
+        return _card("Map", _note("No component has three points."))
+    found = of.map
+    what = "similarity" if of.similarity else "distance"
+    values = -of.map_values if of.similarity else of.map_values
+    limits = charts.shades(values)[1]
+    names = [f"up to {short(limit)}" for limit in (-limits if of.similarity else limits).tolist()]
+    names = [name.replace("up to", "from") for name in names] if of.similarity else names
+    key = "".join(f'<span><i class="s{at}"></i>{escape(name)}</span>' for at, name in enumerate([*names, "the others"]))
+    whole = len(found.points) == found.covered
+    drawn = f"{len(found.points):,} points" if whole else f"{len(found.points):,} points drawn at random"
+    rest = "" if whole else f", which stand for {found.covered:,} around them in the graph"
+    part = f" of the largest component, of {found.component:,} points" if len(of.components) > 1 else ""
+    note = (
+        f"{drawn}{part}{rest}. Laplacian eigenmap of the graph (Belkin and Niyogi 2003): points that short walks "
+        f"connect lie together; lengths mean nothing. Shades: {what} of the k-th neighbour, a fifth of the points each."
+    )
+    chart = dots(found.positions, values, label="Map of the graph")
+    return _card("Map", f'{chart}<p class="key">{key}</p>{_note(note)}')
+
+
+def _hubs(of: Contents) -> str:
+    found, chart = of.hubness, ""
+    if of.occurrences is not None:
+        label = "lists that have a point (k-occurrence)"
+        chart = bars(of.occurrences, label=label, unit="points", whole=True)
+    note = (
+        f"Skewness {found.skewness:.3g} (Radovanović, Nanopoulos and Ivanović 2010); {found.antihubs:,} points are in "
+        "no list. Heights are logarithms."
+    )
+    rows = [(f"{at:,}", f"{count:,}") for at, count in found.hubs]
+    return _card("Hubness", chart + _note(note)) + _card("Largest hubs", table(rows, ("point", "lists that have it")))
+
+
+def _dimension(of: Contents) -> str:
+    if of.dimension is None or of.dimensions is None:
+        return _card("Local intrinsic dimension", _note("These distances do not determine it."))
+    note = (
+        f"{of.dimension:.3g} over all points. Maximum likelihood, from the distances of a point's k neighbours (Levina "
+        f"and Bickel 2004), averaged as by MacKay and Ghahramani (2005).{_outside(of.dimensions)}"
+    )
+    chart = bars(of.dimensions, label="local intrinsic dimension", unit="points")
+    return _card("Local intrinsic dimension", chart + _note(note))
+
+
+def _components(of: Contents) -> str:
+    count = len(of.components)
+    rows = [(str(at + 1), f"{size:,}") for at, size in enumerate(of.components[:5])]
+    also = f"The largest 5 of {count:,}. " if count > 5 else ""
+    note = f"{also}Points are in one component if neighbours lead from one to the other, whichever lists the other."
+    return _card("Connected components", table(rows, ("component", "points")) + _note(note))
+
+
+def _recall(of: Contents) -> str:
+    if of.recall is None:
+        return ""
+    found = of.recall
+    how = "Measured now" if of.measured else "Measured when it was built"
+    rows = [("by distance", f"{found.by_distance:.5g}"), ("95 % interval", f"{found.low:.5g} to {found.high:.5g}")]
+    rows.append(("by index", f"{found.by_index:.5g}"))
+    inside = table(rows) + _note(f"{how}, against the exact answer of {found.rows:,} random points.")
+    if of.report is not None:
+        made = of.report
+        reached = "reached" if made.reached else "not reached"
+        told = f"Target {made.target:g}, {reached}; built in {made.seconds:.3g} s, from {made.start}."
+        inside += f'<p class="{"note" if made.reached else "warn"}">{escape(told)}</p>'
+        steps = [(str(at + 1), f"{one.phi:.5g}", f"{one.changed:,}") for at, one in enumerate(made.rounds)]
+        inside += table(steps, ("round", "sum of distances", "new neighbours")) if steps else ""
+    return _card("Recall", inside)
+
+
+def _plan(of: Contents) -> str:
+    if not of.plan:
+        return ""
+    return _card("Plan", table([(name, shown(name, value)) for name, value in of.plan.items()]))

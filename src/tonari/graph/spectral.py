@@ -1,0 +1,150 @@
+"""A map of a graph in two dimensions, from the eigenvectors of its Laplacian.
+
+With A the number of lists that connect two points (0, 1 or 2) and D the sums of its rows, the map takes the second and
+the third smallest eigenvectors of I - D^-1/2 A D^-1/2, divided by the root of D: those of the random walk on the graph
+(Belkin and Niyogi, "Laplacian eigenmaps", Neural Computation 15, 2003, section 2). Points that short walks connect lie
+together. The first eigenvector is constant, and with several components others are constant on each: the map is of the
+largest one.
+
+A large component is contracted first: some of its points, drawn at random, take in their neighbours, those theirs, and
+so on, and A counts the lists between what they have taken in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.floats import in_default_floats
+from tonari.graph.lists import Lists, in_blocks
+from tonari.graph.structure import connected_components
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+_LEAST = 3  # points
+_DENSE = 64  # points up to which all eigenvectors are computed
+_ROUNDS = 64  # steps from a drawn point to those that it takes in
+_SHIFT = -0.01  # below the smallest eigenvalue, 0, so that the shifted Laplacian can be factorized
+
+
+class Map(NamedTuple):
+    """Points of a graph in two dimensions.
+
+    Attributes
+    ----------
+    points : int64 of shape (m,)
+        The points that are drawn, ascending.
+    positions : float64 of shape (m, 2)
+    covered : int
+        Points that these stand for, themselves counted.
+    component : int
+        Points of the largest component.
+    """
+
+    points: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.float64]
+    covered: int
+    component: int
+
+
+@in_default_floats
+def spectral_map(lists: Lists, *, most: int = 2000, seed: int = 0, labels: Any = None) -> Map | None:
+    """Lay out the largest component of a graph.
+
+    Parameters
+    ----------
+    lists : Lists
+    most : int
+        Number of points to draw; all if the component has no more.
+    seed : int
+        Of the draw, and of the start of the eigensolver.
+    labels : int32 of shape (n,), optional
+        What :func:`tonari.graph.structure.connected_components` returns, if it is known.
+
+    Returns
+    -------
+    Map or None
+        None if the component has fewer than three points. Signs are such that the farthest point of each axis is on its
+        positive side.
+
+    Raises
+    ------
+    ImportError
+        SciPy is not installed.
+    """
+    lists = lists.on_host()
+    labels = connected_components(lists) if labels is None else labels
+    members = np.flatnonzero(labels == np.bincount(labels).argmax())
+    rng = np.random.default_rng(seed)
+    drawn = members if len(members) <= most else np.sort(rng.choice(members, most, replace=False))
+    owners = np.full(lists.n, -1, np.int64)
+    owners[drawn] = np.arange(len(drawn))
+    if len(drawn) < len(members):
+        _take_in(lists, owners, members)
+    matrix = _between(lists, owners, len(drawn))
+    kept = _largest(matrix)
+    if len(kept) < _LEAST:
+        return None
+    covered = int(np.isin(owners, kept).sum())
+    positions = _eigenvectors(matrix[kept][:, kept], rng)
+    return Map(drawn[kept], positions, covered, len(members))
+
+
+def _take_in(lists: Lists, owners: npt.NDArray[np.int64], members: npt.NDArray[Any]) -> None:
+    """Give each point the owner of its nearest neighbour that has one, else of a point that lists it, step by step."""
+    for _ in range(_ROUNDS):
+        if (owners[members] >= 0).all():
+            return
+        of_neighbours, of_others = np.full((2, lists.n), -1, np.int64)
+        for rows, found in in_blocks(lists):
+            theirs = np.where(found.indices >= 0, owners[found.indices], -1)
+            nearest = (theirs >= 0).argmax(axis=1)[:, None]
+            of_neighbours[rows] = np.take_along_axis(theirs, nearest, axis=1)[:, 0]
+            listed = found.indices >= 0
+            np.maximum.at(of_others, found.indices[listed], np.repeat(owners[rows], listed.sum(axis=1)))
+        nearby = np.where(of_neighbours >= 0, of_neighbours, of_others)
+        owners[:] = np.where(owners >= 0, owners, nearby)
+
+
+def _between(lists: Lists, owners: npt.NDArray[np.int64], count: int) -> scipy.sparse.csr_matrix:
+    """Count the lists between the points of different owners, in both directions."""
+    from scipy.sparse import csr_matrix
+
+    matrix = csr_matrix((count, count))
+    for rows, found in in_blocks(lists):
+        heads = np.where(found.indices >= 0, owners[found.indices], -1)
+        tails = np.broadcast_to(owners[rows][:, None], heads.shape)
+        kept = (heads >= 0) & (tails >= 0) & (heads != tails)
+        ends = tails[kept], heads[kept]
+        matrix = matrix + csr_matrix((np.ones(len(ends[0])), ends), shape=(count, count))
+    return (matrix + matrix.T).tocsr()
+
+
+def _largest(matrix: scipy.sparse.csr_matrix) -> npt.NDArray[Any]:
+    """Return the rows of the largest component: all, unless drawn points took in too few."""
+    from scipy.sparse import csgraph
+
+    labels = csgraph.connected_components(matrix, directed=False)[1]
+    return np.flatnonzero(labels == np.bincount(labels).argmax())
+
+
+def _eigenvectors(matrix: scipy.sparse.csr_matrix, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Return the second and third eigenvectors of the random walk, as columns."""
+    from scipy.sparse import diags_array, eye_array
+    from scipy.sparse.linalg import eigsh
+
+    roots = np.sqrt(np.asarray(matrix.sum(axis=1)).ravel())
+    count = len(roots)
+    laplacian = (eye_array(count) - diags_array(1 / roots) @ matrix @ diags_array(1 / roots)).tocsc()
+    if count <= _DENSE:
+        vectors = np.linalg.eigh(laplacian.toarray())[1][:, 1:3]
+    else:
+        values, found = eigsh(laplacian, k=3, sigma=_SHIFT, v0=rng.standard_normal(count))
+        vectors = found[:, np.argsort(values)[1:]]
+    positions = vectors / roots[:, None]
+    farthest = positions[np.abs(positions).argmax(axis=0), [0, 1]]
+    made: npt.NDArray[np.float64] = positions * np.where(farthest < 0, -1.0, 1.0)
+    return made

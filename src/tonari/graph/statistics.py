@@ -1,0 +1,209 @@
+"""Numbers that describe a graph: its distances, its local dimension, and how unevenly points are neighbours.
+
+Lists are read in blocks of rows, so that a graph that is mapped from a directory is never copied whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.graph.lists import Lists, in_blocks
+from tonari.metrics import get_metric
+from tonari.nn_descent.intrinsic_dimension import log_ratios
+
+_TAIL = 0.005  # share of the values at each end that may lie outside a histogram
+
+
+class LocalDimension(NamedTuple):
+    """The local intrinsic dimension of a graph's points; see :func:`local_dimension`.
+
+    Attributes
+    ----------
+    mean : float
+        Over all points: the inverse of the mean of their inverses.
+    each : float64 of shape (points,)
+        Of the points that have a finite one, in their order.
+    """
+
+    mean: float
+    each: npt.NDArray[np.float64]
+
+
+class Hubness(NamedTuple):
+    """How unevenly points are neighbours of others; see :func:`hubness`.
+
+    Attributes
+    ----------
+    skewness : float
+        Third standardized moment of the k-occurrence; 0 if all points have the same.
+    antihubs : int
+        Points that are nobody's neighbour.
+    hubs : list of (point, occurrence)
+        The largest, most frequent first, ties by the smaller number.
+    """
+
+    skewness: float
+    antihubs: int
+    hubs: list[tuple[int, int]]
+
+
+class Histogram(NamedTuple):
+    """Counts of values in bins of equal width.
+
+    Attributes
+    ----------
+    edges : float64 of shape (bins + 1,)
+    counts : int64 of shape (bins,)
+    outside : int
+        Values below the first edge or above the last, infinite ones included.
+    """
+
+    edges: npt.NDArray[np.float64]
+    counts: npt.NDArray[np.int64]
+    outside: int
+
+
+def distances_at(lists: Lists, column: int) -> npt.NDArray[np.float64]:
+    """Return the distances in a column, as float64.
+
+    Parameters
+    ----------
+    lists : Lists
+        The graph; missing neighbours, and the column of self where there is one, do not count.
+    column : int
+        0 is the nearest neighbour, -1 the farthest that the lists have room for.
+
+    Returns
+    -------
+    float64 of shape (points,)
+        Of the points that have a neighbour there, in their order.
+    """
+    parts = [
+        found.distances[:, column][found.indices[:, column] >= 0]
+        for _, found in in_blocks(lists)
+        if found.indices.shape[1]
+    ]
+    return np.concatenate([np.empty(0), *parts]).astype(np.float64, copy=False)
+
+
+def range_of(values: npt.NDArray[np.float64]) -> dict[str, float | None] | None:
+    """Return minimum, median and maximum as "min", "median" and "max", for JSON.
+
+    None if there are no values, and for one that is infinite, which distances beyond their dtype are.
+    """
+    if not len(values):
+        return None
+    found = {"min": values.min(), "median": np.median(values), "max": values.max()}
+    return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
+
+
+def zero_distances(lists: Lists) -> int | None:
+    """Count the entries, self aside, whose distance is 0; None for a similarity, where 0 does not mean equal."""
+    if get_metric(lists.metric).descending:
+        return None
+    return sum(int(((found.distances == 0) & (found.indices >= 0)).sum()) for _, found in in_blocks(lists))
+
+
+def missing_neighbours(lists: Lists) -> int:
+    """Count the entries that are -1."""
+    return sum(int((found.indices < 0).sum()) for _, found in in_blocks(lists))
+
+
+def local_dimension(lists: Lists) -> LocalDimension | None:
+    """Estimate the local intrinsic dimension at each point from the distances to its neighbours.
+
+    At a point whose distances are T_1 ≤ … ≤ T_k it is the inverse of the mean of log(T_k / T_j) over j < k, the
+    maximum-likelihood estimate of Levina and Bickel [1]_; the mean is that of MacKay and Ghahramani [2]_. Distances of
+    0 are left out, and so are points with missing neighbours. Where all distances are the same, the estimate is
+    infinite; its inverse, 0, counts in the mean.
+
+    Returns
+    -------
+    LocalDimension or None
+        None for a similarity, and if no point determines it.
+
+    References
+    ----------
+    .. [1] Levina and Bickel, "Maximum likelihood estimation of intrinsic dimension", NIPS 17 (2004), equation 8.
+    .. [2] MacKay and Ghahramani, "Comments on 'Maximum likelihood estimation of intrinsic dimension'" (2005).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.graph.lists import Lists
+    >>> from tonari.core.neighbors import Neighbors
+    >>> found = Neighbors(np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 1.0]]), np.array([[1, 2], [0, 2], [1, 0]]))
+    >>> local_dimension(Lists(found, "euclidean", "exact")).each.round(3)  # 1 / log(2)
+    array([1.443, 1.443])
+    """
+    record = get_metric(lists.metric)
+    if record.products:
+        return None
+    pairs: list[tuple[Any, Any]] = []
+    for _, found in in_blocks(lists):
+        if found.indices.shape[1] > 1:
+            near = np.maximum(found.distances[np.isfinite(found.distances[:, -1])], 0)
+            pairs.append(log_ratios(np.sqrt(near) if record.squared else near))
+    if not pairs:
+        return None
+    counts, totals = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    known = totals > 0
+    if not known.any():
+        return None
+    return LocalDimension(float(counts.sum() / totals.sum()), counts[known] / totals[known])
+
+
+def hubness(occurrence: npt.NDArray[np.int64], largest: int = 10) -> Hubness:
+    """Describe the k-occurrence of points, as :meth:`tonari.KNNGraph.occurrence` counts it.
+
+    The skewness is the mean of (N - μ)³ over σ³ (Radovanović, Nanopoulos and Ivanović, "Hubs in space", JMLR 11, 2010,
+    section 2). It is near 0 in few dimensions and grows with the intrinsic dimension.
+
+    Examples
+    --------
+    >>> found = hubness(np.array([0, 1, 0, 7]), largest=2)
+    >>> found.antihubs, found.hubs
+    (2, [(3, 7), (1, 1)])
+    """
+    deviations = occurrence - occurrence.mean()
+    spread = float(np.sqrt((deviations**2).mean()))
+    skewness = float((deviations**3).mean()) / spread**3 if spread > 0 else 0.0
+    order = np.argsort(-occurrence, kind="stable")[:largest]
+    return Hubness(skewness, int((occurrence == 0).sum()), [(int(at), int(occurrence[at])) for at in order])
+
+
+def histogram(values: npt.NDArray[Any], bins: int = 40, *, whole: bool = False) -> Histogram | None:
+    """Count values in bins of equal width.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    bins : int
+        At most so many; one if all values are the same, and for whole numbers no more than there are numbers.
+    whole : bool
+        Whether they are whole numbers: then bins have a whole width, lie around whole numbers and hold all values.
+        Otherwise 0.5 % of the values at each end may lie outside, so that a few far ones do not flatten the others.
+
+    Returns
+    -------
+    Histogram or None
+        None without finite values.
+    """
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return None
+    if whole:
+        first, last = int(finite.min()), int(finite.max())
+        width = -(-(last - first + 1) // bins)
+        edges = np.arange(first, last + width + 1, width, dtype=np.float64) - 0.5
+    else:
+        least, most = (float(end) for end in np.quantile(finite, [_TAIL, 1 - _TAIL], method="nearest"))
+        edges = np.linspace(least, most, bins + 1 if most > least else 2)
+    inside = finite[(finite >= edges[0]) & (finite <= edges[-1])]
+    if edges[0] == edges[-1]:
+        return Histogram(edges, np.array([len(inside)]), len(values) - len(inside))
+    counts = np.histogram(inside, edges)[0]
+    return Histogram(edges, counts.astype(np.int64), len(values) - len(inside))
