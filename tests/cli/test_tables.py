@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import h5py
@@ -71,3 +72,26 @@ def test_results_for_other_programs(command: tuple[str, ...]) -> None:
     np.testing.assert_array_equal(edges[:, 0], np.repeat(np.arange(N), K))
     np.testing.assert_array_equal(edges[:, 1], indices.ravel())
     np.testing.assert_array_equal(edges[:, 2].astype(np.float32), distances.ravel())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind", "said"),
+    [
+        (("graph", "absent.npy", "-k", "1", "-o", "g.npz"), 1, "FileNotFoundError", "absent.npy: no such file"),
+        (("graph", "two.npz", "-k", "1", "-o", "g.npz"), 1, "ValueError", "Choose with --key: a, b"),
+        (("graph", "int.npy", "-k", "1", "-o", "g.npz"), 1, "TypeError", "'tonari convert IN OUT --dtype float32'"),
+        (("graph", "points.fbin", "-k", "x", "-o", "g.npz"), 2, "BadParameter", "'-k'"),
+    ],
+)
+def test_errors_as_json_in_words_of_the_command_line(
+    arguments: tuple[str, ...], code: int, kind: str, said: str
+) -> None:
+    np.savez("two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
+    np.save("int.npy", np.ones((2, 2), np.int64))
+    assert said in refused(*arguments, code=code)
+    result = run(*arguments, "--json", code=code)
+    told = json.loads(result.stderr)
+    assert result.stdout == ""
+    assert set(told) == {"error", "type"}
+    assert told["type"] == kind
+    assert said in told["error"]
