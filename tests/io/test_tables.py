@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.io import FileFormatError, describe, read, text, write
+from tonari.io import FileFormatError, _common, describe, read, text, write
 from tonari.io.converting import convert
 from tonari.io.found import write_found
 
@@ -49,6 +49,23 @@ def test_cells_that_are_no_numbers(tmp_path: Path, content: str, said: str) -> N
     with pytest.raises(FileFormatError) as caught:
         read(path)
     assert said in str(caught.value)
+
+
+def test_rows_are_counted_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "BLOCK_LINES", 4)
+    path = tmp_path / "a.csv"
+    path.write_text("1,2\n" * 9 + "1,x\n")
+    with pytest.raises(FileFormatError, match=r"row 9 \(line 10\), column 1"):
+        read(path)
+
+
+def test_blocks_and_pieces_of_other_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "BLOCK_LINES", 4)
+    monkeypatch.setattr(_common, "PIECE_BYTES", 7 * 8)  # pieces of 7 rows
+    values = np.arange(33.0)[:, None]
+    (tmp_path / "a.csv").write_text("\n".join(map(str, values.ravel())))
+    convert(tmp_path / "a.csv", tmp_path / "a.npy", key=None, dtype=None, done=_done)
+    np.testing.assert_array_equal(read(tmp_path / "a.npy"), values, strict=True)
 
 
 def test_text_that_is_not_text(tmp_path: Path) -> None:
@@ -130,6 +147,8 @@ def _done(rows: int, total: int) -> None:
     [
         (300, np.int32, np.uint8, True),
         (-1, np.int32, np.uint8, True),
+        (-1, np.int8, np.uint8, True),  # wraps to 255, and back
+        (200, np.uint8, np.int8, False),
         (0.5, np.float64, np.uint8, True),
         (np.nan, np.float64, np.int8, True),
         (1e39, np.float64, np.float32, True),
