@@ -148,7 +148,7 @@ def _done(rows: int, total: int) -> None:
         (300, np.int32, np.uint8, True),
         (-1, np.int32, np.uint8, True),
         (-1, np.int8, np.uint8, True),  # wraps to 255, and back
-        (200, np.uint8, np.int8, False),
+        (200, np.uint8, np.int8, True),
         (0.5, np.float64, np.uint8, True),
         (np.nan, np.float64, np.int8, True),
         (1e39, np.float64, np.float32, True),
