@@ -32,7 +32,7 @@ from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 
 N, M, D, K = 300, 20, 8, 5
-COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "plan")
+COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "convert", "plan")
 
 
 @pytest.fixture
@@ -563,14 +563,14 @@ def test_an_input_is_never_the_output(folder: Path, command: str) -> None:
 
 def test_outputs_that_cannot_be_written(folder: Path) -> None:
     for output, code, said in (
-        ("g.txt", 2, "expected .npz"),
-        ("g.ibin", 2, "expected .npz"),
+        ("g.txt", 2, "expected .arrow, .csv, .h5, .hdf5, .npz"),
+        ("g.ibin", 2, "expected .arrow, .csv, .h5, .hdf5, .npz"),
         ("no/g.npz", 1, "no does not exist"),
         ("points.fbin/g.npz", 1, "is a file, not a directory"),
     ):
         assert said in refused("graph", "absent.fbin", "-k", "1", "-o", output, code=code)
     assert "is a directory" in refused("merge", *("absent",) * 4, "-o", ".", code=1)
-    assert "expected .ibin, .npz" in refused("search", "a.fbin", "b.fbin", "-k", "1", "-o", "t.fbin", code=2)
+    assert ".hdf5, .ibin, .npz, .parquet" in refused("search", "a.fbin", "b.fbin", "-k", "1", "-o", "t.fbin", code=2)
 
 
 def test_bad_data_is_one_line_and_exit_code_1(folder: Path) -> None:

@@ -7,6 +7,7 @@
     tonari recall   the recall of a graph, or of found neighbours                recall.py
     tonari report   a page about a graph, in HTML                                report.py
     tonari info     the contents of a file                                       info.py
+    tonari convert  points from one format to another                        convert.py
     tonari plan     what a run would do and cost                                 plan.py
 
 Results go to stdout; progress, the log (-v) and errors go to stderr, an error as one line.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import click
 
 from tonari.cli._common import Program
+from tonari.cli.convert import convert
 from tonari.cli.graph import graph
 from tonari.cli.info import info
 from tonari.cli.merge import merge
@@ -38,7 +40,7 @@ def main(context: click.Context) -> None:
     """Find k nearest neighbours, exactly, and build k-NN graphs, exactly or to a given recall.
 
     Points and queries are files with one row per point; the suffix names the format: .fvecs .bvecs .fbin .f16bin
-    .u8bin .i8bin .npy .npz .hdf5 .h5
+    .u8bin .i8bin .npy .npz .hdf5 .h5 .csv .tsv .parquet .arrow
 
     \b
     Example:
@@ -50,5 +52,5 @@ def main(context: click.Context) -> None:
         context.exit(2)
 
 
-for _command in (graph, search, pairs, merge, recall, report, info, plan):
+for _command in (graph, search, pairs, merge, recall, report, info, convert, plan):
     main.add_command(_command)

@@ -16,6 +16,7 @@ import click
 
 from tonari import _startup, io
 from tonari.api.index_file import is_index
+from tonari.cli._wording import in_words
 from tonari.inputs import check_output_path, parse_device, parse_memory
 from tonari.io.npz import Archive
 from tonari.methods.registry import check_method, check_search_method
@@ -34,7 +35,7 @@ _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 class Program(click.Group):
-    """A group of commands that reports every failure as one line on stderr and an exit code."""
+    """A group of commands that reports every failure as one line on stderr (JSON with --json) and an exit code."""
 
     def main(
         self,
@@ -47,25 +48,31 @@ class Program(click.Group):
         """Run the command line and exit; without `standalone_mode`, return or raise instead."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        as_json = "--json" in (sys.argv[1:] if args is None else args)
         level, handlers = logger.level, logger.handlers[:]
         try:
             _startup.end()
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except (click.Abort, KeyboardInterrupt):
-            code = _fail("interrupted", _startup.INTERRUPTED)
+            code = _fail("interrupted", _startup.INTERRUPTED, "KeyboardInterrupt", as_json=as_json)
         except click.ClickException as error:
-            code = _fail(f"error: {error.format_message()}{_where_to_look(error)}", error.exit_code)
+            message = f"{in_words(error.format_message())}{_where_to_look(error)}"
+            code = _fail(message, error.exit_code, type(error).__name__, as_json=as_json)
         except _REFUSALS as error:
             logger.debug("traceback of the error:", exc_info=True)
-            code = _fail(f"error: {_describe(error)}", 1)
+            code = _fail(in_words(_describe(error)), 1, type(error).__name__, as_json=as_json)
         finally:
             logger.setLevel(level)
             logger.handlers[:] = handlers
         sys.exit(code)
 
 
-def _fail(message: str, code: int) -> int:
-    click.echo(f"tonari: {' '.join(message.splitlines())}", err=True)
+def _fail(message: str, code: int, kind: str, *, as_json: bool) -> int:
+    message = " ".join(message.splitlines())
+    if as_json:
+        click.echo(json.dumps({"error": message, "type": kind}), err=True)
+    else:
+        click.echo(f"tonari: {message if code == _startup.INTERRUPTED else f'error: {message}'}", err=True)
     return code
 
 
@@ -283,7 +290,12 @@ progress_option = click.option(
     default=None,
     help="Show a progress bar on stderr; default: on a terminal, for longer work.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the result as one JSON object; an error, too, on stderr.",
+)
 verbose_option = click.option(
     "-v",
     "--verbose",

@@ -12,7 +12,9 @@ from tonari import api, io
 from tonari.api import build_graph
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
+from tonari.graph.exports.arrow import about
 from tonari.graph.knn_graph import KNNGraph
+from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.methods.registry import check_method
 from tonari.shards.plan import METHODS
 from tonari.shards.state import bytes_of
@@ -21,7 +23,11 @@ from tonari.shards.state import bytes_of
 @click.command()
 @click.argument("points", metavar="POINTS...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @_common.k_option
-@_common.output_option(".npz, which tonari.KNNGraph.load and numpy.load read", directories=True)
+@_common.output_option(
+    ".npz, which tonari.KNNGraph.load and numpy.load read; or, for other programs, .hdf5, .parquet, .arrow (lists) "
+    "or .csv, .tsv (from, to, distance)",
+    directories=True,
+)
 @_common.metric_option
 @click.option(
     "--method",
@@ -84,10 +90,15 @@ def graph(
     else:
         if len(points) > 1:
             raise click.UsageError(f"got {len(points)} files of points: their graph is a directory, -o DIR/", context)
-        target = _common.check_output(Path(output), (".npz",), inputs=points, force=force)
+        target = _common.check_output(Path(output), (".npz", *SUFFIXES), inputs=points, force=force)
+        check_writable(target)
         with _common.warnings_as_lines():
             made = api.knn_graph(io.read(points[0], key=key), k, method=method, include_self=include_self, **options)
-        made.save(target)
+        if target.suffix.lower() == ".npz":
+            made.save(target)
+        else:
+            distances, indices = made.lists.in_numpy()
+            write_found(target, indices, distances, about(made.lists))
     emit_graph(made, target, time.perf_counter() - started, as_json=as_json)
 
 

@@ -15,6 +15,7 @@ from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.io._atomic import atomic
+from tonari.io.found import SUFFIXES, check_writable, write_found
 from tonari.io.ground_truth import HDF5_SUFFIXES
 from tonari.shards.state import bytes_of, read_state
 from tonari.streams.output import kept
@@ -32,7 +33,9 @@ from tonari.streams.output import kept
 @radius_option
 @min_similarity_option
 @_common.output_option(
-    ".npz (arrays indices and distances) or .ibin (Big-ANN ground truth, distances in float32)", directories=True
+    ".npz (arrays indices and distances), .ibin (Big-ANN ground truth, distances in float32), .hdf5 (neighbors and "
+    "distances), .parquet, .arrow (lists) or .csv, .tsv (from, to, distance)",
+    directories=True,
 )
 @_common.metric_option
 @_common.method_option
@@ -112,7 +115,8 @@ def search(
     if names_a_directory(output):
         _in_directory(context, points, queries, k, output, method, force=force, as_json=as_json, options=options)
         return
-    target = _common.check_output(Path(output), (".npz", ".ibin"), inputs=(points, queries), force=force)
+    target = _common.check_output(Path(output), (".npz", ".ibin", *SUFFIXES), inputs=(points, queries), force=force)
+    check_writable(target)
     started = time.perf_counter()
     base, asked = io.read(points, key=key), io.read(queries, key=_queries_key(queries, queries_key))
     if target.suffix.lower() == ".ibin":
@@ -124,8 +128,11 @@ def search(
             raise
     else:
         found = api.search(asked, base, k, method=method, where=_mask(where), **options)
-        with atomic(target) as file:
-            np.savez(file, indices=found.indices, distances=found.distances)
+        if target.suffix.lower() == ".npz":
+            with atomic(target) as file:
+                np.savez(file, indices=found.indices, distances=found.distances)
+        else:
+            write_found(target, found.indices, found.distances, {"metric": metric})
     _emit(target, len(asked), len(base), k, metric, started, as_json=as_json)
 
 

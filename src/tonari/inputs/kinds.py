@@ -103,6 +103,16 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
     refuse_masked(x, name)
     if hasattr(x, "tocsr"):
         raise TypeError(f"{name}: sparse input is not supported; use .toarray() if it fits in memory")
+    if hasattr(x, "obsm") and hasattr(x, "X"):
+        raise TypeError(
+            f'{name}: is an AnnData, expected an array of shape {shape}; use adata.obsm["X_pca"], or adata.X'
+        )
+    library = type(x).__module__.partition(".")[0]
+    if library == "pyarrow":
+        fix = "table.to_pandas().to_numpy()" if hasattr(x, "column_names") else "numpy.stack(column.to_numpy())"
+        raise TypeError(f"{name}: is a {type(x).__name__} of pyarrow, expected an array of shape {shape}; use {fix}")
+    if library in ("pandas", "polars") and hasattr(x, "columns"):
+        return np.asarray(x.to_numpy())  # the type that all columns have in common
     try:
         return np.asarray(x)
     except ValueError as error:  # lists of unequal length

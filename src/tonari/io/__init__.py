@@ -5,6 +5,8 @@
     .npy                                 NumPy: one array                         npy.py            mapped
     .npz                                 NumPy: named arrays in a zip file        npz.py            loaded
     .hdf5 .h5                            ann-benchmarks (tonari[hdf5])            hdf5.py           loaded
+    .csv .tsv                            numbers as text, read only, float64      text.py           loaded
+    .parquet .arrow                      columns of numbers (tonari[arrow])       arrow.py          loaded
     ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py   mapped
 
 A mapped file is opened, not read: rows come from the disk when they are used. A file that does not hold what its header
@@ -43,8 +45,10 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expans
     Parameters
     ----------
     path : str or path; the suffix names the format, see `SUFFIXES`
-    mmap : True maps the file read-only where its layout allows (all but .npz and HDF5); False copies it to memory
-    key : name of the array in an .npz file (needed if it holds several) or HDF5 file ("train" by default)
+    mmap : True maps the file read-only where its layout allows (all but .npz, HDF5 and tables); False copies it to
+        memory
+    key : name of the array in an .npz file (needed if it holds several) or HDF5 file ("train" by default), or of the
+        column of lists in a Parquet or Arrow file (needed if it has several)
     max_expansion : how many times the bytes of the file an array of an .npz or HDF5 file, which may be compressed, may
         take in memory; arrays of up to 64 MiB always may. Default: TONARI_MAX_EXPANSION, or 100.
 
@@ -60,14 +64,15 @@ def read(path: StrPath, *, mmap: bool = True, key: str | None = None, max_expans
     FileFormatError
         the contents do not agree with the suffix and the header: a truncated, damaged or empty file, or one whose size
         differs from what its header implies; rows of different width; no rows or columns; not numbers; HDF5 whose
-        values are in other files; more values than `max_expansion` allows. A ValueError, with path, bytes found and
+        values are in other files; a cell of a table that is not a finite number; more values
+        than `max_expansion` allows. A ValueError, with path, bytes found and
         bytes expected.
     ValueError
         unknown suffix; an unknown or missing `key` (with the known ones)
     MemoryError
         a sound file that does not fit into memory
     ImportError
-        HDF5 without h5py
+        HDF5 without h5py, Parquet or Arrow without pyarrow
 
     Examples
     --------

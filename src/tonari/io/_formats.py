@@ -6,8 +6,8 @@ import difflib
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tonari.io import arrow, hdf5, npy, npz, text, vecs
 from tonari.io import bin as bin_
-from tonari.io import hdf5, npy, npz, vecs
 from tonari.io._common import Array, DType, FileInfo
 
 
@@ -36,14 +36,23 @@ SUFFIXES: dict[str, Format] = {
     ".h5": Format(hdf5, keyed=True),
 }
 
+# Tables of other programs; `SUFFIXES` are the formats of matrices, which are written, too.
+TABLES: dict[str, Format] = {
+    ".csv": Format(text),
+    ".tsv": Format(text),
+    ".parquet": Format(arrow, keyed=True),
+    ".arrow": Format(arrow, keyed=True),
+}
+
 
 def format_of(path: Path, key: str | None = None) -> Format:
     """Return the format of the suffix of `path`; refuse a `key` if the format has no named arrays."""
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        nearest = difflib.get_close_matches(suffix or path.name, SUFFIXES, n=1, cutoff=0.0)[0]
+    known = SUFFIXES | TABLES
+    if suffix not in known:
+        nearest = difflib.get_close_matches(suffix or path.name, known, n=1, cutoff=0.0)[0]
         said = f"unknown suffix {path.suffix!r}" if suffix else "no suffix, which would name the format"
-        raise ValueError(f"{path}: {said}; the nearest is {nearest!r}. Known: {' '.join(SUFFIXES)}")
-    if key is not None and not SUFFIXES[suffix].keyed:
-        raise ValueError(f"{path}: key={key!r} is for .npz, .hdf5 and .h5; a {suffix} file holds one array")
-    return SUFFIXES[suffix]
+        raise ValueError(f"{path}: {said}; the nearest is {nearest!r}. Known: {' '.join(known)}")
+    if key is not None and not known[suffix].keyed:
+        raise ValueError(f"{path}: key={key!r} is for archives and tables of columns; a {suffix} file holds one array")
+    return known[suffix]

@@ -35,7 +35,8 @@ SOFT_LINKS = 16  # followed one after another, as many as HDF5 itself follows
 LONGEST_NAME = 100  # of a metric
 
 
-def _h5py() -> Any:
+def library() -> Any:
+    """Import h5py, which is an extra."""
     try:
         return importlib.import_module("h5py")
     except ImportError as error:
@@ -50,7 +51,7 @@ def _parsing(path: Path) -> AbstractContextManager[None]:
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
     size_of(path)
-    h5py = _h5py()
+    h5py = library()
     with _parsing(path):
         file = h5py.File(path, "r")
     try:
@@ -67,7 +68,7 @@ def _dataset(path: Path, file: Any, key: str) -> Any:
         found, elsewhere = _resolve(file, file, key)
         if elsewhere:
             raise _other_file(path, where, elsewhere)
-        if not isinstance(found, _h5py().Dataset):
+        if not isinstance(found, library().Dataset):
             listed = ", ".join(_keys(file)) or "none"
         elif found.is_virtual:
             raise _other_file(path, where, "is put together from datasets of other files")
@@ -75,7 +76,7 @@ def _dataset(path: Path, file: Any, key: str) -> Any:
             raise _other_file(path, where, f"has its values in {found.external[0][0]!r}")
         else:
             shape, dtype = found.shape or (), found.dtype
-    if not isinstance(found, _h5py().Dataset):
+    if not isinstance(found, library().Dataset):
         raise ValueError(f"{path}: there is no dataset {key!r}. Choose with key=: {listed}")
     check_stored(path, path.stat().st_size, shape, dtype, where=where)
     return found
@@ -92,7 +93,7 @@ def _resolve(file: Any, group: Any, name: str, links: int = SOFT_LINKS) -> tuple
 
     HDF5 would follow a link to another file as soon as it is asked for the name, so links are resolved here.
     """
-    h5py = _h5py()
+    h5py = library()
     first, _, rest = name.lstrip("/").partition("/")
     if not first:
         return group, ""
@@ -111,7 +112,7 @@ def _resolve(file: Any, group: Any, name: str, links: int = SOFT_LINKS) -> tuple
 
 
 def _keys(file: Any) -> list[str]:
-    return [name for name in file if isinstance(_resolve(file, file, name)[0], _h5py().Dataset)]
+    return [name for name in file if isinstance(_resolve(file, file, name)[0], library().Dataset)]
 
 
 def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
@@ -130,11 +131,17 @@ def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
 
 def write(path: Path, array: Array) -> None:
     """Write a new file with the single dataset "train"."""
-    h5py = _h5py()
+    write_datasets(path, {DEFAULT_KEY: array})
+
+
+def write_datasets(path: Path, arrays: dict[str, Array]) -> None:
+    """Write a new file with these datasets."""
+    h5py = library()
     with atomic(path) as target, h5py.File(target, "w") as file:
-        dataset = file.create_dataset(DEFAULT_KEY, array.shape, dtype=array.dtype.newbyteorder("<"))
-        for start, rows in pieces(array):
-            dataset[start : start + len(rows)] = rows
+        for name, array in arrays.items():
+            dataset = file.create_dataset(name, array.shape, dtype=array.dtype.newbyteorder("<"))
+            for start, rows in pieces(array):
+                dataset[start : start + len(rows)] = rows
 
 
 def describe(path: Path, *, key: str | None) -> FileInfo:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tonari.graph.lists import Lists
+from tonari.io.arrow import as_lists
 
 
 def to_arrow(lists: Lists) -> Any:
@@ -15,17 +16,18 @@ def to_arrow(lists: Lists) -> Any:
     except ImportError as error:
         raise ImportError("to_arrow needs pyarrow: pip install pyarrow") from error
     distances, indices = lists.in_numpy()
-    columns = [
-        pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(part.reshape(-1)), lists.k)
-        for part in (indices, distances)
-    ]
-    about: dict[str, Any] = {
+    table = pyarrow.table([as_lists(indices), as_lists(distances)], names=["indices", "distances"])
+    return table.replace_schema_metadata({"tonari": json.dumps(about(lists))})
+
+
+def about(lists: Lists) -> dict[str, Any]:
+    """Return what the metadata of a table say about lists."""
+    facts: dict[str, Any] = {
         "metric": lists.metric,
         "method": lists.method,
         "include_self": lists.include_self,
         "seed": lists.seed,
     }
     if lists.weights is not None:
-        about["weights"] = lists.weights
-    table = pyarrow.table(columns, names=["indices", "distances"])
-    return table.replace_schema_metadata({"tonari": json.dumps(about)})
+        facts["weights"] = lists.weights
+    return facts

@@ -1,0 +1,33 @@
+"""The library's hints, which name Python's arguments, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+_WORDS = tuple(
+    (re.compile(python), words)
+    for python, words in (
+        (r"\bkey=:", "--key:"),
+        (r"try \.astype\(numpy\.(\w+)\)", r"try 'tonari convert IN OUT --dtype \1'"),
+        (r"Convert with \.astype\(\)\.", "Save it as numbers."),
+        (r"Use \.reshape\(len\(array\), -1\)\.", "Save it with a row for each point."),
+        (r"read it with max_expansion=(\d+)", r"set TONARI_MAX_EXPANSION=\1"),
+        (r"use tonari\.io\.read_ground_truth\b", "compare it by 'tonari recall'"),
+        (r"\buse tonari\.build_graph\b", "use 'tonari graph -o DIR/'"),
+        (r"\buse tonari\.knn_graph\b", "use 'tonari graph'"),
+        (r"\buse (method|metric|device)='([\w:-]+)'", r"use --\1 \2"),
+        (r"search the queries in smaller batches", "use an output in a directory, -o DIR/"),
+    )
+)
+
+
+def in_words(message: str) -> str:
+    """Translate the hints of a message.
+
+    >>> from tonari.cli._wording import in_words
+    >>> in_words("a.npz: found 2 arrays, expected one. Choose with key=: x, y")
+    'a.npz: found 2 arrays, expected one. Choose with --key: x, y'
+    """
+    for python, words in _WORDS:
+        message = python.sub(words, message)
+    return message

@@ -1,0 +1,96 @@
+"""Points from one file to another, block by block, without a value that changes unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tonari.io import arrow, text
+from tonari.io._common import Array, DType, expansion, pieces
+from tonari.io._formats import format_of
+from tonari.io._sequential import Sequential
+
+
+def open_rows(path: Path, key: str | None = None) -> Any:
+    """Open points to be sliced from first to last; only .npz and HDF5 files are held in memory."""
+    form = format_of(path, key)
+    if form.family is text:
+        return text.table(path)
+    if form.family is arrow:
+        return arrow.table(path, key)
+    return form.family.read(path, mmap=True, key=key, most=expansion(None))
+
+
+def convert(
+    source: Path, target: Path, *, key: str | None, dtype: DType | None, done: Callable[[int, int], None]
+) -> tuple[int, int, DType]:
+    """Copy points to a file of another format, whole or not at all; an existing file is replaced.
+
+    Parameters
+    ----------
+    source, target : Path
+        Their suffixes name the formats.
+    key : str, optional
+        Name of the array in `source`.
+    dtype : dtype, optional
+        Of the values in `target`, which are rounded to it; default: that of its suffix, else that of `source`, and a
+        value that would change is refused.
+    done : callable(rows, total)
+        Called after each block.
+
+    Returns
+    -------
+    rows, columns, dtype
+
+    Raises
+    ------
+    ValueError
+        A value that would change, and is not to be rounded; one too large for `dtype`; a fraction or NaN for integers;
+        `dtype` is not that of the suffix.
+    """
+    form = format_of(target)
+    if dtype is not None and form.dtype is not None and dtype != form.dtype:
+        raise ValueError(f"{target}: a {target.suffix} file holds {form.dtype}, not {dtype}; name another suffix")
+    rows = open_rows(source, key)
+    wanted = dtype or form.dtype or rows.dtype
+    blocks = _converted(rows, wanted, source, dtype is not None, done)
+    n, d = rows.shape
+    form.family.write(target, Sequential((n, d), wanted, blocks))  # type: ignore[arg-type]
+    return n, d, wanted
+
+
+def _converted(
+    rows: Any, dtype: DType, source: Path, rounded: bool, done: Callable[[int, int], None]
+) -> Iterator[Array]:
+    for start, block in pieces(rows):
+        with np.errstate(over="ignore", invalid="ignore"):
+            given = block.astype(dtype, copy=False)
+        _check(block, given, start, source, rounded)
+        yield given
+        done(start + len(block), len(rows))
+
+
+def _check(block: Array, given: Array, start: int, source: Path, rounded: bool) -> None:
+    """Refuse the first value that became another one; of rounded floats, only those that became infinite."""
+    if np.can_cast(block.dtype, given.dtype, "safe"):
+        return
+    if rounded and given.dtype.kind == "f":
+        changed = np.isinf(given) & np.isfinite(block)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            changed = given.astype(block.dtype) != block
+        if block.dtype.kind == "f" and given.dtype.kind == "f":
+            changed &= ~np.isnan(block)
+        elif given.dtype.kind in "iu" and block.dtype.kind in "iuf":  # casts of what is outside wrap, and may wrap back
+            # As float64, 2**64 is above the largest uint64, so the upper end is exclusive.
+            limits = np.iinfo(given.dtype)
+            changed |= ~((block >= float(limits.min)) & (block < float(limits.max) + (limits.bits <= 32)))
+    wrong = np.argwhere(changed)
+    if len(wrong):
+        row, column = map(int, wrong[0])
+        value = block[row, column]
+        fix = "" if rounded or given.dtype.kind in "iu" else f"; --dtype {given.dtype} rounds"
+        raise ValueError(f"{source}: row {start + row}, column {column}: {value} is not a value of {given.dtype}{fix}")

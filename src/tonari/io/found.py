@@ -1,0 +1,74 @@
+"""Neighbours in files of other programs: HDF5, Parquet and Arrow, and lists of edges as text.
+
+.hdf5 .h5          datasets neighbors and distances, as ann-benchmarks names them
+.parquet .arrow    columns of lists, indices and distances
+.csv .tsv          a line for each pair: from, to, distance; missing neighbours (-1) have none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tonari.io import arrow, hdf5
+from tonari.io._atomic import atomic
+from tonari.io._common import Array, pieces
+from tonari.io.text import SEPARATORS
+
+ARROW_SUFFIXES = (".parquet", ".arrow")
+SUFFIXES = (".hdf5", ".h5", *ARROW_SUFFIXES, *SEPARATORS)
+
+
+def check_writable(path: Path) -> None:
+    """Raise ImportError, before any work, if the library that writes the format is not installed."""
+    suffix = path.suffix.lower()
+    if suffix in ARROW_SUFFIXES:
+        arrow.pyarrow()
+    elif suffix in SUFFIXES and suffix not in SEPARATORS:
+        hdf5.library()
+
+
+def write_found(path: Path, indices: Array, distances: Array, about: Mapping[str, Any]) -> None:
+    """Write neighbours, whole or not at all; an existing file is replaced.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix, one of `SUFFIXES`, names the format.
+    indices, distances : arrays of shape (n, k)
+        Of NumPy.
+    about : mapping
+        What JSON can say about them, such as the metric; kept in Parquet and Arrow files.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from tonari.io.found import write_found
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "edges.csv")
+    ...     write_found(path, np.array([[1], [-1]]), np.array([[0.1], [np.inf]], np.float32), {})
+    ...     print(path.read_text().split())
+    ['from,to,distance', '0,1,0.1']
+    """
+    suffix = path.suffix.lower()
+    if suffix in SEPARATORS:
+        _write_edges(path, indices, distances, SEPARATORS[suffix])
+    elif suffix in ARROW_SUFFIXES:
+        arrow.write_neighbors(path, indices, distances, about)
+    else:
+        hdf5.write_datasets(path, {"neighbors": indices, "distances": distances})
+
+
+def _write_edges(path: Path, indices: Array, distances: Array, separator: str) -> None:
+    with atomic(path) as file:
+        file.write((separator.join(("from", "to", "distance")) + "\n").encode())
+        for start, near in pieces(indices):
+            rows, places = np.nonzero(near >= 0)
+            far = np.asarray(distances[start : start + len(near)])[rows, places]
+            # astype(str): the shortest digits that are this number in its own dtype.
+            parts = zip((rows + start).tolist(), near[rows, places].tolist(), far.astype(str).tolist(), strict=True)
+            file.write("".join(f"{i}{separator}{j}{separator}{value}\n" for i, j, value in parts).encode())

@@ -1,0 +1,97 @@
+"""tonari convert, and results for other programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers import checks
+from tests.helpers.command_line import as_json, refused, run
+from tonari import io
+from tonari.io import _common
+
+N, D, K = 60, 5, 4
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with points.fbin."""
+    io.write(tmp_path / "points.fbin", checks.gaussian(N, D, seed=1))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".hdf5", ".fvecs", ".fbin"])
+def test_convert_keeps_every_bit(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_common, "PIECE_BYTES", 7 * D * 4)  # pieces of 7 rows
+    facts = as_json("convert", "points.fbin", f"other{suffix}")
+    assert (facts["rows"], facts["columns"], facts["dtype"]) == (N, D, "float32")
+    np.testing.assert_array_equal(io.read(f"other{suffix}"), io.read("points.fbin"))
+    assert "exists already; --force" in refused("convert", "points.fbin", f"other{suffix}", code=1)
+    run("convert", f"other{suffix}", "back.npy", "--progress")
+    np.testing.assert_array_equal(np.load("back.npy"), io.read("points.fbin"))
+
+
+def test_convert_of_text_asks_before_it_rounds() -> None:
+    Path("a.csv").write_text("x,y\n0.5,0.1\n1,2\n")
+    assert "row 0, column 1: 0.1 is not a value of float32; --dtype float32 rounds" in refused(
+        "convert", "a.csv", "a.fbin", code=1
+    )
+    assert not Path("a.fbin").exists()
+    run("convert", "a.csv", "a.fbin", "--dtype", "float32")
+    np.testing.assert_array_equal(io.read("a.fbin"), np.array([[0.5, 0.1], [1, 2]], np.float32))
+    assert "holds float32, not float64" in refused("convert", "a.csv", "b.fbin", "--dtype", "float64", code=1)
+    assert "'.csv'" in refused("convert", "a.fbin", "b.csv", code=2)
+
+
+def test_text_where_points_are_read() -> None:
+    points = io.read("points.fbin")
+    np.savetxt("points.tsv", points, delimiter="\t", fmt="%.17g")
+    run("graph", "points.tsv", "-k", str(K), "-o", "a.npz")
+    truth = tonari.knn_graph(points.astype(np.float64), K)
+    np.testing.assert_array_equal(tonari.KNNGraph.load("a.npz").indices, truth.indices)
+    assert as_json("info", "points.tsv")["rows"] == N
+
+
+@pytest.mark.parametrize("command", [("graph", "points.fbin"), ("search", "points.fbin", "points.fbin")])
+def test_results_for_other_programs(command: tuple[str, ...]) -> None:
+    for name in ("a.npz", "a.hdf5", "a.csv"):
+        run(*command, "-k", str(K), "-o", name)
+    with np.load("a.npz") as truth, h5py.File("a.hdf5") as file:
+        indices, distances = truth["indices"], truth["distances"]
+        np.testing.assert_array_equal(file["neighbors"][:], indices, strict=True)
+        np.testing.assert_array_equal(file["distances"][:], distances, strict=True)
+    lines = Path("a.csv").read_text().splitlines()
+    assert lines[0] == "from,to,distance"
+    edges = np.loadtxt(lines[1:], delimiter=",")
+    np.testing.assert_array_equal(edges[:, 0], np.repeat(np.arange(N), K))
+    np.testing.assert_array_equal(edges[:, 1], indices.ravel())
+    np.testing.assert_array_equal(edges[:, 2].astype(np.float32), distances.ravel())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind", "said"),
+    [
+        (("graph", "absent.npy", "-k", "1", "-o", "g.npz"), 1, "FileNotFoundError", "absent.npy: no such file"),
+        (("graph", "two.npz", "-k", "1", "-o", "g.npz"), 1, "ValueError", "Choose with --key: a, b"),
+        (("graph", "int.npy", "-k", "1", "-o", "g.npz"), 1, "TypeError", "'tonari convert IN OUT --dtype float32'"),
+        (("graph", "points.fbin", "-k", "x", "-o", "g.npz"), 2, "BadParameter", "'-k'"),
+    ],
+)
+def test_errors_as_json_in_words_of_the_command_line(
+    arguments: tuple[str, ...], code: int, kind: str, said: str
+) -> None:
+    np.savez("two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
+    np.save("int.npy", np.ones((2, 2), np.int64))
+    assert said in refused(*arguments, code=code)
+    result = run(*arguments, "--json", code=code)
+    told = json.loads(result.stderr)
+    assert result.stdout == ""
+    assert set(told) == {"error", "type"}
+    assert told["type"] == kind
+    assert said in told["error"]
