@@ -516,8 +516,8 @@ _PYTHON = (
     Fault(
         "cli-exit-status",
         "src/tonari/cli/_common.py",
-        'code = _fail(f"error: {_describe(error)}", 1)',
-        'code = _fail(f"error: {_describe(error)}", 2)',
+        "code = _fail(in_words(_describe(error)), 1, type(error)",
+        "code = _fail(in_words(_describe(error)), 2, type(error)",
         "data that cannot be used ends like wrong usage",
         ("tests/cli/test_cli.py::test_bad_data_is_one_line_and_exit_code_1",),
     ),
