@@ -94,7 +94,7 @@ def test_no_byte_of_a_saved_index_changes_unnoticed(tmp_path: Path) -> None:
         with pytest.raises(io.FileFormatError, match=f"found {size} bytes"):
             tonari.Index.load(path)
     path.write_bytes(whole + b"\0")
-    with pytest.raises(io.FileFormatError, match="has bytes added"):
+    with pytest.raises(io.FileFormatError, match="has extra bytes"):
         tonari.Index.load(path)
     np.save(tmp_path / "points.npy", checks.gaussian(12, D))
     with pytest.raises(io.FileFormatError, match="it begins with"):
@@ -139,8 +139,8 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path: Path, monkeypatch: py
         ({"version": 2}, "its format version is 2, this release reads 1"),
         ({"metric": 3}, "its metric is 3"),
         ({"k": "5"}, "its k is '5'"),
-        ({"dtype": "float64"}, "its header tells of"),
-        ({"n": 2}, "its header tells of"),
+        ({"dtype": "float64"}, "its header says"),
+        ({"n": 2}, "its header says"),
     ],
     ids=str,
 )

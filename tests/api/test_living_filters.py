@@ -104,7 +104,7 @@ def check(index: tonari.Index, points: Any, kind: str, ks: list[int], place: Any
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
 def test_rules_are_about_ids(kind: str, method: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if method == "kdtree" and metric == "inner_product":
-        pytest.skip("no tree")
+        pytest.skip("no tree bounds inner products")
     monkeypatch.setattr(balancing, "SMALL", 2)
     given = {"method": method, "metric": metric}
     index, points = changed(np.random.default_rng(4), 200, **given)

@@ -101,7 +101,7 @@ def test_any_sequence_has_the_bits_of_an_index_made_anew(
     method: str, metric: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if method == "kdtree" and metric == "inner_product":
-        pytest.skip("no tree")
+        pytest.skip("no tree bounds inner products")
     monkeypatch.setattr(balancing, "SMALL", 2)  # more segments
     monkeypatch.setattr(balancing, "AROUND", 5)
     rng = np.random.default_rng(1)
@@ -387,7 +387,7 @@ def test_searches_on_other_streams_wait_for_an_update() -> None:
     torch.cuda.synchronize()
     for begin in range(5000, 20_000, 5000):
         with torch.cuda.stream(torch.cuda.Stream()):
-            torch.cuda._sleep(10**8)
+            torch.cuda._sleep(10**8)  # cycles: about 50 ms, in which an unordered search would be done
             index.add(there(points[begin : begin + 5000]))
             index.remove([begin])
         with torch.cuda.stream(torch.cuda.Stream()):

@@ -44,7 +44,7 @@ def truth_of(queries: Any, metric: str, asked: dict[str, Any], *, closed: bool =
 @pytest.mark.parametrize("method", ["auto", "exact", "kdtree"])
 def test_every_verb(metric: str, closed: bool, method: str) -> None:
     if method == "kdtree" and metric not in TREE:
-        pytest.skip("no tree")
+        pytest.skip("no tree bounds this metric")
     points, asked = points_for(metric), asked_of(metric)
     given: dict[str, Any] = {**asked, "metric": metric, "closed": closed, "method": method}
     truth = truth_of(points[:20], metric, asked, closed=closed)

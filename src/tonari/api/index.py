@@ -250,12 +250,6 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
         made.__dict__.update(self.__dict__, _state=self._state.copied(), _updating=threading.Lock())
         return made
 
-    def _frozen(self) -> Index:
-        """Return the Index as it is now, which later updates do not change."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__, _updating=threading.Lock())
-        return made
-
     def __repr__(self) -> str:
         dtype, weighted = inputs.name_of_dtype(self._state.sample), "" if self.weights is None else ", weighted"
         return f"Index(n={self.n}, d={self.d}, metric={self.metric!r}, dtype={dtype}, method={self.method!r}{weighted})"

@@ -7,6 +7,7 @@ points are changed where a segment is made, queries where a search begins, and v
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import Any, TypeVar
 
 import numpy.typing as npt
@@ -79,7 +80,9 @@ class IndexBase:
 
     def _frozen(self) -> Any:
         """Return the Index as it is now, which later updates do not change."""
-        raise NotImplementedError
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _updating=threading.Lock())
+        return made
 
     def _rules(self, now: State, m: int, given: dict[str, Any]) -> Rules:
         """Check what m queries may find; arrays are about ids."""

@@ -116,7 +116,7 @@ def describe(path: Path) -> dict[str, Any]:
         about["offset"] = _PREFIX + length + about["ids_bytes"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
         if size != needed:
-            raise ValueError(f"its header tells of {needed} bytes; the file is truncated, or has bytes added")
+            raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise _refusal(path, size, reason(error)) from error
     return about

@@ -281,7 +281,8 @@ def _index(points: Any, options: dict[str, Any], progress: ProgressLike) -> Inde
     if isinstance(points, Index):
         if options:
             raise ValueError(f"{', '.join(options)}: an Index has its own; leave out what it was made with")
-        return points._frozen()
+        index: Index = points._frozen()
+        return index
     if isinstance(points, str | os.PathLike):
         points = io.read(points)
     return Index(points, progress=None if callable(progress) else progress, **options)

@@ -93,7 +93,7 @@ def _layout(path: Path, key: str | None) -> tuple[list[str], tuple[int, int], DT
             )
         try:
             dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in kinds))
-        except (TypeError, NotImplementedError):
+        except (TypeError, NotImplementedError):  # a type that NumPy does not have, or two without a common one
             dtype = np.dtype(object)
         if dtype.kind not in "iuf":
             message = f"{path}: column {names[0]!r} holds {kinds[0]}, expected numbers"

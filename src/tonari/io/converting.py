@@ -58,6 +58,7 @@ def convert(
     wanted = dtype or form.dtype or rows.dtype
     blocks = _converted(rows, wanted, source, dtype is not None, done)
     n, d = rows.shape
+    # Writers slice an array from first to last, and so take what can be sliced just so.
     form.family.write(target, Sequential((n, d), wanted, blocks))  # type: ignore[arg-type]
     return n, d, wanted
 

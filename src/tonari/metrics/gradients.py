@@ -102,7 +102,7 @@ def with_gradients(found: Found, queries: Tensor, points: Tensor, metric: str) -
     return found._replace(distances=_Found.apply(found.distances, *pairs, queries, points, metric))
 
 
-class _Found(torch.autograd.Function):  # type: ignore[misc]
+class _Found(torch.autograd.Function):  # type: ignore[misc]  # mypy takes all of torch for Any
     @staticmethod
     def forward(
         ctx: Any, distances: Tensor, rows: Tensor, columns: Tensor, queries: Tensor, points: Tensor, metric: str

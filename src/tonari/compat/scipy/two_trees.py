@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,21 +13,23 @@ from tonari import inputs
 from tonari.api import Index, pairs
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.scipy.arguments import metric_of, radii_of
+from tonari.core.pairs import Pairs
 from tonari.core.radius_neighbors import RadiusNeighbors
 
 _OUTPUTS = ("dok_matrix", "coo_matrix", "dict", "ndarray")
 _ENTRY = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)
 
 
-class TwoTrees:
+class TwoTrees(ABC):
     """Base of ``KDTree``: pairs of points."""
 
     data: npt.NDArray[np.float64]
     n: int
     m: int
 
+    @abstractmethod
     def _index(self, metric: str) -> Index:
-        raise NotImplementedError
+        """The points as they are searched by a metric."""
 
     def _other(self, other: Any) -> TwoTrees:
         """Check the tree that another one is compared with."""
@@ -74,8 +77,8 @@ class TwoTrees:
         metric, radius = metric_of(p, eps), number_of(r, "r", least=0.0)
         if output_type not in ("set", "ndarray"):
             raise ValueError(f"output_type={output_type!r}: expected 'set' or 'ndarray'")
-        found = pairs(self.data, radius, metric=metric)
-        both = np.stack([found.left, found.right], axis=1).astype(np.intp)  # type: ignore[union-attr]
+        found = cast(Pairs, pairs(self.data, radius, metric=metric))  # a path only with out=
+        both = np.stack([found.left, found.right], axis=1).astype(np.intp)
         return both if output_type == "ndarray" else set(map(tuple, both.tolist()))
 
     def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: None = None, cumulative: bool = True) -> Any:

@@ -1,0 +1,19 @@
+"""How functions refuse arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from tonari.core.errors import Unsupported
+
+
+def assert_refused_by_name(call: Callable[..., Any], good: dict[str, Any], name: str, values: Iterable[Any]) -> None:
+    """Check that a call takes its arguments, and none of the values for one of them, which the message names."""
+    call(**good)
+    for value in values:
+        with pytest.raises((TypeError, ValueError), match=name) as refused:
+            call(**good | {name: value})
+        assert type(refused.value) in (TypeError, ValueError, Unsupported)
