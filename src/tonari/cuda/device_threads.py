@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -23,10 +24,12 @@ def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Cal
     names = [name for name in devices if torch.device(name).type == "cuda"]
     streams = {name: torch.cuda.current_stream(name) for name in names}
 
+    contexts = [contextvars.copy_context() for _ in range(count)]  # what the caller expects, its threads expect
+
     def there(at: int) -> R:
         with contextlib.ExitStack() as stack:
             for name in sorted(streams, key=lambda name: name == devices[at]):  # devices[at] last: it becomes current
                 stack.enter_context(torch.cuda.stream(streams[name]))
-            return work(at)
+            return contexts[at].run(work, at)
 
     return workers.map(there, range(count))

@@ -5,6 +5,9 @@ Triton inspects every argument of a launch to find the compiled variant. For a k
 specialises on. They are launched with the addresses of tensors, which the cache key needs anyway; given a tensor,
 Triton would ask the driver whether the device can access it.
 
+A variant that this process does not have is compiled, in other processes with all that the search needs besides
+(ahead.py). Launches on torch's device "meta" are only noted (rehearsal.py).
+
 Arguments are passed by name, in a mapping: a dict of 15 names takes 0.4 µs longer than as many positional arguments,
 while collecting them as keyword arguments of a function takes 2 µs.
 """
@@ -17,11 +20,14 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
 
+from tonari.cuda.ahead import ready
+from tonari.cuda.rehearsal import Call, note
+
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 
 # Python function of a kernel (hashing the kernel itself hashes its source) -> pickers of its arguments and constants
 _pickers: dict[Any, tuple[_Picker, _Picker]] = {}
-# (kernel, device, constants in the kernel's order, options, specialisation of each argument) -> compiled variant
+# (device, kernel, constants in the kernel's order, options, specialisation of each argument) -> compiled variant
 _compiled: dict[Any, Any] = {}
 _compiling = threading.Lock()  # each device launches from a thread of its own
 
@@ -75,22 +81,28 @@ def launch(
         raise _mismatch(kernel, arguments, constants)
     if programs == 0:
         return
-    if not hasattr(kernel, "device_caches"):  # Triton's interpreter
+    first: Any = ordered[0]
+    device = getattr(first, "base", first).device
+    rehearsed = device.type == "meta"
+    if not rehearsed and not hasattr(kernel, "device_caches"):  # Triton's interpreter
         kernel[(programs,)](**arguments, **constants, num_warps=warps)
         return
-    first: Any = ordered[0]
-    device = getattr(first, "base", first).device.index
     special, given = _bound(ordered)
-    key = (function, device, chosen, warps, registers, stages, fused, *special)
-    compiled = _compiled.get(key)
-    if compiled is None:
-        # Fusion is always passed: its default differs between versions of Triton.
-        options = {"maxnreg": registers, "num_stages": stages, "enable_fp_fusion": fused}
-        asked = {name: option for name, option in options.items() if option is not None}
-        with _compiling:
-            _compiled[key] = kernel[(programs,)](**arguments, **constants, num_warps=warps, **asked)
+    key = (device.index, function, chosen, warps, registers, stages, fused, *special)
+    compiled = None if rehearsed else _compiled.get(key)
+    if compiled is not None:
+        compiled[(programs, 1, 1)](*given, *chosen)
         return
-    compiled[(programs, 1, 1)](*given, *chosen)
+    # Fusion is always passed: its default differs between versions of Triton.
+    options = {"num_warps": warps, "maxnreg": registers, "num_stages": stages, "enable_fp_fusion": fused}
+    asked = {name: option for name, option in options.items() if option is not None}
+    call = Call(kernel, arguments, constants, asked, key[1:])
+    if rehearsed:
+        note(call)
+        return
+    with _compiling:
+        ready(call, device)
+        _compiled[key] = kernel[(programs,)](**arguments, **constants, **asked)
 
 
 def _names_of(kernel: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -13,11 +13,13 @@ proved are retried as usual, and then searched like points without a contraction
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
@@ -79,6 +81,16 @@ class ContractedPoints(Copied):
         if self.widths.get(plan.k) == 0:
             return Search(queries, self.in_all_dimensions(plan), plan)
         return ContractedSearch(queries, self, plan)
+
+    def without_data(self) -> ContractedPoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        form = dataclasses.replace(
+            self.form, centre=without_data(self.form.centre), scale=without_data(self.form.scale)
+        )
+        tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
+        twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))
+        twin.widths = dict(self.widths)
+        return twin
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions, which are kept from then on."""

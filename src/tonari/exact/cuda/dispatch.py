@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +26,11 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
+from tonari.cuda.ahead import Stage, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.rehearse import stages_of
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
@@ -57,7 +59,7 @@ ROUTES: dict[str, Route] = {
 
 def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
     """Prepare points for searches by the plan's route."""
-    with on(plan.devices[0]):
+    with on(plan.devices[0]), expecting(lambda: stages_of(plan, plan.dtype, self_join=False), progress):
         return _route(plan).prepare(points, plan, progress)
 
 
@@ -79,7 +81,9 @@ def search_once(
 ) -> Neighbors:
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
-    prepared = prepare(points, plan, progress)
+    stages = _stages(queries, plan, self_join=self_join)
+    with on(plan.devices[0]), expecting(stages, progress):
+        prepared = _route(plan).prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
 
 
@@ -87,7 +91,8 @@ def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
     """Search prepared points; the logged duration is from `started` until the devices are done."""
-    with on(plan.devices[0]):
+    stages = _stages(queries, plan, self_join=self_join, prepared=prepared)
+    with on(plan.devices[0]), expecting(stages, progress):
         found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
     if logger.isEnabledFor(logging.INFO):
         synchronize(plan.devices)
@@ -130,6 +135,12 @@ def side_of(queries: Any) -> inputs.Side:
     """Return where the results of queries, arrays or tensors, go."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
+
+
+def _stages(queries: Any, plan: CudaPlan, *, self_join: bool, prepared: Any = None) -> Callable[[], Sequence[Stage]]:
+    """Return how a search is rehearsed."""
+    alone = prepared if plan.route == "resident" and len(plan.devices) == 1 else None
+    return lambda: stages_of(plan, inputs.name_of_dtype(queries), self_join=self_join, prepared=alone)
 
 
 def _route(plan: CudaPlan) -> Route:

@@ -15,7 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tonari.core.slices import cut
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.groups import POINT_TILE
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
@@ -132,18 +134,18 @@ def refine_all(
     device = points.device
     distances = torch.empty((rows, k), dtype=torch.float64 if double else torch.float32, device=device)
     indices = torch.empty((rows, k), dtype=torch.int32, device=device)
-    for top in range(0, rows, block):
-        here = slice(top, min(top + block, rows))
+    for here in to_visit(cut(rows, block), device):
         widened = widen(queries[here], metric)
         left_out = None if own is None else own[here]
         # The best so far precede each slice, because among equal values theirs are the smaller ids. At first all are
         # missing.
-        keys = torch.empty((here.stop - top, k + length), dtype=torch.float64, device=device)
+        count = here.stop - here.start
+        keys = torch.empty((count, k + length), dtype=torch.float64, device=device)
         keys[:, :k] = float("inf")
-        ids = torch.full((here.stop - top, k), -1, dtype=torch.int32, device=device)
-        for begin in range(0, n, length):
-            end = min(begin + length, n)
-            part = widen(points[begin:end], metric, torch.float32 if narrow else torch.float64)
+        ids = torch.full((count, k), -1, dtype=torch.int32, device=device)
+        for slab in to_visit(cut(n, length), device):
+            begin, end = slab.start, slab.stop
+            part = widen(points[slab], metric, torch.float32 if narrow else torch.float64)
             _dense_values(widened, part, begin, points.shape[1], metric, left_out, double, keys[:, k:])
             best, columns = k_smallest(keys[:, : k + end - begin], k)
             keys[:, :k] = best

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.launch import launch
+from tonari.cuda.rehearsal import rehearsed_card
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count
 
 # Packed queries up to this width stay in shared memory; for wider ones both operands are streamed.
@@ -275,9 +276,13 @@ def _swizzled(x: Any, rows: int, columns: int) -> Any:
     return TensorDescriptor.from_tensor(x, [rows, columns], layout)
 
 
-@functools.lru_cache(maxsize=64)
 def is_hopper(device: Any) -> bool:
     """Whether a device has Hopper's matrix units. ROCm is excluded: it also has architectures numbered 9."""
+    return rehearsed_card().is_hopper if device.type == "meta" else _is_hopper(device)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_hopper(device: Any) -> bool:
     import torch
 
     if device.type != "cuda" or torch.version.hip is not None:
@@ -285,9 +290,13 @@ def is_hopper(device: Any) -> bool:
     return bool(torch.cuda.get_device_capability(device)[0] == 9)
 
 
-@functools.lru_cache(maxsize=64)
 def multiprocessors(device: Any) -> int:
     """Return the number of multiprocessors of a device; 1 for the CPU, where Triton's interpreter runs."""
+    return rehearsed_card().multiprocessors if device.type == "meta" else _multiprocessors(device)
+
+
+@functools.lru_cache(maxsize=64)
+def _multiprocessors(device: Any) -> int:
     import torch
 
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1

@@ -20,8 +20,10 @@ from typing import Any, Protocol, TypeAlias
 from tonari import inputs
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter
+from tonari.cuda.ahead import expecting
 from tonari.cuda.devices import on
 from tonari.cuda.matrix_units import check_matrix_units
+from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.candidate_groups import choose_groups
 from tonari.exact.cuda.certify import certify
@@ -71,6 +73,9 @@ class Searchable(Prepared, Protocol):
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
 
+    def without_data(self) -> Searchable:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""
 
@@ -94,7 +99,7 @@ class DevicePoints(Copied):
 
     def __init__(self, points: Any, metric: str, precision: str) -> None:
         self.points = points
-        self.metric = metric
+        self.metric, self.precision = metric, precision
         self.form = make_form(points, metric)
         self.flags = new_flags(points.device)
         self._copies = PackedCopies(points, self.form, self.flags)
@@ -104,6 +109,10 @@ class DevicePoints(Copied):
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""
         return Search(queries, self, plan)
+
+    def without_data(self) -> DevicePoints:
+        """Return what stands for these points in a rehearsal, on the device "meta"."""
+        return DevicePoints(without_data(self.points), self.metric, self.precision)
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions: these."""
@@ -176,7 +185,15 @@ def search_on_device(
         inputs.check_flags(flags[3:], queries, "queries", first=first_query)
     report.certify(search.level(plan.precisions[0]), certified)
     if certified < m:
-        search.retry(own, found, proved, report)
+        left = min(m - certified, plan.query_batch)
+
+        def rehearse() -> None:
+            twin = prepared.without_data().begin(without_data(queries), plan)
+            twin.width = search.width
+            twin.rehearse(left, without_data(own))
+
+        with expecting(lambda: [rehearse]):
+            search.retry(own, found, proved, report)
     return found, report
 
 
@@ -317,14 +334,18 @@ class Search:
 
         How many groups the bounds cannot separate depends on the data, and rows that are not proved need a second pass.
         """
-        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
-        ids = None if own is None else own[rows]
         while True:
-            _, proved = self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)
-            self.unproved = int((proved == 0).sum()) / rows.stop
+            proved = self.pilot(own)
+            self.unproved = int((proved == 0).sum()) / len(proved)
             if self.unproved <= PILOT_UNPROVED or self.width >= WIDEST * self.plan.width:
                 return self
             self.width *= 2
+
+    def pilot(self, own: Any) -> Any:
+        """Search the first rows once, with the present width; return which are proved."""
+        rows = slice(0, min(PILOT_ROWS, self.plan.query_batch, len(self.queries)))
+        ids = None if own is None else own[rows]
+        return self.batch(self.queries[rows], ids, self.plan.precisions[0], self.width, self.sample)[1]
 
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int = 0
@@ -383,7 +404,7 @@ class Search:
 
     def retry(self, own: Any, found: Neighbors, proved: Any, report: Report) -> None:
         """Search the rows that are not proved again, with more groups and at higher precisions."""
-        queries, plan, prepared = self.queries, self.plan, self.prepared
+        queries, plan = self.queries, self.plan
         for level, search_again in self.levels():
             rows = (proved == 0).nonzero()[:, 0]
             if len(rows) == 0:
@@ -398,23 +419,31 @@ class Search:
             in_batches(len(rows), plan.query_batch, again, planned=plan.total_bytes)
             report.certify(level, int((proved[rows] != 0).sum()))
         rows = (proved == 0).nonzero()[:, 0]
-        # Comparing with all points may use the memory that the minima of a batch took.
-        scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(prepared.points), plan.group))
 
         def compare(some: slice) -> None:
             these = rows[some]
-            found.distances[these], found.indices[these] = refine_all(
-                queries[these],
-                prepared.points,
-                plan.k,
-                metric=plan.metric,
-                own=None if own is None else own[these],
-                double=self.double,
-                scratch_bytes=scratch,
-            )
+            ids = None if own is None else own[these]
+            found.distances[these], found.indices[these] = self.compare(queries[these], ids)
 
         in_batches(len(rows), plan.query_batch, compare, planned=plan.total_bytes)
         report.certify(plan.precisions[-1], len(rows))
+
+    def compare(self, queries: Any, own: Any) -> Neighbors:
+        """Return the neighbours of some rows by exact values of all points."""
+        plan, points = self.plan, self.prepared.points
+        # Comparing with all points may use the memory that the minima of a batch took.
+        scratch = max(LEAST_SCRATCH, 4 * plan.query_batch * group_count(len(points), plan.group))
+        compared = refine_all(
+            queries, points, plan.k, metric=plan.metric, own=own, double=self.double, scratch_bytes=scratch
+        )
+        return Neighbors(*compared)
+
+    def rehearse(self, rows: int, own: Any) -> None:
+        """Search as many rows again on every level, as a rehearsal: queries and points are on the device "meta"."""
+        queries, ids = self.queries[:rows], None if own is None else own[:rows]
+        for _, search_again in self.levels():
+            search_again(queries, ids)
+        self.compare(queries, ids)
 
 
 def no_others(points: Any, metric: str) -> Neighbors:

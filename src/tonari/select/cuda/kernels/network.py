@@ -28,27 +28,23 @@ def unpack_words(words):
 
 
 @triton.jit
-def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
-    """Return 0 in the lower half along the axis of BIT and 1 in the upper half; broadcasts over the hypercube."""
-    return tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - BIT) + [2] + [1] * BIT)
-
-
-@triton.jit
-def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
-    """Sort every block of 2^BLOCK entries, each a bitonic sequence: ascending, or descending where `down` is 1."""
-    BITS: tl.constexpr = _log2(keys.numel)
+def _merge(keys, ids, BLOCK: tl.constexpr, ALTERNATE: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr):
+    """Sort every block of 2^BLOCK entries, each a bitonic sequence; every other block descends if they ALTERNATE."""
+    N: tl.constexpr = keys.numel
     for bit in tl.static_range(BLOCK - 1, -1, -1):  # pairs a distance 2^bit apart
-        upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - bit) + [2] + [1] * bit)
-        other_keys = tl.sum(keys, axis=BITS - 1 - bit, keep_dims=True) - keys
+        keys = tl.reshape(keys, [N >> (bit + 1), 2, 1 << bit])
+        other_keys = tl.sum(keys, axis=1, keep_dims=True) - keys
         greater = keys > other_keys
         if not PACKED:
-            other_ids = tl.sum(ids, axis=BITS - 1 - bit, keep_dims=True) - ids
+            ids = tl.reshape(ids, [N >> (bit + 1), 2, 1 << bit])
+            other_ids = tl.sum(ids, axis=1, keep_dims=True) - ids
             greater = greater | ((keys == other_keys) & (ids > other_ids))
-        leave = greater != ((upper ^ down) == 1)
+        stay = tl.arange(0, 2)[None, :, None]
+        if ALTERNATE:
+            stay = stay ^ ((tl.arange(0, N >> (bit + 1)) >> (BLOCK - 1 - bit)) & 1)[:, None, None]
+        leave = greater != (stay != DESCENDING)
         keys = tl.where(leave, other_keys, keys)
-        if PACKED:
-            ids = keys
-        else:
+        if not PACKED:
             ids = tl.where(leave, other_ids, ids)
     return keys, ids
 
@@ -56,40 +52,36 @@ def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
 @triton.jit
 def _halve(keys, ids, BIT: tl.constexpr, PACKED: tl.constexpr):
     """Keep the smaller of every two entries 2^BIT apart: half as many entries remain."""
-    BITS: tl.constexpr = _log2(keys.numel)
-    AXIS: tl.constexpr = BITS - 1 - BIT
+    N: tl.constexpr = keys.numel
+    keys = tl.reshape(keys, [N >> (BIT + 1), 2, 1 << BIT])
     if PACKED:
-        keys = tl.min(keys, axis=AXIS)
-        ids = keys
+        keys = tl.min(keys, axis=1)
     else:
-        other_keys = tl.sum(keys, axis=AXIS, keep_dims=True) - keys
-        other_ids = tl.sum(ids, axis=AXIS, keep_dims=True) - ids
+        ids = tl.reshape(ids, [N >> (BIT + 1), 2, 1 << BIT])
+        other_keys = tl.sum(keys, axis=1, keep_dims=True) - keys
+        other_ids = tl.sum(ids, axis=1, keep_dims=True) - ids
         smaller = (keys < other_keys) | ((keys == other_keys) & (ids < other_ids))
         # Of two identical entries (two pads) neither is smaller: keep the lower one.
-        smaller = smaller | ((keys == other_keys) & (ids == other_ids) & (_upper(BIT, BITS) == 0))
-        keys = tl.sum(tl.where(smaller, keys, 0), axis=AXIS)
-        ids = tl.sum(tl.where(smaller, ids, 0), axis=AXIS)
+        lower = tl.arange(0, 2)[None, :, None] == 0
+        smaller = smaller | ((keys == other_keys) & (ids == other_ids) & lower)
+        keys = tl.sum(tl.where(smaller, keys, 0), axis=1)
+        ids = tl.sum(tl.where(smaller, ids, 0), axis=1)
     return keys, ids
 
 
 @triton.jit
-def _to_cube(keys, ids, PACKED: tl.constexpr):
-    BITS: tl.constexpr = _log2(keys.numel)
+def _begin(keys, ids, PACKED: tl.constexpr):
     if PACKED:
-        keys = tl.reshape(pack_words(keys, ids), [2] * BITS)
-        ids = keys
-    else:
-        keys = tl.reshape(keys, [2] * BITS)
-        ids = tl.reshape(ids, [2] * BITS)
+        keys = pack_words(keys, ids)
     return keys, ids
 
 
 @triton.jit
 def _to_row(keys, ids, N: tl.constexpr, PACKED: tl.constexpr):
+    keys = tl.reshape(keys, [N])
     if PACKED:
-        keys, ids = unpack_words(tl.reshape(keys, [N]))
+        keys, ids = unpack_words(keys)
     else:
-        keys = tl.reshape(keys, [N])
         ids = tl.reshape(ids, [N])
     return keys, ids
 
@@ -101,18 +93,13 @@ def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.c
     BLOCK: tl.constexpr = _log2(K)
     PACKED: tl.constexpr = keys.dtype == tl.int32
     tl.static_assert(K >= 2 and K <= N)
-    keys, ids = _to_cube(keys, ids, PACKED)
+    keys, ids = _begin(keys, ids, PACKED)
     for size in tl.static_range(1, BLOCK + 1):
-        if size < BITS:
-            keys, ids = _merge(keys, ids, size, _upper(size, BITS), PACKED)
-        else:
-            keys, ids = _merge(keys, ids, size, DESCENDING, PACKED)
+        keys, ids = _merge(keys, ids, size, size < BITS, 0 if size < BITS else DESCENDING, PACKED)
     for left in tl.static_range(BITS - BLOCK):
         keys, ids = _halve(keys, ids, BLOCK, PACKED)
-        if left < BITS - BLOCK - 1:
-            keys, ids = _merge(keys, ids, BLOCK, _upper(BLOCK, BITS - 1 - left), PACKED)
-        else:
-            keys, ids = _merge(keys, ids, BLOCK, DESCENDING, PACKED)
+        more = left < BITS - BLOCK - 1
+        keys, ids = _merge(keys, ids, BLOCK, more, 0 if more else DESCENDING, PACKED)
     return _to_row(keys, ids, K, PACKED)
 
 
@@ -125,15 +112,13 @@ def sort_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
 @triton.jit
 def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
     """Sort every run of LENGTH of the N entries by itself: the last step of a network does not alternate."""
-    BITS: tl.constexpr = _log2(N)
     BLOCK: tl.constexpr = _log2(LENGTH)
-    ASCENDING: tl.constexpr = 0
     PACKED: tl.constexpr = keys.dtype == tl.int32
     tl.static_assert(LENGTH >= 2 and LENGTH <= N)
-    keys, ids = _to_cube(keys, ids, PACKED)
+    keys, ids = _begin(keys, ids, PACKED)
     for size in tl.static_range(1, BLOCK):
-        keys, ids = _merge(keys, ids, size, _upper(size, BITS), PACKED)
-    keys, ids = _merge(keys, ids, BLOCK, ASCENDING, PACKED)
+        keys, ids = _merge(keys, ids, size, True, 0, PACKED)
+    keys, ids = _merge(keys, ids, BLOCK, False, 0, PACKED)
     return _to_row(keys, ids, N, PACKED)
 
 
@@ -141,8 +126,8 @@ def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
 def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
     """Sort a bitonic sequence of N entries."""
     PACKED: tl.constexpr = keys.dtype == tl.int32
-    keys, ids = _to_cube(keys, ids, PACKED)
-    keys, ids = _merge(keys, ids, _log2(N), DESCENDING, PACKED)
+    keys, ids = _begin(keys, ids, PACKED)
+    keys, ids = _merge(keys, ids, _log2(N), False, DESCENDING, PACKED)
     return _to_row(keys, ids, N, PACKED)
 
 

@@ -1,0 +1,119 @@
+"""Which variants of kernels some work launches, found out by doing it on tensors without data.
+
+On torch's device "meta" tensors have shapes, dtypes and strides, but no memory, and operations on them do nothing. So
+the very code of a search, given such rows, runs in milliseconds, and :func:`tonari.cuda.launch.launch` notes each
+launch instead of making it. Whatever a search launches is noted, because there is no other list of kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Hashable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tonari.cuda.stand_ins import stand_in
+
+
+class Card(NamedTuple):
+    """What launches on a device depend on.
+
+    Attributes
+    ----------
+    capability : (int, int)
+        Of the architecture, such as (9, 0) for Hopper.
+    multiprocessors : int
+    """
+
+    capability: tuple[int, int]
+    multiprocessors: int
+
+    @property
+    def is_hopper(self) -> bool:
+        """Whether it has Hopper's matrix units."""
+        return self.capability[0] == 9
+
+
+@dataclass(frozen=True)
+class Call:
+    """A launch, or one that was noted: everything that the compiled variant depends on.
+
+    Attributes
+    ----------
+    kernel : triton.JITFunction
+    arguments : mapping of names to ints, None, tensors and descriptors, or stand-ins for these
+    constants : mapping of names to values
+    options : mapping of names to values
+        Triton's, such as ``num_warps``.
+    variant : tuple
+        By which :mod:`tonari.cuda.launch` keeps the compiled variant of one device.
+    """
+
+    kernel: Any
+    arguments: Mapping[str, Any]
+    constants: Mapping[str, Any]
+    options: Mapping[str, Any]
+    variant: tuple[Hashable, ...]
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return str(self.kernel.fn.__name__)
+
+
+class Rehearsal:
+    """The launches of a rehearsal, each variant once, in the order of the first launch."""
+
+    def __init__(self, card: Card) -> None:
+        self.card = card
+        self.calls: dict[tuple[Hashable, ...], Call] = {}
+
+
+_current: ContextVar[Rehearsal | None] = ContextVar("tonari_rehearsal", default=None)
+
+
+@contextlib.contextmanager
+def rehearsing(card: Card) -> Iterator[Rehearsal]:
+    """Note the launches on tensors of the device "meta", as if that were the card."""
+    rehearsal = Rehearsal(card)
+    before = _current.set(rehearsal)
+    try:
+        yield rehearsal
+    finally:
+        _current.reset(before)
+
+
+def rehearsed_card() -> Card:
+    """Return what the device "meta" stands for at the moment; RuntimeError outside of a rehearsal."""
+    return _rehearsal().card
+
+
+def note(call: Call) -> None:
+    """Note a launch on the device "meta", with stand-ins for its tensors."""
+    calls = _rehearsal().calls
+    if call.variant not in calls:
+        given = {name: stand_in(argument) for name, argument in call.arguments.items()}
+        calls[call.variant] = dataclasses.replace(call, arguments=given)
+
+
+def to_visit(parts: list[slice], device: Any) -> list[slice]:
+    """Return slices of rows that are searched in turn: all of them, or in a rehearsal the first two and the last."""
+    return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
+
+
+def without_data(tensor: Any) -> Any:
+    """Return a tensor of the same shape, strides and dtype on the device "meta"; None for None."""
+    import torch
+
+    if tensor is None:
+        return None
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
+def _rehearsal() -> Rehearsal:
+    current = _current.get()
+    if current is None:
+        raise RuntimeError("tensors on the device 'meta' have no data to search")
+    return current
