@@ -31,7 +31,7 @@ from typing import IO, Any, ClassVar, TypeAlias
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import default_threads
-from tonari.cuda.compile import is_compiled
+from tonari.cuda.compile import is_cache_empty, is_compiled, make_key
 from tonari.cuda.compile_server import Orders
 from tonari.cuda.pickling import dump_call
 from tonari.cuda.rehearsal import Call, Card, rehearsing
@@ -82,9 +82,10 @@ def ready(call: Call, device: Any) -> None:
         return
     card = card_of(device)
     batch = Batch.of(card, call)
-    if batch is None and expected is not None and new and can_fork() and not is_compiled(call):
+    if batch is None and expected is not None and new and can_fork() and (is_cache_empty() or not is_compiled(call)):
         expected.used = True
         batch = compile_ahead(expected.stages, card, progress=expected.progress) and Batch.of(card, call)
+        make_key()  # while others compile
     if batch is not None:
         batch.wait(call)
 
@@ -115,7 +116,8 @@ def _missing(stages: Callable[[], Sequence[Stage]], card: Card) -> tuple[list[Ca
         for variant, call in rehearsal.calls.items():
             seen.setdefault(variant, call)
         first = first or len(seen)
-    calls = [call for call in seen.values() if Batch.of(card, call) is None and not is_compiled(call)]
+    empty = is_cache_empty()
+    calls = [call for call in seen.values() if Batch.of(card, call) is None and (empty or not is_compiled(call))]
     needed = set(list(seen)[:first])
     return [call for call in calls if call.variant in needed], [call for call in calls if call.variant not in needed]
 

@@ -6,6 +6,7 @@ Triton's own code makes the key of the cache, so that a variant that one process
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Any
 
 from tonari.cuda.rehearsal import Call
@@ -41,6 +42,24 @@ def is_compiled(call: Call) -> bool:
     finally:
         kernel.compile = usual
     return all(found)
+
+
+def is_cache_empty() -> bool:
+    """Whether Triton's cache on disk has nothing at all; takes no time, unlike the first key of a process."""
+    from triton import knobs
+
+    try:
+        with os.scandir(knobs.cache.dir) as entries:
+            return next(entries, None) is None
+    except FileNotFoundError:
+        return True
+
+
+def make_key() -> None:
+    """Make the part of all keys that Triton keeps: half a second of hashing Triton itself, on any thread."""
+    from triton.runtime.cache import triton_key
+
+    triton_key()
 
 
 def _is_on_disk(src: Any, target: Any, options: Any) -> bool:

@@ -18,6 +18,7 @@ import pickle
 import select
 import signal
 import sys
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,9 +99,11 @@ def say(number: int, error: str | None) -> None:
 
 def serve(orders: Orders) -> None:
     """Compile all calls, in order, each in a process of its own."""
+    from triton.compiler.compiler import make_backend
     from triton.runtime import driver
 
     driver.set_active(TargetAlone(orders.target))
+    make_backend(driver.active.get_current_target()).hash()  # asks ptxas for its version, once for all forks
     waiting, running = list(range(len(orders.calls))), dict[int, int]()
     while waiting or running:
         while waiting and len(running) < orders.processes:
@@ -122,9 +125,18 @@ def serve(orders: Orders) -> None:
 
 
 def main() -> None:
-    import triton.language  # noqa: F401  before the forks
+    """Import what all forks need, meanwhile make Triton's key, and serve."""
+    import triton
 
-    serve(pickle.load(sys.stdin.buffer))
+    from tonari.cuda.compile import make_key
+
+    making = threading.Thread(target=make_key)
+    making.start()
+    import triton.language  # noqa: F401
+
+    orders = pickle.load(sys.stdin.buffer)
+    making.join()  # a process with one thread can be forked safely
+    serve(orders)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.ahead import Stage
 from tonari.exact.cuda.contracted_search import ContractedPoints
-from tonari.exact.cuda.contraction import contraction_of, form_blocks, sampled
-from tonari.exact.cuda.form import make_form
+from tonari.exact.cuda.contraction import Contraction, form_blocks, sampled
 from tonari.exact.cuda.partition import Place, plan_for_part
 from tonari.exact.cuda.plan import CudaPlan, share
 from tonari.exact.cuda.search import DevicePoints, Search, Searchable
@@ -76,16 +75,20 @@ def _begin(plan: CudaPlan, query_dtype: str, prepared: Searchable | None, n: int
 
 def _prepared(points: Any, plan: CudaPlan) -> Searchable:
     """Return prepared points, with a contraction if its number of coordinates is known beforehand."""
-    if plan.form_dim in (None, "full"):
-        made = DevicePoints(points, plan.metric, plan.precisions[0])
-        if plan.form_dim is None:
-            _, origin = sampled(points, made.form)
-            next(form_blocks(points, made.form, origin))
-        return made
-    form = make_form(points, plan.metric)
-    contracted = ContractedPoints(points, form, contraction_of(points, form, int(plan.form_dim)))
-    contracted.packed(plan.precisions[0])
-    return contracted
+    import torch
+
+    full = DevicePoints(points, plan.metric, plan.precisions[0])
+    if plan.form_dim == "full":
+        return full
+    form = full.form
+    _, origin = sampled(points, form)
+    if plan.form_dim is None:
+        next(form_blocks(points, form, origin))
+        return full
+    directions = torch.empty((plan.d, int(plan.form_dim) - 1), dtype=torch.float64, device=points.device)
+    made = ContractedPoints(points, form, Contraction(form, directions, origin, torch.empty_like(origin[:1])))
+    made.packed(plan.precisions[0])
+    return made
 
 
 def _search(begun: Search, m: int, self_join: bool) -> Neighbors:
