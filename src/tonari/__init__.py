@@ -60,6 +60,7 @@ from tonari.graph.directory import open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.explain import Explanation, explain
 from tonari.methods.plan import plan
+from tonari.methods.warm import warm
 from tonari.select import Selection, select_k
 from tonari.select.merge import merge_neighbors
 from tonari.spanning.tree import SpanningTree
@@ -91,4 +92,5 @@ __all__ = [
     "search",
     "search_to_file",
     "select_k",
+    "warm",
 ]

@@ -9,6 +9,7 @@
     tonari info     the contents of a file                                       info.py
     tonari convert  points from one format to another                        convert.py
     tonari plan     what a run would do and cost                                 plan.py
+    tonari warm     the kernels that a search on a GPU needs, compiled ahead     warm.py
 
 Results go to stdout; progress, the log (-v) and errors go to stderr, an error as one line.
 Exit codes: 0 success, 1 data or files that cannot be used, 2 wrong usage, 130 interrupted (Ctrl-C).
@@ -28,6 +29,7 @@ from tonari.cli.plan import plan
 from tonari.cli.recall import recall
 from tonari.cli.report import report
 from tonari.cli.search import search
+from tonari.cli.warm import warm
 from tonari.core.version import __version__
 
 __all__ = ["main"]
@@ -52,5 +54,5 @@ def main(context: click.Context) -> None:
         context.exit(2)
 
 
-for _command in (graph, search, pairs, merge, recall, report, info, convert, plan):
+for _command in (graph, search, pairs, merge, recall, report, info, convert, plan, warm):
     main.add_command(_command)

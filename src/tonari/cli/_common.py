@@ -169,7 +169,8 @@ def _search_method(context: click.Context, parameter: click.Parameter, value: st
     return value
 
 
-def _device(context: click.Context, parameter: click.Parameter, value: str) -> str | list[str]:
+def checked_device(context: click.Context, parameter: click.Parameter, value: str) -> str | list[str]:
+    """Return a device, or several that are separated by commas."""
     device = value.split(",") if "," in value else value
     try:
         parse_device(device)
@@ -271,7 +272,7 @@ device_option = click.option(
     "--device",
     default="auto",
     show_default=True,
-    callback=_device,
+    callback=checked_device,
     help='Where to search: "cpu" ("auto" means this for files), "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
 )
 threads_option = click.option(

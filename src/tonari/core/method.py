@@ -99,6 +99,10 @@ class SearchMethod(Method):
         """Return the kind of preparation that a problem needs; prepared points serve every search of the same kind."""
         return ""
 
+    def warm(self, plan: Any, *, self_join: bool, progress: ProgressLike = None) -> int:
+        """Compile what searches by a plan launch, and return how many kernels that took; none on the CPU."""
+        return 0
+
     @abstractmethod
     def prepare(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
         """Prepare points for searches."""

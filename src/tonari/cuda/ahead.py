@@ -31,7 +31,7 @@ from typing import IO, Any, ClassVar, TypeAlias
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import default_threads
-from tonari.cuda.compile import is_cache_empty, is_compiled, make_key
+from tonari.cuda.compile import compile_call, is_cache_empty, is_compiled, make_key
 from tonari.cuda.compile_server import Orders
 from tonari.cuda.pickling import dump_call
 from tonari.cuda.rehearsal import Call, Card, rehearsing
@@ -106,6 +106,20 @@ def compile_ahead(stages: Callable[[], Sequence[Stage]], card: Card, *, progress
     return None
 
 
+def compile_all(stages: Callable[[], Sequence[Stage]], device: Any, *, progress: ProgressLike = None) -> int:
+    """Compile all that rehearsals launch and Triton lacks, wait for it, and return how many kernels that took."""
+    card = card_of(device)
+    if can_fork():
+        batch = compile_ahead(stages, card, progress=progress)
+        if batch is not None:
+            batch.wait()
+            return batch.count
+    needed, later = _missing(stages, card)
+    for call in needed + later:
+        compile_call(call)
+    return len(needed + later)
+
+
 def _missing(stages: Callable[[], Sequence[Stage]], card: Card) -> tuple[list[Call], list[Call]]:
     """Return the calls of the first rehearsal, and of the others, that Triton has not compiled."""
     seen: dict[tuple[Hashable, ...], Call] = {}
@@ -175,6 +189,11 @@ class Batch:
             start_new_session=True,
         )
         _open.append(self)
+
+    @property
+    def count(self) -> int:
+        """Number of kernels."""
+        return len(self._calls)
 
     def order(self, needed: list[Call], later: list[Call]) -> bool:
         """Tell the process what to compile; whether it is worth telling."""

@@ -23,10 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.cuda.ahead import Stage, expecting
+from tonari.cuda.ahead import Stage, compile_all, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.plan import CudaPlan
@@ -99,6 +100,17 @@ def _search(
         report.seconds = time.perf_counter() - started
         logger.info("%s", report)
     return Neighbors(*(inputs.hand_back(part, side_of(queries)) for part in found))
+
+
+def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> int:
+    """Compile what searches by a plan launch; see :func:`tonari.warm`."""
+    stages = stages_of(plan, plan.dtype, self_join=self_join)
+    if not stages:
+        raise Unsupported(
+            f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
+        )
+    with on(plan.devices[0]):
+        return compile_all(lambda: stages, plan.devices[0], progress=progress)
 
 
 def find_within(

@@ -27,6 +27,9 @@ class ExactOnCuda(SearchMethod):
     def plan(self, problem: Problem, *, prepared_by: CudaPlan | None = None, **given: Any) -> CudaPlan:
         return plan_on_cuda(problem, prepared_by=prepared_by, **given)
 
+    def warm(self, plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> int:
+        return dispatch.warm(plan, self_join=self_join, progress=progress)
+
     def prepare(self, points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
         return dispatch.prepare(points, plan, progress)
 

@@ -11,9 +11,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
 from tonari.cuda.ahead import Stage
+from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.contracted_search import ContractedPoints
 from tonari.exact.cuda.contraction import Contraction, form_blocks, sampled
 from tonari.exact.cuda.partition import Place, plan_for_part
@@ -75,8 +78,6 @@ def _begin(plan: CudaPlan, query_dtype: str, prepared: Searchable | None, n: int
 
 def _prepared(points: Any, plan: CudaPlan) -> Searchable:
     """Return prepared points, with a contraction if its number of coordinates is known beforehand."""
-    import torch
-
     full = DevicePoints(points, plan.metric, plan.precisions[0])
     if plan.form_dim == "full":
         return full
@@ -96,15 +97,13 @@ def _search(begun: Search, m: int, self_join: bool) -> Neighbors:
     own = Place(self_join=self_join).own(m, "meta")
     if m >= begun.least_fitted:
         begun.pilot(own)
-    batches = cut(m, begun.plan.query_batch)
-    answers = []
-    for rows in dict.fromkeys((batches[0].stop, batches[-1].stop - batches[-1].start)):
-        ids = None if own is None else own[:rows]
-        answers.append(begun.batch(begun.queries[:rows], ids, begun.plan.precisions[0], begun.width, begun.sample)[0])
-    return answers[0]
+    precision, sample = begun.plan.precisions[0], begun.sample
+    found = []
+    for rows in to_visit(cut(m, begun.plan.query_batch), torch.device("meta")):
+        ids = None if own is None else own[rows]
+        found.append(begun.batch(begun.queries[rows], ids, precision, begun.width, sample, rows.start)[0])
+    return found[0]
 
 
 def _rows(count: int, d: int, dtype: str) -> Any:
-    import torch
-
     return torch.empty((count, d), dtype=getattr(torch, dtype), device="meta")

@@ -1,0 +1,62 @@
+"""tonari warm: compile what a search on CUDA needs, before the first search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tonari import io
+from tonari.cli import _common
+from tonari.methods import warm as warming
+
+
+@click.command()
+@_common.file_argument("points")
+@_common.k_option
+@click.option("--queries", metavar="M", type=click.IntRange(min=1), help="Of a search of M queries, not of a graph.")
+@_common.metric_option
+@_common.key_option
+@click.option(
+    "--device",
+    default="cuda",
+    show_default=True,
+    callback=_common.checked_device,
+    help='For which GPU: "cuda", "cuda:1", "cuda:0,cuda:1" or "cuda:all".',
+)
+@_common.progress_option
+@_common.verbose_option
+@_common.json_option
+def warm(
+    points: Path,
+    k: int,
+    queries: int | None,
+    metric: str,
+    key: str | None,
+    device: str | list[str],
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Compile the GPU kernels of the graph of POINTS by brute force, so that later runs need not wait for them.
+
+    Only the header of POINTS is read. Kernels are compiled in parallel and stay on disk (TRITON_CACHE_DIR) for all
+    later processes.
+
+    \b
+    Example:
+      tonari warm points.fbin -k 10
+      tonari warm points.fbin -k 10 --queries 10000 --metric cosine
+    """
+    described = io.describe(points, key=key)
+    count = warming.warm(
+        described.rows,
+        described.rows if queries is None else queries,
+        described.columns,
+        k,
+        dtype=described.dtype,
+        metric=metric,
+        device=device,
+        self_join=queries is None,
+        progress=progress,
+    )
+    _common.emit({"compiled": count}, f"{count} kernels compiled", as_json=as_json)

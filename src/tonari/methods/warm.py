@@ -1,0 +1,73 @@
+"""`tonari.warm`: compile what a search on CUDA launches, before the first search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from tonari import inputs
+from tonari.core.progress import ProgressLike
+from tonari.methods.plan import plan
+from tonari.methods.registry import search_method
+from tonari.metrics import TritonFunction
+
+
+def warm(
+    n: int,
+    m: int,
+    d: int,
+    k: int,
+    *,
+    dtype: npt.DTypeLike = "float32",
+    metric: str | TritonFunction = "euclidean",
+    device: Any = "cuda",
+    self_join: bool = False,
+    progress: ProgressLike = None,
+) -> int:
+    """Compile the kernels of a search on CUDA, in parallel, so that the first search need not wait for them.
+
+    Triton keeps compiled kernels on disk (``TRITON_CACHE_DIR``, default ``~/.triton/cache``) for all later processes,
+    until Triton or tonari changes. Kernels depend on the dtype, d, k, the metric and the kind of GPU, and on n and m
+    only roughly.
+
+    Parameters
+    ----------
+    n, m, d, k : int
+        Points, queries, dimensions, neighbours.
+    dtype : dtype or its name
+        dtype of points and queries.
+    metric : str, or a Triton function as for :func:`tonari.knn_graph`
+    device : str or list of str
+        As for :func:`tonari.plan`; nothing is compiled for "cpu".
+    self_join : bool
+        The queries are the points themselves, as in :func:`tonari.knn_graph`; then m is n and k at most n - 1.
+    progress : None, bool or callable(done, total)
+        As for :func:`tonari.search`; a callable is not called.
+
+    Returns
+    -------
+    int
+        Number of kernels that had to be compiled: 0 if Triton had all of them. One that fails is logged as a warning.
+
+    Raises
+    ------
+    TypeError, ValueError, ImportError
+        As for :func:`tonari.plan`.
+    Unsupported
+        A ValueError: the search does not fit into the device's memory, and its kernels are compiled as it goes.
+
+    Notes
+    -----
+    Kernels of brute force are compiled, which is what ``method="exact"`` runs; those of k-d trees, of NN-Descent and of
+    searches within a radius are compiled when they are first needed.
+
+    Examples
+    --------
+    >>> import tonari
+    >>> tonari.warm(10**6, 10**4, 128, 10, device="cpu")
+    0
+    """
+    inputs.check_progress(progress)
+    made = plan(n, m, d, k, dtype=dtype, metric=metric, method="exact", device=device, self_join=self_join)
+    return search_method("exact", made.device).warm(made, self_join=self_join, progress=progress)

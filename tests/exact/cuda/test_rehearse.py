@@ -1,0 +1,134 @@
+"""What is compiled ahead of a search is what the search launches: no list of kernels can fall behind the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tests.helpers.gpu_checks import DEVICE, plan_of, rows_of
+from tonari.inputs import name_of_dtype
+
+pytestmark = needs_torch
+if HAS_TORCH:
+    import torch
+
+    from tests.helpers.launches import launched
+    from tonari.cuda import ahead
+    from tonari.cuda.rehearsal import Card, rehearsing
+    from tonari.exact.cuda import dispatch
+    from tonari.exact.cuda import search as engine
+    from tonari.exact.cuda.rehearse import stages_of
+
+HERE = {"devices": (DEVICE,)}
+
+
+def card() -> Card:
+    return ahead.card_of(DEVICE) if DEVICE != "cpu" else Card((0, 0), 1)
+
+
+def rehearsed(stage: Callable[[], None]) -> set[tuple[Any, ...]]:
+    with rehearsing(card()) as rehearsal:
+        stage()
+    return set(rehearsal.calls)
+
+
+def names(variants: set[tuple[Any, ...]]) -> set[str]:
+    return {variant[0].__name__ for variant in variants}
+
+
+def search_and_rehearse(
+    m: int, n: int, d: int, k: int, metric: str, dtype: str, query_dtype: str, **choices: Any
+) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
+    """The variants that a search launches, and those of the first rehearsal."""
+    points = rows_of(n, d, dtype, metric)
+    queries = points if choices.get("self_join") else rows_of(m, d, query_dtype, metric, 1)
+    plan = plan_of(queries, points, k, metric, **HERE, **choices)
+    self_join = choices.get("self_join", False)
+    at_once = stages_of(plan, name_of_dtype(queries), self_join=self_join)[0]
+    with launched() as seen:
+        dispatch.search_once(queries, points, plan, self_join=self_join)
+    assert seen
+    return set(seen), rehearsed(at_once)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "d", "k", "metric", "dtype", "query_dtype", "choices"),
+    [
+        (1, 1, 1, 1, "euclidean", "float32", "float32", {}),
+        (7, 140, 19, 3, "euclidean", "float32", "float32", {}),
+        (7, 140, 19, 3, "cosine", "float64", "float32", {}),
+        (5, 129, 8, 3, "inner_product", "uint8", "uint8", {}),
+        (3, 127, 16, 2, "l1", "float32", "float64", {}),
+        (130, 130, 20, 2, "euclidean", "float32", "float32", {"self_join": True}),
+        (70, 140, 130, 3, "euclidean", "float32", "float32", {}),
+        (7, 140, 19, 3, "euclidean", "float32", "float32", {"query_batch": 4}),
+        (7, 300, 19, 3, "euclidean", "float32", "float32", {"route": "streamed", "point_slab": 128}),
+        (7, 300, 20, 3, "euclidean", "float64", "float32", {"route": "streamed", "point_slab": 128, "query_slab": 3}),
+    ],
+    ids=lambda given: str(given) if isinstance(given, str | int) else "",
+)
+def test_a_rehearsal_launches_what_the_search_launches(
+    m: int, n: int, d: int, k: int, metric: str, dtype: str, query_dtype: str, choices: dict[str, Any]
+) -> None:
+    # All groups are refined, so that every row is proved at once.
+    searched, at_once = search_and_rehearse(m, n, d, k, metric, dtype, query_dtype, width=64, **choices)
+    assert names(searched - at_once) == set()
+    assert names(at_once - searched) == set(), "compiled in vain"
+
+
+def test_a_rehearsal_samples_as_the_search_does() -> None:
+    """Thresholds from a sample, which shapes alone decide."""
+    plan = plan_of(rows_of(600, 4), rows_of(40_000, 4), 2, **HERE, width=2, group=8)
+    begun = rehearsed(stages_of(plan, "float32", self_join=False)[0])
+    assert "chosen_kernel" in names(begun)
+
+
+def test_retries_are_rehearsed_for_the_rows_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points that are all equal: no precision proves a row, and as many are left on each level."""
+    points = np.ones((300, 19), np.float32)
+    queries = rows_of(6, 19)
+    plan = plan_of(queries, points, 3, **HERE, width=2)
+    given = []
+    usual = engine.expecting
+    monkeypatch.setattr(engine, "expecting", lambda stages: (given.append(stages), usual(stages))[1])
+    with launched() as seen:
+        dispatch.search_once(queries, points, plan)
+    (stages,) = given
+    (again,) = stages()
+    at_once = rehearsed(stages_of(plan, "float32", self_join=False)[0])
+    retried = rehearsed(again)
+    assert "dense_kernel" in names(retried)
+    assert names(set(seen) - at_once - retried) == set()
+
+
+@pytest.mark.parametrize("form_dim", [4, None])
+def test_contracted_rows_are_rehearsed(form_dim: int | None) -> None:
+    points, queries = rows_of(300, 64), rows_of(5, 64, seed=1)
+    plan = plan_of(queries, points, 3, **HERE, form_dim=form_dim or 4)
+    prepared = dispatch.prepare(torch.from_numpy(points).to(DEVICE), plan)
+    stages = stages_of(plan, "float32", self_join=False, prepared=prepared if form_dim is None else None)
+    with launched() as seen:
+        dispatch.search(queries, prepared, plan)
+    planned: set[tuple[Any, ...]] = set().union(*(rehearsed(stage) for stage in stages))
+    assert "contracted_limits_kernel" in names(set(seen))
+    assert names(set(seen)) <= names(planned)
+
+
+def test_a_rehearsal_takes_no_memory_and_touches_no_data() -> None:
+    plan = plan_of(rows_of(1, 8), rows_of(1, 8), 1, **HERE)
+    huge = {"n": 2**30, "m": 2**20, "query_slab": 2**20, "point_slab": 2**30, "query_batch": 2**14}
+    import dataclasses
+
+    planned = dataclasses.replace(plan, **huge)
+    assert "screen_kernel" in names(rehearsed(stages_of(planned, "float32", self_join=False)[0]))
+
+
+def test_rows_without_data_are_refused_outside_of_a_rehearsal() -> None:
+    from tonari.exact.cuda.form import make_form
+
+    with pytest.raises(RuntimeError, match="have no data to search"):
+        make_form(torch.empty((10, 4), device="meta"), "euclidean")
