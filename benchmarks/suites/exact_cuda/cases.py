@@ -6,7 +6,7 @@ from typing import Any
 
 from ...harness.case import Bar, Case, Suite
 from ...harness.peers.cuda import PEERS
-from . import contracted, figures, host, screen, search
+from . import cold, contracted, figures, host, screen, search
 
 # flashlib keeps k neighbours in registers: beyond this many it is no tool for the job.
 FLASH_K = 64
@@ -45,6 +45,15 @@ def _searches() -> list[Case]:
             peers=ALL if k <= FLASH_K else WITHOUT_FLASH,
         )
         for k, bound in bars.items()
+    ]
+
+
+def _cold() -> list[Case]:
+    """First calls: at few and at many neighbours, and where every precision is tried."""
+    changes: dict[str, Any] = {"peers": (), "work": cold.cold_start, "bars": (seconds(3.0, "H200"),), "cost": 60.0}
+    wanted = {"k10": (10, "gaussian"), "k256": (256, "gaussian"), "tight": (10, "tight")}
+    return [
+        _case(f"cold-{name}", MILLION, TEN_THOUSAND, 128, k, data=kind, **changes) for name, (k, kind) in wanted.items()
     ]
 
 
@@ -102,6 +111,7 @@ SUITE = Suite(
         ),
         _case("graph-gauss", MILLION, MILLION, 128, graph=True, bars=(seconds(0.65),), cost=40.0),
         _case("graph-sift", MILLION, MILLION, 128, data="sift", graph=True, bars=(seconds(0.65),), cost=60.0),
+        *_cold(),
         _case(
             "host-routes",
             8 * MILLION,

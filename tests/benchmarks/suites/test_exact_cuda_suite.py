@@ -32,7 +32,7 @@ from benchmarks.harness.datasets import hard as data  # noqa: E402
 from benchmarks.harness.peers import cuda as peers  # noqa: E402
 from benchmarks.harness.proof import WrongAnswer  # noqa: E402
 from benchmarks.harness.run import run_cases  # noqa: E402
-from benchmarks.suites.exact_cuda import SUITE, bounds, cases, contracted, host, warm  # noqa: E402
+from benchmarks.suites.exact_cuda import SUITE, bounds, cases, cold, contracted, host, warm  # noqa: E402
 from benchmarks.suites.exact_cuda import screen as screens  # noqa: E402
 from benchmarks.suites.exact_cuda import search as searches  # noqa: E402
 from tonari.exact.cuda.groups import LEAST_GROUP, LISTED, POINT_TILE, group_count, members  # noqa: E402
@@ -108,6 +108,9 @@ def test_every_case_and_its_bars() -> None:
         ("search-k64", "seconds"): (10e-3, True, "H100"),
         ("search-k256", "seconds"): (18e-3, True, "H100"),
         ("search-k1024", "seconds"): (45e-3, True, "H100"),
+        ("cold-k10", "seconds"): (3.0, True, "H200"),
+        ("cold-k256", "seconds"): (3.0, True, "H200"),
+        ("cold-tight", "seconds"): (3.0, True, "H200"),
         ("one-query", "of copy"): (0.7, False, "H100"),
         ("graph-gauss", "seconds"): (0.65, True, "H100"),
         ("graph-sift", "seconds"): (0.65, True, "H100"),
@@ -521,6 +524,22 @@ def test_wrong_lists_do_not_pass(change: Callable[[Any, int], None], message: st
     change(lists, int(lists.values[4].argmin()))
     with pytest.raises(WrongAnswer, match=message):
         bounds.check_lists(lists, thresholds, bounds.proved_rows(9), packed)
+
+
+# --- first calls --------------------------------------------------------------------------------------------------
+
+
+def test_a_first_call_is_timed_in_a_process_of_its_own_and_proved(tmp_path: Path) -> None:
+    run = a_run(path=tmp_path / "out.csv")
+    case = a_case(name="cold", n=300, m=5, work=cold.cold_start, bars=(cases.seconds(60.0, "H100"),))
+    case.work(run, case)
+    (row,) = run.rows
+    assert row["who"] == "tonari, first call"
+    assert row["proved"] == 5
+    assert row["repeats"] == cold.REPEATS
+    assert 0 < row["seconds_median"] < 60
+    assert row["passed"]
+    assert row["extras"]["again"] < row["seconds_max"]
 
 
 # --- warming up --------------------------------------------------------------------------------------------------

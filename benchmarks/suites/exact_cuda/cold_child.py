@@ -1,0 +1,58 @@
+"""A fresh process that makes rows, searches them twice, and prints what that took (cold.py)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from ...harness.datasets.hard import make
+from .reports import levels_of, reports
+
+
+def main(asked: str) -> None:
+    """Make the rows, search them twice, and print what that took: the whole of a fresh process."""
+    import torch
+
+    import tonari
+
+    kind, n, m, d, k, where, out = json.loads(asked)
+    data = make(kind, n, m, d, where)
+    compiled = names_compiled()
+
+    def finished() -> float:
+        if torch.device(where).type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    seconds = []
+    with reports() as seen:
+        for _ in range(2):
+            started = finished()
+            found = tonari.search(data.queries, data.points, k, method="exact", progress=False)
+            seconds.append(finished() - started)
+    distances, indices = (part.cpu().numpy() for part in found)
+    np.savez(out, distances=distances, indices=indices)
+    told = {"seconds": seconds[0], "again": seconds[1], "levels": levels_of(seen), "compiled_there": compiled}
+    print(json.dumps(told))
+
+
+def names_compiled() -> list[str]:
+    """Return a list that grows by the name of each kernel that this very process compiles."""
+    from triton import knobs
+
+    found: list[str] = []
+
+    def listen(*, src: Any, cache_hit: bool, **_: Any) -> None:
+        if not cache_hit:
+            found.append(src.name)
+
+    knobs.compilation.listener = listen
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
