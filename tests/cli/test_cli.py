@@ -26,13 +26,14 @@ from tonari.cuda import memory as device_memory
 from tonari.graph import recall as quality
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods import plan as planning
+from tonari.methods import warm as warming
 from tonari.methods.registry import NAMES, overrides_of
 from tonari.metrics import METRICS
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 
 N, M, D, K = 300, 20, 8, 5
-COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "convert", "plan")
+COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "convert", "plan", "warm")
 
 
 @pytest.fixture
@@ -466,6 +467,25 @@ def test_help_lists_what_can_be_set() -> None:
             assert f"{name} on {device}:" in told
             for field, known in overrides_of(name, device).items():
                 assert re.search(rf"^ +{field} +{re.escape(known.meaning)}$", told, re.MULTILINE), field
+
+
+def test_warm_asks_for_what_the_file_has(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def warm(*sizes: int, **given: Any) -> int:
+        asked.append((sizes, given["dtype"], given["metric"], given["device"], given["self_join"]))
+        return 7
+
+    monkeypatch.setattr(warming, "warm", warm)
+    assert run("warm", "points.fbin", "-k", "3").stdout == "7 kernels compiled\n"
+    told = as_json("warm", "points.fbin", "-k", "3", "--queries", "9", "--metric", "L1", "--device", "cuda:1")
+    assert told == {"compiled": 7}
+    assert asked == [
+        ((N, N, D, 3), "float32", "euclidean", "cuda", True),
+        ((N, 9, D, 3), "float32", "l1", "cuda:1", False),
+    ]
+    monkeypatch.undo()
+    assert "expected" in refused("warm", "points.fbin", "-k", "3", "--device", "gpu", code=2)
 
 
 def test_plan_refuses_what_the_verbs_would(folder: Path) -> None:

@@ -313,6 +313,22 @@ _CUDA = (
         ("tests/exact/cuda/test_refine.py::test_slices",),
     ),
     Fault(
+        "exact-cuda-rehearsed-batches",
+        "src/tonari/exact/cuda/rehearse.py",
+        'to_visit(cut(m, begun.plan.query_batch), torch.device("meta"))',
+        "cut(m, begun.plan.query_batch)[:1]",
+        "only the first batch is rehearsed: kernels of later ones are compiled one by one",
+        ("tests/exact/cuda/test_rehearse.py::test_a_rehearsal_launches_what_the_search_launches",),
+    ),
+    Fault(
+        "exact-cuda-rehearsed-level",
+        "src/tonari/exact/cuda/search.py",
+        "        self.compare(queries, ids)\n",
+        "",
+        "the last resort is not rehearsed: its kernels are compiled one by one",
+        ("tests/exact/cuda/test_rehearse.py::test_retries_are_rehearsed_for_the_rows_that_are_left",),
+    ),
+    Fault(
         "exact-cuda-query-slab",
         "src/tonari/exact/cuda/routes/streamed.py",
         "place.at(here.start, rows.start)",
