@@ -77,14 +77,15 @@ def test_a_rehearsal_launches_what_the_search_launches(
     # All groups are refined, so that every row is proved at once.
     searched, at_once = search_and_rehearse(m, n, d, k, metric, dtype, query_dtype, width=64, **choices)
     assert names(searched - at_once) == set()
-    assert names(at_once - searched) == set(), "compiled in vain"
+    # Beside what is launched once for each device.
+    assert names(at_once - searched) <= {"products_kernel"}, "compiled in vain"
 
 
 def test_a_rehearsal_samples_as_the_search_does() -> None:
     """Thresholds from a sample, which shapes alone decide."""
     plan = plan_of(rows_of(600, 4), rows_of(40_000, 4), 2, **HERE, width=2, group=8)
     begun = rehearsed(stages_of(plan, "float32", self_join=False)[0])
-    assert "chosen_kernel" in names(begun)
+    assert {"chosen_kernel", "products_kernel"} <= names(begun)
 
 
 def test_retries_are_rehearsed_for_the_rows_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:

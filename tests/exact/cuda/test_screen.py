@@ -232,6 +232,6 @@ def test_hopper_is_of_one_vendor(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (capability, 0))
     monkeypatch.setattr(torch.version, "hip", hip)
-    screening.is_hopper.cache_clear()
+    screening._is_hopper.cache_clear()
     assert screening.is_hopper(torch.device("cuda:5")) is expected
-    screening.is_hopper.cache_clear()
+    screening._is_hopper.cache_clear()
