@@ -95,11 +95,10 @@ def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.c
     tl.static_assert(K >= 2 and K <= N)
     keys, ids = _begin(keys, ids, PACKED)
     for size in tl.static_range(1, BLOCK + 1):
-        keys, ids = _merge(keys, ids, size, size < BITS, 0 if size < BITS else DESCENDING, PACKED)
+        keys, ids = _merge(keys, ids, size, size < BITS, DESCENDING * (size == BITS), PACKED)
     for left in tl.static_range(BITS - BLOCK):
         keys, ids = _halve(keys, ids, BLOCK, PACKED)
-        more = left < BITS - BLOCK - 1
-        keys, ids = _merge(keys, ids, BLOCK, more, 0 if more else DESCENDING, PACKED)
+        keys, ids = _merge(keys, ids, BLOCK, left < BITS - BLOCK - 1, DESCENDING * (left == BITS - BLOCK - 1), PACKED)
     return _to_row(keys, ids, K, PACKED)
 
 
