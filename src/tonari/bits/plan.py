@@ -1,4 +1,4 @@
-"""The plan of a search among rows of bits."""
+"""The plan of a search among rows of bits on the CPU, and what no device compares."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ OVERRIDES = {
     "query_block": Override("queries per task"),
     "isa": Override("instruction set: generic, avx2 or avx512", "word"),
 }
+OVERRIDES_ON_CUDA = {
+    "query_block": Override("queries at once"),
+    "point_slab": Override("points at once"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class BitsPlan(Plan):
-    """Every choice of one search among rows of bits.
+    """Every choice of one search among rows of bits on the CPU.
 
     Attributes
     ----------
@@ -57,7 +61,7 @@ class BitsPlan(Plan):
 
 
 def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> BitsPlan:
-    """Plan a search among rows of bits; see :func:`tonari.plan`.
+    """Plan a search among rows of bits on the CPU; see :func:`tonari.plan`.
 
     Parameters
     ----------
@@ -113,8 +117,6 @@ def refusal(problem: Problem) -> str | None:
     for dtype in (problem.dtype, problem.query_dtype):
         if dtype != "uint8":
             return f"metric={problem.metric!r} compares bits, packed as uint8, got {dtype}; use dtype='uint8'"
-    if problem.devices:
-        return f"metric={problem.metric!r} is computed on the CPU alone; use device='cpu', with arrays in host memory"
     for name, value, most in (("d", problem.d, MOST_BYTES), ("n", problem.n, MOST_POINTS)):
         if value > most:
             return f"{name}={value}: method='bits' takes {name} up to {most}"

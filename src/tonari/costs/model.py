@@ -28,7 +28,10 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of one core that compare rows of d bytes, packing of the points included."""
+    """Return the seconds of one core, or device, that compare rows of d bytes, packing of the points included.
+
+    `isa`: an instruction set, or "cuda".
+    """
     rates = BITS[isa]
     packing = 0.0 if prepared else rates.byte * n * d
     return packing + n * m * (rates.pair + rates.pair_byte * d)
