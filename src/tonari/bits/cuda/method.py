@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.bits.cuda.listed import search_listed
 from tonari.bits.cuda.plan import BitsCudaPlan, plan_bits_on_cuda
 from tonari.bits.cuda.prepared import PreparedBits
 from tonari.bits.cuda.search import search_bits
@@ -71,3 +72,19 @@ class BitsOnCuda(SearchMethod):
         progress: ProgressLike = None,
     ) -> Any:
         return count_bits(queries, prepared, plan, limits, self_join=self_join, progress=progress)
+
+    def search_listed(
+        self,
+        queries: Any,
+        points: Any,
+        k: int,
+        metric: str,
+        listed: npt.NDArray[np.int64],
+        begins: npt.NDArray[np.int64],
+        ends: npt.NDArray[np.int64],
+        *,
+        self_ids: npt.NDArray[np.int64] | None = None,
+        threads: int | None = None,
+        found: Neighbors | None = None,
+    ) -> Neighbors:
+        return search_listed(queries, points, k, metric, listed, begins, ends, self_ids=self_ids)

@@ -7,8 +7,8 @@ for block of queries:
         values      of all pairs                 m n products of 8 d bits, m n values of 4 bytes
         (the caller selects the nearest, or those within a limit)
 
-All m n values go through memory: 10^10 of them take 40 GB to write and 40 GB to read, about as long as 10^10 products of
-1,024 bits.
+All m n values go through memory: 10^10 of them take 40 GB to write and 40 GB to read, about as long as 10^10 products
+of 1,024 bits.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from tonari.inputs.overrides import check_overrides
 
 _WIDER = 8  # slabs are halved down to so many times the queries of a block, then both
 
+
 @dataclass(frozen=True, kw_only=True)
 class BitsCudaPlan(Plan):
     """Every choice of one search among rows of bits on CUDA.
@@ -40,13 +41,16 @@ class BitsCudaPlan(Plan):
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory per device beyond the input: the points, if they are copied there; rows that come during a search;
         unpacked rows and values; results.
+    prepare_seconds : float
+        Expected duration of copying points that stay on the device; 0 if they are there already.
     seconds : float
-        Expected duration, copies from host memory included.
+        Expected duration of all, copies from host memory included.
     """
 
     query_block: int
     point_slab: int
     streamed: bool
+    prepare_seconds: float
 
 
 def plan_bits_on_cuda(
@@ -101,8 +105,9 @@ def plan_bits_on_cuda(
     if prepared_by is not None:
         streams = (prepared_by.streamed,)
     sizes = _fitting(needs, budget, streams, overrides)
+    copying = arrival_seconds(problem)
     passes = -(-needs.m // sizes.block) if sizes.streamed else 1
-    seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + passes * arrival_seconds(problem)
+    seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + passes * copying
     return BitsCudaPlan(
         n=problem.n,
         m=problem.m,
@@ -122,6 +127,7 @@ def plan_bits_on_cuda(
         copied_bytes=needs.copied_bytes(sizes),
         working_bytes=needs.working_bytes(sizes),
         output_bytes=needs.output_bytes(sizes),
+        prepare_seconds=copying if needs.points_come and not sizes.streamed and prepared_by is None else 0.0,
         seconds=seconds,
     )
 

@@ -3,8 +3,8 @@
     unpacked[i, 8 b + j]  =  bit j of byte b of row i        0 or 1;  WIDTH columns, 0 beyond 8 d
     counts[i]             =  sum of the row
 
-A program takes ROWS rows, BYTES bytes at a time. Bits are counted, never numbered, so their order within a byte does not
-matter, as long as queries and points have the same.
+A program takes ROWS rows, BYTES bytes at a time. Bits are counted, never numbered, so their order within a byte does
+not matter, as long as queries and points have the same.
 """
 
 from __future__ import annotations
