@@ -12,8 +12,8 @@ factor of about two on other machines of the same kind.
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
-    LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200 queries,
-                             anywhere in 256 MiB of rows of 16 to 512 bytes
+    LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
+                             queries, anywhere in 256 MiB of rows of 16 to 512 bytes
     BITS["cuda"]             counted for an H200: 8 bytes written and read, 16 int8 operations of 10^15 a second per
                              byte of a pair, 4 bytes of a pair written at 3.5 and read at 2.5 TB/s
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda

@@ -18,7 +18,7 @@ def bits_of(byte):
     return (byte + (byte >> 4)) & 0x0F
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["longest", "tiles"])
 def listed_values_kernel(
     # inputs: bytes of queries and points; numbers of queries, and of the points in their lists, -1 for none; own points
     queries_ptr,

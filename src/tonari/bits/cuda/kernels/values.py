@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["m", "row_tiles", "first_own"])
 def values_kernel(
     # inputs: int8 descriptors of blocks ROWS x STEP and COLUMNS x STEP, and counts of set bits
     queries,
