@@ -111,6 +111,7 @@ void bind_listed(Module& module) {
         check_shape("begins", begins, {m});
         check_shape("ends", ends, {m});
         if (self_ids) check_shape("self_ids", *self_ids, {m});
+        check_aligned("listed", listed);
         const auto count = static_cast<std::int64_t>(listed.size());
         std::int64_t low = count, high = 0;  // what is read of the lists
         for (std::int64_t i = 0; i < m; ++i) {

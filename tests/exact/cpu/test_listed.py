@@ -100,6 +100,7 @@ def test_progress_counts_queries() -> None:
         ({"k": 0}, "k=0: expected at least 1"),
         ({"listed": np.array([0, 5])}, "listed has 5 at place 1, expected 0 to 4"),
         ({"listed": np.array([-1, 0])}, "listed has -1 at place 0"),
+        ({"listed": np.frombuffer(bytes(17), "i8", 2, 1)}, "listed: elements are not aligned"),
         ({"begins": np.array([0, 3]), "ends": np.array([1, 2])}, "listed"),
         ({"ends": np.array([1, 3])}, "listed"),
         ({"begins": np.array([-1, 0])}, "listed"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tonari.core.neighbors import index_dtype
 from tonari.core.units import MIB
-from tonari.select.cuda.order import MERGE_BYTES
+from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
 
 STEP = 128  # columns of unpacked rows that are multiplied at a time, and of which a row has a whole number
 BLOCK = 4096  # queries at once: unpacked they stay in the second-level cache
@@ -99,7 +99,7 @@ class BitNeeds:
         unpacked = (block + slab) * (unpacked_width(self.d) + 4)
         found = block * min(self.k, slab)
         selecting = 8 * found + min(SELECTING_BYTES, block * _KEPT * min(slab, 4 * self.k + 1024))
-        merging = MERGE_BYTES + 2 * self._lists(block) if slab < self.n else 0
+        merging = min(MERGE_BYTES, 2 * self.k * block * ENTRY_BYTES) + 2 * self._lists(block) if slab < self.n else 0
         return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
 
     def output_bytes(self, sizes: BitSizes) -> int:

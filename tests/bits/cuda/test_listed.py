@@ -1,0 +1,49 @@
+"""The nearest of the rows of bits that are listed for each query, on a GPU, or in Triton's interpreter without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.helpers.bit_rows import MAKERS, noise
+from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
+from tests.helpers.filter_checks import assert_equal, nearest_allowed
+from tonari.core.neighbors import Neighbors
+from tonari.metrics import BIT_METRICS
+
+if HAS_TORCH:
+    import torch
+
+    from tonari.bits.cuda import listed
+
+pytestmark = needs_torch
+
+
+@on_device
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("entries", [1 << 26, 4])
+@pytest.mark.parametrize("d", [5, 33])
+def test_the_bits_of_the_reference(
+    device: str, metric: str, maker: str, entries: int, d: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listed, "_ENTRIES", entries)
+    points, queries = MAKERS[maker](40, d), MAKERS[maker](5, d, 1)
+    allowed = np.zeros((5, 40), bool)
+    for row, count in enumerate((0, 1, 40, 3, 20)):
+        allowed[row, np.random.default_rng(row).choice(40, count, replace=False)] = True
+    numbers = np.nonzero(allowed)[1]
+    ends = allowed.sum(axis=1).cumsum()
+    own = np.array([0, -1, 2, -1, 4])
+    tensors = (torch.from_numpy(part).to(device) for part in (queries, points))
+    found = listed.search_listed(*tensors, 4, metric, numbers, ends - allowed.sum(axis=1), ends, self_ids=own)
+    truth = nearest_allowed(queries, points, 4, allowed & (np.arange(40) != own[:, None]), metric)
+    assert_equal(Neighbors(*(part.cpu().numpy() for part in found)), truth)
+
+
+@on_device
+def test_empty_lists(device: str) -> None:
+    points, none = torch.from_numpy(noise(3, 2)).to(device), np.zeros(3, np.int64)
+    found = listed.search_listed(points, points, 2, "hamming", none[:0], none, none)
+    assert found.indices.tolist() == [[-1, -1]] * 3
+    assert bool(found.distances.isinf().all())
