@@ -18,6 +18,7 @@ from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
+from tonari.costs.rates import CARD
 from tonari.filters.rules import Ids
 from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
@@ -25,7 +26,8 @@ from tonari.methods.radius import decide_within, find_within
 from tonari.methods.registry import by_force, search_method
 from tonari.metrics import get_metric
 
-_COPIED_BYTE = 5e-10  # seconds: about, of rows that are gathered in host memory
+# Seconds of a byte of rows that are gathered, about: in host memory, and where tensors are.
+_COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +117,10 @@ class Engine:
         seconds = float(plan.seconds)
         if held:
             return seconds - float(getattr(plan, "prepare_seconds", 0.0))
-        return seconds if n is None else seconds + _COPIED_BYTE * n * self.points.shape[1] * self.points.itemsize
+        if n is None:
+            return seconds
+        byte = _COPIED_BYTE if isinstance(self.points, np.ndarray) else _COPIED_BYTE_THERE
+        return seconds + byte * n * int(self.points.shape[1] * self.points.itemsize)
 
     def _method(self, problem: Problem) -> str:
         """Return the method of the call, or brute force where it does not serve a larger k than was asked for."""
