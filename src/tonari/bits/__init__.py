@@ -2,7 +2,7 @@
 
     plan.py          the plan of a search on the CPU, and the memory that it needs; what is refused
     cpu/             packing, search, radii, listed pairs
-    cuda/            its own plan; values of blocks of queries and slabs of points by products, and what is taken of them
+    cuda/            a plan of its own; values of all pairs by products of bits, and what is taken of them
     cuda/kernels/    unpacking, products, listed pairs
 
 Every distance is a whole number, or a quotient of two, and all are compared exactly: there is nothing to screen, refine

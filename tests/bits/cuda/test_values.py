@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -53,22 +54,20 @@ def test_rows_of_any_stride(device: str) -> None:
 
 
 @on_device
-@pytest.mark.parametrize("metric", BIT_METRICS)
 @pytest.mark.parametrize("maker", MAKERS)
-@pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (3, 257, 16), (129, 5, 40)])
-@pytest.mark.parametrize("first_own", [None, 0, 2, -1])
-def test_the_values_of_the_reference(
-    device: str, metric: str, maker: str, m: int, n: int, d: int, first_own: int | None
-) -> None:
-    queries, points = MAKERS[maker](m, d, 1), MAKERS[maker](n, d)
-    room = torch.full((m + 1, n + 3), -1.0, device=device)
-    values.write_values(*(unpacked(x, device) for x in (queries, points)), metric, room[:m, :n], first_own=first_own)
-    truth = pairwise(queries, points, metric).astype(np.float32)
-    if first_own is not None:
-        truth[np.arange(m)[:, None] + first_own == np.arange(n)] = np.inf
-    assert room[:m, :n].cpu().numpy().tobytes() == truth.tobytes()
-    assert bool((room[m] == -1).all())
-    assert bool((room[:, n:] == -1).all())
+def test_the_values_of_the_reference(device: str, maker: str) -> None:
+    shapes = (1, 1, 1, None), (3, 257, 16, 2), (129, 5, 40, -1), (17, 20, 3, 0)
+    for metric, (m, n, d, first_own) in itertools.product(BIT_METRICS, shapes):
+        queries, points = MAKERS[maker](m, d, 1), MAKERS[maker](n, d)
+        room = torch.full((m + 1, n + 3), -1.0, device=device)
+        both = (unpacked(rows, device) for rows in (queries, points))
+        values.write_values(*both, metric, room[:m, :n], first_own=first_own)
+        truth = pairwise(queries, points, metric).astype(np.float32)
+        if first_own is not None:
+            truth[np.arange(m)[:, None] + first_own == np.arange(n)] = np.inf
+        assert room[:m, :n].cpu().numpy().tobytes() == truth.tobytes()
+        assert bool((room[m] == -1).all())
+        assert bool((room[:, n:] == -1).all())
 
 
 def test_quotients_of_float32_are_those_of_float64() -> None:

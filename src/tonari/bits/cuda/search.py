@@ -40,19 +40,20 @@ def search_bits(
         def answer(at: int) -> None:
             pairs = Pairs(queries, prepared, plan, at, self_join=self_join, check=workers.check, bar=bar)
             for rows in pairs.blocks(bounds[at]):
-                _write(found, rows, _nearest(pairs, rows, plan, self_join))
+                _write(found, rows, _nearest(pairs, rows, plan))
 
         side_by_side(workers, plan.devices, len(bounds), answer)
     return found
 
 
-def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan, self_join: bool) -> Neighbors:
-    """Return the k nearest points of a block of queries, on the device."""
+def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
+    """Return the k nearest points of a block of queries, on the device.
+
+    In a self-join the query itself, at inf, may be in the list of a slab, but not in that of all points: k are others.
+    """
     best: Neighbors | None = None
     for slab, values in pairs.values(rows):
         near = Neighbors(*k_smallest(values, min(plan.k, values.shape[1])))
-        if self_join:
-            near = near._replace(indices=near.indices.masked_fill(near.distances.isinf(), -1))
         if len(pairs.slabs) == 1:
             best = near
             continue
