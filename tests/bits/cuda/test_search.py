@@ -15,6 +15,7 @@ from tests.helpers.bit_rows import MAKERS, few, noise
 from tests.helpers.bits_on_cuda import DEVICE, check, plan_for
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import tensors
+from tonari import inputs
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda.memory import RESERVE
 from tonari.metrics import BIT_METRICS
@@ -152,6 +153,15 @@ def same(found: Any, truth: Any) -> None:
         here = mine if isinstance(mine, np.ndarray) else mine.cpu().numpy()
         assert here.dtype == right.dtype
         assert here.tobytes() == right.tobytes()
+
+
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_bools_are_packed_as_numpy_packs_them() -> None:
+    bools = np.random.default_rng(0).random((30, 32)) < 0.5
+    wide = torch.from_numpy(bools.repeat(2, axis=1)).to(DEVICE)
+    for rows in (torch.from_numpy(bools).to(DEVICE), wide[:, ::2]):
+        packed = inputs.as_device_bits(rows, "points")
+        assert packed.cpu().numpy().tobytes() == np.packbits(bools, axis=1).tobytes()
 
 
 @pytest.mark.usefixtures("cpu_for_cuda")
