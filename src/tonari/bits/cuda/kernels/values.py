@@ -48,7 +48,9 @@ def values_kernel(
     shared = tl.zeros((ROWS, COLUMNS), tl.int32)
     for at in tl.range(0, width, STEP, num_stages=STAGES):
         here = tl.cast(at, tl.int32)
-        shared = tl.dot(queries.load([first_row, here]), points.load([first_column, here]).T, shared)
+        shared = tl.dot(
+            queries.load([first_row, here]), points.load([first_column, here]).T, shared, out_dtype=tl.int32
+        )
     row = first_row + tl.arange(0, ROWS)
     column = first_column + tl.arange(0, COLUMNS)
     of_query = tl.load(query_counts_ptr + row, mask=row < m, other=0)
