@@ -203,6 +203,19 @@ class BitBlock:
     def count(self, counts: npt.NDArray[np.int64]) -> None: ...
     def write(self, distances: npt.NDArray[np.float32], indices: npt.NDArray[Any]) -> None: ...
 
+def search_listed_bits(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[np.uint8],
+    points: npt.NDArray[np.uint8],
+    k: int,
+    self_ids: npt.NDArray[np.int64] | None,
+    listed: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    distances: npt.NDArray[np.float32],
+    indices: npt.NDArray[Any],
+) -> None: ...
 def pack_bits(rows: npt.NDArray[np.uint8], words: npt.NDArray[np.uint32], counts: npt.NDArray[np.int32]) -> None: ...
 
 class SelectCounters:

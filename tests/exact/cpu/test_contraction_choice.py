@@ -44,13 +44,13 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def chosen(points: Array, asked: int, isa: str = "avx2") -> str:
     """Return what the pilot decides on, for as many queries, by the costs of 100,000 points."""
-    problem = make_problem(len(points), 1, D, K, dtype="float32", metric="euclidean", threads=1)
-    plan = plan_on_cpu(problem)
+    d = points.shape[1]
+    plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
     assert plan.may_contract
     plan = dataclasses.replace(plan, n=100_000, isa=isa, precisions=("int8", "float32"))
-    made = contraction.arrange_points(points, _native.Form("euclidean", [0.0] * D, 1.0), plan, asked)
+    made = contraction.arrange_points(points, _native.Form("euclidean", [0.0] * d, 1.0), plan, asked)
     assert (made.look is None) == (made.clusters is None)
-    return "look" if made.look is not None else "contracted" if made.columns < D else "all columns"
+    return "look" if made.look is not None else "contracted" if made.columns < d else "all columns"
 
 
 def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
@@ -60,9 +60,9 @@ def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
 
 
 def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first() -> None:
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((60, 12)) @ rng.standard_normal((12, D)) * 3
-    points = (centres[rng.integers(0, 60, 6_000)] + rng.standard_normal((6_000, D))).astype(np.float32)
+    rng, d = np.random.default_rng(0), 3 * D
+    centres = rng.standard_normal((100, 12)) @ rng.standard_normal((12, d)) * 3
+    points = (centres[rng.integers(0, 100, 6_000)] + rng.standard_normal((6_000, d))).astype(np.float32)
     assert chosen(points, 100_000, "avx512") == "look"
 
 
