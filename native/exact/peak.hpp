@@ -56,7 +56,11 @@ double peak_i8(double seconds) {
   Int32s a = 0x01020304;
   const Int32s b = 0x01010101;
   return measured_steps<SUMS>(seconds, 8.0 * Int32s::lanes, Int32s(1), [&](Int32s sum) {
-    asm volatile("" : "+x"(a.parts.raw));  // keeps the products in the loop
+#if TONARI_NEON
+    asm volatile("" : "+w"(a.parts.raw));  // keeps the products in the loop
+#else
+    asm volatile("" : "+x"(a.parts.raw));
+#endif
     return DOT::add(sum, a, b);
   });
 }
