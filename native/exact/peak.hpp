@@ -46,7 +46,7 @@ template <int SUMS>
 double peak_f32(double seconds) {
   using Floats = Register<float>;
   const Floats a = 0.999f, b = 0.001f;
-  return measured_steps<SUMS>(seconds, 2.0 * Floats::lanes, Floats(0.5f), [=](Floats sum) { return fma(sum, a, b); });
+  return measured_steps<SUMS>(seconds, 2.0 * Floats::lanes, Floats(0.5f), [=](Floats sum) { return fma(a, b, sum); });
 }
 
 // DOT::add adds four products of bytes per lane, as in exact/screen_tile.hpp.

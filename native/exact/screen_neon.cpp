@@ -1,7 +1,7 @@
 // The screen for NEON: 4 lanes, 32 registers.
 //
-// float32: 6 points x 4 registers of queries = 24 sums; with 4 queries and 1 broadcast they take 29 of 32 registers. 24
-// multiply-adds need 10 loads.
+// float32: 5 points x 4 registers of queries = 20 sums; with 4 queries and the 5 points, whose lanes multiply-adds take
+// without a broadcast, they take 29 of 32 registers. 20 multiply-adds need 9 loads.
 // int8 for processors without dot products: two widening products of signed bytes, whose neighbours are added in 16
 // bits. A query's bytes are at most 127 in magnitude, so that a pair's sum is at most 2 * 128 * 127 = 32512.
 #include "exact/peak.hpp"
@@ -19,16 +19,16 @@ struct BytePairs {
   }
 };
 
-constexpr int kPoints = 6, kVectors = 4;
+constexpr int kPoints = 5, kVectors = 4;
 constexpr Layout kLayout{.point_group = kPoints, .query_tile = kVectors * Floats::lanes};
 constexpr Layout kLayoutI8{
     .point_group = kPoints, .query_tile = kVectors * Floats::lanes, .run = 4, .query_limit = 126};
 
 constexpr char kSuffix[] = "/float32/neon";
 constexpr auto kTable = float32_kernels<kSuffix, kPoints, kVectors>(
-    Elementwise{}, Kernel{.precision = Precision::float32, .isa = Isa::neon, .layout = kLayout, .peak = peak_f32<24>},
+    Elementwise{}, Kernel{.precision = Precision::float32, .isa = Isa::neon, .layout = kLayout, .peak = peak_f32<16>},
     Kernel{"inner/int8/neon", Precision::int8, Isa::neon, Needs::nothing, kLayoutI8,
-           screen_i8<BytePairs, kPoints, kVectors>, peak_i8<20, BytePairs>});
+           screen_i8<BytePairs, kPoints, kVectors>, peak_i8<16, BytePairs>});
 
 }  // namespace
 
