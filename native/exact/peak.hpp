@@ -57,11 +57,13 @@ double peak_i8(double seconds) {
   const Int32s b = 0x01010101;
   return measured_steps<SUMS>(seconds, 8.0 * Int32s::lanes, Int32s(1), [&](Int32s sum) {
 #if TONARI_NEON
-    asm volatile("" : "+w"(a.parts.raw));  // keeps the products in the loop
+    auto query = a.parts.raw;  // of `a` itself, GCC would keep the sums in memory
+    asm volatile("" : "+w"(query));
+    return DOT::add(sum, Int32s(query), b);
 #else
-    asm volatile("" : "+x"(a.parts.raw));
-#endif
+    asm volatile("" : "+x"(a.parts.raw));  // keeps the products in the loop
     return DOT::add(sum, a, b);
+#endif
   });
 }
 

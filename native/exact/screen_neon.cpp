@@ -1,7 +1,7 @@
 // The screen for NEON: 4 lanes, 32 registers.
 //
-// float32: 5 points x 4 registers of queries = 20 sums; with 4 queries and the 5 points, whose lanes multiply-adds take
-// without a broadcast, they take 29 of 32 registers. 20 multiply-adds need 9 loads.
+// float32: 4 points x 4 registers of queries = 16 sums; with 4 queries and 4 points, which GCC loads into a register
+// each, they take 24 of 32 registers. 6 points would take 34, so that GCC would keep sums in memory.
 // int8 for processors without dot products: two widening products of signed bytes, whose neighbours are added in 16
 // bits. A query's bytes are at most 127 in magnitude, so that a pair's sum is at most 2 * 128 * 127 = 32512.
 #include "exact/peak.hpp"
@@ -19,7 +19,7 @@ struct BytePairs {
   }
 };
 
-constexpr int kPoints = 5, kVectors = 4;
+constexpr int kPoints = 4, kVectors = 4;
 constexpr Layout kLayout{.point_group = kPoints, .query_tile = kVectors * Floats::lanes};
 constexpr Layout kLayoutI8{
     .point_group = kPoints, .query_tile = kVectors * Floats::lanes, .run = 4, .query_limit = 126};

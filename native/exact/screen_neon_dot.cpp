@@ -1,7 +1,7 @@
 // The int8 screen for NEON with dot products (SDOT: optional from Armv8.2 on, always there from Armv8.4 on).
 //
 // One instruction does what two products and two sums do in screen_neon.cpp, without their 7-bit limit. Both sides are
-// signed, so no offset has to be taken back. 5 points x 4 registers of queries = 20 sums, as for float32.
+// signed, so no offset has to be taken back. 4 points x 4 registers of queries = 16 sums, as for float32.
 #include "exact/peak.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
@@ -16,7 +16,7 @@ struct Dot {
   }
 };
 
-constexpr int kPoints = 5, kVectors = 4;
+constexpr int kPoints = 4, kVectors = 4;
 constexpr Layout kLayout{.point_group = kPoints, .query_tile = kVectors * Floats::lanes, .run = 4};
 
 constexpr Kernel kKernels[] = {{"inner/int8/neon", Precision::int8, Isa::neon, Needs::neon_dot, kLayout,
