@@ -14,7 +14,7 @@
 namespace tonari {
 
 enum class Precision : int { int8, bfloat16, float32 };
-enum class Needs : int { nothing, avx_vnni, avx512_vnni };  // beyond the instruction set's level
+enum class Needs : int { nothing, avx_vnni, avx512_vnni, neon_dot };  // beyond the instruction set's level
 
 // The layout of rows in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte
 // tile row); rows are in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].

@@ -23,7 +23,7 @@ _SPARE = 32  # pairs of a query's list beyond 2 k
 
 OVERRIDES = {
     "query_block": Override("queries per task"),
-    "isa": Override("instruction set: generic, avx2 or avx512", "word"),
+    "isa": Override("instruction set: generic, avx2, avx512 or neon", "word"),
 }
 OVERRIDES_ON_CUDA = {
     "query_block": Override("queries at once"),
@@ -44,7 +44,7 @@ class BitsPlan(Plan):
     device, devices
         "cpu" and none.
     isa : str
-        Instruction set: generic, avx2 or avx512; AVX-512 without VPOPCNTDQ runs the kernel of AVX2.
+        Instruction set: generic, avx2, avx512 or neon; AVX-512 without VPOPCNTDQ runs the kernel of AVX2.
     query_block : int
         Queries per task; a task reads every point once.
     parts : int

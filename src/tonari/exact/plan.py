@@ -59,6 +59,7 @@ _JOIN_BYTES = 112 * MIB
 # Values of all points, and dimensions, from which on a self-join is faster: below, multiplying again takes less time
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
+_JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
 CONTRACTED = 64  # columns of a contracted form that is chosen by a pilot
 _CONTRACT_FROM = 4 * CONTRACTED  # columns: then float32 in so few takes no more memory than int8 in all
 _MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
@@ -75,7 +76,7 @@ class ExactPlan(Plan):
         Points, queries, dimensions, neighbours.
     dtype, metric, method, device : str
     isa : str
-        Instruction set: generic, avx2, avx512 or amx.
+        Instruction set: generic, avx2, avx512, amx or neon.
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
         one certifies every row, because it resolves doubtful rows by exact values.
