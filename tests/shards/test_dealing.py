@@ -189,7 +189,9 @@ def test_reaches_are_distances_from_borders(offset: float, squared: bool, librar
 
 def test_reaches_that_cannot_be_told() -> None:
     """Centres at one place, and distances that overflow."""
-    distances = np.array([[1.0, 1.0, 2.0], [0.0, 0.0, 3.0], [1.0, np.inf, np.inf], [np.inf, np.inf, np.inf]], np.float32)
+    distances = np.array(
+        [[1.0, 1.0, 2.0], [0.0, 0.0, 3.0], [1.0, np.inf, np.inf], [np.inf, np.inf, np.inf]], np.float32
+    )
     numbers = np.tile(np.arange(3), (4, 1))
     gaps = np.array([[0, 0, 2], [0, 0, 2], [2, 2, 0]], np.float32)
     found = dealing.reaches(distances, numbers, gaps, squared=False)

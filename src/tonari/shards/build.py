@@ -149,7 +149,7 @@ def _check_same(
 
 def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
     plan = ShardPlan(**manifest.plan)
-    request.source.most_rows = plan.rows
+    request.source.most_rows = plan.rows_read
     return Job(
         folder=folder,
         source=request.source,

@@ -38,6 +38,7 @@ from tonari.shards.common import (
     truth_of,
     truth_stage,
 )
+from tonari.shards.loading import Arriving
 from tonari.shards.plan import COPIES, ShardPlan
 from tonari.shards.tasks import Route, Stage, Step, Task, Worker
 from tonari.shards.workspace import Done, Workspace
@@ -128,9 +129,7 @@ def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Float
     return _reached(worker, *found, gaps, ids)
 
 
-def _near_of(
-    worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, gaps: dealing.Floats
-) -> dealing.Near:
+def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, gaps: dealing.Floats) -> dealing.Near:
     """Return the nearest centres of rows of the source, of which a shard's worth is held at a time."""
     near = min(dealing.NEAR, len(centres))
     found = [
@@ -147,9 +146,7 @@ def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) 
     return dealing.Near(dealing.reaches(distances, numbers, gaps, squared=squared), numbers, ids)
 
 
-def _write_centres(
-    worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Floats, dealing.Dealt]
-) -> Done:
+def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Floats, dealing.Dealt]) -> Done:
     centres, gaps, dealt = made
     files = worker.job.files
     shards = np.stack([dealt.shards.first, dealt.shards.turns], axis=1)
@@ -195,18 +192,18 @@ def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.int64]:
 # --- shards
 
 
-def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Any]:
+def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Arriving]:
     job = worker.job
     begins = range(0, job.source.n, job.plan.block)
     ids = np.concatenate([_members(worker, at, args[0]) + begin for at, begin in enumerate(begins)])
-    return ids, worker.load.at(ids)
+    return ids, worker.rows_at(ids)
 
 
-def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Any]) -> Neighbors:
-    ids, rows = data
+def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving]) -> Neighbors:
+    ids, waiting = data
     if len(ids) < 2:
         return empty_lists(worker, len(ids))
-    found = worker.graph(rows, worker.job.seed + args[0], 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
+    found = worker.graph(waiting.arrive(), worker.job.seed + args[0], 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
     return renumbered(found, ids.astype(index_dtype(worker.job.source.n)))
 
 

@@ -182,7 +182,7 @@ def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
         found = (distances - first) / apart / 2
         if not squared:
             found *= distances / apart + first / apart
-    found[found != found] = np.inf  # noqa: PLR0124 -- NaN, in an array of either library
+    found[found != found] = np.inf
     found[distances == first] = 0
     return found
 
