@@ -78,7 +78,7 @@ class CudaLoader:
         with self._one_at_a_time:
             out = self._locked(_rows_of(parts))
             for part, here in _placed(parts):
-                self._fill(out[here], part.start, part.stop)
+                self._fill(out[here], part.start, part.stop, locked=True)
         return Staged(out, self, parts)
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
@@ -92,7 +92,7 @@ class CudaLoader:
         """Read the rows with these numbers, which ascend, into page-locked memory."""
         with self._one_at_a_time:
             out = self._locked(len(ids))
-            self._gather(out, ids)
+            self._gather(out, ids, locked=True)
         return Staged(out, self, [])
 
     def fetch(self, staged: Any, parts: list[slice]) -> Any:
@@ -106,12 +106,12 @@ class CudaLoader:
                 torch.cuda.current_stream(self._device).synchronize()
         return out
 
-    def _fill(self, out: Any, begin: int, end: int) -> None:
+    def _fill(self, out: Any, begin: int, end: int, *, locked: bool = False) -> None:
         """Read a range of rows, to the device or into page-locked memory."""
         source = self._source
         if isinstance(source, FileSource):
             for part, rows in source.parts(begin, end):
-                if self._is_here(out):
+                if locked:
                     self._copied(rows, None, out[part])
                 else:
                     self._feeder.send(np.ascontiguousarray(rows), out[part])
@@ -120,12 +120,12 @@ class CudaLoader:
             for part in cut(end - begin, source.block_rows):
                 self._place(source.rows(begin + part.start, begin + part.stop), out[part])
 
-    def _gather(self, out: Any, ids: npt.NDArray[np.int64]) -> None:
+    def _gather(self, out: Any, ids: npt.NDArray[np.int64], *, locked: bool = False) -> None:
         """Read rows by their numbers, to the device or into page-locked memory."""
         source = self._source
         if isinstance(source, FileSource):
             for part, rows, numbers in source.parts_at(ids):
-                if self._is_here(out):
+                if locked:
                     self._copied(rows, numbers, out[part])
                 else:
                     self._feeder.gather(rows, numbers, out[part])
@@ -165,10 +165,6 @@ class CudaLoader:
         size = rows * self._source.row_bytes
         whole = torch.empty(size, dtype=torch.uint8, pin_memory=self._stream is not None)
         return whole.view(self._dtype).view(rows, self._source.d)
-
-    def _is_here(self, out: Any) -> bool:
-        """Whether a tensor is page-locked memory; in Triton's interpreter the device has no other either."""
-        return bool(out.device.type == "cpu")
 
     def _place(self, rows: Any, out: Any) -> None:
         """Copy rows that an object made, which may be anywhere."""
