@@ -208,3 +208,11 @@ def test_shards_are_equal_with_their_copies() -> None:
     of = dealing.deal(centres, weights, dealt.shards.total)
     unequal = dealing._with_margin(of, np.ones(80, np.int64), seen, 0.95, dealing.MOST_MARGIN)
     assert dealt.largest <= 0.35 < dealing._shares(unequal, seen.many).max()
+
+
+def test_rows_that_are_all_the_same_have_few_shards() -> None:
+    """Each is on the border to every centre: no number of turns makes shards small, and turns of turns are many."""
+    rows = np.full((350, 6), 3.0, np.float32)
+    centres = rows[:32].copy()
+    dealt = dealing.choose(centres, seen_of(rows, centres, 8), shards=16, most=0.27, wanted=0.75)
+    assert dealt.shards.total < 200

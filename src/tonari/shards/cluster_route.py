@@ -1,6 +1,6 @@
 """Shards of near rows that overlap: each is built by itself, then the lists of a row are joined.
 
-    truth           the true neighbours of a sample of rows
+    truth-P         the true neighbours of a sample of rows, in a part of all rows
     centres         k-means, shards of near centres, and how far shards overlap: chosen by the sample (dealing.py)
     members-B       of every block of rows: which of them are in each shard
     shard-S         the graph of a shard's rows
@@ -262,10 +262,10 @@ def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     n = files.n
-    yield truth_stage(n)
+    yield truth_stage(n, plan)
     if plan.shards == 1:
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
-        yield recall_stage()
+        yield recall_stage(plan)
         return
     yield Stage([Task("centres", "centres")])
     shards = files.done("centres").facts["shards"]
@@ -281,7 +281,7 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
         [Task(f"rows-{args[0]:06}", "rows", args, args[2] - args[1]) for args in blocks],
         drops=(*lists, *members),
     )
-    yield recall_stage()
+    yield recall_stage(plan)
 
 
 CLUSTERS = Route(

@@ -312,9 +312,11 @@ def _cut(
         if not divided and made.margin:
             limit = made.margin / 2 if made.margin > _LEAST_MARGIN else 0.0
         elif not divided:  # what is too large are rows of one centre: copies, or a cluster within
+            excess = np.zeros(len(turns))  # of each centre's largest shard
             for shard in large.tolist():
                 own = made.holds(shard)
-                turns[own] = np.ceil(turns[own] * sizes[shard] / most * 1.01)
+                excess[own] = np.maximum(excess[own], sizes[shard] / most * 1.01)
+            turns = np.where(excess > 0, np.ceil(turns * excess), turns).astype(np.int64)
         made = _with_margin(of, turns, seen, wanted, limit)
 
 
