@@ -45,7 +45,7 @@ from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
-_TRAINED = 64  # rows per centre that k-means sees
+_TRAINED = 32  # rows per centre that k-means sees
 _JUDGED = 1 << 15  # rows, at least, by which the sizes of shards are judged
 _PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
 _CENTRES = ("centres", "gaps", "shards")  # parts by which rows are dealt

@@ -26,7 +26,7 @@ from tonari.core.slices import cut
 NEAR = 8  # centres per row that are looked at
 MOST_MARGIN = 1.0
 _LEAST_MARGIN = 0.01  # below which there are no copies, where shards are too large
-_ROUNDS = 5  # of k-means
+_ROUNDS = 4  # of k-means
 _STEPS = 16  # towards the first principal axis
 _HALVED = 4  # steps towards halves that are near their own means
 _BALANCED = 5  # tries to make shards equal, with weights by what the last one gave
