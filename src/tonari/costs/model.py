@@ -40,7 +40,7 @@ def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
 
 def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
     """Return the seconds of comparing some pairs of rows of d bytes, of m queries, on one core."""
-    costs = LISTED_BITS["generic" if isa == "generic" else "avx2"]
+    costs = LISTED_BITS["generic" if isa in ("generic", "neon") else "avx2"]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
 

@@ -264,5 +264,4 @@ BITS = {
 LISTED_BITS = {
     "generic": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=3.6e-10),
     "avx2": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=2.2e-10),
-    "neon": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=3.6e-10),
 }

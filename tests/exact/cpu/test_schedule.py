@@ -189,7 +189,9 @@ def test_rows_that_int8_cannot_certify_climb(isa: str) -> None:
 @pytest.mark.parametrize("active", [0, 288 * 20])
 def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.ExactPlan, "prefers_finer", lambda *_: False)
-    isa = next((isa for isa in ("avx512", "avx2", "neon") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None)
+    isa = next(
+        (isa for isa in ("avx512", "avx2", "neon") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None
+    )
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(1500, D)
@@ -206,7 +208,9 @@ def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("hard", [1, 8, 9])
 def test_a_few_rows_settle_where_they_are(hard: int) -> None:
-    isa = next((isa for isa in ("avx512", "avx2", "neon") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None)
+    isa = next(
+        (isa for isa in ("avx512", "avx2", "neon") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None
+    )
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(3000, D)
