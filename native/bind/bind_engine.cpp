@@ -425,7 +425,8 @@ void bind_engine(Module& module) {
             new (self) BoundPoints{PackedPoints(chosen, form, rows, begin, end, kept), &form, kept};
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
-          nb::arg("errors") = true, nb::arg("order").noconvert().none() = nb::none(), nb::keep_alive<1, 3>())  // the form, so that no other form takes its address
+          nb::arg("errors") = true, nb::arg("order").noconvert().none() = nb::none(),
+          nb::keep_alive<1, 3>())  // the form, so that no other form takes its address
       .def_prop_ro("group", [](const BoundPoints& points) { return points.packed.kernel().layout.point_group; })
       .def_prop_ro("groups", [](const BoundPoints& points) { return points.packed.groups(); })
       .def_prop_ro("count", [](const BoundPoints& points) { return points.packed.count(); })
@@ -443,8 +444,8 @@ void bind_engine(Module& module) {
                                   .may_retry = may_retry,
                                   .capacity = capacity,
                                   .growth = growth};
-            new (self) BoundJoin(kernel_named(kernel), form, look, points, self_ids, std::move(order), spec,
-                                 isa_named(isa));
+            new (self)
+                BoundJoin(kernel_named(kernel), form, look, points, self_ids, std::move(order), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("k"), nb::arg("isa"),
           nb::arg("self_ids").noconvert(), nb::arg("double_output"), nb::arg("may_retry"), nb::arg("capacity"),
@@ -476,9 +477,8 @@ void bind_engine(Module& module) {
                                   .may_retry = may_retry,
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
-            new (self)
-                BoundBlock(kernel_named(kernel), form, look, queries, points, std::move(self_ids), std::move(order),
-                           spec, isa_named(isa));
+            new (self) BoundBlock(kernel_named(kernel), form, look, queries, points, std::move(self_ids),
+                                  std::move(order), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),

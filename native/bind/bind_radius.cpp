@@ -92,8 +92,8 @@ struct BoundRadius {
     require(&other != this, "a block cannot absorb itself");
     require(other.rows.begin == rows.begin && other.rows.end == rows.end && other.queries.data == queries.data &&
                 other.points.data == points.data && other.limits.data() == limits.data() && &other.form == &form &&
-                other.points.order == points.order && other.spec.lists == spec.lists && other.spec.later == spec.later &&
-                other.spec.double_output == spec.double_output,
+                other.points.order == points.order && other.spec.lists == spec.lists &&
+                other.spec.later == spec.later && other.spec.double_output == spec.double_output,
             "blocks differ in their queries, points, order, form or limits: expected the same search");
     block.absorb(other.block);
   }

@@ -19,7 +19,7 @@ struct RadiusSpec {
   // Only points after the query's own: each pair of points is found once. Where points lie in their own order, `self_ids`
   // ascend.
   bool later = false;
-  bool lists = true;   // or counts alone
+  bool lists = true;  // or counts alone
   bool double_output = false;
   std::int64_t room = kNoLimit;  // points that the lists of more than one row may hold together
 };
