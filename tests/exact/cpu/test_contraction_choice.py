@@ -43,11 +43,12 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(points: Array, asked: int) -> int:
-    """Return how many columns the pilot decides on, for as many queries, by the costs of AVX2 and of 100,000 points."""
+    """Return how many columns the pilot decides on, for as many queries, by the costs of AVX2 or NEON and of 100,000 points."""
     problem = make_problem(len(points), 1, D, K, dtype="float32", metric="euclidean", threads=1)
     plan = plan_on_cpu(problem)
     assert plan.may_contract
-    plan = dataclasses.replace(plan, n=100_000, isa="avx2", precisions=("int8", "float32"))
+    isa = "avx2" if "avx2" in _native.supported_isas() else "neon"
+    plan = dataclasses.replace(plan, n=100_000, isa=isa, precisions=("int8", "float32"))
     return contraction.choose_form(points, _native.Form("euclidean", [0.0] * D, 1.0), plan, asked)[1]
 
 
