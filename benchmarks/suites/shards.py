@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import os
 import shutil
 import tempfile
@@ -89,6 +90,30 @@ class HostPeak:
         self._done.set()
         self._thread.join()
         self.bytes = max(0, self.bytes - self._before)
+
+
+class Stages(logging.Handler):
+    """The seconds of each stage of a build, by the kind of its tasks, while a block runs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(logging.INFO)
+        self.seconds: dict[str, float] = {}
+        self._message, self._logger = message, logging.getLogger("tonari")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.msg == self._message:
+            kind, _, seconds = record.args  # type: ignore[misc]
+            self.seconds[str(kind)] = self.seconds.get(str(kind), 0.0) + float(seconds)  # type: ignore[arg-type]
+
+    def __enter__(self) -> Stages:
+        self._level = self._logger.level
+        self._logger.setLevel(logging.INFO)
+        self._logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeHandler(self)
+        self._logger.setLevel(self._level)
 
 
 def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
@@ -219,10 +244,13 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
             torch.cuda.reset_peak_memory_stats(device)
     held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # what makes the rows
     found: list[Any] = []
+    stages: list[Stages] = []
 
     def call() -> None:
         given = {"method": route, "device": where, "memory": budget} | options
-        found.append(run.tonari.build_graph(source, case.k, out, **given))
+        with Stages(run.tonari.shards.build.STAGE_DONE) as seen:
+            found.append(run.tonari.build_graph(source, case.k, out, **given))
+        stages.append(seen)
 
     with way.options() as more, HostPeak() as host, warnings.catch_warnings():
         options |= more
@@ -244,6 +272,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
         "plan": {name: plan[name] for name in ("rows", "shards", "host_bytes", "device_bytes", "disk_bytes")},
         "expected_seconds": plan["seconds"],
         "first_seconds": first,
+        "stage_seconds": stages[-1].seconds,
         "host_peak_bytes": host.bytes,
         "disk_bytes": sum(path.stat().st_size for path in out.rglob("*")),
     }
@@ -322,7 +351,7 @@ SUITE = Suite(
         _case(
             *("40m-two", "cuda", 40 * MILLION, 96),
             target=0.95,
-            parameters={"routes": ("clusters",), "on_disk": False, "devices": 2, "memory": "tenth"},
+            parameters={"routes": ("clusters",), "devices": 2, "memory": "tenth"},
             bars=(Bar(ONE, 1.8, home="H200"), Bar("recall", 0.95, home="H200")),
             cost=120,
         ),

@@ -12,6 +12,10 @@ factor of about two on other machines of the same kind.
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
+    LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
+                             queries, anywhere in 256 MiB of rows of 16 to 512 bytes
+    BITS["cuda"]             counted for an H200: 8 bytes written and read, 16 int8 operations of 10^15 a second per
+                             byte of a pair, 4 bytes of a pair written at 3.5 and read at 2.5 TB/s
     "neon"                   not measured: as AVX2, but twice as long for arithmetic, in registers that are half as wide
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
     CARD                     an H100; python -m benchmarks run exact_cuda
@@ -248,10 +252,16 @@ CARD = CardRates(
     cpu_value=3e-10,
 )
 
-# Rows of bits, by the instruction set of the kernel.
+# Rows of bits, by the instruction set of the kernel, or "cuda".
 BITS = {
     "generic": BitCosts(byte=6e-9, pair=4e-10, pair_byte=2.1e-10),
     "avx2": BitCosts(byte=6e-9, pair=4e-10, pair_byte=7e-11),
     "avx512": BitCosts(byte=6e-9, pair=2e-10, pair_byte=2.4e-11),
     "neon": BitCosts(byte=6e-9, pair=4e-10, pair_byte=1.4e-10),
+    "cuda": BitCosts(byte=1e-11, pair=2.7e-12, pair_byte=1.6e-14),
+}
+# Pairs of rows of bits that are listed; a value is a byte.
+LISTED_BITS = {
+    "generic": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=3.6e-10),
+    "avx2": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=2.2e-10),
 }

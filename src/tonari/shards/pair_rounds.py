@@ -19,6 +19,7 @@ import numpy as np
 
 from tonari.core.neighbors import Neighbors
 from tonari.shards.common import empty_lists, in_host_memory, merge_into, renumbered
+from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Step, Task, Worker
 from tonari.shards.workspace import Done, Workspace
@@ -39,12 +40,12 @@ def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
         their places in `rows`, and possibly others. `graphs` are those of the two, `kept` what their rows met so far.
     """
 
-    def compute_shard(worker: Worker, args: tuple[int], rows: Any) -> Neighbors:
-        return graph_of(worker, args[0], rows)
+    def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:
+        return graph_of(worker, args[0], waiting.arrive())
 
     def compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> list[Neighbors]:
-        rows, graphs, kept = read
-        return _merged(worker, args, met(worker, rows, graphs, kept), kept)
+        waiting, graphs, kept = read
+        return _merged(worker, args, met(worker, waiting.arrive(), graphs, kept), kept)
 
     return {
         "shard": Step(_read_shard, compute_shard, _write_shard),
@@ -92,9 +93,8 @@ def _save(worker: Worker, kind: str, shard: int, version: int, found: Neighbors)
 # --- shards
 
 
-def _read_shard(worker: Worker, args: tuple[int]) -> Any:
-    own = _slab(worker.job, args[0])
-    return worker.load.range(own.start, own.stop)
+def _read_shard(worker: Worker, args: tuple[int]) -> Arriving:
+    return worker.rows_of([_slab(worker.job, args[0])])
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
@@ -104,13 +104,13 @@ def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
 # --- pairs
 
 
-def _read_pair(worker: Worker, args: tuple[int, int, int]) -> tuple[Any, list[Neighbors], list[Neighbors]]:
+def _read_pair(worker: Worker, args: tuple[int, int, int]) -> tuple[Arriving, list[Neighbors], list[Neighbors]]:
     """Read the rows of two shards into one array, their graphs, and what their rows met so far."""
     at, *both = args
     slabs = [_slab(worker.job, shard) for shard in both]
-    rows = worker.load.ranges(slabs)
+    waiting = worker.rows_of(slabs)
     graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in both]
-    return rows, graphs, [_lists(worker, shard, at) for shard in both]
+    return waiting, graphs, [_lists(worker, shard, at) for shard in both]
 
 
 def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
