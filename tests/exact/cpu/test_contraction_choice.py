@@ -62,7 +62,9 @@ def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
     assert chosen(points, 100) == "all columns"
 
 
-@pytest.mark.skipif("avx512" not in _native.supported_isas(), reason="by the costs of AVX-512, whose kernels it asks for")
+@pytest.mark.skipif(
+    "avx512" not in _native.supported_isas(), reason="by the costs of AVX-512, whose kernels it asks for"
+)
 def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first() -> None:
     rng, d = np.random.default_rng(0), 3 * D
     centres = rng.standard_normal((100, 12)) @ rng.standard_normal((12, d)) * 3
