@@ -42,7 +42,10 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contraction, "_BETTER", np.inf)
 
 
-def chosen(points: Array, asked: int, isa: str = "avx2") -> str:
+USUAL = "avx2" if "avx2" in _native.supported_isas() else "neon"
+
+
+def chosen(points: Array, asked: int, isa: str = USUAL) -> str:
     """Return what the pilot decides on, for as many queries, by the costs of 100,000 points."""
     d = points.shape[1]
     plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
@@ -59,6 +62,9 @@ def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
     assert chosen(points, 100) == "all columns"
 
 
+@pytest.mark.skipif(
+    "avx512" not in _native.supported_isas(), reason="by the costs of AVX-512, whose kernels it asks for"
+)
 def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first() -> None:
     rng, d = np.random.default_rng(0), 3 * D
     centres = rng.standard_normal((100, 12)) @ rng.standard_normal((12, d)) * 3
