@@ -45,6 +45,7 @@ from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
+_GRAPH_WORK = 2  # of a row of a shard, beside that of assigning one
 _TRAINED = 32  # rows per centre that k-means sees
 _JUDGED = 1 << 15  # rows, at least, by which the sizes of shards are judged
 _PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
@@ -53,7 +54,7 @@ _MOST_SHARDS = 2 * COPIES  # rows in all shards per row of the source, before sh
 _SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
 # Of the neighbours that may be missed: the share that may be missed because no shard has both ends, and the share that
 # the graph of a shard may miss.
-_LOST_TO_CUTS, _LOST_IN_SHARDS = 0.5, 0.5
+_LOST_TO_CUTS, _LOST_IN_SHARDS = 0.4, 0.65
 
 
 def _near(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
@@ -271,8 +272,11 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
+    ends = [files.done(f"members-{args[0]:06}").facts["ends"] for args in blocks]
+    sizes = np.diff(ends, axis=1).sum(axis=0)
+    largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
     yield Stage(
-        [Task(f"shard-{shard:06}", "shard", (shard,), 4 * n // shards) for shard in range(shards)],
+        [Task(f"shard-{shard:06}", "shard", (shard,), _GRAPH_WORK * int(sizes[shard])) for shard in largest_first],
         drops=_CENTRES,
     )
     lists = itertools.chain.from_iterable(map(_shard_parts, range(shards)))
