@@ -24,6 +24,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
+from tonari.core.workers import Workers
 from tonari.metrics import get_metric
 from tonari.shards import dealing
 from tonari.shards.common import (
@@ -45,6 +46,7 @@ from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
+_DEALT_AT_ONCE = 1 << 14  # rows that a thread deals at a time
 _GRAPH_WORK = 2  # of a row of a shard, beside that of assigning one
 _TRAINED = 32  # rows per centre that k-means sees
 _JUDGED = 1 << 15  # rows, at least, by which the sizes of shards are judged
@@ -54,7 +56,7 @@ _MOST_SHARDS = 2 * COPIES  # rows in all shards per row of the source, before sh
 _SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
 # Of the neighbours that may be missed: the share that may be missed because no shard has both ends, and the share that
 # the graph of a shard may miss.
-_LOST_TO_CUTS, _LOST_IN_SHARDS = 0.4, 0.65
+_LOST_TO_CUTS, _LOST_IN_SHARDS = 0.5, 0.5
 
 
 def _near(worker: Worker, rows: Any, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
@@ -168,9 +170,21 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
     distances, numbers = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
     shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
-    near = _reached(worker, distances, numbers, there(gaps), there(np.arange(*args[1:])))
-    of, numbered = dealing.memberships(near, shards)
-    return in_host_memory(of), in_host_memory(numbered)
+    ids, gaps = there(np.arange(*args[1:])), there(gaps)
+
+    def of_part(part: slice) -> tuple[Any, Any]:
+        near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
+        return dealing.memberships(near, shards)
+
+    if worker.device != "cpu":
+        of, numbered = of_part(slice(None))
+        return in_host_memory(of), in_host_memory(numbered)
+    parts = cut(len(ids), _DEALT_AT_ONCE)
+    found = Workers(worker.threads).map(of_part, parts)
+    of = np.concatenate([of for of, _ in found])
+    order = np.argsort(of, kind="stable")
+    numbered = np.concatenate([rows + part.start for (_, rows), part in zip(found, parts, strict=True)])
+    return of[order], numbered[order]
 
 
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
