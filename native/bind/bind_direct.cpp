@@ -53,6 +53,7 @@ void bind(Module& module) {
         check_shape("begins", begins, {asked.n});
         check_shape("ends", ends, {asked.n});
         if (self_ids) check_shape("self_ids", *self_ids, {asked.n});
+        check_aligned("listed", listed);
         const auto count = static_cast<std::int64_t>(listed.size());
         std::int64_t low = count, high = 0;  // what is read of the lists
         for (std::int64_t i = 0; i < asked.n; ++i) {

@@ -27,7 +27,7 @@ std::size_t dtype_size(Dtype dtype) {
 void load_row(const RowsView& rows, std::int64_t i, double* out) {
   with_type(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const T* row = static_cast<const T*>(rows.data) + i * rows.d;
+    const T* row = static_cast<const T*>(row_pointer(rows, i));
     for (std::int64_t c = 0; c < rows.d; ++c) out[c] = to_value<double>(row[c]);
   });
 }

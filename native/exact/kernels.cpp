@@ -13,7 +13,8 @@ std::vector<const Kernel*> available_kernels() {
   auto take = [&](std::span<const Kernel> table, bool level) {
     for (const Kernel& kernel : table) {
       const bool usable = kernel.needs == Needs::nothing || (kernel.needs == Needs::avx_vnni && cpu.avx_vnni) ||
-                          (kernel.needs == Needs::avx512_vnni && cpu.avx512_vnni);
+                          (kernel.needs == Needs::avx512_vnni && cpu.avx512_vnni) ||
+                          (kernel.needs == Needs::neon_dot && cpu.neon_dot);
       const bool better_found = std::any_of(found.begin(), found.end(), [&](const Kernel* other) {
         return std::string_view(other->name) == kernel.name;
       });
@@ -26,6 +27,9 @@ std::vector<const Kernel*> available_kernels() {
   take(avx2_kernels(), cpu.avx2);
   take(avx512_kernels(), cpu.avx512);
   take(amx_kernels(), cpu.amx);
+#elif TONARI_ARM64
+  take(neon_dot_kernels(), true);  // first, since it replaces a kernel of the same name
+  take(neon_kernels(), true);
 #endif
   return found;
 }

@@ -12,6 +12,9 @@ void exact_values_avx2(Metric, const ExactQuery&, const RowsView&, const std::in
 void exact_values_avx512(Metric, const ExactQuery&, const RowsView&, const std::int64_t*, std::int64_t, double*);
 void column_values_avx2(Metric, const ExactQuery&, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 void column_values_avx512(Metric, const ExactQuery&, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
+#elif TONARI_ARM64
+void exact_values_neon(Metric, const ExactQuery&, const RowsView&, const std::int64_t*, std::int64_t, double*);
+void column_values_neon(Metric, const ExactQuery&, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 #endif
 
 }  // namespace tonari

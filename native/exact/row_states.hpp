@@ -68,6 +68,9 @@ class RowStates {
     *slot.next++ = survivor;
     if (slot.next == slot.end) make_room(row, sampling, scratch);
   }
+  // Takes a row's first threshold from exact values of the points around a place, which the row meets again later: where
+  // points are in an order in which neighbours are near each other, what is kept from the start is little.
+  void expect(std::int64_t row, std::int64_t place, Scratch& scratch);
   // After the sample: each row takes its threshold from it, which finish() checks.
   void end_sample(Scratch& scratch);
   // Adds what `other` holds for the same queries, which it compared with other points.
@@ -127,6 +130,7 @@ class RowStates {
   void rank_exactly(std::int64_t row, Scratch& scratch);
   bool sample_was_enough(const Row& row, const std::vector<Ranked>& ranked) const;
   void set_threshold(std::int64_t row, float value);
+  void lower_threshold(std::int64_t row, double returned);  // nothing farther than this returned value is wanted
 
   const Form& form_;
   const RowsView queries_, points_;

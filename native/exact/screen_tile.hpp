@@ -162,6 +162,10 @@ inline void examine(const Task& task, int tile, std::int64_t group, const Floats
     }
   }
   if (lanes != 0 || reverse != 0) {
+    if (task.marks != nullptr) {
+      task.marks[task.mark(tile, group)] = 1;
+      return;
+    }
     alignas(64) float scores[POINTS * VECTORS * Floats::lanes];
     for (int p = 0; p < POINTS; ++p) {
       for (int v = 0; v < VECTORS; ++v) score[p][v].store(scores + (p * VECTORS + v) * Floats::lanes);
@@ -202,7 +206,7 @@ void screen_f32_sides(const Task& task) {
     for (int tile = 0; tile < task.queries.tiles; ++tile) {
       const float* q = queries + static_cast<std::int64_t>(tile) * depth * width;
       for (std::int64_t group = first; group < last; ++group) {
-        if (!task.visits(group)) continue;
+        if (!task.visits(tile, group)) continue;
         const float* x = points + group * depth * POINTS;
         const float* low = task.points.low + group * POINTS;
         Floats sum[POINTS][VECTORS];
@@ -281,7 +285,7 @@ void screen_i8_sides(const Task& task) {
     for (int tile = 0; tile < task.queries.tiles; ++tile) {
       const std::int32_t* q = queries + static_cast<std::int64_t>(tile) * depth * width;
       for (std::int64_t group = first; group < last; ++group) {
-        if (!task.visits(group)) continue;
+        if (!task.visits(tile, group)) continue;
         const std::int32_t* x = points + group * depth * POINTS;
         const float* low = task.points.low + group * POINTS;
         const std::int32_t* correction = task.points.correction + group * POINTS;

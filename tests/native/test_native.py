@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 def test_instruction_sets_and_kernels() -> None:
     isas, names = _native.supported_isas(), _native.kernel_names()
-    assert isas == [isa for isa in ("generic", "avx2", "avx512", "amx") if isa in isas]
+    assert isas == [isa for isa in ("generic", "avx2", "avx512", "amx", "neon") if isa in isas]
     assert isas[0] == "generic"
     assert len(names) == len(set(names))
     for operation in ("inner", *checks.ELEMENTWISE):

@@ -80,10 +80,9 @@ def search(
         none.
     method : str
         "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
-        some 30 dimensions, where there are many points and queries. "bits": for "hamming" and
-        "jaccard", which have no other method, on the CPU alone. "auto": whichever is expected to take less time,
-        told from the sizes and, where a tree may pay, from what a few of the queries would visit. All give the same
-        answer, bit for bit.
+        some 30 dimensions, where there are many points and queries. "bits": for "hamming" and "jaccard", which have no
+        other method. "auto": whichever is expected to take less time, told from the sizes and, where a tree may pay,
+        from what a few of the queries would visit. All give the same answer, bit for bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         Points that may be found: by all queries, or by each. In bytes, bit j % 8 of byte j // 8 is point j, from the
         lowest bit (``numpy.packbits(mask, axis=1, bitorder="little")``); bits beyond n are ignored.

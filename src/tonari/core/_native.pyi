@@ -58,7 +58,14 @@ class Form:
 
 class PackedPoints:
     def __init__(
-        self, kernel: str, form: Form, points: npt.NDArray[Any], begin: int, end: int, errors: bool = True
+        self,
+        kernel: str,
+        form: Form,
+        points: npt.NDArray[Any],
+        begin: int,
+        end: int,
+        errors: bool = True,
+        order: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
     @property
     def group(self) -> int: ...
@@ -82,9 +89,11 @@ class SelfJoin:
         may_retry: bool,
         capacity: int,
         growth: int,
+        look: Form | None = None,
+        order: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
     def open(self, begin: int, end: int) -> None: ...
-    def prepare(self, begin: int, end: int, packed: PackedPoints) -> None: ...
+    def prepare(self, begin: int, end: int, packed: PackedPoints, contracted: PackedPoints | None = None) -> None: ...
     def know(self, begin: int, end: int, values: npt.NDArray[np.float64]) -> None: ...
     def finish(
         self,
@@ -100,7 +109,16 @@ class SelfJoin:
 class JoinWorker:
     def __init__(self, join: SelfJoin) -> None: ...
     def open(self, begin: int, end: int) -> None: ...
-    def screen(self, points: PackedPoints, group_begin: int, group_end: int, both: bool) -> None: ...
+    def screen(
+        self,
+        points: PackedPoints,
+        group_begin: int,
+        group_end: int,
+        both: bool,
+        contracted: PackedPoints | None = None,
+    ) -> None: ...
+    @property
+    def looked(self) -> tuple[int, int]: ...
 
 class RowBlock:
     def __init__(
@@ -116,10 +134,20 @@ class RowBlock:
         may_retry: bool,
         capacity: int,
         sample_rank: int,
+        look: Form | None = None,
+        order: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
-    def open(self, begin: int, end: int) -> None: ...
+    @property
+    def looked(self) -> tuple[int, int]: ...
+    def open(self, begin: int, end: int, places: npt.NDArray[np.int64] | None = None) -> None: ...
     def screen(
-        self, points: PackedPoints, group_begin: int, group_end: int, stride: int = 0, take_stride: bool = False
+        self,
+        points: PackedPoints,
+        group_begin: int,
+        group_end: int,
+        stride: int = 0,
+        take_stride: bool = False,
+        contracted: PackedPoints | None = None,
     ) -> None: ...
     def end_sample(self) -> None: ...
     def absorb(self, other: RowBlock) -> None: ...
@@ -139,12 +167,18 @@ class RadiusBlock:
         lists: bool,
         double_output: bool,
         room: int,
+        look: Form | None = None,
+        order: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
     def open(self, begin: int, end: int) -> None: ...
-    def screen(self, points: PackedPoints, group_begin: int, group_end: int) -> bool: ...
+    def screen(
+        self, points: PackedPoints, group_begin: int, group_end: int, contracted: PackedPoints | None = None
+    ) -> bool: ...
     def absorb(self, other: RadiusBlock) -> None: ...
     def count(self, counts: npt.NDArray[np.int64]) -> int: ...
     def write(self, distances: npt.NDArray[Any], indices: npt.NDArray[Any]) -> None: ...
+    @property
+    def looked(self) -> tuple[int, int]: ...
     @property
     def full(self) -> bool: ...
     @property
@@ -169,6 +203,19 @@ class BitBlock:
     def count(self, counts: npt.NDArray[np.int64]) -> None: ...
     def write(self, distances: npt.NDArray[np.float32], indices: npt.NDArray[Any]) -> None: ...
 
+def search_listed_bits(
+    metric: str,
+    isa: str,
+    queries: npt.NDArray[np.uint8],
+    points: npt.NDArray[np.uint8],
+    k: int,
+    self_ids: npt.NDArray[np.int64] | None,
+    listed: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    distances: npt.NDArray[np.float32],
+    indices: npt.NDArray[Any],
+) -> None: ...
 def pack_bits(rows: npt.NDArray[np.uint8], words: npt.NDArray[np.uint32], counts: npt.NDArray[np.int32]) -> None: ...
 
 class SelectCounters:

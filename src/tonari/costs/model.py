@@ -17,6 +17,7 @@ from tonari.costs.rates import (
     CARD,
     DESCENT,
     DIRECT,
+    LISTED_BITS,
     LOOK_BYTE,
     READ_RATE,
     SCREEN_START,
@@ -28,10 +29,19 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of one core that compare rows of d bytes, packing of the points included."""
+    """Return the seconds of one core, or device, that compare rows of d bytes, packing of the points included.
+
+    `isa`: an instruction set, or "cuda".
+    """
     rates = BITS[isa]
     packing = 0.0 if prepared else rates.byte * n * d
     return packing + n * m * (rates.pair + rates.pair_byte * d)
+
+
+def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
+    """Return the seconds of comparing some pairs of rows of d bytes, of m queries, on one core."""
+    costs = LISTED_BITS["generic" if isa in ("generic", "neon") else "avx2"]
+    return m * costs.query + pairs * (costs.pair + costs.value * d)
 
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:

@@ -36,7 +36,7 @@ from tonari.exact.memory import (
     BlockSizes,
     Needs,
     join_row_bytes,
-    packed_row_bytes,
+    look_row_bytes,
     padded,
     pilot_bytes,
     resident_choices,
@@ -59,6 +59,7 @@ _JOIN_BYTES = 112 * MIB
 # Values of all points, and dimensions, from which on a self-join is faster: below, multiplying again takes less time
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
+_JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
 CONTRACTED = 64  # columns of a contracted form that is chosen by a pilot
 _CONTRACT_FROM = 4 * CONTRACTED  # columns: then float32 in so few takes no more memory than int8 in all
 _MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
@@ -75,16 +76,19 @@ class ExactPlan(Plan):
         Points, queries, dimensions, neighbours.
     dtype, metric, method, device : str
     isa : str
-        Instruction set: generic, avx2, avx512 or amx.
+        Instruction set: generic, avx2, avx512, amx or neon.
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
         one certifies every row, because it resolves doubtful rows by exact values.
     form_dim : int
         Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
         the length of the rest (docs/exactness.md, "Contracted forms").
+    look_dim : int
+        Columns of a look at contracted rows before the screen compares all columns of what is left; 0 for no look.
     may_contract : bool
-        Whether rows are contracted to 64 columns where a pilot of the points shows that this is faster; decided when
-        the points are prepared, for at least 256 columns and a few seconds of work.
+        Whether rows are contracted to 64 columns, or looked at so first, where a pilot of the points shows that this is
+        faster; decided when the points are prepared, for at least 256 columns and enough work. Points are then packed
+        in an order of their own, by clusters.
     direct : bool
         Whether the exact value of every pair is computed, on the caller's thread and without a screen, which is faster
         for the smallest searches; the rest of the plan then tells only how to prepare points for others.
@@ -125,6 +129,7 @@ class ExactPlan(Plan):
 
     precisions: tuple[str, ...]
     form_dim: int
+    look_dim: int
     may_contract: bool
     direct: bool
     query_block: int
@@ -157,7 +162,7 @@ class ExactPlan(Plan):
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
         needs = Needs(
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
-            *(self.capacity, self.point_splits, self.form_dim),
+            *(self.capacity, self.point_splits, self.form_dim, self.look_dim),
         )
         wish = BlockSizes(block, self.n, 0, STREAM_BLOCKS, chunk)
         return min(map(needs.total_bytes, resident_choices(needs, wish, ())))
@@ -246,12 +251,12 @@ def _remembered(problem: Problem, isa: str, prepared: bool, most_threads: int) -
 
 
 def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, Any]) -> ExactPlan:
-    form_dim = _form_dim(problem, overrides)
+    form_dim, look_dim = _form_dim(problem, overrides), _look_dim(problem, overrides)
     precisions = choose_precisions(problem, isa, overrides.get("precisions"), contracted=form_dim < problem.d)
     direct = _is_direct(problem, isa, prepared, overrides)
     work = direct_seconds(problem, isa) if direct else _work(problem, isa, precisions[0], prepared)
     threads = problem.threads or default_threads(work)
-    needs, wish, sample = _wish(problem, isa, precisions, threads, form_dim, overrides)
+    needs, wish, sample = _wish(problem, isa, precisions, threads, (form_dim, look_dim), overrides)
     sizes = wish
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
@@ -260,7 +265,7 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     working = needs.working_bytes(sizes)
     if may_contract:
         working = max(working, pilot_bytes(problem.n, problem.d, CONTRACTED))
-        packed += problem.n * packed_row_bytes(CONTRACTED, "float32")
+        packed += problem.n * look_row_bytes(CONTRACTED, "float32")
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     screened = brute_seconds(problem, isa, threads, shared=sizes.active_rows > 0)
@@ -277,6 +282,7 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
         isa=isa,
         precisions=precisions,
         form_dim=form_dim,
+        look_dim=look_dim,
         may_contract=may_contract,
         direct=direct,
         threads=threads,
@@ -322,10 +328,16 @@ def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
 
 
 def _wish(
-    problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, form_dim: int, given: dict[str, Any]
+    problem: Problem,
+    isa: str,
+    precisions: tuple[str, ...],
+    threads: int,
+    columns: tuple[int, int],
+    given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
     """Return what is best without a memory budget: what memory depends on, block sizes, and the sample."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    form_dim, _ = columns
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
     chunk = given.get("point_chunk", _point_chunk(n, form_dim))
     if chunk % GROUPS_FIT:
@@ -344,7 +356,7 @@ def _wish(
     joins = joins and n * form_dim >= _JOIN_FROM[isa][0]
     active = _checked_active(given.get("active_rows", _active_rows(problem) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
-    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, form_dim)
+    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, *columns)
     return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
 
 
@@ -356,6 +368,21 @@ def _form_dim(problem: Problem, given: dict[str, Any]) -> int:
     if form_dim < d and get_metric(problem.metric).elementwise:
         raise ValueError(f"form_dim={form_dim}: metric={problem.metric!r} compares all {d} columns; leave form_dim out")
     return form_dim
+
+
+def _look_dim(problem: Problem, given: dict[str, Any]) -> int:
+    look_dim, form_dim = int(given.get("look_dim", 0)), int(given.get("form_dim", problem.d))
+    if look_dim == 0:
+        return 0
+    if get_metric(problem.metric).elementwise:
+        raise ValueError(f"look_dim={look_dim}: metric={problem.metric!r} compares all columns; leave look_dim out")
+    if not 2 <= look_dim < problem.d:
+        raise ValueError(f"look_dim={look_dim}: expected 0, or 2 or more columns, fewer than the {problem.d} of rows")
+    if form_dim < problem.d:
+        raise ValueError(f"look_dim={look_dim}: form_dim={form_dim} compares only so few columns; leave one out")
+    if problem.memory is not None or not given.get("resident", True):
+        raise ValueError(f"look_dim={look_dim}: a look needs all points in memory; leave out memory and resident")
+    return look_dim
 
 
 def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:

@@ -11,21 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.errors import BudgetExceeded
 from tonari.core.isa import chosen_isa
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.costs.model import listed_seconds
+from tonari.costs.model import listed_bits_seconds, listed_seconds
+from tonari.costs.rates import CARD
 from tonari.filters.rules import Ids
 from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within
-from tonari.methods.registry import search_method
+from tonari.methods.registry import by_force, search_method
 from tonari.metrics import get_metric
 
-_COPIED_BYTE = 5e-10  # seconds: about, of rows that are gathered in host memory
+# Seconds of a byte of rows that are gathered, about: in host memory, and where tensors are.
+_COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,12 +56,6 @@ class Engine:
     unchecked: bool = False
     held_nearest: Callable[[Any, int, ProgressLike], Neighbors] | None = None
     held_within: Callable[[Any, Any, ProgressLike], RadiusNeighbors] | None = None
-
-    def __post_init__(self) -> None:
-        if get_metric(self.metric).bits:
-            raise Unsupported(
-                f"metric={self.metric!r} takes no where, exclude, groups or batch; search copies of the allowed points"
-            )
 
     @property
     def n(self) -> int:
@@ -115,21 +111,27 @@ class Engine:
         problem = problem_of(self.place, self.points, self.points[:1], min(k, n or self.n), self.metric)
         problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), k=min(k, n or self.n), threads=self.threads)
         method = self._method(problem)
-        plan: Any = search_method("exact" if method == "auto" else method, self.place.device).plan(problem)
+        plan: Any = search_method(by_force(self.metric) if method == "auto" else method, self.place.device).plan(
+            problem
+        )
         seconds = float(plan.seconds)
         if held:
             return seconds - float(getattr(plan, "prepare_seconds", 0.0))
-        return seconds if n is None else seconds + _COPIED_BYTE * n * self.points.shape[1] * self.points.itemsize
+        if n is None:
+            return seconds
+        byte = _COPIED_BYTE if isinstance(self.points, np.ndarray) else _COPIED_BYTE_THERE
+        return seconds + byte * n * int(self.points.shape[1] * self.points.itemsize)
 
     def _method(self, problem: Problem) -> str:
-        """Return the method of the call, or "exact" where it does not serve a larger k than was asked for."""
+        """Return the method of the call, or brute force where it does not serve a larger k than was asked for."""
         if self.method == "auto" or search_method(self.method, self.place.device).refuses(problem) is None:
             return self.method
-        return "exact"
+        return by_force(self.metric)
 
     def listed_seconds(self, m: int, pairs: int) -> float:
         """Estimate the exact values of listed pairs, on one core; on CUDA as if it were one."""
-        return listed_seconds(m, pairs, self.points.shape[1], chosen_isa())
+        of_pairs = listed_bits_seconds if get_metric(self.metric).bits else listed_seconds
+        return of_pairs(m, pairs, self.points.shape[1], chosen_isa())
 
     def listed(
         self,
@@ -143,15 +145,12 @@ class Engine:
     ) -> Neighbors:
         """Find the k nearest of the points that are listed for each query; on the host, in `found` if it is given."""
         lists: dict[str, Any] = {"listed": listed, "begins": begins, "ends": ends, "self_ids": self_ids}
+        method = search_method(by_force(self.metric), self.place.device)
         if not self.place.devices:
-            from tonari.exact.cpu.listed import search_listed
-
-            given: dict[str, Any] = {"threads": self.threads, "progress": False, "found": found}
-            return search_listed(queries, self.points, k, self.metric, **lists, **given)
-        from tonari.exact.cuda import listed as on_cuda
-
+            given: dict[str, Any] = {"threads": self.threads, "found": found}
+            return method.search_listed(queries, self.points, k, self.metric, **lists, **given)
         there = self.place.there(queries), self.place.there(self.points)
-        near = Neighbors(*on_host(on_cuda.search_listed(*there, k, self.metric, **lists)))
+        near = Neighbors(*on_host(method.search_listed(*there, k, self.metric, **lists)))
         if found is None:
             return near
         for mine, new in zip(found, near, strict=True):

@@ -27,7 +27,7 @@ _SHARED = {
     "sample": Override("rows for which recall is measured"),
     "block": Override("rows per task"),
 }
-OVERRIDES = _SHARED | {"isa": Override("instruction set: generic, avx2, avx512 or amx", "word")}
+OVERRIDES = _SHARED | {"isa": Override("instruction set: generic, avx2, avx512, amx or neon", "word")}
 OVERRIDES_ON_CUDA = _SHARED | {
     "update": Override("pull, or gnnd: the rounds of wang2021", "word"),
     "samples": Override("with update=gnnd, NEW and OLD neighbours of a point that meet in a round"),

@@ -19,6 +19,7 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints, search_prepared
+from tonari.exact.cpu.prepared import Packed
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
@@ -40,9 +41,9 @@ class SeenAs(PreparedPoints):
         self.form = _native.Form(plan.metric, [0.0] * points.shape[1], 1.0)  # rows are packed as they are
 
     def pack(
-        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Any = None
-    ) -> list[_native.PackedPoints]:
-        return [_native.PackedPoints(kernel, self.form, self.seen, *bounds) for bounds in slices]
+        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Any = None, *, looks: bool = True
+    ) -> list[Packed]:
+        return [Packed(_native.PackedPoints(kernel, self.form, self.seen, *bounds), None) for bounds in slices]
 
 
 def search_seen_as(queries: Array, points: Array, seen: Array, isa: str, precision: str) -> Neighbors:

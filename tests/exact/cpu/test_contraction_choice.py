@@ -1,4 +1,4 @@
-"""The pilot that decides whether points are contracted: what it decides, and that answers do not depend on it."""
+"""The pilot that decides whether points are contracted or looked at: what it decides, and that answers are the same."""
 
 from __future__ import annotations
 
@@ -42,31 +42,40 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contraction, "_BETTER", np.inf)
 
 
-def chosen(points: Array, asked: int) -> int:
-    """Return how many columns the pilot decides on, for as many queries, by the costs of AVX2 and of 100,000 points."""
-    problem = make_problem(len(points), 1, D, K, dtype="float32", metric="euclidean", threads=1)
-    plan = plan_on_cpu(problem)
+def chosen(points: Array, asked: int, isa: str = "avx2") -> str:
+    """Return what the pilot decides on, for as many queries, by the costs of 100,000 points."""
+    d = points.shape[1]
+    plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
     assert plan.may_contract
-    plan = dataclasses.replace(plan, n=100_000, isa="avx2", precisions=("int8", "float32"))
-    return contraction.choose_form(points, _native.Form("euclidean", [0.0] * D, 1.0), plan, asked)[1]
+    plan = dataclasses.replace(plan, n=100_000, isa=isa, precisions=("int8", "float32"))
+    made = contraction.arrange_points(points, _native.Form("euclidean", [0.0] * d, 1.0), plan, asked)
+    assert (made.look is None) == (made.clusters is None)
+    return "look" if made.look is not None else "contracted" if made.columns < d else "all columns"
 
 
 def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
     points = few_directions(6_000)
-    assert chosen(points, 100_000) == CONTRACTED
-    assert chosen(points, 100) == D
+    assert chosen(points, 100_000) != "all columns"
+    assert chosen(points, 100) == "all columns"
+
+
+def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first() -> None:
+    rng, d = np.random.default_rng(0), 3 * D
+    centres = rng.standard_normal((100, 12)) @ rng.standard_normal((12, d)) * 3
+    points = (centres[rng.integers(0, 100, 6_000)] + rng.standard_normal((6_000, d))).astype(np.float32)
+    assert chosen(points, 100_000, "avx512") == "look"
 
 
 @pytest.mark.parametrize("maker", [lambda n: checks.gaussian(n, D), spectrum], ids=["isotropic", "no clusters"])
 def test_rows_that_a_contraction_does_not_tell_apart_are_not_contracted(maker: Any) -> None:
-    assert chosen(maker(6_000), 100_000) == D
+    assert chosen(maker(6_000), 100_000) == "all columns"
 
 
 def test_a_pilot_counts_the_candidates_that_a_search_has() -> None:
     points = few_directions(6_000, noise=0.5)
     plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * D, 1.0)
-    made = contraction.contracted(points, form, CONTRACTED)
+    made = contraction._contracted(points, form, CONTRACTED)
     few = np.empty((6_000, CONTRACTED))
     made.screened_rows(points, 1, few)
     queries = np.arange(0, 6_000, 100)
@@ -82,13 +91,15 @@ def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
     points = checks.gaussian(2_000, D)
     plan = plan_on_cpu(make_problem(2_000, 1, D, 1, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * D, 1.0)
-    seen = contraction._pilot(points, form, contraction.contracted(points, form, CONTRACTED), plan)
+    seen = contraction._pilot(points, form, contraction._contracted(points, form, CONTRACTED), plan)
     assert seen.few > 200
 
 
 def test_contracting_the_points_has_its_cost() -> None:
     plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
-    seconds = [contraction._contracted_seconds(plan, asked, contraction.Seen(9.0, 9.0, 0.0)) for asked in (0, 6_000)]
+    seconds = [
+        contraction._contracted_seconds(plan, asked, contraction.Seen(9.0, 9.0, 0.0, 0.0)) for asked in (0, 6_000)
+    ]
     assert 0 < 2 * seconds[0] < seconds[1]
 
 

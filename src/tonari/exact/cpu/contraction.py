@@ -1,4 +1,8 @@
-"""Whether the rows are contracted: decided by a pilot of the points, where the plan leaves it open.
+"""Whether few columns are compared, or looked at first: decided by a pilot of the points if the plan leaves it open.
+
+    contracted   the screen compares contracted rows, and exact values decide on what it leaves
+    a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the other ones
+                 in all columns (native/exact/look.hpp)
 
 The pilot compares some points with a sample of all. How many of the sample each screen leaves as candidates, within the
 distance of the k-th neighbour, tells what the screens and the candidates will cost. Answers do not depend on it.
@@ -12,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
-from tonari.exact.memory import SAMPLE_ROWS
+from tonari.exact.cpu.clusters import Clusters
+from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
 from tonari.exact.plan import CONTRACTED, ExactPlan
 from tonari.exact.precisions import usual_precisions
 
@@ -22,20 +28,41 @@ Floats = npt.NDArray[np.float64]
 _FEW_ROWS, _FEW_COLUMNS = 512, 32  # to find out quickly that rows spread evenly
 _EVEN = 0.8  # share of the squared norm outside of those few columns from which on it is not worth to look closer
 _QUERIES = 64
-_LEAST_SECONDS = 2.5  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly
+_LEAST_SECONDS = 0.8  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly
 _BETTER = 0.8  # the share of the time with all columns that a contraction may take at most
 _SCATTERED = 1.8  # times as long as usual for a candidate: long rows far apart in memory
+_MOST_LEFT = 0.02  # share of the points that a look's contracted rows may leave over
+# Where points are in order, a look that leaves a share s of the points marks about 3 s of the tiles and groups for what
+# they have in common, and up to a quarter for what they have not.
+_COMMON, _SINGLE, _PAIRS = 3, 0.25, 384
+_EPILOGUE = 32  # columns that take as long as judging a tile's scores
 # Rounding as a share of the norm, for elements that are even; that of int8 depends on the largest.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
-def contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
-    """Return the form, contracted by the principal directions of a sample of the points."""
-    return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
+class Arrangement(NamedTuple):
+    """How points are packed.
+
+    Attributes
+    ----------
+    form : Form
+        Of what the screen compares.
+    columns : int
+        Its columns.
+    look : Form, optional
+        Of a look before the screen.
+    clusters : Clusters, optional
+        The order of the points, if it is not their own.
+    """
+
+    form: _native.Form
+    columns: int
+    look: _native.Form | None = None
+    clusters: Clusters | None = None
 
 
-def choose_form(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan, asked: int) -> tuple[_native.Form, int]:
-    """Return the form to screen in, and how many columns it has.
+def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan, asked: int) -> Arrangement:
+    """Decide how points are packed.
 
     Parameters
     ----------
@@ -47,16 +74,35 @@ def choose_form(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan, a
         Queries to expect.
     """
     n, d = points.shape
+    if plan.form_dim < d:
+        return Arrangement(_contracted(points, form, plan.form_dim), plan.form_dim)
+    if plan.look_dim:
+        look = _contracted(points, form, plan.look_dim)
+        return Arrangement(form, d, look, Clusters(points, form, Workers(plan.threads)))
     if not plan.may_contract or _whole_seconds(plan, asked) < _LEAST_SECONDS:
-        return form, d
+        return Arrangement(form, d)
     step = -(-n // _FEW_ROWS)
     few = _rows(form.contracted(points, step, _FEW_COLUMNS), points[step // 2 :], step, _FEW_COLUMNS)
     if not np.mean(few[:, -1] ** 2) < _EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
-        return form, d
-    made = contracted(points, form, CONTRACTED)
+        return Arrangement(form, d)
+    made = _contracted(points, form, CONTRACTED)
     seen = _pilot(points, form, made, plan)
-    chosen = _contracted_seconds(plan, asked, seen) < _BETTER * _whole_seconds(plan, asked, seen)
-    return (made, CONTRACTED) if chosen else (form, d)
+    alone, first = _contracted_seconds(plan, asked, seen), _look_seconds(plan, asked, seen)
+    if min(alone, first) >= _BETTER * _whole_seconds(plan, asked, seen):
+        return Arrangement(form, d)
+    if alone <= first:
+        return Arrangement(made, CONTRACTED)
+    return Arrangement(form, d, made, Clusters(points, form, Workers(plan.threads)))
+
+
+def look_pays(looked: int, marked: int, d: int) -> bool:
+    """Return whether a look takes less time than it saves, given the tiles and groups that it marked."""
+    return marked * d + looked * (CONTRACTED + _EPILOGUE) < looked * d
+
+
+def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
+    """Return the form, contracted by the principal directions of a sample of the points."""
+    return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
 
 
 class Seen(NamedTuple):
@@ -68,11 +114,14 @@ class Seen(NamedTuple):
         Candidates of the first screen of all columns, and of the contracted one.
     retried : float
         Share of rows with too many candidates in the first screen of all columns.
+    left : float
+        Share of all points that are candidates of the contracted screen.
     """
 
     whole: float
     few: float
     retried: float
+    left: float
 
 
 def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int) -> Floats:
@@ -84,15 +133,15 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
 
 def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, plan: ExactPlan) -> Seen:
     """Return about how many candidates a row will have once its k-th distance is known."""
-    n, d = points.shape
-    step = -(-n // SAMPLE_ROWS)
+    n, d = plan.n, plan.d
+    step = -(-len(points) // SAMPLE_ROWS)
     whole, few = (
         _rows(seen, points, step, columns).astype(np.float32) for seen, columns in ((form, d), (made, CONTRACTED))
     )
     size = len(whole)
     rank = -(-plan.k * size // n)
     if size <= rank:
-        return Seen(n, n, 1.0)
+        return Seen(n, n, 1.0, 1.0)
     squares, pilot = np.einsum("ij,ij->i", whole, whole), slice(0, None, -(-size // _QUERIES))
     scores = squares - 2 * whole[pilot] @ whole.T
     lowest = squares - 2 * few[pilot] @ few.T
@@ -108,6 +157,7 @@ def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, pla
         float(np.minimum(in_whole, plan.capacity).mean() + max(0.0, beside)),
         float(in_few.mean() + beside),
         float(np.mean(in_whole > plan.capacity)),
+        float(np.mean(lowest <= kth)),
     )
 
 
@@ -137,5 +187,17 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     """Return the seconds of one thread for so many queries, and for contracting all rows."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
     pair = BRUTE[plan.isa, "gemm"].pair + 2.0 * CONTRACTED / PRODUCTS[plan.isa, precision]
-    contracting = (plan.n + asked) * plan.d * CONTRACTED * MULTIPLY
-    return contracting + asked * (plan.n * pair + _SCATTERED * _refining(plan, seen.few))
+    return _preparing(plan, asked) + asked * (plan.n * pair + _SCATTERED * _refining(plan, seen.few))
+
+
+def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
+    """Return the seconds of one thread for so many queries with a look, and for preparing it."""
+    if seen.left > _MOST_LEFT:
+        return float("inf")
+    part = (CONTRACTED + _EPILOGUE) / plan.d + _COMMON * seen.left + _SINGLE * min(1.0, _PAIRS * seen.left)
+    products = asked * plan.n * 2.0 * plan.d / PRODUCTS[plan.isa, plan.precisions[0]]
+    return _preparing(plan, asked) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
+
+
+def _preparing(plan: ExactPlan, asked: int) -> float:
+    return (plan.n + asked) * plan.d * (CONTRACTED + CLUSTER_COLUMNS) * MULTIPLY

@@ -1,0 +1,18 @@
+// Exact values for NEON, in registers of two float64: the same bits as in registers of any other width, since
+// exact/refine_tile.hpp adds in the defined order.
+#include "exact/refine_tile.hpp"
+#include "exact/refines.hpp"
+
+namespace tonari {
+
+void exact_values_neon(Metric metric, const ExactQuery& query, const RowsView& points, const std::int64_t* ids,
+                       std::int64_t count, double* values) {
+  exact_values_tile(metric, query, points, ids, count, values);
+}
+
+void column_values_neon(Metric metric, const ExactQuery& query, const double* columns, std::int64_t stride,
+                        std::int64_t d, std::int64_t count, double* values) {
+  column_values_tile(metric, query, columns, stride, d, count, values);
+}
+
+}  // namespace tonari
