@@ -24,6 +24,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
+from tonari.core.workers import Workers
 from tonari.metrics import get_metric
 from tonari.shards import dealing
 from tonari.shards.common import (
@@ -45,6 +46,8 @@ from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
+_DEALT_AT_ONCE = 1 << 14  # rows that a thread deals at a time
+_GRAPH_WORK = 2  # of a row of a shard, beside that of assigning one
 _TRAINED = 32  # rows per centre that k-means sees
 _JUDGED = 1 << 15  # rows, at least, by which the sizes of shards are judged
 _PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
@@ -167,9 +170,21 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
     distances, numbers = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
     shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
-    near = _reached(worker, distances, numbers, there(gaps), there(np.arange(*args[1:])))
-    of, numbered = dealing.memberships(near, shards)
-    return in_host_memory(of), in_host_memory(numbered)
+    ids, gaps = there(np.arange(*args[1:])), there(gaps)
+
+    def of_part(part: slice) -> tuple[Any, Any]:
+        near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
+        return dealing.memberships(near, shards)
+
+    if worker.device != "cpu":
+        of, numbered = of_part(slice(None))
+        return in_host_memory(of), in_host_memory(numbered)
+    parts = cut(len(ids), _DEALT_AT_ONCE)
+    found = Workers(worker.threads).map(of_part, parts)
+    of = np.concatenate([of for of, _ in found])
+    order = np.argsort(of, kind="stable")
+    numbered = np.concatenate([rows + part.start for (_, rows), part in zip(found, parts, strict=True)])
+    return of[order], numbered[order]
 
 
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
@@ -271,8 +286,11 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
+    ends = [files.done(f"members-{args[0]:06}").facts["ends"] for args in blocks]
+    sizes = np.diff(ends, axis=1).sum(axis=0)
+    largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
     yield Stage(
-        [Task(f"shard-{shard:06}", "shard", (shard,), 4 * n // shards) for shard in range(shards)],
+        [Task(f"shard-{shard:06}", "shard", (shard,), _GRAPH_WORK * int(sizes[shard])) for shard in largest_first],
         drops=_CENTRES,
     )
     lists = itertools.chain.from_iterable(map(_shard_parts, range(shards)))

@@ -216,10 +216,15 @@ class Worker:
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
         by_force = exact.plan(problem)
         try:
-            plan = descent.plan(problem, recall=recall, seed=seed)
+            plan = descent.plan(problem, recall=recall, seed=seed, **_rounds_of(self.device))
         except BudgetExceeded:  # a shard with more rows than the sample promised
             plan = None
         if plan is None or by_force.seconds < plan.seconds:
             return exact.build_graph(rows, by_force, progress=self.progress).found
         made: Neighbors = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
         return made
+
+
+def _rounds_of(device: str) -> dict[str, int]:
+    """Return how NN-Descent's rounds differ from those of one graph: few of a shard's rows need a second round."""
+    return {"light_rounds": 2} if device == "cpu" else {}

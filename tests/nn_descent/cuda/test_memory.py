@@ -78,6 +78,23 @@ def test_a_start_and_a_round_hold_what_was_planned(n: int, d: int) -> None:
     assert room / 4 < rounds <= room
 
 
+def test_forms_and_reverse_lists_are_made_by_blocks() -> None:
+    import torch
+
+    from tonari.nn_descent.cuda.form import form_of
+    from tonari.nn_descent.cuda.reverse import reverse_of
+
+    made = steps(150_000, 64)
+    n, plan = made.plan.n, made.plan
+    formed = most_held(lambda: form_of(made.points, plan.metric))
+    assert n * 64 * 2 < formed <= memory.packed_bytes(plan) + memory._forming(plan)
+    entries = torch.zeros((n, plan.list_size), dtype=torch.int32)
+    reverse = n * (4 * plan.reverse + 8 + 8)
+    assert (
+        reverse < most_held(lambda: reverse_of(entries, plan.n_hubs, plan.reverse)) <= reverse + memory._sorting(plan)
+    )
+
+
 @pytest.mark.parametrize("d", [1, 96, 4096])
 @pytest.mark.parametrize("n", [1, 7, 1 << 14, 10**6, 10**8])
 def test_what_does_not_grow_with_the_points_is_small_beside_them(n: int, d: int) -> None:
