@@ -179,13 +179,13 @@ def test_entries_and_a_boundary_reach_the_steps() -> None:
 
     steps = Watched(POINTS, plan)
     begun = ReferenceBackend(POINTS, plan).start("random")
-    _, report = build(steps, plan, entries=begun)
+    _, report = build(steps, plan, begin=lambda: begun)
     assert seen[0][0] is begun
     assert all(boundary is None for _, boundary, _ in seen)
     assert len(seen) == len(report.rounds) > 1
     assert [light for _, _, light in seen] == [True] + [False] * (len(seen) - 1)
     with pytest.warns(UserWarning, match="not reached"):
-        build(steps, plan, entries=begun, boundary=100)
+        build(steps, plan, begin=lambda: begun, boundary=100)
     assert seen[-1][1] == 100
 
 

@@ -6,6 +6,7 @@ import itertools
 import logging
 import time
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def build(
     steps: Backend,
     plan: DescentPlan,
     progress: ProgressLike = None,
-    entries: Any = None,
+    begin: Callable[[], Any] | None = None,
     boundary: int | None = None,
     patience: float | None = None,
 ) -> tuple[Neighbors, DescentReport]:
@@ -47,8 +48,9 @@ def build(
     progress : None, bool or callable(done, total)
         Counts rows, in the start and in every round. The total assumes all rounds that the plan allows; rounds that
         were not needed count as done at the end.
-    entries : int32 of shape (n, list_size), optional
-        Initial lists. Default: those of the plan's start.
+    begin : callable(), optional
+        Makes the initial lists, int32 of shape (n, list_size), when they are needed: they take memory. Default: those
+        of the plan's start.
     boundary : int, optional
         Compare only points on different sides of this row number, to merge two graphs. The recall is then that of the
         worse side.
@@ -72,13 +74,15 @@ def build(
     recalls: list[float] = []
     least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
     done: list[RoundReport] = []
-    starts = entries is None
+    starts = begin is None
     with Progress(
         progress, total=plan.n * (plan.rounds + starts), seconds=plan.seconds, label="neighbours", unit="row"
     ) as shown:
-        if starts:
+        if begin is None:
             entries = steps.start(plan.start)
             shown.add(plan.n)
+        else:
+            entries = begin()
         while True:
             made = steps.round(entries, boundary, light=len(done) < plan.light_rounds)
             estimate = measure(made.found)

@@ -6,10 +6,12 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.helpers import plans
 from tests.helpers.devices import HAS_CUDA, needs_torch
+from tonari.core.neighbors import Neighbors
 from tonari.core.units import MIB
 from tonari.nn_descent import memory
 
@@ -76,6 +78,34 @@ def test_a_start_and_a_round_hold_what_was_planned(n: int, d: int) -> None:
     rounds = most_held(lambda: made.round(entries)) + n * made.plan.list_size * 4 + n * 8  # the entries, and the order
     assert room / 4 < started <= room
     assert room / 4 < rounds <= room
+
+
+@pytest.mark.usefixtures("cpu_for_cuda")
+@pytest.mark.filterwarnings("ignore:.*not reached")
+def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from tonari.graph import merging, sides
+    from tonari.graph.lists import Lists
+    from tonari.methods.place_cuda import CudaPlace
+
+    def nearest(queries: Any, points: Any, k: int, metric: str, room: int) -> Neighbors:
+        del points, metric
+        if len(queries) == 2 * plan.sample:
+            torch.empty(room, dtype=torch.uint8)  # what the search may take
+        return Neighbors(torch.zeros((len(queries), k)), torch.arange(k, dtype=torch.int32).repeat(len(queries), 1))
+
+    monkeypatch.setattr(CUDA + "backend.nearest", nearest)
+    monkeypatch.setattr(CudaPlace, "there", lambda place, x: torch.as_tensor(x).clone())  # as between two memories
+    monkeypatch.setattr(sides.Sides, "check", lambda *_: None)
+    monkeypatch.setattr(merging, "_SHARE", 0.0)
+    n, d, k = 150_000, 64, 10
+    points, plan = torch.randn((n, d)), plans.descent(n, d, k, devices=("cpu",), free_bytes=8 << 30, start="graph")
+    found = Neighbors(np.zeros((n // 2, k), np.float32), np.zeros((n // 2, k), np.int32))
+    a, b = ((Lists(found, "euclidean", "nn-descent"), part) for part in points.split(n // 2))
+    given: dict[str, Any] = {"recall": plan.recall, "seed": 0, "device": "cuda", "threads": None, "memory": None}
+    held = most_held(lambda: merging.merge_lists(a, b, progress=False, **given))
+    assert plan.total_bytes / 4 < held <= plan.total_bytes
 
 
 def test_forms_and_reverse_lists_are_made_by_blocks() -> None:
