@@ -393,6 +393,14 @@ void bind_engine(Module& module) {
           nb::arg("points").noconvert(), nb::arg("step"), nb::arg("columns"),
           "The form contracted to so many columns, by the principal directions of every step-th row.")
       .def(
+          "narrowed",
+          [](const Form& form, std::int64_t columns) {
+            check_number("columns", columns, 2, form.contracts() ? form.columns() : 0);
+            std::vector<double> centre(form.centre.begin(), form.centre.begin() + form.d);
+            return Form(form.metric, form.scale, std::move(centre), form.directions.first(columns - 1));
+          },
+          nb::arg("columns"), "A contracted form of fewer columns: of the first of its directions.")
+      .def(
           "screened_rows",
           [](const Form& form, const Rows& points, std::int64_t step, const Values& rows) {
             const RowsView view = view_of(points, "points");

@@ -60,8 +60,9 @@ _JOIN_BYTES = 112 * MIB
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 _JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
-CONTRACTED = 64  # columns of a contracted form that is chosen by a pilot
-_CONTRACT_FROM = 4 * CONTRACTED  # columns: then float32 in so few takes no more memory than int8 in all
+LOOKED = 64  # columns of a look that is chosen by a pilot
+_CONTRACTED = (LOOKED, 96)  # columns of contracted forms: for any search, and for joins of points, which share products
+_CONTRACT_FROM = 4  # times as many columns: then float32 in so few takes no more memory than int8 in all
 _MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
@@ -264,8 +265,9 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     may_contract = _may_contract(problem, overrides)
     working = needs.working_bytes(sizes)
     if may_contract:
-        working = max(working, pilot_bytes(problem.n, problem.d, CONTRACTED))
-        packed += problem.n * look_row_bytes(CONTRACTED, "float32")
+        widest = contracted_widths(problem.d, joins=sizes.active_rows > 0)[-1]
+        working = max(working, pilot_bytes(problem.n, problem.d, widest))
+        packed += problem.n * look_row_bytes(LOOKED, "float32")
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     screened = brute_seconds(problem, isa, threads, shared=sizes.active_rows > 0)
@@ -385,12 +387,17 @@ def _look_dim(problem: Problem, given: dict[str, Any]) -> int:
     return look_dim
 
 
+def contracted_widths(d: int, *, joins: bool) -> list[int]:
+    """Return the columns that rows of d columns may be contracted to by a pilot's choice, ascending."""
+    return [columns for columns in _CONTRACTED[: 1 + joins] if _CONTRACT_FROM * columns <= d]
+
+
 def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:
     # Whoever sets fields has decided; bytes are exact in int8 and would not be as contracted rows; and what stays
     # packed within a budget was computed for all columns.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"
     products = not get_metric(problem.metric).elementwise
-    return not given and problem.memory is None and floats and products and problem.d >= _CONTRACT_FROM
+    return not given and problem.memory is None and floats and products and problem.d >= _CONTRACT_FROM * LOOKED
 
 
 def _precisions_held(

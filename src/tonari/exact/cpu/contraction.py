@@ -20,7 +20,7 @@ from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.clusters import Clusters
 from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
-from tonari.exact.plan import CONTRACTED, ExactPlan
+from tonari.exact.plan import LOOKED, ExactPlan, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
@@ -85,19 +85,23 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
     few = _rows(form.contracted(points, step, _FEW_COLUMNS), points[step // 2 :], step, _FEW_COLUMNS)
     if not np.mean(few[:, -1] ** 2) < _EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
         return Arrangement(form, d)
-    made = _contracted(points, form, CONTRACTED)
+    joins = plan.active_rows > 0
+    made = _contracted(points, form, contracted_widths(d, joins=joins)[-1])
     seen = _pilot(points, form, made, plan)
-    alone, first = _contracted_seconds(plan, asked, seen), _look_seconds(plan, asked, seen)
+    alone, columns = min((_contracted_seconds(plan, asked, seen, columns), columns) for columns in seen.few)
+    first = _look_seconds(plan, asked, seen)
     if min(alone, first) >= _BETTER * _whole_seconds(plan, asked, seen):
         return Arrangement(form, d)
+    # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
+    clusters = Clusters(points, form, Workers(plan.threads)) if joins or first < alone else None
     if alone <= first:
-        return Arrangement(made, CONTRACTED)
-    return Arrangement(form, d, made, Clusters(points, form, Workers(plan.threads)))
+        return Arrangement(made.narrowed(columns), columns, None, clusters)
+    return Arrangement(form, d, made.narrowed(LOOKED), clusters)
 
 
 def look_pays(looked: int, marked: int, d: int) -> bool:
     """Return whether a look takes less time than it saves, given the tiles and groups that it marked."""
-    return marked * d + looked * (CONTRACTED + _EPILOGUE) < looked * d
+    return marked * d + looked * (LOOKED + _EPILOGUE) < looked * d
 
 
 def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
@@ -110,16 +114,18 @@ class Seen(NamedTuple):
 
     Attributes
     ----------
-    whole, few : float
-        Candidates of the first screen of all columns, and of the contracted one.
+    whole : float
+        Candidates of the first screen of all columns.
+    few : dict of float
+        Those of contracted screens, by their columns.
     retried : float
         Share of rows with too many candidates in the first screen of all columns.
     left : float
-        Share of all points that are candidates of the contracted screen.
+        Share of all points that are candidates of a look's screen.
     """
 
     whole: float
-    few: float
+    few: dict[int, float]
     retried: float
     left: float
 
@@ -133,32 +139,42 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
 
 def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, plan: ExactPlan) -> Seen:
     """Return about how many candidates a row will have once its k-th distance is known."""
-    n, d = plan.n, plan.d
+    n, d, widths = plan.n, plan.d, contracted_widths(plan.d, joins=plan.active_rows > 0)
     step = -(-len(points) // SAMPLE_ROWS)
-    whole, few = (
-        _rows(seen, points, step, columns).astype(np.float32) for seen, columns in ((form, d), (made, CONTRACTED))
+    whole, wide = (
+        _rows(seen, points, step, columns).astype(np.float32) for seen, columns in ((form, d), (made, widths[-1]))
     )
     size = len(whole)
     rank = -(-plan.k * size // n)
     if size <= rank:
-        return Seen(n, n, 1.0, 1.0)
+        return Seen(n, dict.fromkeys(widths, n), 1.0, 1.0)
     squares, pilot = np.einsum("ij,ij->i", whole, whole), slice(0, None, -(-size // _QUERIES))
-    scores = squares - 2 * whole[pilot] @ whole.T
-    lowest = squares - 2 * few[pilot] @ few.T
     own = np.arange(size)[pilot]
-    scores[np.arange(len(own)), own] = lowest[np.arange(len(own)), own] = np.inf
+
+    def scores_of(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        found: npt.NDArray[np.float32] = squares - 2 * rows[pilot] @ rows.T
+        found[np.arange(len(own)), own] = np.inf
+        return found
+
+    scores = scores_of(whole)
     kth = np.partition(scores, rank - 1, axis=1)[:, rank - 1 : rank]
     norms, rounding = np.sqrt(squares), _rounding(whole, squares, plan)
     errors = 2 * (norms[pilot, None] * rounding + rounding[pilot, None] * norms)
     in_whole = np.count_nonzero(scores <= kth + 2 * errors, axis=1) * (n / size)
-    in_few = np.count_nonzero(lowest <= kth, axis=1) * (n / size)
+    left = {columns: float(np.mean(scores_of(_narrowed(wide, columns)) <= kth)) for columns in widths}
     beside = plan.k - rank * (n / size)
     return Seen(
         float(np.minimum(in_whole, plan.capacity).mean() + max(0.0, beside)),
-        float(in_few.mean() + beside),
+        {columns: n * share + beside for columns, share in left.items()},
         float(np.mean(in_whole > plan.capacity)),
-        float(np.mean(lowest <= kth)),
+        left[LOOKED],
     )
+
+
+def _narrowed(rows: npt.NDArray[np.float32], columns: int) -> npt.NDArray[np.float32]:
+    """Return contracted rows with fewer directions: what is left of them joins the rest."""
+    rest = np.linalg.norm(rows[:, columns - 1 :], axis=1)
+    return np.column_stack([rows[:, : columns - 1], rest])
 
 
 def _rounding(rows: npt.NDArray[np.float32], squares: npt.NDArray[np.float32], plan: ExactPlan) -> Any:
@@ -183,21 +199,22 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
     return usual + asked * (seen.retried * again + (1 - seen.retried) * _refining(plan, seen.whole))
 
 
-def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
-    """Return the seconds of one thread for so many queries, and for contracting all rows."""
+def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int) -> float:
+    """Return the seconds of one thread for so many queries, and for contracting all rows to so many columns."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
-    pair = BRUTE[plan.isa, "gemm"].pair + 2.0 * CONTRACTED / PRODUCTS[plan.isa, precision]
-    return _preparing(plan, asked) + asked * (plan.n * pair + _SCATTERED * _refining(plan, seen.few))
+    pair = BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
+    refining = _SCATTERED * _refining(plan, seen.few[columns])
+    return _preparing(plan, asked, columns) + asked * (plan.n * pair + refining)
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     """Return the seconds of one thread for so many queries with a look, and for preparing it."""
     if seen.left > _MOST_LEFT:
         return float("inf")
-    part = (CONTRACTED + _EPILOGUE) / plan.d + _COMMON * seen.left + _SINGLE * min(1.0, _PAIRS * seen.left)
+    part = (LOOKED + _EPILOGUE) / plan.d + _COMMON * seen.left + _SINGLE * min(1.0, _PAIRS * seen.left)
     products = asked * plan.n * 2.0 * plan.d / PRODUCTS[plan.isa, plan.precisions[0]]
-    return _preparing(plan, asked) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
+    return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 
 
-def _preparing(plan: ExactPlan, asked: int) -> float:
-    return (plan.n + asked) * plan.d * (CONTRACTED + CLUSTER_COLUMNS) * MULTIPLY
+def _preparing(plan: ExactPlan, asked: int, columns: int) -> float:
+    return (plan.n + asked) * plan.d * (columns + CLUSTER_COLUMNS) * MULTIPLY
