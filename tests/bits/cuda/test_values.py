@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.bit_rows import MAKERS, noise
+from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tonari.bits.cuda.memory import unpacked_width
 from tonari.metrics import BIT_METRICS
@@ -119,16 +117,7 @@ for kernel, types, constants, warps in cases:
 @pytest.mark.process
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
     """Also without a GPU: what the interpreter accepts need not compile."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    found = subprocess.run(
-        [sys.executable, "-c", _COMPILE],
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.splitlines() == [
+    assert compiled(_COMPILE, tmp_path) == [
         "True True True False",
         "True True False False",
         "True False False False",
