@@ -86,6 +86,15 @@ def test_a_budget_is_kept_or_refused() -> None:
         plan_for(rows[: given["m"]], rows, 10, "hamming", memory=10**6)
 
 
+def test_points_leave_the_device_if_they_leave_no_room_for_work() -> None:
+    rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (1_500_000, 128), (0, 0))
+    made = plan_for(rows[:3_000], rows, 2_000, "hamming", free_bytes=10**11, memory=3 * 10**8)
+    assert made.streamed
+    assert (
+        -(-made.m // made.query_block) * -(-made.n // made.point_slab) < 2_000
+    )  # with them there, a hundred times as many
+
+
 def test_prepared_points_stay_where_they_are() -> None:
     queries, points = noise(3, 4, 1), noise(20, 4)
     method, plan = BitsOnCuda(), plan_for(queries, points, 2, "hamming")

@@ -16,6 +16,7 @@ from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
 
 _WIDER = 8  # slabs are halved down to so many times the queries of a block, then both
+_STEP_SECONDS = 2.5e-4  # of launching what compares a block with a slab: about twelve kernels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +105,9 @@ def plan_bits_on_cuda(
     streams = (False, True) if problem.host_points else (False,)
     if prepared_by is not None:
         streams = (prepared_by.streamed,)
-    sizes = _fitting(needs, budget, streams, overrides)
     copying = arrival_seconds(problem)
-    passes = -(-needs.m // sizes.block) if sizes.streamed else 1
-    seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + passes * copying
+    sizes = _fitting(needs, budget, streams, overrides, copying)
+    seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + _beside(needs, sizes, copying)
     return BitsCudaPlan(
         n=problem.n,
         m=problem.m,
@@ -132,14 +132,27 @@ def plan_bits_on_cuda(
     )
 
 
-def _fitting(needs: BitNeeds, budget: int, streams: tuple[bool, ...], overrides: dict[str, Any]) -> BitSizes:
-    """Return the largest sizes that fit the budget; points stay on the device if any do with them there."""
+def _beside(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
+    """Return the seconds of launches, and of copying the points as often as they come."""
+    blocks = -(-needs.m // sizes.block)
+    return blocks * -(-needs.n // sizes.slab) * _STEP_SECONDS + (blocks if sizes.streamed else 1) * copying
+
+
+def _fitting(
+    needs: BitNeeds, budget: int, streams: tuple[bool, ...], overrides: dict[str, Any], copying: float
+) -> BitSizes:
+    """Return the largest sizes that fit the budget, with the points where that is expected to be faster."""
+    fitting: list[BitSizes] = []
     least: BitSizes | None = None
-    for sizes in _choices(needs, streams, overrides):
-        if needs.total_bytes(sizes) <= budget:
-            return sizes
-        if least is None or needs.total_bytes(sizes) < needs.total_bytes(least):
-            least = sizes
+    for streamed in streams:
+        for sizes in _choices(needs, streamed, overrides):
+            if needs.total_bytes(sizes) <= budget:
+                fitting.append(sizes)
+                break
+            if least is None or needs.total_bytes(sizes) < needs.total_bytes(least):
+                least = sizes
+    if fitting:
+        return min(fitting, key=lambda sizes: _beside(needs, sizes, copying))
     assert least is not None
     raise BudgetExceeded(
         f"a memory budget of {budget} bytes cannot hold a search of these rows of bits: allow at least "
@@ -147,20 +160,19 @@ def _fitting(needs: BitNeeds, budget: int, streams: tuple[bool, ...], overrides:
     )
 
 
-def _choices(needs: BitNeeds, streams: tuple[bool, ...], overrides: dict[str, Any]) -> Iterator[BitSizes]:
-    """Yield sizes, each smaller than the one before, first with the points on the device."""
+def _choices(needs: BitNeeds, streamed: bool, overrides: dict[str, Any]) -> Iterator[BitSizes]:
+    """Yield sizes, each smaller than the one before."""
     wish = needs.wish()
     block = min(int(overrides.get("query_block", wish.block)), needs.m)
     slab = min(int(overrides.get("point_slab", wish.slab)), needs.n)
-    for streamed in streams:
-        sizes = BitSizes(block, slab, streamed)
+    sizes = BitSizes(block, slab, streamed)
+    yield sizes
+    while True:
+        halves_slab = sizes.slab > 1 and (sizes.slab > _WIDER * sizes.block or sizes.block == 1)
+        if "point_slab" not in overrides and (halves_slab or ("query_block" in overrides and sizes.slab > 1)):
+            sizes = replace(sizes, slab=whole_tiles(-(-sizes.slab // 2)))
+        elif "query_block" not in overrides and sizes.block > 1:
+            sizes = replace(sizes, block=-(-sizes.block // 2))
+        else:
+            break
         yield sizes
-        while True:
-            halves_slab = sizes.slab > 1 and (sizes.slab > _WIDER * sizes.block or sizes.block == 1)
-            if "point_slab" not in overrides and (halves_slab or ("query_block" in overrides and sizes.slab > 1)):
-                sizes = replace(sizes, slab=whole_tiles(-(-sizes.slab // 2)))
-            elif "query_block" not in overrides and sizes.block > 1:
-                sizes = replace(sizes, block=-(-sizes.block // 2))
-            else:
-                break
-            yield sizes
