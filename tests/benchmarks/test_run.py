@@ -100,10 +100,10 @@ def test_cases_are_chosen_by_pattern_and_device() -> None:
 def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
-        "bits": 7,
+        "bits": 7 + 2,
         "exact_cpu": 15,
         "exact_cuda": 26,
-        "filters": 8 + 1,
+        "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,
         "radius": 4,
