@@ -29,7 +29,7 @@ _FEW_ROWS, _FEW_COLUMNS = 512, 32  # to find out quickly that rows spread evenly
 _EVEN = 0.8  # share of the squared norm outside of those few columns from which on it is not worth to look closer
 _QUERIES = 64
 _LEAST_SECONDS = 0.8  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly
-_BETTER = 0.8  # the share of the time with all columns that a contraction may take at most
+_BETTER = 0.9  # the share of the time with all columns that a contraction may take at most
 _SCATTERED = 1.8  # times as long as usual for a candidate: long rows far apart in memory
 _MOST_LEFT = 0.02  # share of the points that a look's contracted rows may leave over
 # Where points are in order, a look that leaves a share s of the points marks about 3 s of the tiles and groups for what
