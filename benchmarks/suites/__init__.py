@@ -2,6 +2,7 @@
 
 NAMES = (
     "bits",
+    "consumers",
     "exact_cpu",
     "exact_cuda",
     "filters",
