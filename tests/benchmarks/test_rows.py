@@ -21,6 +21,7 @@ SHARED = {
 }
 NAMES = (
     "bits",
+    "consumers",
     "exact_cpu",
     "exact_cuda",
     "filters",
