@@ -101,7 +101,7 @@ def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
         "bits": 7 + 2,
-        "consumers": 6,
+        "consumers": 8,
         "exact_cpu": 15,
         "exact_cuda": 26,
         "filters": 8 + 1 + 16,

@@ -6,6 +6,7 @@
                   scikit-learn's own work, for both
 ``umap``          the neighbours that UMAP(n_neighbors=15) begins with, beside pynndescent with the arguments that
                   umap-learn gives it; compiled before the clock starts
+``umap-sift``     the same of real descriptors, and beside pynndescent with its own defaults
 ``umap-first``    the same in a fresh process, from the import on: pynndescent is loaded from numba's cache on disk, and
                   compiles what that cannot hold
 ================  ====================================================================================================
@@ -33,7 +34,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 def _case(name: str, n: int, k: int, peer: str, *bars: Bar, m: int = 0, **more: Any) -> Case:
     shared: dict[str, Any] = {"data": "mixture", "graph": not m, "peers": (peer,)}
-    return Case(name, "cpu", n, m or n, D, k, bars=bars, **shared, **more)
+    return Case(name, "cpu", n, m or n, D, k, bars=bars, **shared | more)
 
 
 def _bar(on: str, bound: float) -> Bar:
@@ -54,6 +55,14 @@ SUITE = Suite(
             for n in (100, 1_000, 10_000)
         ),
         _case("umap", 60_000, 14, umap.PYNNDESCENT, *_UMAP, work=umap.layout, cost=60.0),
+        _case("umap-sift", 60_000, 14, umap.PYNNDESCENT, *_UMAP, data="sift", work=umap.layout, cost=60.0),
+        _case(
+            *("umap-sift-defaults", 60_000, 14, umap.PYNNDESCENT, *_UMAP),
+            data="sift",
+            parameters={"defaults": True},
+            work=umap.layout,
+            cost=60.0,
+        ),
         _case("umap-first", 60_000, 14, umap.PYNNDESCENT, _bar(umap.PYNNDESCENT, 1.0), work=umap.first, cost=120.0),
     ),
     libraries=("tonari", "numpy", "scikit-learn", "pynndescent", "numba"),

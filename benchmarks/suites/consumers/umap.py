@@ -33,9 +33,11 @@ ROUNDS = 2  # of fresh processes, at most: pynndescent compiles for half a minut
 
 
 def settings_of(case: Case) -> dict[str, Any]:
-    """Arguments of NNDescent that umap-learn 0.5.12 gives for so many points; it counts the point itself."""
-    return {
-        "n_neighbors": case.k + 1,
+    """Arguments of NNDescent that umap-learn 0.5.12 gives for so many points, or few; it counts the point itself."""
+    counted = {"n_neighbors": case.k + 1}
+    if case.parameters.get("defaults"):
+        return counted
+    return counted | {
         "n_trees": min(64, 5 + round(case.n**0.5 / 20)),
         "n_iters": max(5, round(float(np.log2(case.n)))),
         "max_candidates": 60,

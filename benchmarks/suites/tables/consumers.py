@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from ...harness.report.cells import against, recall_alone, seconds, text
+from ...harness.report.cells import against, joined, recall_alone, seconds
 from ...harness.report.table import Column, Line, Table
 from .machines import EPYC_ZEN4
 
-UNMEASURED = {"recall": text("")}
+AT_RECALL = joined(seconds(), recall_alone(), by=" at ")
 
 TABLES: dict[str, Table] = {
     "consumers-estimators": Table(
@@ -28,15 +28,15 @@ TABLES: dict[str, Table] = {
         where={"suite": "consumers", **EPYC_ZEN4},
         head="60,000 × 50, `n_neighbors=15`",
         columns=(
-            Column("seconds", seconds(bold=True)),
-            Column("recall", recall_alone()),
+            Column("exact", seconds(bold=True), {"who": "tonari exact"}),
+            Column("NN-Descent", AT_RECALL, {"who": "tonari nn_descent"}, sparse=True),
+            Column("pynndescent", AT_RECALL, {"who": "pynndescent"}),
         ),
         lines=(
-            Line("`tonari.knn_graph(points, 14)`, exact", {"case": "umap", "who": "tonari exact"}),
-            Line('`method="nn-descent"`, `recall=` that of pynndescent', {"case": "umap", "who": "tonari nn_descent"}),
-            Line("pynndescent as umap-learn calls it", {"case": "umap", "who": "pynndescent"}),
-            Line("first call in a process: tonari, exact", {"case": "umap-first", "who": "tonari exact"}, UNMEASURED),
-            Line("first call in a process: pynndescent", {"case": "umap-first", "who": "pynndescent"}, UNMEASURED),
+            Line("overlapping clusters", {"case": "umap"}),
+            Line("the same, first call in a process", {"case": "umap-first"}, {"pynndescent": seconds()}),
+            Line("components of SIFT descriptors", {"case": "umap-sift"}),
+            Line("the same, pynndescent with its own defaults", {"case": "umap-sift-defaults"}),
         ),
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from benchmarks.harness.peers.estimators import OURS, SKLEARN, Searched
 from benchmarks.harness.proof import WrongAnswer
 from benchmarks.suites import consumers
 from benchmarks.suites.consumers import data, estimators, umap
-from tests.helpers.bench_checks import a_run, done, notes
+from tests.helpers.bench_checks import a_run, done, made_up_descriptors, notes
 
 SMALL = {case.name: case.scaled(0.01) for case in consumers.SUITE.cases}
 
@@ -51,6 +52,20 @@ def test_versions_can_be_compared(name: str) -> None:
 def test_pynndescent_gets_what_umap_gives_it() -> None:
     settings = umap.settings_of(consumers.SUITE.chosen("cpu", ["umap"])[0])
     assert (settings["n_neighbors"], settings["n_trees"], settings["n_iters"]) == (15, 17, 16)
+    (defaults,) = consumers.SUITE.chosen("cpu", ["*-defaults"])
+    assert umap.settings_of(defaults) == {"n_neighbors": 15}
+
+
+def test_components_of_descriptors_keep_the_distances_that_they_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = made_up_descriptors(600, tmp_path, monkeypatch).astype(np.float64)
+    points = data.points_of(a_run(), SMALL["umap-sift"])
+    assert (points.shape, points.dtype) == ((600, 50), np.float32)
+    assert np.all(np.diff(points.var(axis=0)) <= 1e-3)
+    whole = data.components(rows, 128)
+    np.testing.assert_allclose(np.linalg.norm(whole[0] - whole[1]), np.linalg.norm(rows[0] - rows[1]), rtol=1e-5)
+    np.testing.assert_allclose(np.abs(whole[:, :50]), np.abs(points), rtol=1e-3, atol=1e-2)
 
 
 def _spoiled(spoil: Any) -> Any:
