@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from ...harness.report.cells import against, joined, recall_alone, seconds
+from ...harness.report.cells import against, joined, recall_alone, seconds, seconds_of_runs
 from ...harness.report.table import Column, Line, Table
 from .machines import EPYC_ZEN4
 
-AT_RECALL = joined(seconds(), recall_alone(), by=" at ")
+AT_RECALL = joined(seconds_of_runs(), recall_alone(), by=" at ")
 
 TABLES: dict[str, Table] = {
     "consumers-estimators": Table(
@@ -28,7 +28,7 @@ TABLES: dict[str, Table] = {
         where={"suite": "consumers", **EPYC_ZEN4},
         head="60,000 × 50, `n_neighbors=15`",
         columns=(
-            Column("exact", seconds(bold=True), {"who": "tonari exact"}),
+            Column("exact", seconds_of_runs(bold=True), {"who": "tonari exact"}),
             Column("NN-Descent", AT_RECALL, {"who": "tonari nn_descent"}, sparse=True),
             Column("pynndescent", AT_RECALL, {"who": "pynndescent"}),
         ),
