@@ -60,8 +60,9 @@ _JOIN_BYTES = 112 * MIB
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 _JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
-LOOKED = 64  # columns of a look that is chosen by a pilot
-_CONTRACTED = (LOOKED, 96)  # columns of contracted forms: for any search, and for joins of points, which share products
+# Columns that a pilot chooses from: of contracted forms, and of looks before all columns and before contracted ones.
+LOOKED, LOOKED_FIRST = 64, 32
+_CONTRACTED = (LOOKED, 96)
 _CONTRACT_FROM = 4  # times as many columns: then float32 in so few takes no more memory than int8 in all
 _MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
@@ -85,11 +86,11 @@ class ExactPlan(Plan):
         Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
         the length of the rest (docs/exactness.md, "Contracted forms").
     look_dim : int
-        Columns of a look at contracted rows before the screen compares all columns of what is left; 0 for no look.
+        Columns of a look at contracted rows before the screen compares what is left in form_dim columns; 0 for no look.
     may_contract : bool
-        Whether rows are contracted to 64 columns, or looked at so first, where a pilot of the points shows that this is
-        faster; decided when the points are prepared, for at least 256 columns and enough work. Points are then packed
-        in an order of their own, by clusters.
+        Whether rows are contracted to 64 or 96 columns, or looked at in fewer first, or both, where a pilot of the
+        points shows that this is faster; decided when the points are prepared, for at least 256 columns and enough
+        work. Points that are looked at are packed in an order of their own, by clusters.
     direct : bool
         Whether the exact value of every pair is computed, on the caller's thread and without a screen, which is faster
         for the smallest searches; the rest of the plan then tells only how to prepare points for others.
@@ -265,7 +266,7 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     may_contract = _may_contract(problem, overrides)
     working = needs.working_bytes(sizes)
     if may_contract:
-        widest = contracted_widths(problem.d, joins=sizes.active_rows > 0)[-1]
+        widest = contracted_widths(problem.d)[-1]
         working = max(working, pilot_bytes(problem.n, problem.d, widest))
         packed += problem.n * look_row_bytes(LOOKED, "float32")
     look = arrival_seconds(problem)
@@ -378,18 +379,17 @@ def _look_dim(problem: Problem, given: dict[str, Any]) -> int:
         return 0
     if get_metric(problem.metric).elementwise:
         raise ValueError(f"look_dim={look_dim}: metric={problem.metric!r} compares all columns; leave look_dim out")
-    if not 2 <= look_dim < problem.d:
-        raise ValueError(f"look_dim={look_dim}: expected 0, or 2 or more columns, fewer than the {problem.d} of rows")
-    if form_dim < problem.d:
-        raise ValueError(f"look_dim={look_dim}: form_dim={form_dim} compares only so few columns; leave one out")
+    if not 2 <= look_dim < form_dim:
+        of = "of rows" if form_dim == problem.d else "of form_dim"
+        raise ValueError(f"look_dim={look_dim}: expected 0, or 2 or more columns, fewer than the {form_dim} {of}")
     if problem.memory is not None or not given.get("resident", True):
         raise ValueError(f"look_dim={look_dim}: a look needs all points in memory; leave out memory and resident")
     return look_dim
 
 
-def contracted_widths(d: int, *, joins: bool) -> list[int]:
+def contracted_widths(d: int) -> list[int]:
     """Return the columns that rows of d columns may be contracted to by a pilot's choice, ascending."""
-    return [columns for columns in _CONTRACTED[: 1 + joins] if _CONTRACT_FROM * columns <= d]
+    return [columns for columns in _CONTRACTED if _CONTRACT_FROM * columns <= d]
 
 
 def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:

@@ -229,7 +229,7 @@ class _Block:
         self.native = native
         self.met = 0  # points, before it was full
 
-    def open(self, begin: int, end: int, places: Any) -> None:
+    def open(self, begin: int, end: int, places: Any = None, asked: Any = None) -> None:
         self.native.open(begin, end)
         self.met = 0
 
