@@ -25,7 +25,7 @@ from tonari.costs.model import (
     packing_seconds,
     screening_seconds,
 )
-from tonari.costs.rates import PRODUCTS, SURVIVOR, SURVIVOR_VALUE
+from tonari.costs.rates import PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.memory import (
     ELEMENT_BYTES,
     GROUPS_FIT,
@@ -195,13 +195,21 @@ class ExactPlan(Plan):
         screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
-    def contracted_to(self, form_dim: int) -> ExactPlan:
-        """Return the plan for points that were contracted to so many columns."""
-        if form_dim == self.form_dim:
-            return self
-        levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
-        adaptive = self.adaptive and len(levels) > 1
-        return replace(self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0)
+    def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
+        """Return the plan for points that were contracted to so many columns, or looked at in so many first."""
+        plan = self
+        if form_dim < self.form_dim:
+            levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
+            adaptive = self.adaptive and len(levels) > 1
+            plan = replace(
+                self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0
+            )
+        if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
+            # Few queries, for which less is read than was planned. What a look marks takes about as long as the look.
+            row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
+            splits = min(plan.point_splits, default_threads(self.n * row / READ_RATE))
+            plan = replace(plan, point_splits=splits)
+        return plan
 
     def kernel(self, precision: str) -> str:
         """Return the name of the kernel that screens at `precision`."""

@@ -102,6 +102,10 @@ class PreparedPoints:
         """The points in few columns, by place; None for their own order."""
         return None if self.clusters is None else self.clusters.sketch
 
+    def planned(self, plan: ExactPlan) -> ExactPlan:
+        """Return the plan of a search, made for all columns, for these points."""
+        return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
+
     def whole(self) -> PreparedPoints:
         """Return the points prepared with all columns, for searches that fall back; they are packed once."""
         assert self._whole_plan is not None

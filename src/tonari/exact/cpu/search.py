@@ -86,7 +86,7 @@ def search_prepared(
     Neighbors of shape (m, k), and the Report of the run.
     """
     started = time.perf_counter()
-    whole_plan, plan = plan, plan.contracted_to(prepared.form_dim)
+    whole_plan, plan = plan, prepared.planned(plan)
     m, n = len(queries), len(prepared.points)
     double = np.float64 in (queries.dtype, prepared.points.dtype)
     found = Neighbors(
