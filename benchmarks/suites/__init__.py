@@ -3,6 +3,7 @@
 NAMES = (
     "bits",
     "consumers",
+    "contraction",
     "exact_cpu",
     "exact_cuda",
     "filters",

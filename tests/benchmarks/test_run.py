@@ -102,7 +102,8 @@ def test_no_case_was_lost() -> None:
     assert counts == {
         "bits": 7 + 2,
         "consumers": 8,
-        "exact_cpu": 15,
+        "contraction": 5,
+        "exact_cpu": 17,
         "exact_cuda": 26,
         "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,

@@ -15,6 +15,7 @@ _DESCENT_CUDA = ("src/tonari/nn_descent", ":!src/tonari/nn_descent/cpu", *_EXACT
 _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("exact_cpu", "cpu"): _EXACT_CPU,
     ("exact_cuda", "cuda"): _EXACT_CUDA,
+    ("contraction", "cpu"): _EXACT_CPU,
     ("kdtree", "cpu"): _KDTREE_CPU,
     ("kdtree", "cuda"): _KDTREE_CUDA,
     ("nn_descent", "cpu"): _DESCENT_CPU,

@@ -16,7 +16,7 @@ from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
-from tonari.core.workers import default_threads
+from tonari.core.workers import default_threads, worth_sharing
 from tonari.costs.model import (
     arrival_seconds,
     brute_seconds,
@@ -207,8 +207,8 @@ class ExactPlan(Plan):
         if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
             # Few queries, for which less is read than was planned. What a look marks takes about as long as the look.
             row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
-            splits = min(plan.point_splits, default_threads(self.n * row / READ_RATE))
-            plan = replace(plan, point_splits=splits)
+            if not worth_sharing(self.n * row / READ_RATE):
+                plan = replace(plan, point_splits=1)
         return plan
 
     def kernel(self, precision: str) -> str:
@@ -266,7 +266,8 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     direct = _is_direct(problem, isa, prepared, overrides)
     work = direct_seconds(problem, isa) if direct else _work(problem, isa, precisions[0], prepared)
     threads = problem.threads or default_threads(work)
-    needs, wish, sample = _wish(problem, isa, precisions, threads, (form_dim, look_dim), overrides)
+    most_splits = threads if worth_sharing(work) else 1
+    needs, wish, sample = _wish(problem, isa, precisions, (threads, most_splits), (form_dim, look_dim), overrides)
     sizes = wish
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
@@ -342,20 +343,23 @@ def _wish(
     problem: Problem,
     isa: str,
     precisions: tuple[str, ...],
-    threads: int,
+    parallel: tuple[int, int],
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample."""
+    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample.
+
+    `parallel`: threads, and how many parts of the points they may search in parallel.
+    """
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
-    form_dim, _ = columns
+    (threads, most_splits), (form_dim, _) = parallel, columns
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
     chunk = given.get("point_chunk", _point_chunk(n, form_dim))
     if chunk % GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
     sampled = given.get("sample_stride", 0) != 0
-    splits = given.get("point_splits", 1 if sampled else max(1, min(threads // blocks, -(-n // chunk))))
+    splits = given.get("point_splits", 1 if sampled else max(1, min(most_splits // blocks, -(-n // chunk))))
     stride, rank = _sample(n, k) if splits == 1 and form_dim == d else (0, 0)
     sample = _checked_sample(given.get("sample_stride", stride), given.get("sample_rank", rank), splits)
     if sample[0] and form_dim < d:

@@ -14,7 +14,6 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.core.workers import default_threads
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.exact.cpu import contraction, search
 from tonari.exact.plan import LOOKED, plan_on_cpu
@@ -125,15 +124,14 @@ def test_more_columns_are_taken_if_they_leave_fewer_candidates(monkeypatch: pyte
         assert (alone.form_dim, alone.clusters) == (columns, None)
 
 
-def test_one_query_among_contracted_points_starts_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TONARI_NUM_THREADS", raising=False)
+def test_one_query_among_contracted_points_starts_no_threads() -> None:
     plan = plan_on_cpu(make_problem(60_000, 1, 960, K, dtype="float32", metric="euclidean", threads=2), prepared=True)
     assert (plan.point_splits, plan.may_contract) == (2, True)
     assert plan.contracted_to(960).point_splits == 2
     assert plan.contracted_to(960, 64).point_splits == 1
     assert plan.contracted_to(96, 32).point_splits == 1
     wide = dataclasses.replace(plan, n=1_000_000)
-    assert wide.contracted_to(96).point_splits == min(2, default_threads())
+    assert wide.contracted_to(96).point_splits == 2
     assert dataclasses.replace(plan, may_contract=False).contracted_to(96, 32).point_splits == 2  # as it was asked for
 
 
