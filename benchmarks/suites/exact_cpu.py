@@ -235,7 +235,7 @@ SUITE = Suite(
         _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),
         _one_query("one-query-gist-960", n=50_000, d=gist.WIDTH, data="gist", bars=_bars(1, 2, 1)),
         _one_query("one-query-clustered-784", n=60_000, d=784, data="clustered", bars=_bars(1, 2.8, 1)),
-        _one_query("one-query-sift", data="sift", bars=_bars(1, 1, 1)),
+        _one_query("one-query-sift", n=99_000, data="sift", bars=_bars(1, 1, 1)),
         _case("search-16d", d=16, against=("faiss", "sklearn"), bars=_bars(6, 3, 2)),
         _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
         *(
