@@ -16,8 +16,10 @@ import tonari
 from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
+from tonari.exact.plan import plan_on_cpu
 from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
+from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
 
 
@@ -61,7 +63,8 @@ def test_a_self_join_has_as_many_queries_as_points() -> None:
 
 def test_few_queries_split_the_points_and_many_do_not() -> None:
     assert tonari.plan(1_000_000, 1, 128, 10, threads=4).point_splits == 4
-    assert tonari.plan(100_000, 1, 128, 10, threads=4).point_splits == 1  # less work than starting threads
+    few = make_problem(20_000, 1, 128, 10, dtype="float32", metric="euclidean", threads=4)
+    assert plan_on_cpu(few, prepared=True).point_splits == 1  # less work than starting threads
     many = tonari.plan(1_000_000, 10_000, 128, 10, threads=4)
     assert many.point_splits == 1
     assert -(-10_000 // many.query_block) >= 8
