@@ -1,12 +1,35 @@
 #include "core/rows.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "core/row_values.hpp"
 
 namespace tonari {
 namespace {
+
+constexpr std::int64_t kLookedAt = 8192;  // values that are checked at a time
+
+// NaN and infinity have an exponent of ones: one more in its last bit carries into the sign.
+template <class T>
+bool any_nonfinite(const T* values, std::int64_t count) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+  constexpr int fraction = std::is_same_v<T, double>    ? 52
+                           : std::is_same_v<T, float>   ? 23
+                           : std::is_same_v<T, Float16> ? 10
+                                                        : 7;
+  constexpr Bits one = Bits{1} << fraction, sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  Bits seen = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Bits magnitude = static_cast<Bits>(std::bit_cast<Bits>(values[i]) & ~sign);
+    seen = static_cast<Bits>(seen | (magnitude + one));
+  }
+  return (seen & sign) != 0;
+}
 
 template <class Test>
 std::int64_t first_row(const RowsView& rows, std::int64_t begin, std::int64_t end, Test&& any_bad) {
@@ -33,19 +56,23 @@ void load_row(const RowsView& rows, std::int64_t i, double* out) {
 }
 
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
-  if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8) return -1;
-  // x * 0 is 0 for finite x and NaN otherwise, so one sum per row decides without a branch per element.
-  return first_row(rows, begin, end, [&](const double* row) {
-    constexpr int lanes = 8;  // independent sums, so that additions overlap
-    double sums[lanes] = {};
-    std::int64_t c = 0;
-    for (; c + lanes <= rows.d; c += lanes) {
-      for (int j = 0; j < lanes; ++j) sums[j] += row[c + j] * 0.0;
+  return with_type(rows.dtype, [&](auto zero) -> std::int64_t {
+    using T = decltype(zero);
+    if constexpr (sizeof(T) == 1) {
+      return -1;
+    } else {
+      const auto any_in = [&](std::int64_t first, std::int64_t last) {
+        return any_nonfinite(static_cast<const T*>(row_pointer(rows, first)), (last - first) * rows.d);
+      };
+      const std::int64_t step = rows.order != nullptr ? 1 : std::max<std::int64_t>(1, kLookedAt / rows.d);
+      for (std::int64_t i = begin; i < end; i += step) {
+        const std::int64_t last = std::min(end, i + step);
+        if (!any_in(i, last)) continue;
+        while (!any_in(i, i + 1)) ++i;
+        return i;
+      }
+      return -1;
     }
-    for (; c < rows.d; ++c) sums[0] += row[c] * 0.0;
-    double sum = 0;
-    for (double part : sums) sum += part;
-    return !(sum == 0.0);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "exact/direct.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -63,17 +64,98 @@ class SharedColumns {
   std::vector<double> columns_, row_;
 };
 
+// The points that estimates leave to a query.
+class Estimates {
+ public:
+  explicit Estimates(const DirectSearch& search)
+      : search_(search),
+        serve_(search.listed == nullptr && search.queries.dtype == Dtype::f32 && search.points.dtype == Dtype::f32 &&
+               family_of(search.metric) == Family::squares && search.points.d <= kMostColumns &&
+               kLeastTimes * search.k <= search.points.n) {
+    if (!serve_) return;
+    estimate_ = square_estimates(search.isa);
+    query_.resize(static_cast<std::size_t>(padded(search.points.d)));
+    estimates_.resize(static_cast<std::size_t>(search.points.n));
+    left_.resize(static_cast<std::size_t>(search.points.n));
+  }
+
+  bool serve() const { return serve_; }
+
+  // Lists the points that may be among the k nearest of query i; false if an estimate is not finite.
+  bool list(std::int64_t i, std::int64_t self) {
+    const std::int64_t n = search_.points.n, d = search_.points.d;
+    const float* const query = static_cast<const float*>(row_pointer(search_.queries, i));
+    std::copy(query, query + d, query_.begin());
+    float* const estimates = estimates_.data();
+    estimate_(query_.data(), static_cast<const float*>(search_.points.data), d, n, estimates);
+    bool finite = true;
+    for (std::int64_t j = 0; j < n; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
+    if (!finite) return false;
+    if (self >= 0) estimates[self] = std::numeric_limits<float>::infinity();
+    const float most = limit();
+    count_ = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      left_[static_cast<std::size_t>(count_)] = j;
+      count_ += estimates[j] <= most;
+    }
+    return true;
+  }
+
+  const std::int64_t* left() const { return left_.data(); }
+  std::int64_t count() const { return count_; }
+
+ private:
+  static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;  // with more, the error could exceed 2^-9
+  static constexpr std::int64_t kLeastTimes = 4;                       // points for each neighbour
+
+  // The largest estimate of a point that may be among the k nearest; see the header.
+  float limit() {
+    const auto d = static_cast<double>(search_.points.d);
+    const auto roundings = static_cast<double>(estimate_roundings(search_.points.d));
+    const double most = kth() * (1 + 4 * roundings * 0x1p-24 + 0x1p-19) + 8 * d * 0x1p-149 + 0x1p-140;
+    return std::nextafter(static_cast<float>(most), std::numeric_limits<float>::infinity());
+  }
+
+  // The k-th smallest estimate.
+  float kth() {
+    const auto k = static_cast<std::size_t>(search_.k);
+    if (search_.k > kInserted) {
+      smallest_ = estimates_;
+      std::nth_element(smallest_.begin(), smallest_.begin() + (search_.k - 1), smallest_.end());
+      return smallest_[k - 1];
+    }
+    smallest_.assign(k, std::numeric_limits<float>::infinity());
+    float* const kept = smallest_.data();
+    for (const float estimate : estimates_) {
+      if (estimate >= kept[k - 1]) continue;
+      std::size_t at = k - 1;
+      for (; at > 0 && kept[at - 1] > estimate; --at) kept[at] = kept[at - 1];
+      kept[at] = estimate;
+    }
+    return kept[k - 1];
+  }
+
+  const DirectSearch& search_;
+  const bool serve_;
+  SquareEstimates estimate_ = nullptr;
+  std::vector<float> query_, estimates_, smallest_;
+  std::vector<std::int64_t> left_;
+  std::int64_t count_ = 0;
+};
+
 }  // namespace
 
 template <class Value, class Index>
-void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
+bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices) {
   const ExactValues compute = exact_values(search.isa);
   const ColumnValues compute_columns = column_values(search.isa);
   SharedColumns shared(search);
+  Estimates estimates(search);
+  if (!search.checked && !estimates.serve()) return false;
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
   const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
-  const bool listed = search.listed != nullptr, inserts = listed && k <= kInserted;
+  const bool listed = search.listed != nullptr;
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
   std::vector<double> values(kBatch);
   std::vector<Ranked> kept;
@@ -82,13 +164,16 @@ void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     const ExactQuery query = exact_query(search.metric, search.queries, i);
     const std::int64_t self = search.self_ids != nullptr ? search.self_ids[i] : -1;
     double worst = std::numeric_limits<double>::infinity();
-    const bool by_columns = shared.holds(i, end);
-    const std::int64_t stop = listed ? search.ends[i] : n;
+    const bool by_columns = shared.holds(i, end), estimated = estimates.serve() && estimates.list(i, self);
+    if (!search.checked && !estimated) return false;
+    const bool inserts = (listed || estimated) && k <= kInserted;
+    const std::int64_t* const given = listed ? search.listed : estimated ? estimates.left() : nullptr;
+    const std::int64_t stop = listed ? search.ends[i] : estimated ? estimates.count() : n;
     kept.clear();
     for (std::int64_t first = listed ? search.begins[i] : 0; first < stop; first += batch) {
       const std::int64_t count = std::min(batch, stop - first);
-      if (!listed) std::iota(ids.begin(), ids.begin() + count, first);
-      const std::int64_t* const numbers = listed ? search.listed + first : ids.data();
+      if (given == nullptr) std::iota(ids.begin(), ids.begin() + count, first);
+      const std::int64_t* const numbers = given != nullptr ? given + first : ids.data();
       if (by_columns) {
         compute_columns(search.metric, query, shared.data(), kBatch, search.points.d, count, values.data());
       } else {
@@ -124,11 +209,12 @@ void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
       *indices++ = Index{-1};
     }
   }
+  return true;
 }
 
-template void search_directly(const DirectSearch&, std::int64_t, std::int64_t, float*, std::int32_t*);
-template void search_directly(const DirectSearch&, std::int64_t, std::int64_t, float*, std::int64_t*);
-template void search_directly(const DirectSearch&, std::int64_t, std::int64_t, double*, std::int32_t*);
-template void search_directly(const DirectSearch&, std::int64_t, std::int64_t, double*, std::int64_t*);
+template bool search_directly(const DirectSearch&, std::int64_t, std::int64_t, float*, std::int32_t*);
+template bool search_directly(const DirectSearch&, std::int64_t, std::int64_t, float*, std::int64_t*);
+template bool search_directly(const DirectSearch&, std::int64_t, std::int64_t, double*, std::int32_t*);
+template bool search_directly(const DirectSearch&, std::int64_t, std::int64_t, double*, std::int64_t*);
 
 }  // namespace tonari

@@ -150,5 +150,38 @@ inline void column_values_tile(Metric metric, const ExactQuery& query, const dou
   with_term(metric, [&](auto term) { reduce_columns<TermStep<decltype(term)>>(q, columns, stride, d, count, values); });
 }
 
+// The last `count` < 16 elements of a row, then zeros.
+inline Vec<float, kLanes> load_float_end(const float* from, std::int64_t count) {
+  if constexpr (kRegisterLanes<float> == kLanes) {
+    return Vec<float, kLanes>::load_first(from, count);
+  } else {
+    constexpr int width = kRegisterLanes<float>;
+    alignas(64) float end[kLanes] = {};
+    for (int j = 0; j < kLanes && j < count; j += width) {
+      Register<float>::load_first(from + j, std::min<std::int64_t>(count - j, width)).store(end + j);
+    }
+    return Vec<float, kLanes>::load(end);
+  }
+}
+
+inline void square_estimates_tile(const float* query, const float* points, std::int64_t d, std::int64_t count,
+                                  float* estimates) {
+  using Lanes = Vec<float, kLanes>;
+  for (std::int64_t j = 0; j < count; ++j) {
+    const float* x = points + j * d;
+    Lanes sums = 0.0F;
+    std::int64_t i = 0;
+    for (; i + kLanes <= d; i += kLanes) {
+      const Lanes apart = Lanes::load(query + i) - Lanes::load(x + i);
+      sums = fma(apart, apart, sums);
+    }
+    if (i < d) {
+      const Lanes apart = Lanes::load(query + i) - load_float_end(x + i, d - i);
+      sums = fma(apart, apart, sums);
+    }
+    estimates[j] = fold(sums, [](auto a, auto b) { return a + b; });
+  }
+}
+
 }  // namespace
 }  // namespace tonari
