@@ -64,7 +64,7 @@ class SharedColumns {
   std::vector<double> columns_, row_;
 };
 
-// The points that estimates leave to a query.
+// The points that estimates leave to a query, batch by batch: each by the k smallest estimates up to its end.
 class Estimates {
  public:
   explicit Estimates(const DirectSearch& search)
@@ -75,30 +75,39 @@ class Estimates {
     if (!serve_) return;
     estimate_ = square_estimates(search.isa);
     query_.resize(static_cast<std::size_t>(padded(search.points.d)));
-    estimates_.resize(static_cast<std::size_t>(search.points.n));
-    left_.resize(static_cast<std::size_t>(search.points.n));
+    estimates_.resize(kBatch);
+    left_.resize(kBatch);
   }
 
   bool serve() const { return serve_; }
 
-  // Lists the points that may be among the k nearest of query i; false if an estimate is not finite.
-  bool list(std::int64_t i, std::int64_t self) {
-    const std::int64_t n = search_.points.n, d = search_.points.d;
+  // Starts on query i, which must not find the point `self`.
+  void open(std::int64_t i, std::int64_t self) {
     const float* const query = static_cast<const float*>(row_pointer(search_.queries, i));
-    std::copy(query, query + d, query_.begin());
+    std::copy(query, query + search_.points.d, query_.begin());
+    self_ = self;
+    smallest_.clear();
+    kth_ = std::numeric_limits<float>::infinity();
+  }
+
+  // Lists those of the next `count` points that may be among the k nearest; false, and all, if an estimate is not finite.
+  bool list(std::int64_t first, std::int64_t count) {
     float* const estimates = estimates_.data();
-    estimate_(query_.data(), static_cast<const float*>(search_.points.data), d, n, estimates);
+    estimate_(query_.data(), static_cast<const float*>(row_pointer(search_.points, first)), search_.points.d, count,
+              estimates);
     bool finite = true;
-    for (std::int64_t j = 0; j < n; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
-    if (!finite) return false;
-    if (self >= 0) estimates[self] = std::numeric_limits<float>::infinity();
-    const float most = limit();
-    count_ = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-      left_[static_cast<std::size_t>(count_)] = j;
-      count_ += estimates[j] <= most;
+    for (std::int64_t j = 0; j < count; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
+    if (self_ >= first && self_ < first + count) estimates[self_ - first] = std::numeric_limits<float>::infinity();
+    if (finite) keep_smallest_of(count);
+    const float most = finite ? limit() : std::numeric_limits<float>::infinity();
+    std::int64_t* const left = left_.data();
+    std::int64_t listed = 0;
+    for (std::int64_t j = 0; j < count; ++j) {
+      left[listed] = first + j;
+      listed += !(estimates[j] > most);
     }
-    return true;
+    count_ = listed;
+    return finite;
   }
 
   const std::int64_t* left() const { return left_.data(); }
@@ -109,30 +118,42 @@ class Estimates {
   static constexpr std::int64_t kLeastTimes = 4;                       // points for each neighbour
 
   // The largest estimate of a point that may be among the k nearest; see the header.
-  float limit() {
+  float limit() const {
     const auto d = static_cast<double>(search_.points.d);
     const auto roundings = static_cast<double>(estimate_roundings(search_.points.d));
-    const double most = kth() * (1 + 4 * roundings * 0x1p-24 + 0x1p-19) + 8 * d * 0x1p-149 + 0x1p-140;
+    const double most = kth_ * (1 + 4 * roundings * 0x1p-24 + 0x1p-19) + 8 * d * 0x1p-149 + 0x1p-140;
     return std::nextafter(static_cast<float>(most), std::numeric_limits<float>::infinity());
   }
 
-  // The k-th smallest estimate.
-  float kth() {
-    const auto k = static_cast<std::size_t>(search_.k);
+  // Takes estimates among the k smallest so far: the k-th of these, infinity while there are fewer.
+  void keep_smallest_of(std::int64_t count) {
+    const float* const estimates = estimates_.data();
+    float kth = kth_;
+    for (std::int64_t j = 0; j < count; ++j) {
+      if (estimates[j] < kth) kth = keep(estimates[j]);
+    }
+    if (search_.k > kInserted && std::ssize(smallest_) >= search_.k) drop_beyond();
+  }
+
+  // Takes an estimate below the k-th, and returns what is the k-th now, or was.
+  float keep(float estimate) {
+    smallest_.push_back(estimate);
     if (search_.k > kInserted) {
-      smallest_ = estimates_;
-      std::nth_element(smallest_.begin(), smallest_.begin() + (search_.k - 1), smallest_.end());
-      return smallest_[k - 1];
+      if (std::ssize(smallest_) == 2 * search_.k) drop_beyond();
+      return kth_;
     }
-    smallest_.assign(k, std::numeric_limits<float>::infinity());
-    float* const kept = smallest_.data();
-    for (const float estimate : estimates_) {
-      if (estimate >= kept[k - 1]) continue;
-      std::size_t at = k - 1;
-      for (; at > 0 && kept[at - 1] > estimate; --at) kept[at] = kept[at - 1];
-      kept[at] = estimate;
-    }
-    return kept[k - 1];
+    std::size_t at = smallest_.size() - 1;
+    for (; at > 0 && smallest_[at - 1] > estimate; --at) smallest_[at] = smallest_[at - 1];
+    smallest_[at] = estimate;
+    if (std::ssize(smallest_) > search_.k) smallest_.pop_back();
+    if (std::ssize(smallest_) == search_.k) kth_ = smallest_.back();
+    return kth_;
+  }
+
+  void drop_beyond() {
+    std::nth_element(smallest_.begin(), smallest_.begin() + (search_.k - 1), smallest_.end());
+    smallest_.resize(static_cast<std::size_t>(search_.k));
+    kth_ = smallest_.back();
   }
 
   const DirectSearch& search_;
@@ -140,7 +161,8 @@ class Estimates {
   SquareEstimates estimate_ = nullptr;
   std::vector<float> query_, estimates_, smallest_;
   std::vector<std::int64_t> left_;
-  std::int64_t count_ = 0;
+  std::int64_t count_ = 0, self_ = -1;
+  float kth_ = 0;
 };
 
 }  // namespace
@@ -155,7 +177,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   if (!search.checked && !estimates.serve()) return false;
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
   const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
-  const bool listed = search.listed != nullptr;
+  const bool listed = search.listed != nullptr, inserts = (listed || estimates.serve()) && k <= kInserted;
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
   std::vector<double> values(kBatch);
   std::vector<Ranked> kept;
@@ -164,16 +186,23 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     const ExactQuery query = exact_query(search.metric, search.queries, i);
     const std::int64_t self = search.self_ids != nullptr ? search.self_ids[i] : -1;
     double worst = std::numeric_limits<double>::infinity();
-    const bool by_columns = shared.holds(i, end), estimated = estimates.serve() && estimates.list(i, self);
-    if (!search.checked && !estimated) return false;
-    const bool inserts = (listed || estimated) && k <= kInserted;
-    const std::int64_t* const given = listed ? search.listed : estimated ? estimates.left() : nullptr;
-    const std::int64_t stop = listed ? search.ends[i] : estimated ? estimates.count() : n;
+    const bool by_columns = shared.holds(i, end);
+    const std::int64_t stop = listed ? search.ends[i] : n;
     kept.clear();
+    if (estimates.serve()) estimates.open(i, self);
     for (std::int64_t first = listed ? search.begins[i] : 0; first < stop; first += batch) {
-      const std::int64_t count = std::min(batch, stop - first);
-      if (given == nullptr) std::iota(ids.begin(), ids.begin() + count, first);
-      const std::int64_t* const numbers = given != nullptr ? given + first : ids.data();
+      std::int64_t count = std::min(batch, stop - first);
+      const std::int64_t* numbers = ids.data();
+      if (listed) {
+        numbers = search.listed + first;
+      } else if (estimates.serve()) {
+        const bool finite = estimates.list(first, count);
+        if (!search.checked && !finite) return false;
+        numbers = estimates.left();
+        count = estimates.count();
+      } else {
+        std::iota(ids.begin(), ids.begin() + count, first);
+      }
       if (by_columns) {
         compute_columns(search.metric, query, shared.data(), kBatch, search.points.d, count, values.data());
       } else {

@@ -228,7 +228,7 @@ def test_few_decisions_are_kept(nothing_kept: dict[Any, Any], monkeypatch: pytes
 
 def test_progress_is_reported_each_time() -> None:
     queries, points = pair()
-    for _ in range(2):
-        seen: list[Any] = []
+    seen: list[Any] = []
+    for times in (1, 2):
         tonari.search(queries, points, 2, progress=lambda *done: seen.append(done))
-        assert seen == [(2 * N, 2 * N)]
+        assert seen == times * [(2 * N, 2 * N)]

@@ -48,6 +48,16 @@ def test_first_row_that_is_not_finite(dtype: str, value: float, d: int) -> None:
     assert _native.first_nonfinite_row(rows, 0, 6) == 5
 
 
+@pytest.mark.parametrize("d", [1, 5, 128, 9000])
+def test_rows_that_are_not_finite_are_found_in_any_block(d: int) -> None:
+    n = 20_000 // d + 3
+    for row in (0, 1, n // 2, n - 1):
+        rows = np.ones((n, d), np.float32)
+        assert _native.first_nonfinite_row(rows) == -1
+        rows[row, -1] = rows[-1, 0] = np.nan
+        assert _native.first_nonfinite_row(rows) == row
+
+
 def test_largest_finite_values_are_finite() -> None:
     for dtype in ("float32", "float16", "bfloat16", "float64"):
         rows = np.full((3, 40), ml_dtypes.finfo(dtype).max, dtype)

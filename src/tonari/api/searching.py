@@ -149,7 +149,7 @@ def search(
     """
     filtered = not (where is exclude is query_groups is point_groups is groups is None)
     key = None
-    if not filtered and differentiable is False and threads is memory is plan is None:
+    if not filtered and differentiable is False and plan is None and threads is None and memory is None:
         key = repeated.key_of(queries, points, k, metric, method, device)
         known = repeated.answered(key, queries, points, progress)
         if known is not None:
