@@ -215,6 +215,11 @@ def _gist(name: str, **changes: Any) -> Case:
     return _case(name, n=50_000, d=gist.WIDTH, data="gist", **changes)
 
 
+def _one_query(name: str, **changes: Any) -> Case:
+    single: dict[str, Any] = {"m": 1, "asked": 32, "prepared": True, "cost": 60}
+    return _case(name, against=("faiss", "panorama"), **single | changes)
+
+
 SUITE = Suite(
     "exact_cpu",
     "exact_cpu",
@@ -228,7 +233,9 @@ SUITE = Suite(
         # Rows of few directions, which are contracted (docs/exactness.md, "Contracted forms").
         _gist("graph-gist-960", m=50_000, graph=True, bars=_bars(25, 3, 2), cost=240),
         _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),
-        _gist("one-query-gist-960", m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1), cost=60),
+        _one_query("one-query-gist-960", n=50_000, d=gist.WIDTH, data="gist", bars=_bars(1, 2, 1)),
+        _one_query("one-query-clustered-784", n=60_000, d=784, data="clustered", bars=_bars(1, 2.8, 1)),
+        _one_query("one-query-sift", n=99_000, data="sift", bars=_bars(1, 1, 1)),
         _case("search-16d", d=16, against=("faiss", "sklearn"), bars=_bars(6, 3, 2)),
         _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
         *(

@@ -40,6 +40,9 @@ void bind_cpu(Module& module) {
       },
       "Names of the screen's kernels that can run here: operation/precision/instruction set.");
   module.def(
+      "look_kernel", [](const std::string& screen) { return look_kernel(kernel_named(screen)).name; },
+      nb::arg("screen"), "The name of the kernel of a look at contracted rows before a screen.");
+  module.def(
       "peak_rate",
       [](const std::string& name, double seconds) {
         if (!(seconds > 0 && std::isfinite(seconds))) {  // anything else would never end, or give no rate

@@ -66,6 +66,7 @@ void check_look(const Form* look, const Form& form) {
   if (look == nullptr) return;
   require(look->contracts() && look->metric == form.metric && look->scale == form.scale && look->centre == form.centre,
           "look: expected the form, contracted");
+  require(look->columns() < form.columns(), "look: expected fewer columns than the screen compares");
 }
 
 RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
@@ -76,12 +77,12 @@ RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
   return points;
 }
 
-// The contracted copy of a run of points, or null.
-const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& kernel,
+// The contracted copy of a run of points, or null; `screen`: the kernel of the screen after the look.
+const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& screen,
                                     const Form* look) {
   if (copy == nullptr) return nullptr;
   require(look != nullptr, "contracted: the search has no look");
-  check_packed(*copy, kernel, *look, Errors::measured);
+  check_packed(*copy, look_kernel(screen), *look, Errors::measured);
   require(copy->packed.base() == run.packed.base() && copy->packed.count() == run.packed.count(),
           "contracted: expected the same points");
   return &copy->packed;
@@ -98,6 +99,8 @@ using Known = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::c
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+using SketchArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
 
 // Directions along which rows are contracted; none without an array.
@@ -111,6 +114,17 @@ Directions checked_directions(Metric metric, const std::optional<Matrix>& array,
   Directions directions(array->data(), d, count);
   require(directions.stretch() <= 1, "directions: a row may be longer along them than it is; expected V^T V <= I");
   return directions;
+}
+
+// The spec with a sketch of the points by place, an array of shape (columns, n).
+SearchSpec with_sketch(SearchSpec spec, const std::optional<SketchArray>& array, const RowsView& points) {
+  if (!array) return spec;
+  const auto columns = static_cast<std::int64_t>(array->shape(0));
+  require(points.order != nullptr, "sketch: expected points in an order of their own");
+  check_number("columns of the sketch", columns, 1, points.d);
+  check_shape("sketch", *array, {columns, points.n});
+  spec.sketch = {.columns = array->data(), .count = columns, .stride = points.n};
+  return spec;
 }
 
 void check_spec(const SearchSpec& spec, const RowsView& points) {
@@ -144,6 +158,7 @@ struct BoundBlock {
   Rows query_array, point_array;
   std::optional<Self> self_ids;
   std::optional<RowOrder> order;
+  std::optional<SketchArray> sketch;
   RowsView queries, points;
   const Kernel& kernel;
   const Form& form;
@@ -153,18 +168,19 @@ struct BoundBlock {
   OpenRows rows;
 
   BoundBlock(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_queries,
-             const Rows& of_points, std::optional<Self> own, std::optional<RowOrder> places, const SearchSpec& asked,
-             Isa isa)
+             const Rows& of_points, std::optional<Self> own, std::optional<RowOrder> places,
+             std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa)
       : query_array(of_queries),
         point_array(of_points),
         self_ids(std::move(own)),
         order(std::move(places)),
+        sketch(std::move(drawn)),
         queries(view_of(query_array, "queries")),
         points(ordered(view_of(point_array, "points"), order)),
         kernel(chosen),
         form(in_form),
         look(of_look),
-        spec(asked),
+        spec(with_sketch(asked, sketch, points)),
         block(kernel, form, look, queries, points, spec, isa) {
     check_form(form, kernel, "queries", queries);
     check_look(look, form);
@@ -173,14 +189,18 @@ struct BoundBlock {
     check_spec(spec, points);
   }
 
-  void open(std::int64_t begin, std::int64_t end, const std::optional<RowOrder>& places) {
+  void open(std::int64_t begin, std::int64_t end, const std::optional<RowOrder>& places,
+            const std::optional<SketchArray>& asked) {
+    require(places.has_value() == asked.has_value(), "places and asked: expected both or neither");
     if (places) {
+      require(spec.sketch.count > 0, "places: the search has no sketch of the points");
       check_shape("places", *places, {queries.n});
       check_numbers("places", places->data(), queries.n, 0, points.n);
+      check_shape("asked", *asked, {queries.n, spec.sketch.count});
     }
-    rows.reopen("queries", begin, end, 0, queries.n, [this, &places](std::int64_t first, std::int64_t last) {
+    rows.reopen("queries", begin, end, 0, queries.n, [&](std::int64_t first, std::int64_t last) {
       check_room(spec, first, last);
-      block.open(first, last, places ? places->data() : nullptr);
+      block.open(first, last, places ? places->data() : nullptr, asked ? asked->data() : nullptr);
     });
   }
 
@@ -226,6 +246,7 @@ struct BoundJoin {
   Rows point_array;
   Self self_ids;
   std::optional<RowOrder> order;
+  std::optional<SketchArray> sketch;
   RowsView points;
   const Kernel& kernel;
   const Form& form;
@@ -235,15 +256,16 @@ struct BoundJoin {
   OpenRows active;
 
   BoundJoin(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_points, Self own,
-            std::optional<RowOrder> places, const SearchSpec& asked, Isa isa)
+            std::optional<RowOrder> places, std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa)
       : point_array(of_points),
         self_ids(std::move(own)),
         order(std::move(places)),
+        sketch(std::move(drawn)),
         points(ordered(view_of(point_array, "points"), order)),
         kernel(chosen),
         form(in_form),
         look(of_look),
-        spec(asked),
+        spec(with_sketch(asked, sketch, points)),
         join(kernel, form, look, points, spec, isa) {
     check_form(form, kernel, "points", points);
     check_look(look, form);
@@ -376,6 +398,7 @@ void bind_engine(Module& module) {
             new (self) Form(chosen, scale, std::move(centre), checked_directions(chosen, directions, d));
           },
           nb::arg("metric"), nb::arg("centre"), nb::arg("scale"), nb::arg("directions").noconvert() = nb::none())
+      .def_prop_ro("columns", [](const Form& form) { return form.columns(); })
       .def(
           "contracted",
           [](const Form& form, const Rows& points, std::int64_t step, std::int64_t columns) {
@@ -445,20 +468,21 @@ void bind_engine(Module& module) {
           "__init__",
           [](BoundJoin* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t k,
              const std::string& isa, const Self& self_ids, bool double_output, bool may_retry, std::int64_t capacity,
-             std::int64_t growth, const Form* look, std::optional<RowOrder> order) {
+             std::int64_t growth, const Form* look, std::optional<RowOrder> order, std::optional<SketchArray> sketch) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids.data(),
                                   .double_output = double_output,
                                   .may_retry = may_retry,
                                   .capacity = capacity,
                                   .growth = growth};
-            new (self)
-                BoundJoin(kernel_named(kernel), form, look, points, self_ids, std::move(order), spec, isa_named(isa));
+            new (self) BoundJoin(kernel_named(kernel), form, look, points, self_ids, std::move(order),
+                                 std::move(sketch), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("k"), nb::arg("isa"),
           nb::arg("self_ids").noconvert(), nb::arg("double_output"), nb::arg("may_retry"), nb::arg("capacity"),
           nb::arg("growth"), nb::arg("look").none() = nb::none(), nb::arg("order").noconvert().none() = nb::none(),
-          nb::keep_alive<1, 3>(), nb::keep_alive<1, 12>())  // the forms
+          nb::arg("sketch").noconvert().none() = nb::none(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 12>())  // the forms
       .def_unlocked("open", &BoundJoin::open, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"),
                     nb::arg("contracted").none() = nb::none())
@@ -478,7 +502,8 @@ void bind_engine(Module& module) {
           "__init__",
           [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
              std::int64_t k, const std::string& isa, std::optional<Self> self_ids, bool double_output, bool may_retry,
-             std::int64_t capacity, std::int64_t sample_rank, const Form* look, std::optional<RowOrder> order) {
+             std::int64_t capacity, std::int64_t sample_rank, const Form* look, std::optional<RowOrder> order,
+             std::optional<SketchArray> sketch) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .double_output = double_output,
@@ -486,15 +511,15 @@ void bind_engine(Module& module) {
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
             new (self) BoundBlock(kernel_named(kernel), form, look, queries, points, std::move(self_ids),
-                                  std::move(order), spec, isa_named(isa));
+                                  std::move(order), std::move(sketch), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),
           nb::arg("may_retry"), nb::arg("capacity"), nb::arg("sample_rank"), nb::arg("look").none() = nb::none(),
-          nb::arg("order").noconvert().none() = nb::none(), nb::keep_alive<1, 3>(),
-          nb::keep_alive<1, 13>())  // the forms
+          nb::arg("order").noconvert().none() = nb::none(), nb::arg("sketch").noconvert().none() = nb::none(),
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 13>())  // the forms
       .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"),
-                    nb::arg("places").noconvert().none() = nb::none())
+                    nb::arg("places").noconvert().none() = nb::none(), nb::arg("asked").noconvert().none() = nb::none())
       .def_unlocked("screen", &BoundBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::arg("contracted").none() = nb::none())
       .def_prop_ro("looked", [](const BoundBlock& self) { return self.block.look().looked(); })

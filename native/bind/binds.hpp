@@ -110,7 +110,7 @@ void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& f
 // Of a search that looks at contracted rows first: the form of the look, or null, and the contracted copy of a run of
 // points, or null.
 void check_look(const Form* look, const Form& form);
-const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& kernel,
+const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& screen,
                                     const Form* look);
 // Which point is at each place.
 using RowOrder = nanobind::ndarray<const std::int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;

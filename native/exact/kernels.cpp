@@ -34,6 +34,18 @@ std::vector<const Kernel*> available_kernels() {
   return found;
 }
 
+const Kernel& look_kernel(const Kernel& screen) {
+  if (screen.precision != Precision::float32) return screen;
+  const auto alike = [&screen](const Kernel* other) {
+    return other->precision == Precision::int8 && other->isa == screen.isa &&
+           other->layout.point_group == screen.layout.point_group &&
+           other->layout.query_tile == screen.layout.query_tile;
+  };
+  const std::vector<const Kernel*> kernels = available_kernels();
+  const auto found = std::find_if(kernels.begin(), kernels.end(), alike);
+  return found == kernels.end() ? screen : **found;
+}
+
 double accumulation_error(const Kernel& kernel, std::int64_t d) {
   constexpr double unit = 0x1p-24;
   // Sums in float32 round once per term; int8 sums are exact and round only in conversion and scaling. The constant

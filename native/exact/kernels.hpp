@@ -47,6 +47,7 @@ struct QueriesView {
   const float* step = nullptr;       // int8: value of one step
   const float* threshold = nullptr;  // a point whose lowest score is above this cannot be among the answers
   int tiles = 0;
+  std::int64_t count = 0;  // queries; those behind them in the last tile have a threshold that lets nothing pass
 };
 
 // When the queries are points too, one product serves both sides: `threshold[p]` is that of point p as a query, and the
@@ -100,6 +101,9 @@ struct Kernel {
 
 // All kernels of this build that can run on this machine.
 std::vector<const Kernel*> available_kernels();
+
+// The kernel of a look at contracted rows before a screen: int8 before float32, where its groups and tiles are the same.
+const Kernel& look_kernel(const Kernel& screen);
 
 // A bound on the rounding error of a kernel's score, relative to |a(x)| + 2 |q^| |x^| (docs/exactness.md).
 double accumulation_error(const Kernel& kernel, std::int64_t d);

@@ -30,11 +30,11 @@ ReverseView QueriesAsPoints::view(const float* threshold) const {
           .tile_rest = tile_rest.data()};
 }
 
-void Look::open(const Kernel& kernel, const RowsView& queries, std::int64_t begin, std::int64_t end) {
-  if (form_ != nullptr) queries_ = PackedQueries(kernel, *form_, queries, begin, end);
+void Look::open(const RowsView& queries, std::int64_t begin, std::int64_t end) {
+  if (form_ != nullptr) queries_ = PackedQueries(kernel_, *form_, queries, begin, end);
 }
 
-void Look::mark(const Kernel& kernel, const PackedPoints* points, Task& task) {
+void Look::mark(const PackedPoints* points, Task& task) {
   if (form_ == nullptr || points == nullptr) return;
   marks_.assign(static_cast<std::size_t>(task.queries.tiles * (task.group_end - task.group_begin)), 0);
   Task look = task;
@@ -42,9 +42,9 @@ void Look::mark(const Kernel& kernel, const PackedPoints* points, Task& task) {
   look.queries = queries_.view();
   look.queries.threshold = task.queries.threshold;
   if (task.reverse.threshold != nullptr) look.reverse = reverse_.view(task.reverse.threshold);
-  look.depth = packed_depth(kernel, form_->columns());
+  look.depth = packed_depth(kernel_, form_->columns());
   look.marks = marks_.data();
-  kernel.screen(look);
+  kernel_.screen(look);
   task.marked = marks_.data();
   looked_ += std::ssize(marks_);
   marked_ += std::accumulate(marks_.begin(), marks_.end(), std::int64_t{0});

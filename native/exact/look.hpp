@@ -27,15 +27,16 @@ struct QueriesAsPoints {
 
 class Look {
  public:
-  // Null: there is no look, and open() and mark() do nothing.
-  explicit Look(const Form* form) : form_(form) {}
+  // A look before a screen. Null: there is none, and open() and mark() do nothing.
+  Look(const Kernel& screen, const Form* form) : kernel_(form == nullptr ? screen : look_kernel(screen)), form_(form) {}
 
   // Starts on queries [begin, end).
-  void open(const Kernel& kernel, const RowsView& queries, std::int64_t begin, std::int64_t end);
+  void open(const RowsView& queries, std::int64_t begin, std::int64_t end);
   // Marks the groups that `task` has to visit. `points`: the contracted copy of the task's points, in the same groups;
   // null: all groups are visited.
-  void mark(const Kernel& kernel, const PackedPoints* points, Task& task);
+  void mark(const PackedPoints* points, Task& task);
 
+  const Kernel& kernel() const { return kernel_; }
   const Form* form() const { return form_; }
   const PackedQueries& queries() const { return queries_; }
   QueriesAsPoints& reverse() { return reverse_; }
@@ -43,6 +44,7 @@ class Look {
   std::pair<std::int64_t, std::int64_t> looked() const { return {looked_, marked_}; }
 
  private:
+  const Kernel& kernel_;
   const Form* form_;
   PackedQueries queries_;
   QueriesAsPoints reverse_;

@@ -22,11 +22,11 @@ RadiusBlock::RadiusBlock(const Kernel& kernel, const Form& form, const Form* loo
       spec_(spec),
       bounds_(form, spec.double_output),
       exact_values_(exact_values(isa)),
-      look_(look) {}
+      look_(kernel, look) {}
 
 void RadiusBlock::open(std::int64_t begin, std::int64_t end) {
   packed_ = PackedQueries(kernel_, form_, queries_, begin, end);
-  look_.open(kernel_, queries_, begin, end);
+  look_.open(queries_, begin, end);
   begin_ = begin, count_ = end - begin;
   found_ = vain_ = 0;
   full_ = false;
@@ -87,7 +87,7 @@ void RadiusBlock::screen(const PackedPoints& points, const PackedPoints* contrac
                 },
             .keep_reverse = nullptr,
             .context = &keeper};
-  look_.mark(kernel_, contracted, task);
+  look_.mark(contracted, task);
   kernel_.screen(task);
   const std::int64_t begin = base + group_begin * size, end = base + std::min(group_end * size, points.count());
   for (std::int64_t r = 0; r < count_ && begin < end; ++r) {

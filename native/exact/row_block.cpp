@@ -11,16 +11,22 @@ constexpr std::int64_t kFirstRoom = 32;  // survivors beyond 2 k before the firs
 
 RowBlock::RowBlock(const Kernel& kernel, const Form& form, const Form* look, const RowsView& queries,
                    const RowsView& points, const SearchSpec& spec, Isa isa)
-    : kernel_(kernel), form_(form), queries_(queries), look_(look), states_(form, queries, points, spec, isa) {}
+    : kernel_(kernel),
+      form_(form),
+      queries_(queries),
+      sketched_(spec.sketch.count),
+      look_(kernel, look),
+      states_(form, queries, points, spec, isa) {}
 
-void RowBlock::open(std::int64_t begin, std::int64_t end, const std::int64_t* places) {
+void RowBlock::open(std::int64_t begin, std::int64_t end, const std::int64_t* places, const float* asked) {
   packed_ = PackedQueries(kernel_, form_, queries_, begin, end);
-  look_.open(kernel_, queries_, begin, end);
+  look_.open(queries_, begin, end);
   states_.open(begin, end - begin, kFirstRoom);
   for (std::int64_t row = 0; row < end - begin; ++row) {
     const auto at = static_cast<std::size_t>(row);
     states_.start(row, packed_.shift[at], packed_.beyond[at]);
-    if (places != nullptr) states_.expect(row, places[begin + row], scratch_);
+    if (places == nullptr) continue;
+    states_.expect(row, places[begin + row], asked + (begin + row) * sketched_, 1, scratch_);
   }
 }
 
@@ -50,7 +56,7 @@ void RowBlock::screen(const PackedPoints& points, const PackedPoints* contracted
                 },
             .keep_reverse = nullptr,
             .context = &keeper};
-  if (!sampling) look_.mark(kernel_, contracted, task);
+  if (!sampling) look_.mark(contracted, task);
   kernel_.screen(task);
   if (sampling) return;  // rows beyond the screen meet every point once, in the second pass
   const std::int64_t size = kernel_.layout.point_group;

@@ -14,7 +14,8 @@ class RowBlock {
            const SearchSpec& spec, Isa isa);
 
   // Starts on queries [begin, end). `places`: of every query, where in the order of the points those near it are; or null.
-  void open(std::int64_t begin, std::int64_t end, const std::int64_t* places);
+  // `asked`: the queries as the points are in the sketch; element c of query i is asked[i * spec.sketch.count + c].
+  void open(std::int64_t begin, std::int64_t end, const std::int64_t* places, const float* asked);
   // Screens groups [group_begin, group_end) of `points`; stride and take_stride as in Task. `contracted`: the same points
   // in the form of the look; null: without one.
   void screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
@@ -31,6 +32,7 @@ class RowBlock {
   const Kernel& kernel_;
   const Form& form_;
   const RowsView queries_;
+  const std::int64_t sketched_;  // columns
   PackedQueries packed_;
   Look look_;
   RowStates states_;

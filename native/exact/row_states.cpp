@@ -21,7 +21,9 @@ constexpr std::size_t kPadding = 64;  // the widest tile of queries
 // in the end, when fewer at a time would be prefetched too late.
 constexpr std::int64_t kProbed = 8, kResolved = 16;
 
-constexpr std::int64_t kExpected = 5;  // points around a place for each neighbour wanted
+// For a first threshold: points around a place that are compared in the sketch, at least, and exact values for each
+// neighbour wanted.
+constexpr std::int64_t kAround = 512, kExpected = 2;
 
 // Where to halve a range of scores: at the middle of the values and of their keys in turn, so that neither outliers nor
 // a change of sign makes the search long.
@@ -173,13 +175,28 @@ void RowStates::resolve_lowest(std::int64_t r, std::int64_t count, Scratch& scra
   drop_above_threshold(r);
 }
 
-void RowStates::expect(std::int64_t r, std::int64_t place, Scratch& scratch) {
+void RowStates::expect(std::int64_t r, std::int64_t place, const float* asked, std::int64_t apart, Scratch& scratch) {
   if (rows_[static_cast<std::size_t>(r)].beyond) return;
-  const std::int64_t count = std::min(kExpected * wanted_, points_.n);
+  const Sketch& sketch = spec_.sketch;
+  const std::int64_t count = std::min(std::max(kAround, 2 * kExpected * wanted_), points_.n);
   const std::int64_t begin = std::clamp<std::int64_t>(place - count / 2, 0, points_.n - count);
+  const std::int64_t rank = std::min(kExpected * wanted_, count);
+  std::vector<float>& squares = scratch.apart;
+  squares.assign(static_cast<std::size_t>(count), 0.0f);
+  for (std::int64_t c = 0; c < sketch.count; ++c) {
+    const float own = asked[c * apart];
+    const float* column = sketch.columns + c * sketch.stride + begin;
+    for (std::int64_t j = 0; j < count; ++j)
+      squares[static_cast<std::size_t>(j)] += (own - column[j]) * (own - column[j]);
+  }
+  scratch.keys.resize(squares.size());
+  std::transform(squares.begin(), squares.end(), scratch.keys.begin(), [](float square) { return float_key(square); });
+  const std::int32_t last = at_least_kth(scratch.keys.data(), count, rank, rank / 8, MiddleScore{}).key;
   scratch.ranked.clear();
   scratch.ids.clear();
-  for (std::int64_t id = begin; id < begin + count; ++id) scratch.ids.push_back(id);
+  for (std::int64_t j = 0; j < count; ++j) {
+    if (scratch.keys[static_cast<std::size_t>(j)] <= last) scratch.ids.push_back(begin + j);
+  }
   rank_exactly(r, scratch);
   if (std::ssize(scratch.ranked) < spec_.k) return;
   const auto kth = scratch.ranked.begin() + (spec_.k - 1);

@@ -13,33 +13,11 @@
 
 #include <type_traits>
 
-#include "core/metrics.hpp"
-#include "exact/kernels.hpp"
-#include "simd/vec.hpp"
+#include "exact/screen_few.hpp"
+#include "exact/screen_steps.hpp"
 
 namespace tonari {
 namespace {
-
-using Floats = Register<float>;
-using Int32s = Register<std::int32_t>;
-
-// Loads thresholds, which another thread may lower at the same time (RowStates::set_threshold): an old one lets more
-// through. Each lane of a register is as atomic as a float32, which C++ cannot express, so under ThreadSanitizer they
-// are loaded one by one.
-inline float load_threshold(const float* p) {
-  float threshold;
-  __atomic_load(p, &threshold, __ATOMIC_RELAXED);
-  return threshold;
-}
-inline Floats load_thresholds(const float* p) {
-#if defined(__SANITIZE_THREAD__)
-  alignas(64) float lanes[Floats::lanes];
-  for (int i = 0; i < Floats::lanes; ++i) lanes[i] = load_threshold(p + i);
-  return Floats::load(lanes);
-#else
-  return Floats::load(p);
-#endif
-}
 
 template <int VECTORS>
 inline std::uint64_t survivors(const Floats (&least)[VECTORS], const Task& task, std::int64_t group, int tile) {
@@ -174,23 +152,6 @@ inline void examine(const Task& task, int tile, std::int64_t group, const Floats
   }
 }
 
-// The operations of a tile: how a score starts, and how one dimension is added.
-struct InnerOp {  // queries are packed as -2 q', so the sum of products is the score
-  static constexpr char name[] = "inner";
-  static constexpr bool starts_low = true;
-  static Floats step(Floats x, Floats q, Floats sum) { return fma(x, q, sum); }
-};
-template <class TERM>
-struct TermOp {
-  static constexpr auto& name = TERM::name;
-  static constexpr bool starts_low = !TERM::maximum;
-  static Floats step(Floats x, Floats q, Floats sum) {
-    const Floats term = TERM::screened(q, x);
-    if constexpr (TERM::maximum) return max(sum, term);
-    else return sum + term;
-  }
-};
-
 template <class OP, bool BOTH, int POINTS, int VECTORS>
 void screen_f32_sides(const Task& task) {
   constexpr int width = VECTORS * Floats::lanes;
@@ -238,6 +199,7 @@ void screen_f32(const Task& task) {
   if constexpr (std::is_same_v<OP, InnerOp>) {
     if (task.reverse.threshold != nullptr) return screen_f32_sides<OP, true, POINTS, VECTORS>(task);
   }
+  if (task.queries.count <= kFewQueries) return screen_few<FewFloats<OP, POINTS, VECTORS>>(task);
   screen_f32_sides<OP, false, POINTS, VECTORS>(task);
 }
 
@@ -317,6 +279,7 @@ void screen_i8_sides(const Task& task) {
 template <class DOT, int POINTS, int VECTORS>
 void screen_i8(const Task& task) {
   if (task.reverse.threshold != nullptr) return screen_i8_sides<DOT, true, POINTS, VECTORS>(task);
+  if (task.queries.count <= kFewQueries) return screen_few<FewBytes<DOT, POINTS, VECTORS>>(task);
   screen_i8_sides<DOT, false, POINTS, VECTORS>(task);
 }
 

@@ -48,7 +48,12 @@ class Locked {
 
 SelfJoin::SelfJoin(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points,
                    const SearchSpec& spec, Isa isa)
-    : kernel_(kernel), form_(form), look_(look), points_(points), states_(form, points, points, spec, isa) {}
+    : kernel_(kernel),
+      form_(form),
+      look_(look),
+      points_(points),
+      sketch_(spec.sketch),
+      states_(form, points, points, spec, isa) {}
 
 void SelfJoin::open(std::int64_t begin, std::int64_t end) {
   const auto count = static_cast<std::size_t>(end - begin);
@@ -69,7 +74,7 @@ void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints&
   for (std::int64_t id = begin; id < end; ++id) {
     const RowTerms terms = loops.read(form_, points_, id, row.data());
     states_.start(id - states_.begin(), query_term(form_, terms), is_beyond(form_, terms));
-    if (points_.order != nullptr) states_.expect(id - states_.begin(), id, scratch);
+    if (sketch_.count > 0) states_.expect(id - states_.begin(), id, sketch_.columns + id, sketch_.stride, scratch);
   }
   const auto copy = [&](const PackedPoints& from, AsPoints& to) {
     const PointsView view = from.view();
@@ -110,10 +115,10 @@ void JoinWorker::open(std::int64_t begin, std::int64_t end) {
   count_ = end - begin;
   packed_ = PackedQueries(join_.kernel_, join_.form_, join_.points_, begin, end);
   reverse_.set(join_.kernel_, packed_, join_.whole_.low.data() + begin_, join_.whole_.own.data() + begin_, count_);
-  look_.open(join_.kernel_, join_.points_, begin, end);
+  look_.open(join_.points_, begin, end);
   if (look_.form() == nullptr) return;
   const SelfJoin::AsPoints& contracted = join_.contracted_;
-  look_.reverse().set(join_.kernel_, look_.queries(), contracted.low.data() + begin_, contracted.own.data() + begin_,
+  look_.reverse().set(look_.kernel(), look_.queries(), contracted.low.data() + begin_, contracted.own.data() + begin_,
                       count_);
 }
 
@@ -157,7 +162,7 @@ void JoinWorker::screen(const PackedPoints& points, const PackedPoints* contract
                   self.keep(self.points + point, {lower, upper, self.begin + self.queries + row});
                 },
             .context = &keeper};
-  look_.mark(join_.kernel_, contracted, task);
+  look_.mark(contracted, task);
   join_.kernel_.screen(task);
 }
 

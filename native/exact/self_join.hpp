@@ -40,6 +40,7 @@ class SelfJoin {
   const Form& form_;
   const Form* const look_;
   const RowsView points_;
+  const Sketch sketch_;
   RowStates states_;
   std::unique_ptr<std::atomic_flag[]> locks_;
   struct AsPoints {
@@ -51,7 +52,7 @@ class SelfJoin {
 // One thread's part of a join: a block of active rows, packed as queries.
 class JoinWorker {
  public:
-  explicit JoinWorker(SelfJoin& join) : join_(join), look_(join.look_) {}
+  explicit JoinWorker(SelfJoin& join) : join_(join), look_(join.kernel_, join.look_) {}
 
   void open(std::int64_t begin, std::int64_t end);
   // `both`: the groups are active rows after the block, so that their points get survivors too.

@@ -101,7 +101,9 @@ def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
         "bits": 7 + 2,
-        "exact_cpu": 15,
+        "consumers": 8,
+        "contraction": 5,
+        "exact_cpu": 17,
         "exact_cuda": 26,
         "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,

@@ -61,6 +61,7 @@ def test_a_self_join_has_as_many_queries_as_points() -> None:
 
 def test_few_queries_split_the_points_and_many_do_not() -> None:
     assert tonari.plan(1_000_000, 1, 128, 10, threads=4).point_splits == 4
+    assert tonari.plan(100_000, 1, 128, 10, threads=4).point_splits == 1  # less work than starting threads
     many = tonari.plan(1_000_000, 10_000, 128, 10, threads=4)
     assert many.point_splits == 1
     assert -(-10_000 // many.query_block) >= 8

@@ -48,14 +48,18 @@ def test_first_row_that_is_not_finite(dtype: str, value: float, d: int) -> None:
     assert _native.first_nonfinite_row(rows, 0, 6) == 5
 
 
-@pytest.mark.parametrize("d", [1, 5, 128, 9000])
-def test_rows_that_are_not_finite_are_found_in_any_block(d: int) -> None:
-    n = 20_000 // d + 3
-    for row in (0, 1, n // 2, n - 1):
-        rows = np.ones((n, d), np.float32)
-        assert _native.first_nonfinite_row(rows) == -1
-        rows[row, -1] = rows[-1, 0] = np.nan
-        assert _native.first_nonfinite_row(rows) == row
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("d", [1, 3, 1023, 1025])
+def test_rows_that_are_not_finite_among_many(dtype: str, d: int) -> None:
+    # Short rows are looked at several at a time.
+    given = np.zeros((3_000 // d + 5, d)).astype(dtype)
+    n = len(given)
+    for at in {0, 1, n // 2, n - 1}:
+        given[at, d // 2] = np.nan
+        assert _native.first_nonfinite_row(held(given)) == at
+        assert _native.first_nonfinite_row(held(given), at + 1) == -1
+        assert _native.first_nonfinite_row(held(given), 0, at) == -1
+        given[at] = 0
 
 
 def test_largest_finite_values_are_finite() -> None:

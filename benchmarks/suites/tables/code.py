@@ -15,6 +15,7 @@ _DESCENT_CUDA = ("src/tonari/nn_descent", ":!src/tonari/nn_descent/cpu", *_EXACT
 _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("exact_cpu", "cpu"): _EXACT_CPU,
     ("exact_cuda", "cuda"): _EXACT_CUDA,
+    ("contraction", "cpu"): _EXACT_CPU,
     ("kdtree", "cpu"): _KDTREE_CPU,
     ("kdtree", "cuda"): _KDTREE_CUDA,
     ("nn_descent", "cpu"): _DESCENT_CPU,
@@ -25,6 +26,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("bits", "cuda"): ("src/tonari/bits/cuda", "src/tonari/select/cuda", "src/tonari/cuda"),
     ("radius", "cpu"): (*_EXACT_CPU, *_KDTREE_CPU, "src/tonari/methods/radius.py"),
     ("radius_cuda", "cuda"): (*_EXACT_CUDA, "src/tonari/kdtree/cuda"),
+    ("consumers", "cpu"): ("src/tonari/estimators", "src/tonari/graph/exports", *_DESCENT_CPU),
     ("spanning", "cpu"): ("src/tonari/spanning", "src/tonari/filters", *_EXACT_CPU, *_KDTREE_CPU),
     ("small", "cpu"): ("src/tonari/api", *_EXACT_CPU, *_KDTREE_CPU),
     ("small", "cuda"): ("src/tonari/api", *_EXACT_CUDA),

@@ -120,7 +120,7 @@ class Needs:
         if choice.active_rows:
             active = min(choice.active_rows, self.n) * (join_row_bytes(self.k) + self.k * SURVIVOR_BYTES)
             held = max(held, active + JOIN_GROWTH * SURVIVOR_BYTES)
-        columns = self.look_dim or self.form_dim
+        columns = self.look_dim if self.form_dim == self.d and self.look_dim else self.form_dim
         if columns < self.d:
             held = max(held, contracting_bytes(self.d, columns))
         forms = self.threads * _ROWS_IN_FORM * (self.d + columns) * 8
@@ -196,8 +196,8 @@ def packed_row_bytes(d: int, precision: str) -> int:
 
 
 def look_row_bytes(look_dim: int, precision: str) -> int:
-    """Return the bytes that a look takes for each point: its contracted copy, and its place in the order."""
-    return packed_row_bytes(look_dim, precision) + 8
+    """Return the bytes that a look takes for each point: its contracted copy, its place in the order and its sketch."""
+    return packed_row_bytes(look_dim, precision) + 8 + 4 * CLUSTER_COLUMNS
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:

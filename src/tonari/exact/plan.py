@@ -16,7 +16,7 @@ from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
-from tonari.core.workers import default_threads
+from tonari.core.workers import default_threads, worth_sharing
 from tonari.costs.model import (
     arrival_seconds,
     brute_seconds,
@@ -25,7 +25,7 @@ from tonari.costs.model import (
     packing_seconds,
     screening_seconds,
 )
-from tonari.costs.rates import PRODUCTS, SURVIVOR, SURVIVOR_VALUE
+from tonari.costs.rates import PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.memory import (
     ELEMENT_BYTES,
     GROUPS_FIT,
@@ -60,8 +60,9 @@ _JOIN_BYTES = 112 * MIB
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 _JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
-LOOKED = 64  # columns of a look that is chosen by a pilot
-_CONTRACTED = (LOOKED, 96)  # columns of contracted forms: for any search, and for joins of points, which share products
+# Columns that a pilot chooses from: of contracted forms, and of looks before all columns and before contracted ones.
+LOOKED, LOOKED_FIRST = 64, 32
+_CONTRACTED = (LOOKED, 96)
 _CONTRACT_FROM = 4  # times as many columns: then float32 in so few takes no more memory than int8 in all
 _MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
@@ -85,11 +86,11 @@ class ExactPlan(Plan):
         Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
         the length of the rest (docs/exactness.md, "Contracted forms").
     look_dim : int
-        Columns of a look at contracted rows before the screen compares all columns of what is left; 0 for no look.
+        Columns of a look at contracted rows before the screen compares what is left in form_dim columns; 0 for no look.
     may_contract : bool
-        Whether rows are contracted to 64 columns, or looked at so first, where a pilot of the points shows that this is
-        faster; decided when the points are prepared, for at least 256 columns and enough work. Points are then packed
-        in an order of their own, by clusters.
+        Whether rows are contracted to 64 or 96 columns, or looked at in fewer first, or both, where a pilot of the
+        points shows that this is faster; decided when the points are prepared, for at least 256 columns and enough
+        work. Points that are looked at are packed in an order of their own, by clusters.
     direct : bool
         Whether exact values alone decide, on the caller's thread and without a screen, which is faster for the smallest
         searches (of float32 rows and squares: those of points that estimates leave); the rest of the plan then tells
@@ -195,13 +196,21 @@ class ExactPlan(Plan):
         screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
-    def contracted_to(self, form_dim: int) -> ExactPlan:
-        """Return the plan for points that were contracted to so many columns."""
-        if form_dim == self.form_dim:
-            return self
-        levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
-        adaptive = self.adaptive and len(levels) > 1
-        return replace(self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0)
+    def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
+        """Return the plan for points that were contracted to so many columns, or looked at in so many first."""
+        plan = self
+        if form_dim < self.form_dim:
+            levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
+            adaptive = self.adaptive and len(levels) > 1
+            plan = replace(
+                self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0
+            )
+        if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
+            # Few queries, for which less is read than was planned. What a look marks takes about as long as the look.
+            row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
+            if not worth_sharing(self.n * row / READ_RATE):
+                plan = replace(plan, point_splits=1)
+        return plan
 
     def kernel(self, precision: str) -> str:
         """Return the name of the kernel that screens at `precision`."""
@@ -258,7 +267,8 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     direct = _is_direct(problem, isa, prepared, overrides)
     work = direct_seconds(problem, isa) if direct else _work(problem, isa, precisions[0], prepared)
     threads = problem.threads or default_threads(work)
-    needs, wish, sample = _wish(problem, isa, precisions, threads, (form_dim, look_dim), overrides)
+    most_splits = threads if worth_sharing(work) else 1
+    needs, wish, sample = _wish(problem, isa, precisions, (threads, most_splits), (form_dim, look_dim), overrides)
     sizes = wish
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
@@ -266,7 +276,7 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     may_contract = _may_contract(problem, overrides)
     working = needs.working_bytes(sizes)
     if may_contract:
-        widest = contracted_widths(problem.d, joins=sizes.active_rows > 0)[-1]
+        widest = contracted_widths(problem.d)[-1]
         working = max(working, pilot_bytes(problem.n, problem.d, widest))
         packed += problem.n * look_row_bytes(LOOKED, "float32")
     look = arrival_seconds(problem)
@@ -334,20 +344,23 @@ def _wish(
     problem: Problem,
     isa: str,
     precisions: tuple[str, ...],
-    threads: int,
+    parallel: tuple[int, int],
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample."""
+    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample.
+
+    `parallel`: threads, and how many parts of the points they may search in parallel.
+    """
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
-    form_dim, _ = columns
+    (threads, most_splits), (form_dim, _) = parallel, columns
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
     chunk = given.get("point_chunk", _point_chunk(n, form_dim))
     if chunk % GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
     sampled = given.get("sample_stride", 0) != 0
-    splits = given.get("point_splits", 1 if sampled else max(1, min(threads // blocks, -(-n // chunk))))
+    splits = given.get("point_splits", 1 if sampled else max(1, min(most_splits // blocks, -(-n // chunk))))
     stride, rank = _sample(n, k) if splits == 1 and form_dim == d else (0, 0)
     sample = _checked_sample(given.get("sample_stride", stride), given.get("sample_rank", rank), splits)
     if sample[0] and form_dim < d:
@@ -379,18 +392,17 @@ def _look_dim(problem: Problem, given: dict[str, Any]) -> int:
         return 0
     if get_metric(problem.metric).elementwise:
         raise ValueError(f"look_dim={look_dim}: metric={problem.metric!r} compares all columns; leave look_dim out")
-    if not 2 <= look_dim < problem.d:
-        raise ValueError(f"look_dim={look_dim}: expected 0, or 2 or more columns, fewer than the {problem.d} of rows")
-    if form_dim < problem.d:
-        raise ValueError(f"look_dim={look_dim}: form_dim={form_dim} compares only so few columns; leave one out")
+    if not 2 <= look_dim < form_dim:
+        of = "of rows" if form_dim == problem.d else "of form_dim"
+        raise ValueError(f"look_dim={look_dim}: expected 0, or 2 or more columns, fewer than the {form_dim} {of}")
     if problem.memory is not None or not given.get("resident", True):
         raise ValueError(f"look_dim={look_dim}: a look needs all points in memory; leave out memory and resident")
     return look_dim
 
 
-def contracted_widths(d: int, *, joins: bool) -> list[int]:
+def contracted_widths(d: int) -> list[int]:
     """Return the columns that rows of d columns may be contracted to by a pilot's choice, ascending."""
-    return [columns for columns in _CONTRACTED[: 1 + joins] if _CONTRACT_FROM * columns <= d]
+    return [columns for columns in _CONTRACTED if _CONTRACT_FROM * columns <= d]
 
 
 def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
-from tonari.exact.cpu import contraction
+from tonari.exact.cpu import contraction, search
 from tonari.exact.plan import LOOKED, plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
@@ -108,9 +108,7 @@ def test_contracting_the_points_has_its_cost() -> None:
     assert 0 < 2 * seconds[0] < seconds[1]
 
 
-def test_a_join_takes_more_columns_if_they_leave_fewer_candidates(
-    monkeypatch: pytest.MonkeyPatch, always: None
-) -> None:
+def test_more_columns_are_taken_if_they_leave_fewer_candidates(monkeypatch: pytest.MonkeyPatch, always: None) -> None:
     # 60 directions are told apart by 64 columns; 90 are not, and then more columns leave a tenth of the candidates.
     rng, n, d = np.random.default_rng(0), 1_500, 400
     monkeypatch.setattr(contraction, "_look_seconds", lambda *_: np.inf)
@@ -123,7 +121,18 @@ def test_a_join_takes_more_columns_if_they_leave_fewer_candidates(
         found, _ = search_prepared(points, prepared, plan, self_ids=np.arange(n))
         assert_same_neighbors(found, brute(points, points, K, self_ids=np.arange(n)))
         alone = PreparedPoints(points, dataclasses.replace(plan, active_rows=0))
-        assert (alone.form_dim, alone.clusters) == (LOOKED, None)
+        assert (alone.form_dim, alone.clusters) == (columns, None)
+
+
+def test_one_query_among_contracted_points_starts_no_threads() -> None:
+    plan = plan_on_cpu(make_problem(60_000, 1, 960, K, dtype="float32", metric="euclidean", threads=2), prepared=True)
+    assert (plan.point_splits, plan.may_contract) == (2, True)
+    assert plan.contracted_to(960).point_splits == 2
+    assert plan.contracted_to(960, 64).point_splits == 1
+    assert plan.contracted_to(96, 32).point_splits == 1
+    wide = dataclasses.replace(plan, n=1_000_000)
+    assert wide.contracted_to(96).point_splits == 2
+    assert dataclasses.replace(plan, may_contract=False).contracted_to(96, 32).point_splits == 2  # as it was asked for
 
 
 def test_a_narrowed_form_has_the_first_directions() -> None:
@@ -159,7 +168,7 @@ def test_answers_do_not_depend_on_the_choice(metric: str, maker: Any) -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_queries_unlike_the_points_fall_back_on_all_columns() -> None:
+def test_queries_unlike_the_points_fall_back_on_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     # To these queries all points are equally far in the directions that are kept: the contraction rules nothing out.
     points = np.vstack([few_directions(4_000, noise=0.5), few_directions(4_000, noise=0.5)])
     queries = checks.gaussian(40, D) * 30
@@ -167,11 +176,14 @@ def test_queries_unlike_the_points_fall_back_on_all_columns() -> None:
     index = tonari.Index(points, method="exact", threads=2)
     prepared = index._state.only.first.prepared
     assert prepared.form_dim == LOOKED
-    assert prepared._whole is None
+    few = Neighbors(*(part[:1] for part in expected))
+    assert_same_neighbors(index.search(queries[:1], K), few)
+    assert prepared._whole is None  # exact values of few queries take less time than packing all columns
+    monkeypatch.setattr(search, "_FEW", 0)
     assert_same_neighbors(index.search(queries, K), expected)
     assert prepared._whole is not None
     assert prepared._whole.form_dim == D
-    assert_same_neighbors(index.search(queries[:1], K), Neighbors(*(part[:1] for part in expected)))
+    assert_same_neighbors(index.search(queries[:1], K), few)
     graph = tonari.knn_graph(np.vstack([points[:4_000], queries]), K, method="exact", threads=2)
     truth = brute(queries, np.vstack([points[:4_000], queries]), K, self_ids=np.arange(4_000, 4_040))
     assert_same_neighbors(Neighbors(graph.distances[4_000:].copy(), graph.indices[4_000:].copy()), truth)

@@ -7,7 +7,7 @@ look at contracted rows rules most of them out. The order decides how long a sea
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,31 @@ from tonari.core.workers import Workers
 from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
 
 Numbers = npt.NDArray[np.int64]
+Sketch = npt.NDArray[np.float32]
 
 _PER_CENTRE = 16  # rows of the sample for each centre
 _ROUNDS = 3
-_AT_ONCE = 4096  # rows compared with all centres at once
+_AT_ONCE = 4096  # rows of a thread's task
+_PRODUCTS = 1 << 18  # of a multiplication that OpenBLAS does on one thread
+
+
+class Near(NamedTuple):
+    """Where queries are among points in an order of clusters; their first thresholds are taken there.
+
+    Attributes
+    ----------
+    places : int64 array of shape (m,)
+        Where the points near each query begin.
+    asked : float32 array of shape (m, columns)
+        The queries as the points are in the sketch.
+    """
+
+    places: Numbers
+    asked: Sketch
+
+    def of(self, rows: slice | npt.NDArray[np.intp]) -> Near:
+        """Return the same of some queries."""
+        return Near(self.places[rows], self.asked[rows])
 
 
 class Clusters:
@@ -40,6 +61,8 @@ class Clusters:
         The points, by clusters.
     begins : int64 array
         Where the points of each cluster begin in that order.
+    sketch : float32 array of shape (columns, n)
+        The points in few columns, by their place in that order.
     """
 
     def __init__(self, points: npt.NDArray[Any], form: _native.Form, workers: Workers) -> None:
@@ -54,11 +77,16 @@ class Clusters:
         found = self._nearest(rows)
         self.order: Numbers = np.argsort(found, kind="stable")
         self.begins: Numbers = np.searchsorted(found[self.order], np.arange(count))
+        self.sketch: Sketch = np.ascontiguousarray(rows[self.order].T)
 
-    def places(self, rows: npt.NDArray[Any]) -> Numbers:
-        """Return where in the order the points near each row begin, int64 (m,)."""
-        found: Numbers = self.begins[self._nearest(self._rows(rows))]
-        return found
+    def near(self, queries: npt.NDArray[Any]) -> Near:
+        """Return where queries are in the order."""
+        rows = self._rows(queries)
+        return Near(self.begins[self._nearest(rows)], rows)
+
+    def of_points(self) -> Near:
+        """Return where the points are, in their order."""
+        return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
 
     def _rows(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """Return rows in few columns; zeros for those beyond the screen's range."""
@@ -85,8 +113,14 @@ class Clusters:
 
 
 def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) -> Numbers:
-    scores = np.einsum("ij,ij->i", centres, centres) - 2 * (rows @ centres.T)
-    found: Numbers = scores.argmin(axis=1)
+    found = np.empty(len(rows), np.int64)
+    # |c|^2 - 2 <r, c>, by products so small that BLAS leaves them to this thread: threads of its own would spin while
+    # those of the caller work.
+    factors = np.vstack([-2 * centres.T, np.einsum("ij,ij->i", centres, centres)])
+    at_once = max(1, _PRODUCTS // factors.size)
+    for part in cut(len(rows), at_once):
+        scores = np.column_stack([rows[part], np.ones(part.stop - part.start, np.float32)]) @ factors
+        scores.argmin(axis=1, out=found[part])
     return found
 
 

@@ -3,6 +3,7 @@
     contracted   the screen compares contracted rows, and exact values decide on what it leaves
     a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the other ones
                  in all columns (native/exact/look.hpp)
+    both         a look at few columns, and a screen of more
 
 The pilot compares some points with a sample of all. How many of the sample each screen leaves as candidates, within the
 distance of the k-th neighbour, tells what the screens and the candidates will cost. Answers do not depend on it.
@@ -20,7 +21,7 @@ from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.cpu.clusters import Clusters
 from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
-from tonari.exact.plan import LOOKED, ExactPlan, contracted_widths
+from tonari.exact.plan import LOOKED, LOOKED_FIRST, ExactPlan, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
@@ -74,34 +75,38 @@ def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan
         Queries to expect.
     """
     n, d = points.shape
-    if plan.form_dim < d:
-        return Arrangement(_contracted(points, form, plan.form_dim), plan.form_dim)
-    if plan.look_dim:
-        look = _contracted(points, form, plan.look_dim)
-        return Arrangement(form, d, look, Clusters(points, form, Workers(plan.threads)))
+    if plan.form_dim < d or plan.look_dim:
+        screened = _contracted(points, form, plan.form_dim) if plan.form_dim < d else form
+        if not plan.look_dim:
+            return Arrangement(screened, plan.form_dim)
+        looked = _contracted(points, form, plan.look_dim) if screened is form else screened.narrowed(plan.look_dim)
+        return Arrangement(screened, plan.form_dim, looked, Clusters(points, form, Workers(plan.threads)))
     if not plan.may_contract or _whole_seconds(plan, asked) < _LEAST_SECONDS:
         return Arrangement(form, d)
     step = -(-n // _FEW_ROWS)
     few = _rows(form.contracted(points, step, _FEW_COLUMNS), points[step // 2 :], step, _FEW_COLUMNS)
     if not np.mean(few[:, -1] ** 2) < _EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
         return Arrangement(form, d)
-    joins = plan.active_rows > 0
-    made = _contracted(points, form, contracted_widths(d, joins=joins)[-1])
+    widths = contracted_widths(d)
+    made = _contracted(points, form, widths[-1])
     seen = _pilot(points, form, made, plan)
-    alone, columns = min((_contracted_seconds(plan, asked, seen, columns), columns) for columns in seen.few)
+    choices = [(columns, look) for columns in widths for look in (0, LOOKED_FIRST)]
+    alone = {choice: _contracted_seconds(plan, asked, seen, *choice) for choice in choices}
+    columns, look = min(alone, key=alone.__getitem__)
     first = _look_seconds(plan, asked, seen)
-    if min(alone, first) >= _BETTER * _whole_seconds(plan, asked, seen):
+    if min(alone[columns, look], first) >= _BETTER * _whole_seconds(plan, asked, seen):
         return Arrangement(form, d)
+    if first < alone[columns, look]:
+        return Arrangement(form, d, made.narrowed(LOOKED), Clusters(points, form, Workers(plan.threads)))
     # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
-    clusters = Clusters(points, form, Workers(plan.threads)) if joins or first < alone else None
-    if alone <= first:
-        return Arrangement(made.narrowed(columns), columns, None, clusters)
-    return Arrangement(form, d, made.narrowed(LOOKED), clusters)
+    clusters = Clusters(points, form, Workers(plan.threads)) if look or plan.active_rows else None
+    return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
 
 
-def look_pays(looked: int, marked: int, d: int) -> bool:
+def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: int, marked: int) -> bool:
     """Return whether a look takes less time than it saves, given the tiles and groups that it marked."""
-    return marked * d + looked * (LOOKED + _EPILOGUE) < looked * d
+    screen = _pair_seconds(plan, precision, plan.form_dim)
+    return marked * screen + looked * _pair_seconds(plan, _look_precision(plan, precision), look_dim) < looked * screen
 
 
 def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
@@ -120,14 +125,19 @@ class Seen(NamedTuple):
         Those of contracted screens, by their columns.
     retried : float
         Share of rows with too many candidates in the first screen of all columns.
-    left : float
-        Share of all points that are candidates of a look's screen.
+    left : dict of float
+        Share of all points that are candidates of contracted screens, by their columns.
     """
 
     whole: float
     few: dict[int, float]
     retried: float
-    left: float
+    left: dict[int, float]
+
+    def marked(self, columns: int) -> float:
+        """Return the share of tiles and groups that a look at so many columns marks."""
+        left = self.left[columns]
+        return min(1.0, _COMMON * left + _SINGLE * min(1.0, _PAIRS * left))
 
 
 def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int) -> Floats:
@@ -139,7 +149,7 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
 
 def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, plan: ExactPlan) -> Seen:
     """Return about how many candidates a row will have once its k-th distance is known."""
-    n, d, widths = plan.n, plan.d, contracted_widths(plan.d, joins=plan.active_rows > 0)
+    n, d, widths = plan.n, plan.d, [LOOKED_FIRST, *contracted_widths(plan.d)]
     step = -(-len(points) // SAMPLE_ROWS)
     whole, wide = (
         _rows(seen, points, step, columns).astype(np.float32) for seen, columns in ((form, d), (made, widths[-1]))
@@ -147,7 +157,7 @@ def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, pla
     size = len(whole)
     rank = -(-plan.k * size // n)
     if size <= rank:
-        return Seen(n, dict.fromkeys(widths, n), 1.0, 1.0)
+        return Seen(n, dict.fromkeys(widths, n), 1.0, dict.fromkeys(widths, 1.0))
     squares, pilot = np.einsum("ij,ij->i", whole, whole), slice(0, None, -(-size // _QUERIES))
     own = np.arange(size)[pilot]
 
@@ -167,7 +177,7 @@ def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, pla
         float(np.minimum(in_whole, plan.capacity).mean() + max(0.0, beside)),
         {columns: n * share + beside for columns, share in left.items()},
         float(np.mean(in_whole > plan.capacity)),
-        left[LOOKED],
+        left,
     )
 
 
@@ -199,19 +209,30 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
     return usual + asked * (seen.retried * again + (1 - seen.retried) * _refining(plan, seen.whole))
 
 
-def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int) -> float:
+def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
+    """Return the seconds of one thread for a pair in a screen or a look of so many columns."""
+    return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
+
+
+def _look_precision(plan: ExactPlan, precision: str) -> str:
+    return _native.look_kernel(plan.kernel(precision)).split("/")[1]
+
+
+def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, look: int = 0) -> float:
     """Return the seconds of one thread for so many queries, and for contracting all rows to so many columns."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
-    pair = BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
+    pair = _pair_seconds(plan, precision, columns)
+    if look:
+        pair = _pair_seconds(plan, _look_precision(plan, precision), look) + seen.marked(look) * pair
     refining = _SCATTERED * _refining(plan, seen.few[columns])
-    return _preparing(plan, asked, columns) + asked * (plan.n * pair + refining)
+    return _preparing(plan, asked, columns + look) + asked * (plan.n * pair + refining)
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     """Return the seconds of one thread for so many queries with a look, and for preparing it."""
-    if seen.left > _MOST_LEFT:
+    if seen.left[LOOKED] > _MOST_LEFT:
         return float("inf")
-    part = (LOOKED + _EPILOGUE) / plan.d + _COMMON * seen.left + _SINGLE * min(1.0, _PAIRS * seen.left)
+    part = (LOOKED + _EPILOGUE) / plan.d + seen.marked(LOOKED)
     products = asked * plan.n * 2.0 * plan.d / PRODUCTS[plan.isa, plan.precisions[0]]
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 

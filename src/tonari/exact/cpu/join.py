@@ -40,7 +40,11 @@ def join_of(
     """Return the rows' thresholds and survivors; none is active yet."""
     return _native.SelfJoin(
         *(kernel, prepared.form, prepared.points, plan.k, plan.isa, self_ids),
-        *(double, may_retry, plan.capacity, JOIN_GROWTH, prepared.look, prepared.order),
+        *(double, may_retry),
+        *(plan.capacity, JOIN_GROWTH),
+        prepared.look,
+        prepared.order,
+        prepared.sketch,
     )
 
 

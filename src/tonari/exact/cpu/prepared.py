@@ -97,6 +97,15 @@ class PreparedPoints:
         """The point at each place of the packed ones; None for their own order."""
         return None if self.clusters is None else self.clusters.order
 
+    @property
+    def sketch(self) -> npt.NDArray[np.float32] | None:
+        """The points in few columns, by place; None for their own order."""
+        return None if self.clusters is None else self.clusters.sketch
+
+    def planned(self, plan: ExactPlan) -> ExactPlan:
+        """Return the plan of a search, made for all columns, for these points."""
+        return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
+
     def whole(self) -> PreparedPoints:
         """Return the points prepared with all columns, for searches that fall back; they are packed once."""
         assert self._whole_plan is not None
@@ -143,7 +152,9 @@ class PreparedPoints:
             workers.check()
             look, order = self.look if looks else None, self.order
             whole = _native.PackedPoints(kernel, self.form, self.points, *bounds, order=order)
-            packed = None if look is None else _native.PackedPoints(kernel, look, self.points, *bounds, order=order)
+            packed = None
+            if look is not None:
+                packed = _native.PackedPoints(_native.look_kernel(kernel), look, self.points, *bounds, order=order)
             if bar is not None:
                 bar.add(whole.count)
             return Packed(whole, packed)
@@ -172,9 +183,9 @@ class PreparedPoints:
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of the packed copy, and of the order of its points."""
-        order = 0 if self.order is None else self.order.nbytes
-        return order + sum(part.nbytes for part in self._held[1])
+        """Bytes of the packed copy, and of the order and the sketch of its points."""
+        clusters = 0 if self.clusters is None else self.clusters.order.nbytes + self.clusters.sketch.nbytes
+        return clusters + sum(part.nbytes for part in self._held[1])
 
 
 def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:

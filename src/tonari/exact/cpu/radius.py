@@ -140,7 +140,7 @@ def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNei
 def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike) -> None:
     """Fill the parts of a request."""
     started = time.perf_counter()
-    whole_plan, plan = plan, plan.contracted_to(prepared.form_dim)
+    whole_plan, plan = plan, prepared.planned(plan)
     m, n = len(request.queries), len(prepared.points)
     report = Report(rows=m)
     seconds = plan.seconds - plan.prepare_seconds
@@ -229,7 +229,7 @@ class _Block:
         self.native = native
         self.met = 0  # points, before it was full
 
-    def open(self, begin: int, end: int, places: Any) -> None:
+    def open(self, begin: int, end: int, places: Any = None, asked: Any = None) -> None:
         self.native.open(begin, end)
         self.met = 0
 

@@ -22,6 +22,7 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact.cpu.clusters import Near, Sketch
 from tonari.exact.cpu.contraction import look_pays
 from tonari.exact.cpu.join import Bounds, Join, join_of
 from tonari.exact.cpu.prepared import Packed, PreparedPoints
@@ -37,8 +38,8 @@ Rows: TypeAlias = Callable[[Some], npt.NDArray[Any]]
 class Block(Protocol):
     """A block of queries on its way through the points, such as a native RowBlock."""
 
-    def open(self, begin: int, end: int, places: Places | None) -> None:
-        """Start on queries [begin, end), with thresholds from points near the places of all of them."""
+    def open(self, begin: int, end: int, places: Places | None = None, asked: Sketch | None = None) -> None:
+        """Start on queries [begin, end), with thresholds from points near them, if that is known (:class:`Near`)."""
 
     def screen(
         self,
@@ -85,7 +86,7 @@ def search_prepared(
     Neighbors of shape (m, k), and the Report of the run.
     """
     started = time.perf_counter()
-    whole_plan, plan = plan, plan.contracted_to(prepared.form_dim)
+    whole_plan, plan = plan, prepared.planned(plan)
     m, n = len(queries), len(prepared.points)
     double = np.float64 in (queries.dtype, prepared.points.dtype)
     found = Neighbors(
@@ -99,7 +100,7 @@ def search_prepared(
         if arranged is None:
             _search(search, lambda rows: queries[rows], self_ids, found, whole_plan)
         else:
-            order, search.places = arranged
+            order, search.near = arranged
             part = Neighbors(np.empty_like(found.distances), np.empty_like(found.indices))
             own = None if self_ids is None else self_ids[order]
             _search(search, lambda rows: queries[order[rows]], own, part, whole_plan)
@@ -111,8 +112,8 @@ def search_prepared(
 
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
-) -> tuple[Places, Places] | None:
-    """Return an order of the queries that follows that of the points, and where the points near each of them begin.
+) -> tuple[Places, Near] | None:
+    """Return an order of the queries that follows that of the points, and where they are among those.
 
     None leaves the queries as they are: where points are in their own order, that of the queries does not matter.
     """
@@ -121,10 +122,10 @@ def arrange(
         return None
     n = len(prepared.points)
     if self_ids is not None and np.array_equal(self_ids, np.arange(n)):  # the points themselves
-        return clusters.order, np.arange(n)
-    places = clusters.places(queries)
-    order = np.argsort(places, kind="stable")
-    return order, places[order]
+        return clusters.order, clusters.of_points()
+    near = clusters.near(queries)
+    order = np.argsort(near.places, kind="stable")
+    return order, near.of(order)
 
 
 def _search(
@@ -140,8 +141,8 @@ def _search(
     if pilot:
         head = Neighbors(found.distances[:pilot], found.indices[:pilot])
         ids = None if self_ids is None else self_ids[:pilot]
-        places = None if search.places is None else search.places[:pilot]
-        status = search.rows(queries(slice(0, pilot)), ids, head, level=level, sampled=sampled, places=places)
+        near = None if search.near is None else search.near.of(slice(0, pilot))
+        status = search.rows(queries(slice(0, pilot)), ids, head, level=level, sampled=sampled, near=near)
         if plan.prefers_finer(level, report.refined / pilot):
             level += 1
             search.hold(level, n)
@@ -159,7 +160,8 @@ def _search(
         part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
         ids = None if self_ids is None else self_ids[rows]
         stays = False
-        if at == len(plan.precisions):  # all levels of a contracted form have left too many candidates
+        few = not isinstance(rows, slice) and len(rows) <= _FEW
+        if at == len(plan.precisions) and not few:  # all levels of a contraction have left too many candidates
             again = replace(whole_plan, may_contract=False, active_rows=0)
             part, more = search_prepared(queries(rows), prepared.whole(), again, self_ids=ids, progress=False)
             found.distances[rows], found.indices[rows] = part
@@ -167,12 +169,13 @@ def _search(
             continue
         if not isinstance(rows, slice):
             bar.extend(len(rows) * n)
-            stays = len(rows) <= _FEW and at > 0 and search.holds(at - 1) and not search.holds(at)
+            beyond = at == len(plan.precisions)
+            stays = few and at > 0 and (beyond or (search.holds(at - 1) and not search.holds(at)))
         if stays:
             at -= 1
         asked = np.ascontiguousarray(queries(rows))
-        places = None if search.places is None else search.places[rows]
-        status = search.rows(asked, ids, part, level=at, sampled=with_sample, may_retry=not stays, places=places)
+        near = None if search.near is None else search.near.of(rows)
+        status = search.rows(asked, ids, part, level=at, sampled=with_sample, may_retry=not stays, near=near)
         if not isinstance(rows, slice):
             found.distances[rows], found.indices[rows] = part
         todo += search.unfinished(rows, status, at)
@@ -189,7 +192,7 @@ class Search:
     report: Report
     # Packed points of this search, which no other search changes.
     held: tuple[str, list[Packed]] = field(default_factory=lambda: ("", []))
-    places: Places | None = None  # of each query: where the points near it begin
+    near: Near | None = None  # where the queries are, if points are in an order of their own
     looks: bool = True  # as long as looks pay
 
     @property
@@ -235,11 +238,11 @@ class Search:
         level: int,
         sampled: bool,
         may_retry: bool = True,
-        places: Places | None = None,
+        near: Near | None = None,
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Rows that may not be retried are resolved by exact values. `places`: where the points near each row begin.
+        Rows that may not be retried are resolved by exact values. `near`: where the queries are.
         """
         plan, precision = self.plan, self.plan.precisions[level]
         kernel = plan.kernel(precision)
@@ -260,6 +263,7 @@ class Search:
                 plan.sample_rank if sampled else 0,
                 self.prepared.look,
                 self.prepared.order,
+                self.prepared.sketch,
             )
 
         def close_block(bounds: Bounds, block: _native.RowBlock) -> int:
@@ -267,7 +271,7 @@ class Search:
             return block.finish(found.distances[part], found.indices[part], status[part])
 
         blocks = cut_blocks(0, len(queries), plan.query_block)
-        refined = self.through(blocks, kernel, new_block, close_block, sampled, places)
+        refined = self.through(blocks, kernel, new_block, close_block, sampled, near)
         return self._count(status, precision, refined)
 
     def through(
@@ -277,19 +281,19 @@ class Search:
         new_block: Callable[[], AnyBlock],
         close_block: Callable[[Bounds, AnyBlock], int],
         sampled: bool,
-        places: Places | None = None,
+        near: Near | None = None,
     ) -> int:
         """Compare blocks of queries with all points, packed for a kernel; return the sum of what closing returns."""
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
-            return self._stream(blocks, kernel, packed, new_block, close_block, sampled, places)
+            return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)
         own = threading.local()  # one block per thread, reopened for each task
 
         def work(bounds: Bounds) -> int:
             if not hasattr(own, "block"):
                 own.block = new_block()
-            own.block.open(*bounds, places)
-            self._screen(own.block, bounds, packed, sampled)
+            own.block.open(*bounds, *(near or ()))
+            self._screen(own.block, kernel, bounds, packed, sampled)
             return close_block(bounds, own.block)
 
         return sum(self.workers.map(work, blocks))
@@ -330,6 +334,7 @@ class Search:
     def _screen(
         self,
         block: Block,
+        kernel: str,
         bounds: Bounds,
         packed: list[Packed],
         sampled: bool,
@@ -344,15 +349,17 @@ class Search:
             self.workers.check()
             block.screen(part.whole, 0, part.whole.groups, stride, False, self.contracted(part))
             self.bar.add((bounds[1] - bounds[0]) * part.whole.count)
-        self.judge(block.looked)
+        self.judge(kernel, block.looked)
 
     def contracted(self, part: Packed) -> _native.PackedPoints | None:
         """Return the contracted copy of a run of points if a look at it is likely to pay."""
         return part.contracted if self.looks else None
 
-    def judge(self, looked: tuple[int, int]) -> None:
+    def judge(self, kernel: str, looked: tuple[int, int]) -> None:
         """Stop looking where looks do not pay; see :attr:`Block.looked`."""
-        self.looks = self.looks and (looked[0] == 0 or look_pays(*looked, self.plan.d))
+        look = self.prepared.look
+        if self.looks and look is not None and looked[0]:
+            self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, *looked)
 
     def _stream(
         self,
@@ -362,7 +369,7 @@ class Search:
         new_block: Callable[[], AnyBlock],
         close_block: Callable[[Bounds, AnyBlock], int],
         sampled: bool,
-        places: Places | None,
+        near: Near | None,
     ) -> int:
         """Screen a few blocks at a time against the points that are packed already, then against all others.
 
@@ -378,7 +385,7 @@ class Search:
             tasks = list(zip(batch, opened, strict=False))
             for bounds, parts in tasks:
                 for block in parts:
-                    block.open(*bounds, places)
+                    block.open(*bounds, *(near or ()))
             for stage in (True, False) if sampled else (False,):
                 for some in self._all_points(kernel, packed):
                     self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
@@ -409,7 +416,8 @@ class Search:
             (begin, end), block, share = task
             for part in share:
                 self.workers.check()
-                block.screen(part.whole, 0, part.whole.groups, stride, take_sample, None)
+                contracted = None if take_sample else self.contracted(part)
+                block.screen(part.whole, 0, part.whole.groups, stride, take_sample, contracted)
                 if not take_sample:
                     self.bar.add((end - begin) * part.whole.count)
 
