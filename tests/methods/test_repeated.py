@@ -210,9 +210,11 @@ def test_the_environment_is_looked_at_each_time(decided: list[Any], monkeypatch:
 def test_what_depends_on_data_or_processors_is_not_kept(
     decided: list[Any], nothing_kept: dict[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TONARI_NUM_THREADS", "1")
     queries, points = pair(20_000, 20_000, 3)
-    for _ in range(2):
+    for times in (1, 2):
         tonari.search(queries, points, 2)
+        assert len(decided) == times
     assert decided[0].by_data
     monkeypatch.setenv("TONARI_NUM_THREADS", "2")
     tonari.search(*pair(), 2)

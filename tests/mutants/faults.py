@@ -527,7 +527,7 @@ _PYTHON = (
         "decision.by_data or",
         "",
         "what was decided by the values of some rows is taken for others",
-        ("tests/methods/test_repeated.py",),
+        ("tests/methods/test_repeated.py::test_what_depends_on_data_or_processors_is_not_kept",),
     ),
     Fault(
         "methods-repeated-k",
@@ -535,7 +535,7 @@ _PYTHON = (
         "type(k) is not int or",
         "",
         "a k of True is taken for an earlier one of 1",
-        ("tests/methods/test_repeated.py",),
+        ("tests/methods/test_repeated.py::test_arguments_are_refused_as_ever",),
     ),
     Fault(
         "exact-results-not-counted",
