@@ -74,17 +74,29 @@ class Estimates {
                kLeastTimes * search.k <= search.points.n) {
     if (!serve_) return;
     estimate_ = square_estimates(search.isa);
-    query_.resize(static_cast<std::size_t>(padded(search.points.d)));
-    estimates_.resize(kBatch);
+    const std::int64_t group = search.points.n <= kBatch ? kGroup : 1;
+    queries_.resize(static_cast<std::size_t>(group * padded(search.points.d)));
+    room_.resize(static_cast<std::size_t>(group * kBatch));
+    estimates_ = room_.data();
     left_.resize(kBatch);
   }
 
   bool serve() const { return serve_; }
 
-  // Starts on query i, which must not find the point `self`.
-  void open(std::int64_t i, std::int64_t self) {
-    const float* const query = static_cast<const float*>(row_pointer(search_.queries, i));
-    std::copy(query, query + search_.points.d, query_.begin());
+  // Starts on query i of those up to `end`, in their order; it must not find the point `self`.
+  void open(std::int64_t i, std::int64_t end, std::int64_t self) {
+    const std::int64_t n = search_.points.n;
+    if (n > kBatch) {
+      load(i, i + 1);
+    } else {  // the next ones share what is loaded of the points
+      if (i >= opened_) {
+        begin_ = i;
+        opened_ = std::min(i + kGroup, end);
+        load(begin_, opened_);
+        estimate(0, n, opened_ - begin_);
+      }
+      estimates_ = room_.data() + (i - begin_) * kBatch;
+    }
     self_ = self;
     smallest_.clear();
     kth_ = std::numeric_limits<float>::infinity();
@@ -92,9 +104,8 @@ class Estimates {
 
   // Lists those of the next `count` points that may be among the k nearest; false, and all, if an estimate is not finite.
   bool list(std::int64_t first, std::int64_t count) {
-    float* const estimates = estimates_.data();
-    estimate_(query_.data(), static_cast<const float*>(row_pointer(search_.points, first)), search_.points.d, count,
-              estimates);
+    if (search_.points.n > kBatch) estimate(first, count, 1);
+    float* const estimates = estimates_;
     bool finite = true;
     for (std::int64_t j = 0; j < count; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
     if (self_ >= first && self_ < first + count) estimates[self_ - first] = std::numeric_limits<float>::infinity();
@@ -117,6 +128,21 @@ class Estimates {
   static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;  // with more, the error could exceed 2^-9
   static constexpr std::int64_t kLeastTimes = 4;                       // points for each neighbour
 
+  static constexpr std::int64_t kGroup = 4;  // queries that are estimated together, if all points are one batch
+
+  void load(std::int64_t begin, std::int64_t end) {
+    const std::int64_t d = search_.points.d, width = padded(d);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float* const query = static_cast<const float*>(row_pointer(search_.queries, i));
+      std::copy(query, query + d, queries_.begin() + (i - begin) * width);
+    }
+  }
+
+  void estimate(std::int64_t first, std::int64_t count, std::int64_t queries) {
+    const float* const points = static_cast<const float*>(row_pointer(search_.points, first));
+    estimate_(queries_.data(), queries, points, search_.points.d, count, room_.data(), kBatch);
+  }
+
   // The largest estimate of a point that may be among the k nearest; see the header.
   float limit() const {
     const auto d = static_cast<double>(search_.points.d);
@@ -127,7 +153,7 @@ class Estimates {
 
   // Takes estimates among the k smallest so far: the k-th of these, infinity while there are fewer.
   void keep_smallest_of(std::int64_t count) {
-    const float* const estimates = estimates_.data();
+    const float* const estimates = estimates_;
     float kth = kth_;
     for (std::int64_t j = 0; j < count; ++j) {
       if (estimates[j] < kth) kth = keep(estimates[j]);
@@ -159,7 +185,9 @@ class Estimates {
   const DirectSearch& search_;
   const bool serve_;
   SquareEstimates estimate_ = nullptr;
-  std::vector<float> query_, estimates_, smallest_;
+  std::vector<float> queries_, room_, smallest_;
+  float* estimates_ = nullptr;             // of the query at hand
+  std::int64_t begin_ = -1, opened_ = -1;  // queries whose estimates are in the room
   std::vector<std::int64_t> left_;
   std::int64_t count_ = 0, self_ = -1;
   float kth_ = 0;
@@ -189,7 +217,7 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
     const bool by_columns = shared.holds(i, end);
     const std::int64_t stop = listed ? search.ends[i] : n;
     kept.clear();
-    if (estimates.serve()) estimates.open(i, self);
+    if (estimates.serve()) estimates.open(i, end, self);
     for (std::int64_t first = listed ? search.begins[i] : 0; first < stop; first += batch) {
       std::int64_t count = std::min(batch, stop - first);
       const std::int64_t* numbers = ids.data();

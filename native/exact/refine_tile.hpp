@@ -164,23 +164,39 @@ inline Vec<float, kLanes> load_float_end(const float* from, std::int64_t count) 
   }
 }
 
-inline void square_estimates_tile(const float* query, const float* points, std::int64_t d, std::int64_t count,
-                                  float* estimates) {
+// Q queries share what is loaded of a point.
+template <int Q>
+void estimate_squares(const float* queries, const float* points, std::int64_t d, std::int64_t count, float* estimates,
+                      std::int64_t stride) {
   using Lanes = Vec<float, kLanes>;
+  const std::int64_t width = padded(d);
   for (std::int64_t j = 0; j < count; ++j) {
-    const float* x = points + j * d;
-    Lanes sums = 0.0F;
+    const float* const x = points + j * d;
+    Lanes sums[Q];
+    for (int q = 0; q < Q; ++q) sums[q] = 0.0F;
+    const auto add = [&](std::int64_t i, Lanes values) {
+      for (int q = 0; q < Q; ++q) {
+        const Lanes apart = Lanes::load(queries + q * width + i) - values;
+        sums[q] = fma(apart, apart, sums[q]);
+      }
+    };
     std::int64_t i = 0;
-    for (; i + kLanes <= d; i += kLanes) {
-      const Lanes apart = Lanes::load(query + i) - Lanes::load(x + i);
-      sums = fma(apart, apart, sums);
+    for (; i + kLanes <= d; i += kLanes) add(i, Lanes::load(x + i));
+    if (i < d) add(i, load_float_end(x + i, d - i));
+    for (int q = 0; q < Q; ++q) {
+      estimates[q * stride + j] = fold(sums[q], [](auto a, auto b) { return a + b; });
     }
-    if (i < d) {
-      const Lanes apart = Lanes::load(query + i) - load_float_end(x + i, d - i);
-      sums = fma(apart, apart, sums);
-    }
-    estimates[j] = fold(sums, [](auto a, auto b) { return a + b; });
   }
+}
+
+inline void square_estimates_tile(const float* queries, std::int64_t m, const float* points, std::int64_t d,
+                                  std::int64_t count, float* estimates, std::int64_t stride) {
+  constexpr int together = Target::registers >= 32 ? 4 : 2;
+  std::int64_t q = 0;
+  for (; q + together <= m; q += together) {
+    estimate_squares<together>(queries + q * padded(d), points, d, count, estimates + q * stride, stride);
+  }
+  for (; q < m; ++q) estimate_squares<1>(queries + q * padded(d), points, d, count, estimates + q * stride, stride);
 }
 
 }  // namespace

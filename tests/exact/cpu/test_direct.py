@@ -224,3 +224,21 @@ def test_estimates_leave_out_the_query_itself(isa: str) -> None:
         seen, found = by_exact_values(points, points, k, "euclidean", isa, self_ids=np.arange(200), checked=False)
         assert seen
         assert_same_neighbors(found, brute(points, points, k, self_ids=np.arange(200)))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 8, 11])
+def test_queries_that_are_estimated_together(isa: str, m: int) -> None:
+    for n in (200, BATCH, BATCH + 1):
+        for d in (3, 16, 40):
+            points, queries = checks.gaussian(n, d), checks.gaussian(m, d, 1)
+            for k in (2, 40):
+                seen, found = by_exact_values(queries, points, k, "euclidean", isa, checked=False)
+                assert seen
+                assert_same_neighbors(found, brute(queries, points, k))
+            for row in range(m):  # one among the others overflows, or is not finite
+                spoiled = queries.copy()
+                spoiled[row, d - 1] = 3e38
+                assert not by_exact_values(spoiled, points, 2, "euclidean", isa, checked=False)[0]
+                _, found = by_exact_values(spoiled, points, 2, "euclidean", isa)
+                assert_same_neighbors(found, brute(spoiled, points, 2))
