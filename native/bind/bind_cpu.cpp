@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "bind/binds.hpp"
 #include "exact/kernels.hpp"
@@ -19,6 +20,17 @@ void bind_cpu(Module& module) {
         return names;
       },
       "Instruction sets of this machine that the kernels were built for, weakest first.");
+  module.def(
+      "environment",
+      [](const char* first, const char* second) {
+        const auto value = [](const char* name) -> nb::object {
+          const char* const text = std::getenv(name);  // under the interpreter's lock, as Python's own changes are
+          return text == nullptr ? nb::none() : nb::object(nb::bytes(text));
+        };
+        return nb::make_tuple(value(first), value(second));
+      },
+      nb::arg("first"), nb::arg("second"),
+      "Two environment variables, as os.environ sets them: bytes, or None if not set.");
   module.def(
       "kernel_names",
       [] {

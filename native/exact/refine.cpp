@@ -41,4 +41,15 @@ ColumnValues column_values(Isa isa) {
   return column_values_generic;
 }
 
+SquareEstimates square_estimates(Isa isa) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return square_estimates_avx512;
+  if (isa >= Isa::avx2) return square_estimates_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return square_estimates_neon;
+#endif
+  (void)isa;
+  return square_estimates_generic;
+}
+
 }  // namespace tonari

@@ -305,6 +305,29 @@ def test_kernels_have_the_default_environment_on_any_thread(name: str, kind: str
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_other_environments_are_told_from_the_default_one(name: str) -> None:
+    assert _native.has_default_floats()
+    with environment(name):
+        assert not _native.has_default_floats()
+        with _native.DefaultFloats():
+            assert _native.has_default_floats()
+        assert not _native.has_default_floats()
+    assert _native.has_default_floats()
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("kind", ["subnormal", "float32"])
+def test_repeated_searches_have_the_default_environment(name: str, kind: str) -> None:
+    points = data(kind, N)
+    truth = bits(truth_of(points[:3], points, K))
+    for _ in range(2):
+        assert bits(tonari.search(points[:3], points, K)) == truth
+    with environment(name):
+        for _ in range(2):
+            assert bits(tonari.search(points[:3], points, K)) == truth
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_environment_comes_back_after_an_error(name: str) -> None:
     with environment(name):  # which looks, when it ends, that it is still there
         with pytest.raises(ValueError, match="unknown metric"):

@@ -23,6 +23,15 @@ from tonari.metrics.reference import values_at
 Array = npt.NDArray[Any]
 
 
+def test_the_environment_is_that_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TONARI_A", raising=False)
+    monkeypatch.setenv("TONARI_B", "ä b")
+    assert _native.environment("TONARI_A", "TONARI_B") == (None, "ä b".encode())
+    monkeypatch.delenv("TONARI_B")
+    monkeypatch.setenv("TONARI_A", "")
+    assert _native.environment("TONARI_A", "TONARI_B") == (b"", None)
+
+
 def test_instruction_sets_and_kernels() -> None:
     isas, names = _native.supported_isas(), _native.kernel_names()
     assert isas == [isa for isa in ("generic", "avx2", "avx512", "amx", "neon") if isa in isas]

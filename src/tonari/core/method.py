@@ -231,6 +231,15 @@ class SearchMethod(Method):
         prepared = self.prepare(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
 
+    def search_unchecked(
+        self, queries: Any, points: Any, plan: Any, *, progress: ProgressLike = None
+    ) -> Neighbors | None:
+        """Search as :meth:`search_once` does, but rows whose values are not checked yet.
+
+        None if a value is not finite, or if the method does not find out as it searches.
+        """
+        return None
+
     def build_graph(
         self,
         points: Any,

@@ -17,6 +17,7 @@ from tonari.costs.rates import (
     CARD,
     DESCENT,
     DIRECT,
+    ESTIMATED,
     LISTED_BITS,
     LOOK_BYTE,
     READ_RATE,
@@ -86,8 +87,11 @@ def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -
 
 
 def direct_seconds(problem: Problem, isa: str) -> float:
-    """Return the seconds of computing the exact values of all pairs on one core."""
-    return DIRECT[isa].seconds(problem.n, problem.m, problem.d)
+    """Return the seconds of a search by exact values alone on one core."""
+    # As native/exact/direct.cpp: sums of squares of float32 rows are estimated first.
+    squares = get_metric(problem.metric).squares and problem.dtype == problem.query_dtype == "float32"
+    costs = ESTIMATED if squares and 4 * problem.k <= problem.n else DIRECT
+    return costs[isa].seconds(problem.n, problem.m, problem.d)
 
 
 def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:

@@ -10,6 +10,8 @@ factor of about two on other machines of the same kind.
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
                              dimensions took twice as long as on the EPYC
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
+    ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
+                             and 784 dimensions
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
     LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
@@ -123,6 +125,14 @@ DIRECT = {
 }
 DIRECT["amx"] = DIRECT["avx512"]
 DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
+# The same where float32 estimates leave few points to exact values.
+ESTIMATED = {
+    "generic": DirectCosts(start=6e-6, query=5e-7, pair=1.7e-8, value=6e-11),
+    "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=4e-11),
+    "avx512": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=3.5e-11),
+}
+ESTIMATED["amx"] = ESTIMATED["avx512"]
+ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
 _BUILD = {"start": 2e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
@@ -198,7 +208,7 @@ DESCENT = {
 
 SHARED = 0.8  # of the seconds of brute force if each product is used for both of its rows
 READ_RATE = 1e10  # bytes per second that one core reads from memory
-LOOK_BYTE = 2.5e-10  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
+LOOK_BYTE = 6e-11  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
 
 # Operations per second of one core, by instruction set and precision; they decide the precision of the next level.
 PRODUCTS = {

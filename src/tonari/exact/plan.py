@@ -92,8 +92,9 @@ class ExactPlan(Plan):
         points shows that this is faster; decided when the points are prepared, for at least 256 columns and enough
         work. Points that are looked at are packed in an order of their own, by clusters.
     direct : bool
-        Whether the exact value of every pair is computed, on the caller's thread and without a screen, which is faster
-        for the smallest searches; the rest of the plan then tells only how to prepare points for others.
+        Whether exact values alone decide, on the caller's thread and without a screen, which is faster for the smallest
+        searches (of float32 rows and squares: those of points that estimates leave); the rest of the plan then tells
+        only how to prepare points for others.
     threads : int
     query_block : int
         Queries that share one pass over the points.

@@ -12,7 +12,7 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.exact.cpu.direct import search_directly
+from tonari.exact.cpu.direct import search_directly, search_unchecked
 from tonari.exact.cpu.listed import search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.radius import count_prepared, find_prepared
@@ -70,6 +70,16 @@ class ExactOnCpu(SearchMethod):
         if plan.direct:
             return search_directly(queries, prepared.points, plan, self_ids=own, progress=progress)
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
+
+    def search_unchecked(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        plan: ExactPlan,
+        *,
+        progress: ProgressLike = None,
+    ) -> Neighbors | None:
+        return search_unchecked(queries, points, plan, progress=progress) if plan.direct else None
 
     def find_within(
         self,
