@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from tonari.core.units import MIB
+from tonari.exact.cuda.groups import GROUP_SIZES
+from tonari.exact.cuda.plan import least_bytes
 from tonari.exact.memory import packed_row_bytes
-from tonari.metrics import get_metric
+from tonari.metrics import get_metric, is_own
+from tonari.metrics.problem import make_problem
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
@@ -46,7 +49,8 @@ def working_bytes(plan: DescentPlan) -> int:
         rounds = max(_gnnd_rounds(plan), list_bytes(plan) + _forming(plan))
     else:
         rounds = _pull_rounds(plan) - packed_bytes(plan)
-    return _SMALL_CHANGE_ON_CUDA + max(rounds, start) + _sample(plan)
+    descent, truth = _SMALL_CHANGE_ON_CUDA + max(rounds, start), list_bytes(plan) + _least_truth(plan)
+    return max(descent, truth - packed_bytes(plan)) + _sample(plan)
 
 
 def cluster_bytes(clusters: int) -> int:
@@ -79,6 +83,15 @@ def _on_cpu(plan: DescentPlan) -> int:
 def list_bytes(plan: DescentPlan) -> int:
     """Return the bytes of the lists that are held while a sample's true neighbours are searched, on CUDA."""
     return plan.n * plan.list_size * 8  # two of entries, or entries and distances
+
+
+def _least_truth(plan: DescentPlan) -> int:
+    """Return the bytes with which the sample's true neighbours can be searched at all, on CUDA."""
+    if is_own(plan.metric):
+        return 0  # searched in blocks of any size
+    asked = {"dtype": plan.dtype, "metric": plan.metric, "devices": plan.devices[:1], "host_points": False}
+    problem = make_problem(plan.n, plan.sample, plan.d, min(plan.k + 1, plan.n), **asked)
+    return least_bytes(problem, group=GROUP_SIZES[-1])
 
 
 def _pull_rounds(plan: DescentPlan) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
 
 from tonari import inputs
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.exact.cuda import dispatch as run
@@ -65,5 +67,6 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
     slab = n
     while plans[-1].query_batch < m and slab > _LEAST_SLAB:
         slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
-        plans.append(plan(route="streamed", point_slab=slab, query_slab=m))
+        with contextlib.suppress(BudgetExceeded):  # slabs need memory to merge their lists
+            plans.append(plan(route="streamed", point_slab=slab, query_slab=m))
     return min(plans, key=visits)
