@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tonari.core.units import MIB
 from tonari.exact.cuda.groups import GROUP_SIZES
 from tonari.exact.cuda.plan import least_bytes
@@ -11,6 +13,7 @@ from tonari.metrics.problem import make_problem
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
+LEAST_SLAB = 1 << 15  # points of a search for true neighbours; with smaller slabs the overhead per slab dominates
 SCORES_OF_A_PAIR = 16  # on CUDA, minimum number of members kept per (point, cluster) pair
 # Numbers sorted at once on CUDA: two per point between these, or one per point if that is more.
 LEAST_SORTED_ON_CUDA, MOST_SORTED_ON_CUDA = 1 << 20, 1 << 22
@@ -86,12 +89,15 @@ def list_bytes(plan: DescentPlan) -> int:
 
 
 def _least_truth(plan: DescentPlan) -> int:
-    """Return the bytes with which the sample's true neighbours can be searched at all, on CUDA."""
+    """Return the bytes with which the sample's true neighbours can be searched, on CUDA."""
     if is_own(plan.metric):
         return 0  # searched in blocks of any size
-    asked = {"dtype": plan.dtype, "metric": plan.metric, "devices": plan.devices[:1], "host_points": False}
-    problem = make_problem(plan.n, plan.sample, plan.d, min(plan.k + 1, plan.n), **asked)
-    return least_bytes(problem, group=GROUP_SIZES[-1])
+    asked: dict[str, Any] = {"dtype": plan.dtype, "metric": plan.metric, "devices": plan.devices[:1]}
+    k, n = min(plan.k + 1, plan.n), plan.n
+    problem = make_problem(n, plan.sample, plan.d, k, **asked, host_points=False, host_queries=False)
+    slabs: dict[str, Any] = {"route": "streamed", "point_slab": min(n, LEAST_SLAB), "query_slab": plan.sample}
+    ways: tuple[dict[str, Any], ...] = ({"route": "resident"}, slabs)
+    return min(least_bytes(problem, group=GROUP_SIZES[-1], **way) for way in ways)
 
 
 def _pull_rounds(plan: DescentPlan) -> int:
