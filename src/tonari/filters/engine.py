@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
+from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters.rules import Ids
 from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
@@ -65,6 +67,11 @@ class Engine:
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
         """Find the k nearest of the points, k <= n; the result is where the queries are."""
         given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
+        if self.memory is None and self.held_nearest is None and self.method in cuda_graph_cache.CAPTURED:
+            key = cuda_graph_cache.key_of(queries, self.points, k, self.metric)
+            again = cuda_graph_cache.replayed(key, (queries, self.points), progress)
+            if again is not None:
+                return again
         problem = problem_of(self.place, self.points, queries, k, self.metric, **given)
         method = self._method(problem)
         if self.held_nearest is not None and method == self.method:
@@ -81,7 +88,7 @@ class Engine:
         decision = decide_within(problem, self.points, queries, limits, self.method, progress=progress)
         return find_within(queries, decision, limits, most=None, progress=progress)
 
-    def among(self, ids: Ids) -> Engine:
+    def among(self, ids: Any) -> Engine:
         """Return the engine of a copy of some of the points, which counts as memory of the call."""
         memory = self.memory
         if memory is not None:
@@ -111,12 +118,10 @@ class Engine:
         problem = problem_of(self.place, self.points, self.points[:1], min(k, n or self.n), self.metric)
         problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), k=min(k, n or self.n), threads=self.threads)
         method = self._method(problem)
-        plan: Any = search_method(by_force(self.metric) if method == "auto" else method, self.place.device).plan(
-            problem
-        )
-        seconds = float(plan.seconds)
+        method = by_force(self.metric) if method == "auto" else method
+        seconds, preparing = (_planned_there if problem.devices else _planned)(method, problem)
         if held:
-            return seconds - float(getattr(plan, "prepare_seconds", 0.0))
+            return seconds - preparing
         if n is None:
             return seconds
         byte = _COPIED_BYTE if isinstance(self.points, np.ndarray) else _COPIED_BYTE_THERE
@@ -158,15 +163,30 @@ class Engine:
         return found
 
 
-def rows_at(rows: Any, ids: npt.NDArray[Any]) -> Any:
-    """Copy some rows of an array or tensor, where it is."""
-    if isinstance(rows, np.ndarray):
-        return np.take(rows, ids, axis=0)
+def rows_at(rows: Any, ids: Any) -> Any:
+    """Copy some rows of an array or tensor, where it is, by an array or by what :func:`beside` returns."""
+    return np.take(rows, ids, axis=0) if isinstance(rows, np.ndarray) else rows[beside(rows, ids)]
+
+
+def beside(rows: Any, ids: Any) -> Any:
+    """Return numbers where the rows are."""
+    if isinstance(rows, np.ndarray) or not isinstance(ids, np.ndarray):
+        return ids
     import torch
 
-    return rows[torch.from_numpy(ids).to(rows.device)]
+    return torch.from_numpy(ids).to(rows.device)
 
 
 def on_host(found: Any) -> Any:
     """Return neighbours as NumPy arrays."""
     return type(found)(*(np.asarray(inputs.to_host(part)) for part in found))
+
+
+def _planned(method: str, problem: Problem) -> tuple[float, float]:
+    """Return the seconds that are expected of a search, and those of them that prepare the points."""
+    plan: Any = search_method(method, problem.device).plan(problem)
+    return float(plan.seconds), float(getattr(plan, "prepare_seconds", 0.0))
+
+
+# A plan on CUDA asks for the memory that is free, which takes longer than a small search.
+_planned_there = functools.lru_cache(maxsize=256)(_planned)

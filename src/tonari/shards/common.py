@@ -74,6 +74,28 @@ def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
     return Neighbors(in_host_memory(found.distances), np.concatenate(parts))
 
 
+def shifted(found: Neighbors, dtype: np.dtype[Any], first: int, size: int, second: int) -> Neighbors:
+    """Return lists of two ranges of rows in host memory, with the numbers that their points have in the source.
+
+    Numbers below `size` are of the range that begins at `first`, the others of that which begins at `second`.
+
+    >>> shifted(Neighbors(np.zeros((1, 3), np.float32), np.array([[2, 1, -1]])), np.dtype(np.int32), 10, 2, 70).indices
+    array([[70, 11, -1]], dtype=int32)
+    """
+    if isinstance(found.indices, np.ndarray):
+        ids = found.indices.astype(dtype)
+        ids += np.where(ids < 0, 0, np.where(ids < size, first, second - size)).astype(dtype)
+        return Neighbors(found.distances, ids)
+    import torch
+
+    parts = []
+    for some in found.indices.split(_RENUMBERED_AT_ONCE):
+        ids = some.to(torch.int64)
+        ids = torch.where(ids < 0, ids, ids + torch.where(ids < size, first, second - size))
+        parts.append(in_host_memory(ids.to(torch.int64 if dtype.itemsize == 8 else torch.int32)))
+    return Neighbors(in_host_memory(found.distances), np.concatenate(parts))
+
+
 def nearest_of_all(
     worker: Worker, rows: npt.NDArray[np.int64], *, slab: int, begin: int = 0, end: int | None = None
 ) -> Neighbors:

@@ -168,7 +168,7 @@ def test_slots_that_fill_up(device: str, group: int, maker: str) -> None:
 def test_bitonic_in_parts(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is cut up, and a part that is beyond a row's length."""
     monkeypatch.setattr(bitonic, "PROGRAMS", 8)
-    monkeypatch.setattr(bitonic, "PART_TILES", 1)
+    monkeypatch.setattr(bitonic, "TILE", 64)  # eight tiles: four parts of a row
     values = make("leading_bits", 2, 450, dtype)
     check_kernels(device, "bitonic", values, 40, options={})
     check_kernels(device, "bitonic", values, 3, options={}, lengths=np.array([70, 1]), largest=True)
