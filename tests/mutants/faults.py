@@ -670,11 +670,19 @@ _SHARDS = (
     ),
     Fault(
         "shards-pair-not-renumbered",
-        "src/tonari/shards/pair_rounds.py",
-        "merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in named)))",
-        "merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in found)))",
-        "what two slabs find keeps its places in the pair as numbers",
+        "src/tonari/shards/common.py",
+        "ids += np.where(ids < 0, 0, np.where(ids < size, first, second - size)).astype(dtype)",
+        "ids += np.where(ids < 0, 0, first).astype(dtype)",
+        "points of the second of two slabs get numbers that follow those of the first",
         ("tests/shards/test_exact_route.py::test_any_slab_and_any_k",),
+    ),
+    Fault(
+        "filters-replayed-beyond-memory",
+        "src/tonari/filters/engine.py",
+        "if self.memory is None and self.held_nearest is None and self.method",
+        "if self.held_nearest is None and self.method",
+        "a search within a memory budget is answered by a graph that holds memory of its own",
+        ("tests/filters/test_engine.py::test_what_was_captured_is_replayed",),
     ),
     Fault(
         "shards-pair-skipped",
