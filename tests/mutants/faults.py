@@ -677,6 +677,14 @@ _SHARDS = (
         ("tests/shards/test_exact_route.py::test_any_slab_and_any_k",),
     ),
     Fault(
+        "descent-light-for-ever",
+        "src/tonari/nn_descent/driver.py",
+        "(0 < done == plan.light_rounds and",
+        "(0 < done and",
+        "rounds stay light while little of the recall is missing",
+        ("tests/nn_descent/test_driver.py::test_a_light_round_is_added_where_little_is_missing",),
+    ),
+    Fault(
         "filters-replayed-beyond-memory",
         "src/tonari/filters/engine.py",
         "if self.memory is None and self.held_nearest is None and self.method",

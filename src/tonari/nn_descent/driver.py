@@ -28,6 +28,9 @@ logger = logging.getLogger("tonari")
 _STILL = 1e-3
 _STILL_ROUNDS = 2
 
+# A light round finds a quarter of the missing neighbours, or more; that is enough if it may leave this share of them.
+_NEAR = 0.8
+
 
 def build(
     steps: Backend,
@@ -72,6 +75,7 @@ def build(
     started = time.perf_counter()
     measure = Measure(steps, plan, boundary)
     recalls: list[float] = []
+    lowest = 0.0
     least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
     done: list[RoundReport] = []
     starts = begin is None
@@ -84,11 +88,12 @@ def build(
         else:
             entries = begin()
         while True:
-            made = steps.round(entries, boundary, light=len(done) < plan.light_rounds)
+            made = steps.round(entries, boundary, light=_is_light(plan, recalls, lowest))
             estimate = measure(made.found)
             done.append(RoundReport(made.phi, made.changed))
             shown.add(plan.n)
             recalls.append(estimate.by_distance)
+            lowest = estimate.low
             _log(made, estimate, len(done))
             if estimate.low >= plan.recall or _stands_still(done, least) or len(done) >= plan.rounds:
                 break
@@ -151,6 +156,12 @@ def report_of(
             stacklevel=callers_level(),
         )
     return report
+
+
+def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
+    """Whether the next round is light: the first ones of a plan, and one more where little is missing after them."""
+    done = len(recalls)
+    return done < plan.light_rounds or (0 < done == plan.light_rounds and 1 - plan.recall >= _NEAR * (1 - lowest))
 
 
 def _stands_still(done: list[RoundReport], least: float) -> bool:

@@ -75,7 +75,7 @@ class DescentPlan(Plan):
         the point; the paper's p. 0 with "pull".
     light_rounds, rounds : int
         Number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which is enough for most
-        lists; and the maximum number of rounds.
+        lists (one more follows where little of the recall is missing); and the maximum number of rounds.
     sample : int
         Rows whose recall is measured after each round.
     block : int
