@@ -9,7 +9,7 @@ ON_CPU = {
     "precisions": Override("precisions of the screen, first to last: int8, bfloat16, float32", "words"),
     "form_dim": Override("columns that the screen compares; below d, rows are contracted to so many", least=2),
     "look_dim": Override("columns of a look at contracted rows before form_dim columns are compared; 0: none", least=0),
-    "direct": Override("whether all exact values are computed, without a screen", "flag"),
+    "direct": Override("whether exact values alone decide, without a screen", "flag"),
     "query_block": Override("queries that share one pass over the points"),
     "point_chunk": Override("points per slice of work, a multiple of 96"),
     "capacity": Override("survivors that a row can hold"),
