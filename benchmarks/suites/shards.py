@@ -153,7 +153,7 @@ def build(run: Run, case: Case) -> None:
     points = points_of(run, case)
     given = dict(case.parameters)
     routes, budget, compared = given.pop("routes"), given.pop("memory", None), given.pop("in_memory", False)
-    devices, workers = given.pop("devices", 1), given.pop("dask", 0)
+    devices, workers, each = given.pop("devices", 1), given.pop("dask", 0), given.pop("each", False)
     with scratch() as folder:
         source = file_of(points, folder) if given.pop("on_disk", True) else points
         seconds = {}
@@ -166,7 +166,8 @@ def build(run: Run, case: Case) -> None:
         for route in routes:
             for way in dict.fromkeys((Way(route), Way(route, devices), Way(route, workers=workers))):
                 if run.wants(way.who):
-                    given = case, way, source, folder, budget, seconds
+                    has = budget // way.workers if way.workers and not each else budget
+                    given = case, way, source, folder, has, seconds
                     run.guarded(case, way.who, functools.partial(_build, run, *given))
 
 
@@ -179,7 +180,8 @@ class Way(NamedTuple):
     devices : int
         GPUs, if it is built on GPUs.
     workers : int
-        Processes of a Dask cluster, of one thread each, which share the memory; 0 for this process.
+        Processes of a Dask cluster, of one thread each; 0 for this process. They share the memory, or have it each, as
+        machines of a cluster do, if the case says so.
     """
 
     route: str
@@ -234,8 +236,6 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     route, devices, who = way.route, way.devices, way.who
     say(f"{case.name}: {who}")
     out = folder / f"graph-{route}-{devices}-{way.workers}"
-    if budget is not None and way.workers:
-        budget //= way.workers
     where = [f"cuda:{at}" for at in range(devices)] if run.cuda else "cpu"
     options = run.options() | ({"recall": case.target} if case.target else {})
     if run.cuda:
@@ -326,6 +326,13 @@ SUITE = Suite(
             parameters={"routes": ("clusters",), "memory": 200 * MILLION, "dask": 2},
             bars=(Bar(LOCAL, 0.9, home=""), Bar("recall", 0.97, home="")),
             cost=60,
+        ),
+        _case(
+            *("dask-1m", "cpu", MILLION, 128),
+            target=0.97,
+            parameters={"routes": ("clusters",), "memory": 300 * MILLION, "dask": 2, "each": True},
+            bars=(Bar(LOCAL, 0.9, home=""), Bar("recall", 0.97, home="")),
+            cost=200,
         ),
         _case(
             *("10m-clusters", "cuda", 10 * MILLION, 96),

@@ -111,7 +111,7 @@ def test_no_case_was_lost() -> None:
         "radius": 4,
         "radius_cuda": 3,
         "select": 82 + 10 + 8 + 2 + 2,
-        "shards": 8,
+        "shards": 9,
         "small": 11,
         "spanning": 3,
         "tang2015": 12 + 2,
