@@ -43,7 +43,7 @@ interop: $(VENV)-interop/.installed ## the libraries that take graphs, and those
 kills: $(VENV)/.tests ## end builds of graphs at every call that writes, and resume them: about ten minutes
 	TONARI_KILLS=all $(PYTEST_RUN) -m full tests/shards/test_kills.py
 
-mutants: $(VENV)/.tests $(VENV)/.native ## put 69 faults in, one at a time, and see that the tests find them: about an hour
+mutants: $(VENV)/.tests $(VENV)/.native ## put 85 faults in, one at a time, and see that the tests find them: about an hour
 	$(BIN)/python -m tests.mutants
 
 lint: $(VENV)/.lint ## ruff, mypy, the rooms' contract of imports, the format of native/
@@ -78,8 +78,8 @@ bench: $(VENV)/.bench ## the CPU's tables of docs/benchmarks.md, against the pee
 	$(BIN)/python -m benchmarks run kdtree --case 'sift-d[!2]*' --case magnitudes-d10 --case build-d10
 	$(BIN)/python -m benchmarks run nn_descent --case sift-100k
 
-wheel: ## a wheel for this machine's architecture, in dist/, tried without a compiler; PYTHON: 3.12 or later for abi3
-	.ci/wheel $(PYTHON) dist
+wheel: ## a wheel in dist/, tried without a compiler; PYTHON: 3.12 or later for abi3; ARCH=aarch64: cross-compiled, tried under QEMU
+	.ci/wheel $(PYTHON) dist $(ARCH)
 
 report: $(BIN)/python ## the tables of README.md and docs, written from the rows in benchmarks/results
 	$(BIN)/python -m benchmarks report

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import tonari
-from tonari.metrics import METRICS
+from tonari.metrics import BIT_METRICS, METRICS, get_metric
 from tonari.metrics.reference import brute
 
 DEVICE = "cuda"
@@ -32,12 +32,15 @@ SEARCHES = (
     *((2_000, 40, 19, 5, metric, "float32") for metric in METRICS),
     (2_000, 40, 20, 5, "euclidean", "float64"),
     (2_000, 40, 20, 5, "euclidean", "int8"),
+    *((3_001, 70, 21, 5, metric, "uint8") for metric in BIT_METRICS),
 )
 
 
 def rows(n: int, d: int, metric: str, dtype: str, seed: int) -> Any:
     """Random rows on the device that a metric takes."""
     made = np.random.default_rng(seed).standard_normal((n, d))
+    if get_metric(metric).bits:
+        return torch.from_numpy(made.view(np.uint8)[:, :d].copy()).to(DEVICE)
     if METRICS[metric].nonnegative:
         made = np.abs(made)
     if dtype == "int8":

@@ -43,6 +43,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("screens", pairs, ids=[f"{isa}-{'+'.join(precisions)}" for isa, precisions in pairs])
 
 
+@pytest.fixture(autouse=HAS_CUDA)
+def _memory_of_the_card_is_given_back() -> Iterator[None]:
+    """Several processes share a card; what one caches, and no longer uses, another lacks."""
+    yield
+    import torch
+
+    torch.cuda.empty_cache()
+
+
 @pytest.fixture(autouse=True)
 def _plans_are_made_anew() -> None:
     """Forget plans that were made before a test replaced what they are made by."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
@@ -88,6 +89,22 @@ class Child:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+
+
+def first_call(work: Callable[..., object], *arguments: Any, variables: Mapping[str, str | None]) -> float:
+    """Seconds that ``work(*arguments)`` takes in a fresh process: what it imports and compiles is part of it."""
+    child = Child(_serve_first_call, work, arguments, variables=variables)
+    try:
+        return float(child.ask(None))
+    finally:
+        child.close()
+
+
+def _serve_first_call(connection: Connection, work: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    connection.recv()
+    began = time.perf_counter()
+    work(*arguments)
+    connection.send(("reply", time.perf_counter() - began))
 
 
 def _report_errors(connection: Connection, serve: Callable[..., None], *arguments: Any) -> None:

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Level -> what /proc/cpuinfo must list for it; each level implies those before it.
+# Level -> what /proc/cpuinfo must list for it; each level of x86-64 implies those before it.
 LEVEL_FLAGS = {
     "generic": (),
     "avx2": ("avx2", "fma", "f16c", "bmi2"),
@@ -41,6 +41,8 @@ def cpu_name() -> str:
 
 def levels() -> list[str]:
     """Instruction-set levels of this processor, lowest first."""
+    if "asimd" in _cpuinfo("Features").split():  # Linux on aarch64
+        return ["generic", "neon"]
     flags = set(_cpuinfo("flags").split())
     found = []
     for level, needed in LEVEL_FLAGS.items():

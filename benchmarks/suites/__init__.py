@@ -2,6 +2,8 @@
 
 NAMES = (
     "bits",
+    "consumers",
+    "contraction",
     "exact_cpu",
     "exact_cuda",
     "filters",

@@ -33,6 +33,8 @@ from ..harness.proof import check_rows, neighbors, own_places
 from ..harness.run import Run, say, seconds_of
 
 EUCLIDEAN = "tonari euclidean"
+ALL_COLUMNS = "tonari all columns"  # the same search, of rows that are not contracted
+OURS = (EUCLIDEAN, ALL_COLUMNS)
 MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
     "gaussian": lambda case: made_up.gaussian(case.n, case.queries, case.d),
@@ -42,12 +44,13 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
 
 
 class Ours:
-    """tonari's public API on one case; ``metric`` replaces the case's."""
+    """tonari's public API on one case; ``metric`` replaces the case's, ``whole`` screens all columns."""
 
-    def __init__(self, run: Run, case: Case, data: Data, metric: str | None = None) -> None:
+    def __init__(self, run: Run, case: Case, data: Data, metric: str | None = None, *, whole: bool = False) -> None:
         self.metric = metric or case.metric
-        self.name = f"tonari {self.metric}"
+        self.name = ALL_COLUMNS if whole else f"tonari {self.metric}"
         self._run, self._case, self._data = run, case, data
+        self._set: dict[str, Any] = {"form_dim": data.points.shape[1]} if whole else {}
         self._index = None
         if case.prepared:
             self._index = run.tonari.Index(data.points, metric=self.metric, threads=run.threads)
@@ -56,6 +59,11 @@ class Ours:
         """The workload through the public verbs: one call, or one for each of some single queries."""
         tonari, case, (points, queries) = self._run.tonari, self._case, self._data
         options = self._run.options()
+        if self._set:
+            shape = len(points), len(points) if queries is None else len(queries), points.shape[1], case.k
+            chosen = {"dtype": case.dtype, "metric": self.metric, "self_join": case.graph}
+            plan = tonari.plan(*shape, **chosen, **self._set, threads=self._run.threads)
+            options = {"plan": plan, "progress": False}
         if case.graph:
             return [lambda: tonari.knn_graph(points, case.k, metric=self.metric, **options)]
         assert queries is not None
@@ -125,10 +133,11 @@ def search(run: Run, case: Case) -> None:
         return cores[name]
 
     with contextlib.ExitStack() as stack:
-        if EUCLIDEAN in case.peers and run.wants(EUCLIDEAN):
-            euclidean = Ours(run, case, data, "euclidean")
-            prove(euclidean.run(), case, data, "euclidean")
-            rivals.append(euclidean)
+        for name in OURS:
+            if name in case.peers and run.wants(name):
+                other = Ours(run, case, data, "euclidean" if name == EUCLIDEAN else None, whole=name == ALL_COLUMNS)
+                prove(other.run(), case, data, other.metric)
+                rivals.append(other)
         for peer in start_peers(stack, run, case, data.points, queries, core_of):
             theirs = Theirs(peer, case, len(queries), run.peer_seconds)
             recalls[peer.name] = agreement(found, theirs.run(), case, data)
@@ -146,25 +155,26 @@ def search(run: Run, case: Case) -> None:
     rows = [facts | verdict for verdict in verdicts(run, case, measured, plan.isa)]
     for rival in rivals:
         row = {"who": rival.name, "isa": plan.isa, "ratio": measured[rival.name]} | seconds_of(timings[rival.name])
-        if isinstance(rival, Theirs):
+        if isinstance(rival, Ours):
+            row["metric"] = rival.metric
+        elif isinstance(rival, Theirs):
             row |= {"dtype": "float32", "recall": recalls[rival.name]} | rival.sliced()
             row["extras"] = {"blas_core": cores[rival.name] or "own"}
-        else:
-            row["metric"] = "euclidean"
         rows.append(row)
     run.write(case, rows)
 
 
 def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list[dict[str, Any]]:
-    """The verdict on the bar of an instruction set, against the fastest of those whom it is about.
+    """The verdicts on the bars of an instruction set: on ours by name, else on the fastest of those that it is about.
 
     "The faster of two" cannot be told when one of them is missing.
     """
-    if not case.against or not all(name in measured for name in case.against):
-        return [{}]
-    carrier = min(case.against, key=measured.__getitem__)
-    bars = [bar for bar in case.bars if bar.isa == isa]
-    found = [bar.verdict(measured[carrier], judged=run.judges(bar, isa)) | {"bar_on": carrier} for bar in bars]
+    found = []
+    for bar in (bar for bar in case.bars if bar.isa == isa):
+        about = (bar.on,) if bar.on in OURS else case.against
+        if about and all(name in measured for name in about):
+            carrier = min(about, key=measured.__getitem__)
+            found.append(bar.verdict(measured[carrier], judged=run.judges(bar, isa)) | {"bar_on": carrier})
     return found or [{}]
 
 
@@ -196,10 +206,15 @@ def ceiling_of(plan: Any, data: Data, threads: int) -> tuple[float, str]:
 FAISS = ("faiss",)
 
 
-def _bars(amx: float, avx512: float, avx2: float) -> tuple[Bar, ...]:
-    """Times faster than the fastest of those that the bar is about, by instruction set."""
+def _bars(amx: float, avx512: float, avx2: float, on: str = "times faster") -> tuple[Bar, ...]:
+    """Times faster than the fastest of those that the bar is about, or than one of ours, by instruction set."""
     levels = {"amx": amx, "avx512": avx512, "avx2": avx2}
-    return tuple(Bar("times faster", bound, home="", isa=isa) for isa, bound in levels.items())
+    return tuple(Bar(on, bound, home="", isa=isa) for isa, bound in levels.items())
+
+
+def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
+    """What a case of rows of few directions has beside the usual: a bar on the search of all their columns."""
+    return {"peers": (*FAISS, ALL_COLUMNS), "bars": (*levels, *_bars(times, times, times, on=ALL_COLUMNS))}
 
 
 def _case(name: str, *, bars: tuple[Bar, ...], against: tuple[str, ...] = FAISS, **changes: Any) -> Case:
@@ -215,6 +230,11 @@ def _gist(name: str, **changes: Any) -> Case:
     return _case(name, n=50_000, d=gist.WIDTH, data="gist", **changes)
 
 
+def _one_query(name: str, **changes: Any) -> Case:
+    single: dict[str, Any] = {"m": 1, "asked": 32, "prepared": True, "cost": 60}
+    return _case(name, against=("faiss", "panorama"), **single | changes)
+
+
 SUITE = Suite(
     "exact_cpu",
     "exact_cpu",
@@ -224,11 +244,13 @@ SUITE = Suite(
         _case("search-gauss-k10", bars=_bars(20, 3, 2)),
         _case("search-gauss-k100", k=100, bars=_bars(15, 3, 2)),
         _case("search-gauss-k1000", k=1000, bars=_bars(8, 2.5, 2)),
-        _case("search-clustered-784", d=784, data="clustered", bars=_bars(25, 3, 2), cost=90),
+        _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
         # Rows of few directions, which are contracted (docs/exactness.md, "Contracted forms").
-        _gist("graph-gist-960", m=50_000, graph=True, bars=_bars(25, 3, 2), cost=240),
+        _gist("graph-gist-960", m=50_000, graph=True, **_contracted(_bars(25, 3, 2), 6.7), cost=300),
         _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),
-        _gist("one-query-gist-960", m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1), cost=60),
+        _one_query("one-query-gist-960", n=50_000, d=gist.WIDTH, data="gist", bars=_bars(1, 2, 1)),
+        _one_query("one-query-clustered-784", n=60_000, d=784, data="clustered", bars=_bars(1, 2.8, 1)),
+        _one_query("one-query-sift", n=99_000, data="sift", bars=_bars(1, 1, 1)),
         _case("search-16d", d=16, against=("faiss", "sklearn"), bars=_bars(6, 3, 2)),
         _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
         *(

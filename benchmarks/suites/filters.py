@@ -3,7 +3,7 @@
 What is timed is one call of a public verb, from arrays to answer. "gather" copies the allowed points and searches them,
 "unfiltered" searches all; ours is held to the faster of them. The answer is proved first: a sample of rows bit for bit
 against ``tonari.metrics.reference`` among the allowed points. Peers of clouds get the first of them; the seconds are
-scaled and ``rows_timed`` says so.
+scaled and ``rows_timed`` says so. On a GPU points and queries are tensors there, and the mask comes from host memory.
 """
 
 from __future__ import annotations
@@ -45,9 +45,28 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
     return found
 
 
+def searched(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
+    """The same with points and queries as they are searched: on a GPU, tensors there."""
+    points, queries, rule = data_of(run, case)
+    if case.device == "cpu":
+        return points, queries, rule
+
+    def moved() -> tuple[Rows, Rows]:
+        import torch
+
+        return torch.from_numpy(points).to(run.where), torch.from_numpy(queries).to(run.where)
+
+    return *run.also("on the device", moved), rule
+
+
+def on_host(answer: Any) -> Any:
+    """An answer as NumPy arrays."""
+    return type(answer)(*(part if isinstance(part, np.ndarray) else part.cpu().numpy() for part in answer))
+
+
 def workload(run: Run, case: Case) -> Callable[[], Any]:
     """The call of a case."""
-    points, queries, rule = data_of(run, case)
+    points, queries, rule = searched(run, case)
     tonari, options = run.tonari, {"metric": case.metric} | run.options()
     if case.graph:
         return lambda: tonari.knn_graph(points, case.k, batch=rule, **options)
@@ -76,14 +95,15 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, rule: Rows) -> i
 
 def compare(run: Run, case: Case) -> None:
     """Prove, time and judge a search with a mask."""
-    points, queries, rule = data_of(run, case)
     call = workload(run, case)
-    proved = prove(case, call(), points, queries, rule)
+    proved = prove(case, on_host(call()), *data_of(run, case))
+    points, queries, rule = searched(run, case)
     tonari, options = run.tonari, {"metric": case.metric} | run.options()
     index = tonari.Index(points, **options) if case.prepared else None
 
     def gather() -> Any:
-        allowed = points[np.flatnonzero(rule)]
+        ids = np.flatnonzero(rule)
+        allowed = points[ids] if isinstance(points, np.ndarray) else _rows_at(points, ids)
         return tonari.search(queries, allowed, min(case.k, len(allowed)), **options)
 
     def unfiltered() -> Any:
@@ -95,6 +115,13 @@ def compare(run: Run, case: Case) -> None:
     base = {"who": "tonari", "proved": proved, "recall": 1.0} | seconds_of(ours)
     found = [base | verdict for verdict in run.verdicts(case.bars, {"better": ours.median / better})]
     run.write(case, found + [{"who": f"tonari-{name}"} | seconds_of(timing) for name, timing in others.items()])
+
+
+def _rows_at(points: Any, ids: Any) -> Any:
+    """Some rows of a tensor, where it is."""
+    import torch
+
+    return points[torch.from_numpy(ids).to(points.device)]
 
 
 def compare_clouds(run: Run, case: Case) -> None:
@@ -136,22 +163,28 @@ def _time_loop(run: Run, case: Case, name: str, points: Rows) -> tuple[dict[str,
     return {"who": name, "rows_timed": rows} | seconds_of(timing_of(seconds)), statistics.median(seconds)
 
 
-def _case(share: float, *, prepared: bool) -> Case:
+def _case(share: float, *, prepared: bool, m: int = 1_000, device: str = "cpu") -> Case:
+    name = f"{'index' if prepared else 'once'}-{share:g}" + (f"-{m}" if m > 1_000 else "")
     return Case(
-        *(f"{'index' if prepared else 'once'}-{share:g}", "cpu", 1_000_000, 1_000, 128, 10),
+        *(name, device, 1_000_000, m, 128, 10),
         work=compare,
         prepared=prepared,
         parameters={"share": share},
         bars=(Bar("better", 1.5, most=True, home=""),),
-        cost=30,
+        cost=0.03 * m if device == "cpu" else 30,
     )
+
+
+_MASKS = [(share, prepared) for share in (0.5, 0.1, 0.01, 0.001) for prepared in (False, True)]
 
 
 SUITE = Suite(
     "filters",
     "filters",
     (
-        *(_case(share, prepared=prepared) for share in (0.5, 0.1, 0.01, 0.001) for prepared in (False, True)),
+        *(_case(share, prepared=prepared) for share, prepared in _MASKS),
+        *(_case(share, prepared=prepared, m=10_000) for share, prepared in _MASKS),
+        *(_case(share, prepared=prepared, m=10_000, device="cuda") for share, prepared in _MASKS),
         Case(
             *("clouds", "cpu", 1_000_000, 1_000_000, 3, 10),
             work=compare_clouds,
@@ -163,7 +196,7 @@ SUITE = Suite(
             cost=60,
         ),
     ),
-    libraries=("tonari", "numpy", "scipy", "scikit-learn"),
+    libraries=("tonari", "numpy", "scipy", "scikit-learn", "torch", "triton"),
     torch=False,
     workload=workload,
 )

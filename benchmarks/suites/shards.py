@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import os
 import shutil
 import tempfile
@@ -91,6 +92,30 @@ class HostPeak:
         self.bytes = max(0, self.bytes - self._before)
 
 
+class Stages(logging.Handler):
+    """The seconds of each stage of a build, by the kind of its tasks, while a block runs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(logging.INFO)
+        self.seconds: dict[str, float] = {}
+        self._message, self._logger = message, logging.getLogger("tonari")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.msg == self._message:
+            kind, _, seconds = record.args  # type: ignore[misc]
+            self.seconds[str(kind)] = self.seconds.get(str(kind), 0.0) + float(seconds)  # type: ignore[arg-type]
+
+    def __enter__(self) -> Stages:
+        self._level = self._logger.level
+        self._logger.setLevel(logging.INFO)
+        self._logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeHandler(self)
+        self._logger.setLevel(self._level)
+
+
 def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
     """The recall of a graph on rows that the build did not measure; WrongAnswer for a distance that is not exact."""
     import torch
@@ -128,7 +153,7 @@ def build(run: Run, case: Case) -> None:
     points = points_of(run, case)
     given = dict(case.parameters)
     routes, budget, compared = given.pop("routes"), given.pop("memory", None), given.pop("in_memory", False)
-    devices, workers = given.pop("devices", 1), given.pop("dask", 0)
+    devices, workers, each = given.pop("devices", 1), given.pop("dask", 0), given.pop("each", False)
     with scratch() as folder:
         source = file_of(points, folder) if given.pop("on_disk", True) else points
         seconds = {}
@@ -141,7 +166,8 @@ def build(run: Run, case: Case) -> None:
         for route in routes:
             for way in dict.fromkeys((Way(route), Way(route, devices), Way(route, workers=workers))):
                 if run.wants(way.who):
-                    given = case, way, source, folder, budget, seconds
+                    has = budget // way.workers if way.workers and not each else budget
+                    given = case, way, source, folder, has, seconds
                     run.guarded(case, way.who, functools.partial(_build, run, *given))
 
 
@@ -154,7 +180,8 @@ class Way(NamedTuple):
     devices : int
         GPUs, if it is built on GPUs.
     workers : int
-        Processes of a Dask cluster, of one thread each, which share the memory; 0 for this process.
+        Processes of a Dask cluster, of one thread each; 0 for this process. They share the memory, or have it each, as
+        machines of a cluster do, if the case says so.
     """
 
     route: str
@@ -209,8 +236,6 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     route, devices, who = way.route, way.devices, way.who
     say(f"{case.name}: {who}")
     out = folder / f"graph-{route}-{devices}-{way.workers}"
-    if budget is not None and way.workers:
-        budget //= way.workers
     where = [f"cuda:{at}" for at in range(devices)] if run.cuda else "cpu"
     options = run.options() | ({"recall": case.target} if case.target else {})
     if run.cuda:
@@ -219,10 +244,13 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
             torch.cuda.reset_peak_memory_stats(device)
     held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # what makes the rows
     found: list[Any] = []
+    stages: list[Stages] = []
 
     def call() -> None:
         given = {"method": route, "device": where, "memory": budget} | options
-        found.append(run.tonari.build_graph(source, case.k, out, **given))
+        with Stages(run.tonari.shards.build.STAGE_DONE) as seen:
+            found.append(run.tonari.build_graph(source, case.k, out, **given))
+        stages.append(seen)
 
     with way.options() as more, HostPeak() as host, warnings.catch_warnings():
         options |= more
@@ -244,6 +272,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
         "plan": {name: plan[name] for name in ("rows", "shards", "host_bytes", "device_bytes", "disk_bytes")},
         "expected_seconds": plan["seconds"],
         "first_seconds": first,
+        "stage_seconds": stages[-1].seconds,
         "host_peak_bytes": host.bytes,
         "disk_bytes": sum(path.stat().st_size for path in out.rglob("*")),
     }
@@ -299,6 +328,13 @@ SUITE = Suite(
             cost=60,
         ),
         _case(
+            *("dask-1m", "cpu", MILLION, 128),
+            target=0.97,
+            parameters={"routes": ("clusters",), "memory": 300 * MILLION, "dask": 2, "each": True},
+            bars=(Bar(LOCAL, 0.9, home=""), Bar("recall", 0.97, home="")),
+            cost=200,
+        ),
+        _case(
             *("10m-clusters", "cuda", 10 * MILLION, 96),
             warm_scale=0.0,
             target=0.98,
@@ -322,7 +358,7 @@ SUITE = Suite(
         _case(
             *("40m-two", "cuda", 40 * MILLION, 96),
             target=0.95,
-            parameters={"routes": ("clusters",), "on_disk": False, "devices": 2, "memory": "tenth"},
+            parameters={"routes": ("clusters",), "devices": 2, "memory": "tenth"},
             bars=(Bar(ONE, 1.8, home="H200"), Bar("recall", 0.95, home="H200")),
             cost=120,
         ),

@@ -4,7 +4,7 @@ Everyone searches in this process, takes turns, and is called so many times in a
 are of one call. Points are uniform in a cube. Where the points are prepared, so are everyone's; else a call begins with
 an array: it builds what it needs, and throws it away.
 
-    cKDTree, pykdtree    one thread, as they are
+    cKDTree, pykdtree    one thread, as they are; pykdtree refuses 128 columns
     sklearn              NearestNeighbors, algorithm="auto"
     faiss                IndexFlatL2, and knn where nothing is prepared
 
@@ -26,6 +26,7 @@ from ..harness.run import Run, seconds_of
 
 LOOP_SECONDS = 2e-3  # of a loop of calls
 MOST_LOOPS = 1000
+PYKDTREE_COLUMNS = 127  # at most
 TOLERANCE = 1e-4  # relative: peers compute in float32, by products
 PEERS = ("cKDTree", "pykdtree", "sklearn", "faiss")
 
@@ -63,7 +64,8 @@ def peers_of(points: Any, queries: Any, k: int, *, prepared: bool) -> dict[str, 
         return lambda: index.search(queries, k)
 
     begin("cKDTree", "scipy.spatial", with_tree)
-    begin("pykdtree", "pykdtree.kdtree", with_tree)
+    if points.shape[1] <= PYKDTREE_COLUMNS:
+        begin("pykdtree", "pykdtree.kdtree", with_tree)
     begin("sklearn", "sklearn.neighbors", with_sklearn)
     begin("faiss", "faiss", with_faiss)
     return calls

@@ -1,12 +1,14 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "bind/binds.hpp"
 #include "bits/block.hpp"
+#include "bits/listed.hpp"
 #include "bits/pack.hpp"
 
 namespace nb = nanobind;
@@ -94,9 +96,57 @@ struct BoundBits {
   }
 };
 
+template <class Index>
+void bind_listed(Module& module) {
+  module.def(
+      "search_listed_bits",
+      [](const std::string& metric, const std::string& isa, const Bytes& queries, const Bytes& points, std::int64_t k,
+         const std::optional<Ids>& self_ids, const Ids& listed, const Ids& begins, const Ids& ends,
+         const Output<float, 2>& distances, const Output<Index, 2>& indices) {
+        const std::int64_t bytes = bytes_of("bytes of a query", queries);
+        const auto m = static_cast<std::int64_t>(queries.shape(0)), n = static_cast<std::int64_t>(points.shape(0));
+        check_shape("points", points, {n, bytes});
+        check_number("points", n, 1, (std::int64_t{1} << kBitIdBits) - 1);
+        check_at_least("k", k, 1);
+        check_shape("begins", begins, {m});
+        check_shape("ends", ends, {m});
+        if (self_ids) check_shape("self_ids", *self_ids, {m});
+        check_aligned("listed", listed);
+        const auto count = static_cast<std::int64_t>(listed.size());
+        std::int64_t low = count, high = 0;  // what is read of the lists
+        for (std::int64_t i = 0; i < m; ++i) {
+          check_range("listed", begins.data()[i], ends.data()[i], 0, count);
+          low = std::min(low, begins.data()[i]);
+          high = std::max(high, ends.data()[i]);
+        }
+        if (low < high) check_numbers("listed", listed.data() + low, high - low, 0, n);
+        check_id_type<Index>("indices", n);
+        check_shape("distances", distances, {m, k});
+        check_shape("indices", indices, {m, k});
+        const Isa level = isa_named(isa);
+        const BitLists lists{.jaccard = is_jaccard(metric),
+                             .queries = queries.data(),
+                             .points = points.data(),
+                             .bytes = bytes,
+                             .k = k,
+                             .self_ids = self_ids ? self_ids->data() : nullptr,
+                             .listed = listed.data(),
+                             .begins = begins.data(),
+                             .ends = ends.data()};
+        Unlocked unlocked;
+        search_listed_bits(level, lists, 0, m, distances.data(), indices.data());
+      },
+      nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(), nb::arg("k"),
+      nb::arg("self_ids").noconvert().none(), nb::arg("listed").noconvert(), nb::arg("begins").noconvert(),
+      nb::arg("ends").noconvert(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
+      "The k nearest of the points that are listed for every query, among rows of bits; see bits/listed.hpp.");
+}
+
 }  // namespace
 
 void bind_bits(Module& module) {
+  bind_listed<std::int32_t>(module);
+  bind_listed<std::int64_t>(module);
   module.def(
       "pack_bits",
       [](const Bytes& rows, const Output<std::uint32_t, 3>& words, const Output<std::int32_t, 2>& counts) {

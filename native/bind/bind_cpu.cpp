@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "bind/binds.hpp"
 #include "exact/kernels.hpp"
@@ -20,6 +21,17 @@ void bind_cpu(Module& module) {
       },
       "Instruction sets of this machine that the kernels were built for, weakest first.");
   module.def(
+      "environment",
+      [](const char* first, const char* second) {
+        const auto value = [](const char* name) -> nb::object {
+          const char* const text = std::getenv(name);  // under the interpreter's lock, as Python's own changes are
+          return text == nullptr ? nb::none() : nb::object(nb::bytes(text));
+        };
+        return nb::make_tuple(value(first), value(second));
+      },
+      nb::arg("first"), nb::arg("second"),
+      "Two environment variables, as os.environ sets them: bytes, or None if not set.");
+  module.def(
       "kernel_names",
       [] {
         std::vector<std::string> names;
@@ -27,6 +39,9 @@ void bind_cpu(Module& module) {
         return names;
       },
       "Names of the screen's kernels that can run here: operation/precision/instruction set.");
+  module.def(
+      "look_kernel", [](const std::string& screen) { return look_kernel(kernel_named(screen)).name; },
+      nb::arg("screen"), "The name of the kernel of a look at contracted rows before a screen.");
   module.def(
       "peak_rate",
       [](const std::string& name, double seconds) {

@@ -21,7 +21,8 @@ void bind(Module& module) {
   module.def(
       "search_directly",
       [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points, std::int64_t k,
-         const std::optional<Self>& self_ids, const Output<Value>& distances, const Output<Index>& indices) {
+         const std::optional<Self>& self_ids, const Output<Value>& distances, const Output<Index>& indices,
+         bool checked) {
         const RowsView asked = view_of(queries, "queries"), among = view_of(points, "points");
         check_columns("points", among, asked.d);
         check_number("k", k, 1, among.n - (self_ids ? 1 : 0));
@@ -34,14 +35,17 @@ void bind(Module& module) {
         check_id_type<Index>("indices", among.n);
         check_shape("distances", distances, {asked.n, k});
         check_shape("indices", indices, {asked.n, k});
-        const DirectSearch search{
+        DirectSearch search{
             metric_named(metric), isa_named(isa), asked, among, k, self_ids ? self_ids->data() : nullptr};
+        search.checked = checked;
         Unlocked unlocked;
-        search_directly(search, 0, asked.n, distances.data(), indices.data());
+        return search_directly(search, 0, asked.n, distances.data(), indices.data());
       },
       nb::arg("metric"), nb::arg("isa"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(), nb::arg("k"),
       nb::arg("self_ids").noconvert().none(), nb::arg("distances").noconvert(), nb::arg("indices").noconvert(),
-      "The k nearest points of every query, by the exact values of all of them; see exact/direct.hpp.");
+      nb::arg("checked") = true,
+      "The k nearest points of every query, by exact values: True, or False if values that are not checked may not be "
+      "finite; see exact/direct.hpp.");
   module.def(
       "search_listed",
       [](const std::string& metric, const std::string& isa, const Rows& queries, const Rows& points, std::int64_t k,
@@ -53,6 +57,7 @@ void bind(Module& module) {
         check_shape("begins", begins, {asked.n});
         check_shape("ends", ends, {asked.n});
         if (self_ids) check_shape("self_ids", *self_ids, {asked.n});
+        check_aligned("listed", listed);
         const auto count = static_cast<std::int64_t>(listed.size());
         std::int64_t low = count, high = 0;  // what is read of the lists
         for (std::int64_t i = 0; i < asked.n; ++i) {

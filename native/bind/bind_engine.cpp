@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -61,6 +62,32 @@ void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& f
           "points are packed with errors=False, expected True for an exact search");
 }
 
+void check_look(const Form* look, const Form& form) {
+  if (look == nullptr) return;
+  require(look->contracts() && look->metric == form.metric && look->scale == form.scale && look->centre == form.centre,
+          "look: expected the form, contracted");
+  require(look->columns() < form.columns(), "look: expected fewer columns than the screen compares");
+}
+
+RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
+  if (!order) return points;
+  check_shape("order", *order, {points.n});
+  check_numbers("order", order->data(), points.n, 0, points.n);
+  points.order = order->data();
+  return points;
+}
+
+// The contracted copy of a run of points, or null; `screen`: the kernel of the screen after the look.
+const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& screen,
+                                    const Form* look) {
+  if (copy == nullptr) return nullptr;
+  require(look != nullptr, "contracted: the search has no look");
+  check_packed(*copy, look_kernel(screen), *look, Errors::measured);
+  require(copy->packed.base() == run.packed.base() && copy->packed.count() == run.packed.count(),
+          "contracted: expected the same points");
+  return &copy->packed;
+}
+
 namespace {
 
 using Self = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -71,6 +98,8 @@ using Values = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Known = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Status = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+using SketchArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::int64_t kMostSurvivors = std::int64_t{1} << 48;  // more than any memory holds, and far from overflow
 
@@ -85,6 +114,17 @@ Directions checked_directions(Metric metric, const std::optional<Matrix>& array,
   Directions directions(array->data(), d, count);
   require(directions.stretch() <= 1, "directions: a row may be longer along them than it is; expected V^T V <= I");
   return directions;
+}
+
+// The spec with a sketch of the points by place, an array of shape (columns, n).
+SearchSpec with_sketch(SearchSpec spec, const std::optional<SketchArray>& array, const RowsView& points) {
+  if (!array) return spec;
+  const auto columns = static_cast<std::int64_t>(array->shape(0));
+  require(points.order != nullptr, "sketch: expected points in an order of their own");
+  check_number("columns of the sketch", columns, 1, points.d);
+  check_shape("sketch", *array, {columns, points.n});
+  spec.sketch = {.columns = array->data(), .count = columns, .stride = points.n};
+  return spec;
 }
 
 void check_spec(const SearchSpec& spec, const RowsView& points) {
@@ -117,46 +157,63 @@ void check_found(std::int64_t rows, std::int64_t k, bool double_output, std::int
 struct BoundBlock {
   Rows query_array, point_array;
   std::optional<Self> self_ids;
+  std::optional<RowOrder> order;
+  std::optional<SketchArray> sketch;
   RowsView queries, points;
   const Kernel& kernel;
   const Form& form;
+  const Form* look;
   SearchSpec spec;
   RowBlock block;
   OpenRows rows;
 
-  BoundBlock(const Kernel& chosen, const Form& in_form, const Rows& of_queries, const Rows& of_points,
-             std::optional<Self> own, const SearchSpec& asked, Isa isa)
+  BoundBlock(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_queries,
+             const Rows& of_points, std::optional<Self> own, std::optional<RowOrder> places,
+             std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa)
       : query_array(of_queries),
         point_array(of_points),
         self_ids(std::move(own)),
+        order(std::move(places)),
+        sketch(std::move(drawn)),
         queries(view_of(query_array, "queries")),
-        points(view_of(point_array, "points")),
+        points(ordered(view_of(point_array, "points"), order)),
         kernel(chosen),
         form(in_form),
-        spec(asked),
-        block(kernel, form, queries, points, spec, isa) {
+        look(of_look),
+        spec(with_sketch(asked, sketch, points)),
+        block(kernel, form, look, queries, points, spec, isa) {
     check_form(form, kernel, "queries", queries);
+    check_look(look, form);
     check_columns("points", points, form.d);
     if (self_ids) check_shape("self_ids", *self_ids, {queries.n});
     check_spec(spec, points);
   }
 
-  void open(std::int64_t begin, std::int64_t end) {
-    rows.reopen("queries", begin, end, 0, queries.n, [this](std::int64_t first, std::int64_t last) {
+  void open(std::int64_t begin, std::int64_t end, const std::optional<RowOrder>& places,
+            const std::optional<SketchArray>& asked) {
+    require(places.has_value() == asked.has_value(), "places and asked: expected both or neither");
+    if (places) {
+      require(spec.sketch.count > 0, "places: the search has no sketch of the points");
+      check_shape("places", *places, {queries.n});
+      check_numbers("places", places->data(), queries.n, 0, points.n);
+      check_shape("asked", *asked, {queries.n, spec.sketch.count});
+    }
+    rows.reopen("queries", begin, end, 0, queries.n, [&](std::int64_t first, std::int64_t last) {
       check_room(spec, first, last);
-      block.open(first, last);
+      block.open(first, last, places ? places->data() : nullptr, asked ? asked->data() : nullptr);
     });
   }
 
   void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
-              bool take_stride) {
+              bool take_stride, const BoundPoints* contracted) {
     rows.check();
     check_packed(run, kernel, form, Errors::measured);
+    const PackedPoints* const copy = contracted_copy(contracted, run, kernel, look);
     check_run(run, points);
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
     check_at_least("stride", stride, 0);
     if (stride > 0 && take_stride) check_at_least("sample_rank", spec.sample_rank, 1);
-    block.screen(run.packed, group_begin, group_end, stride, take_stride);
+    block.screen(run.packed, copy, group_begin, group_end, stride, take_stride);
   }
 
   void end_sample() {
@@ -170,8 +227,8 @@ struct BoundBlock {
     require(&other != this, "a block cannot absorb itself");
     require(other.rows.begin == rows.begin && other.rows.end == rows.end && other.queries.data == queries.data &&
                 other.points.data == points.data && &other.form == &form && other.spec.k == spec.k &&
-                other.spec.double_output == spec.double_output,
-            "blocks differ in their queries, points, form, k or type of distances: expected the same search");
+                other.points.order == points.order && other.spec.double_output == spec.double_output,
+            "blocks differ in their queries, points, order, form, k or type of distances: expected the same search");
     block.absorb(other.block);
   }
 
@@ -188,23 +245,30 @@ struct BoundBlock {
 struct BoundJoin {
   Rows point_array;
   Self self_ids;
+  std::optional<RowOrder> order;
+  std::optional<SketchArray> sketch;
   RowsView points;
   const Kernel& kernel;
   const Form& form;
+  const Form* look;
   SearchSpec spec;
   SelfJoin join;
   OpenRows active;
 
-  BoundJoin(const Kernel& chosen, const Form& in_form, const Rows& of_points, Self own, const SearchSpec& asked,
-            Isa isa)
+  BoundJoin(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_points, Self own,
+            std::optional<RowOrder> places, std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa)
       : point_array(of_points),
         self_ids(std::move(own)),
-        points(view_of(point_array, "points")),
+        order(std::move(places)),
+        sketch(std::move(drawn)),
+        points(ordered(view_of(point_array, "points"), order)),
         kernel(chosen),
         form(in_form),
-        spec(asked),
-        join(kernel, form, points, spec, isa) {
+        look(of_look),
+        spec(with_sketch(asked, sketch, points)),
+        join(kernel, form, look, points, spec, isa) {
     check_form(form, kernel, "points", points);
+    check_look(look, form);
     check_shape("self_ids", self_ids, {points.n});
     check_spec(spec, points);
   }
@@ -226,11 +290,13 @@ struct BoundJoin {
     check_run(run, points);
   }
 
-  void prepare(std::int64_t begin, std::int64_t end, const BoundPoints& run) {
+  void prepare(std::int64_t begin, std::int64_t end, const BoundPoints& run, const BoundPoints* contracted) {
     check_active(begin, end);
     check_points(run);
     check_range("rows", begin, end, run.packed.base(), run.packed.base() + run.packed.count());
-    join.prepare(begin, end, run.packed);
+    const PackedPoints* const copy = contracted_copy(contracted, run, kernel, look);
+    require((copy == nullptr) == (look == nullptr), "contracted: expected the points in the form of the look");
+    join.prepare(begin, end, run.packed, copy);
   }
 
   void know(std::int64_t begin, std::int64_t end, const Known& values) {
@@ -266,7 +332,8 @@ struct BoundWorker {
     });
   }
 
-  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, bool both) {
+  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, bool both,
+              const BoundPoints* contracted) {
     rows.check();
     require(active_begin == join.active.begin && rows.end <= join.active.end,
             "the join has opened other rows; call open() of the worker again");
@@ -278,7 +345,7 @@ struct BoundWorker {
       check_range("both: points", base + group_begin * size, base + std::min(group_end * size, run.packed.count()),
                   rows.end, join.active.end);
     }
-    worker.screen(run.packed, group_begin, group_end, both);
+    worker.screen(run.packed, contracted_copy(contracted, run, join.kernel, join.look), group_begin, group_end, both);
   }
 };
 
@@ -331,6 +398,7 @@ void bind_engine(Module& module) {
             new (self) Form(chosen, scale, std::move(centre), checked_directions(chosen, directions, d));
           },
           nb::arg("metric"), nb::arg("centre"), nb::arg("scale"), nb::arg("directions").noconvert() = nb::none())
+      .def_prop_ro("columns", [](const Form& form) { return form.columns(); })
       .def(
           "contracted",
           [](const Form& form, const Rows& points, std::int64_t step, std::int64_t columns) {
@@ -347,6 +415,14 @@ void bind_engine(Module& module) {
           },
           nb::arg("points").noconvert(), nb::arg("step"), nb::arg("columns"),
           "The form contracted to so many columns, by the principal directions of every step-th row.")
+      .def(
+          "narrowed",
+          [](const Form& form, std::int64_t columns) {
+            check_number("columns", columns, 2, form.contracts() ? form.columns() : 0);
+            std::vector<double> centre(form.centre.begin(), form.centre.begin() + form.d);
+            return Form(form.metric, form.scale, std::move(centre), form.directions.first(columns - 1));
+          },
+          nb::arg("columns"), "A contracted form of fewer columns: of the first of its directions.")
       .def(
           "screened_rows",
           [](const Form& form, const Rows& points, std::int64_t step, const Values& rows) {
@@ -365,17 +441,23 @@ void bind_engine(Module& module) {
       .def(
           "__init__",
           [](BoundPoints* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t begin,
-             std::int64_t end, bool errors) {
+             std::int64_t end, bool errors, const std::optional<RowOrder>& order) {
             const Kernel& chosen = kernel_named(kernel);
-            const RowsView rows = view_of(points, "points");
+            RowsView rows = view_of(points, "points");
             check_form(form, chosen, "points", rows);
             check_range("points", begin, end, 0, rows.n);
+            if (order) {
+              check_shape("order", *order, {rows.n});
+              check_numbers("order", order->data() + begin, end - begin, 0, rows.n);
+              rows.order = order->data();
+            }
             const Errors kept = errors ? Errors::measured : Errors::ignored;
             Unlocked unlocked;
             new (self) BoundPoints{PackedPoints(chosen, form, rows, begin, end, kept), &form, kept};
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("begin"), nb::arg("end"),
-          nb::arg("errors") = true, nb::keep_alive<1, 3>())  // the form, so that no other form takes its address
+          nb::arg("errors") = true, nb::arg("order").noconvert().none() = nb::none(),
+          nb::keep_alive<1, 3>())  // the form, so that no other form takes its address
       .def_prop_ro("group", [](const BoundPoints& points) { return points.packed.kernel().layout.point_group; })
       .def_prop_ro("groups", [](const BoundPoints& points) { return points.packed.groups(); })
       .def_prop_ro("count", [](const BoundPoints& points) { return points.packed.count(); })
@@ -386,27 +468,32 @@ void bind_engine(Module& module) {
           "__init__",
           [](BoundJoin* self, const std::string& kernel, const Form& form, const Rows& points, std::int64_t k,
              const std::string& isa, const Self& self_ids, bool double_output, bool may_retry, std::int64_t capacity,
-             std::int64_t growth) {
+             std::int64_t growth, const Form* look, std::optional<RowOrder> order, std::optional<SketchArray> sketch) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids.data(),
                                   .double_output = double_output,
                                   .may_retry = may_retry,
                                   .capacity = capacity,
                                   .growth = growth};
-            new (self) BoundJoin(kernel_named(kernel), form, points, self_ids, spec, isa_named(isa));
+            new (self) BoundJoin(kernel_named(kernel), form, look, points, self_ids, std::move(order),
+                                 std::move(sketch), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("points").noconvert(), nb::arg("k"), nb::arg("isa"),
           nb::arg("self_ids").noconvert(), nb::arg("double_output"), nb::arg("may_retry"), nb::arg("capacity"),
-          nb::arg("growth"), nb::keep_alive<1, 3>())  // the form
+          nb::arg("growth"), nb::arg("look").none() = nb::none(), nb::arg("order").noconvert().none() = nb::none(),
+          nb::arg("sketch").noconvert().none() = nb::none(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 12>())  // the forms
       .def_unlocked("open", &BoundJoin::open, nb::arg("begin"), nb::arg("end"))
-      .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"))
+      .def_unlocked("prepare", &BoundJoin::prepare, nb::arg("begin"), nb::arg("end"), nb::arg("packed"),
+                    nb::arg("contracted").none() = nb::none())
       .def_unlocked("know", &BoundJoin::know, nb::arg("begin"), nb::arg("end"), nb::arg("values").noconvert());
 
   Class<BoundWorker>(module, "JoinWorker", "One thread's hand in a join; see exact/self_join.hpp.")
       .def(nb::init<BoundJoin&>(), nb::arg("join"), nb::keep_alive<1, 2>())
       .def_unlocked("open", &BoundWorker::open, nb::arg("begin"), nb::arg("end"))
       .def_unlocked("screen", &BoundWorker::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
-                    nb::arg("both"));
+                    nb::arg("both"), nb::arg("contracted").none() = nb::none())
+      .def_prop_ro("looked", [](const BoundWorker& self) { return self.worker.look().looked(); });
 
   Class<BoundBlock> block(module, "RowBlock",
                           "A block of queries on its way through the engine; see exact/row_block.hpp.");
@@ -415,22 +502,27 @@ void bind_engine(Module& module) {
           "__init__",
           [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
              std::int64_t k, const std::string& isa, std::optional<Self> self_ids, bool double_output, bool may_retry,
-             std::int64_t capacity, std::int64_t sample_rank) {
+             std::int64_t capacity, std::int64_t sample_rank, const Form* look, std::optional<RowOrder> order,
+             std::optional<SketchArray> sketch) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .double_output = double_output,
                                   .may_retry = may_retry,
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
-            new (self)
-                BoundBlock(kernel_named(kernel), form, queries, points, std::move(self_ids), spec, isa_named(isa));
+            new (self) BoundBlock(kernel_named(kernel), form, look, queries, points, std::move(self_ids),
+                                  std::move(order), std::move(sketch), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),
-          nb::arg("may_retry"), nb::arg("capacity"), nb::arg("sample_rank"), nb::keep_alive<1, 3>())  // the form
-      .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"))
+          nb::arg("may_retry"), nb::arg("capacity"), nb::arg("sample_rank"), nb::arg("look").none() = nb::none(),
+          nb::arg("order").noconvert().none() = nb::none(), nb::arg("sketch").noconvert().none() = nb::none(),
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 13>())  // the forms
+      .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"),
+                    nb::arg("places").noconvert().none() = nb::none(), nb::arg("asked").noconvert().none() = nb::none())
       .def_unlocked("screen", &BoundBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
-                    nb::arg("stride") = 0, nb::arg("take_stride") = false)
+                    nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::arg("contracted").none() = nb::none())
+      .def_prop_ro("looked", [](const BoundBlock& self) { return self.block.look().looked(); })
       .def_unlocked("end_sample", &BoundBlock::end_sample)
       .def_unlocked("absorb", &BoundBlock::absorb, nb::arg("other"));
 

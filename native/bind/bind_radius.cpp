@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <cmath>
@@ -25,11 +26,11 @@ void check_limits(const Limits& limits, std::int64_t m) {
   for (std::int64_t i = 0; i < m; ++i) require(!std::isnan(limits.data()[i]), "limits: one is not a number");
 }
 
-void check_own(const std::optional<Numbers>& self_ids, std::int64_t m, bool later) {
+void check_own(const std::optional<Numbers>& self_ids, std::int64_t m, bool later, bool named) {
   require(self_ids || !later, "later: expected self_ids, which the points come after");
   if (!self_ids) return;
   check_shape("self_ids", *self_ids, {m});
-  if (!later) return;
+  if (!later || named) return;
   for (std::int64_t i = 1; i < m; ++i) {
     require(self_ids->data()[i - 1] <= self_ids->data()[i], "later: expected self_ids in ascending order");
   }
@@ -40,29 +41,35 @@ struct BoundRadius {
   Rows query_array, point_array;
   Limits limits;
   std::optional<Numbers> self_ids;
+  std::optional<RowOrder> order;
   RowsView queries, points;
   const Kernel& kernel;
   const Form& form;
+  const Form* look;
   RadiusSpec spec;
   RadiusBlock block;
   OpenRows rows;
 
-  BoundRadius(const Kernel& chosen, const Form& in_form, const Rows& of_queries, const Rows& of_points, Limits farthest,
-              std::optional<Numbers> own, const RadiusSpec& asked, Isa isa)
+  BoundRadius(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_queries,
+              const Rows& of_points, Limits farthest, std::optional<Numbers> own, std::optional<RowOrder> places,
+              const RadiusSpec& asked, Isa isa)
       : query_array(of_queries),
         point_array(of_points),
         limits(std::move(farthest)),
         self_ids(std::move(own)),
+        order(std::move(places)),
         queries(view_of(query_array, "queries")),
-        points(view_of(point_array, "points")),
+        points(ordered(view_of(point_array, "points"), order)),
         kernel(chosen),
         form(in_form),
+        look(of_look),
         spec(asked),
-        block(kernel, form, queries, points, spec, isa) {
+        block(kernel, form, look, queries, points, spec, isa) {
     check_form(form, kernel, "queries", queries);
+    check_look(look, form);
     check_columns("points", points, form.d);
     check_limits(limits, queries.n);
-    check_own(self_ids, queries.n, spec.later);
+    check_own(self_ids, queries.n, spec.later, order.has_value());
     check_at_least("room", spec.room, 0);
   }
 
@@ -71,12 +78,12 @@ struct BoundRadius {
                 [this](std::int64_t first, std::int64_t last) { block.open(first, last); });
   }
 
-  bool screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end) {
+  bool screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, const BoundPoints* contracted) {
     rows.check();
     check_packed(run, kernel, form, Errors::measured);
     check_number("end of the packed points", run.packed.base() + run.packed.count(), 0, points.n);
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
-    block.screen(run.packed, group_begin, group_end);
+    block.screen(run.packed, contracted_copy(contracted, run, kernel, look), group_begin, group_end);
     return !block.full();
   }
 
@@ -85,9 +92,9 @@ struct BoundRadius {
     require(&other != this, "a block cannot absorb itself");
     require(other.rows.begin == rows.begin && other.rows.end == rows.end && other.queries.data == queries.data &&
                 other.points.data == points.data && other.limits.data() == limits.data() && &other.form == &form &&
-                other.spec.lists == spec.lists && other.spec.later == spec.later &&
-                other.spec.double_output == spec.double_output,
-            "blocks differ in their queries, points, form or limits: expected the same search");
+                other.points.order == points.order && other.spec.lists == spec.lists &&
+                other.spec.later == spec.later && other.spec.double_output == spec.double_output,
+            "blocks differ in their queries, points, order, form or limits: expected the same search");
     block.absorb(other.block);
   }
 
@@ -126,24 +133,28 @@ void bind_radius(Module& module) {
           "__init__",
           [](BoundRadius* self, const std::string& kernel, const Form& form, const Rows& queries, const Rows& points,
              const std::string& isa, const Limits& limits, std::optional<Numbers> self_ids, bool later, bool lists,
-             bool double_output, std::int64_t room) {
+             bool double_output, std::int64_t room, const Form* look, std::optional<RowOrder> order) {
             const RadiusSpec spec{.limits = limits.data(),
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .later = later,
                                   .lists = lists,
                                   .double_output = double_output,
                                   .room = room};
-            new (self) BoundRadius(kernel_named(kernel), form, queries, points, limits, std::move(self_ids), spec,
-                                   isa_named(isa));
+            new (self) BoundRadius(kernel_named(kernel), form, look, queries, points, limits, std::move(self_ids),
+                                   std::move(order), spec, isa_named(isa));
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("isa"), nb::arg("limits").noconvert(), nb::arg("self_ids").noconvert().none(), nb::arg("later"),
-          nb::arg("lists"), nb::arg("double_output"), nb::arg("room"), nb::keep_alive<1, 3>())  // the form
+          nb::arg("lists"), nb::arg("double_output"), nb::arg("room"), nb::arg("look").none() = nb::none(),
+          nb::arg("order").noconvert().none() = nb::none(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 13>())  // the forms
       .def_unlocked("open", &BoundRadius::open, nb::arg("begin"), nb::arg("end"))
-      .def_unlocked("screen", &BoundRadius::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"))
+      .def_unlocked("screen", &BoundRadius::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
+                    nb::arg("contracted").none() = nb::none())
       .def_unlocked("absorb", &BoundRadius::absorb, nb::arg("other"))
       .def("count", &BoundRadius::count, nb::arg("counts").noconvert(),
            "Points found by each row, once all are screened; returns how many exact values were computed in vain.")
+      .def_prop_ro("looked", [](const BoundRadius& self) { return self.block.look().looked(); })
       .def_prop_ro("full", [](const BoundRadius& self) { return self.block.full(); })
       .def_prop_ro("found", [](const BoundRadius& self) { return self.block.found(); });
   bind_write<float, std::int32_t>(block);

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -106,6 +107,14 @@ struct BoundPoints {
 
 // Checks that the run was packed for the kernel and in this very form, with measured errors if they are needed.
 void check_packed(const BoundPoints& points, const Kernel& kernel, const Form& form, Errors needed);
+// Of a search that looks at contracted rows first: the form of the look, or null, and the contracted copy of a run of
+// points, or null.
+void check_look(const Form* look, const Form& form);
+const PackedPoints* contracted_copy(const BoundPoints* copy, const BoundPoints& run, const Kernel& screen,
+                                    const Form* look);
+// Which point is at each place.
+using RowOrder = nanobind::ndarray<const std::int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+RowsView ordered(RowsView points, const std::optional<RowOrder>& order);
 // Checks that the kernel computes the form's metric and that the rows are as wide as the form.
 void check_form(const Form& form, const Kernel& kernel, const char* name, const RowsView& rows);
 

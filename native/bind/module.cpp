@@ -21,6 +21,9 @@ void bind_floats(nb::module_& module) {
       .def(nb::init<>())
       .def("__enter__", [](BoundFloats& self) { self.floats.emplace(); })
       .def("__exit__", [](BoundFloats& self, const nb::args&) { self.floats.reset(); });
+  module.def(
+      "has_default_floats", [] { return FloatControl::current().is_usual(); },
+      "Whether this thread is in the default floating-point environment.");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "bits/block.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -11,20 +10,11 @@ namespace tonari {
 namespace {
 
 constexpr std::size_t kRoom = 32;  // pairs beyond 2 k before a list is condensed
-constexpr std::uint64_t kIds = (std::uint64_t{1} << kBitIdBits) - 1;
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t key_of(float value, std::uint64_t point) {
-  return std::uint64_t{std::bit_cast<std::uint32_t>(value)} << kBitIdBits | point;
-}
-
-float value_of(std::uint64_t key) { return std::bit_cast<float>(static_cast<std::uint32_t>(key >> kBitIdBits)); }
 
 // The returned value of two rows that share so many of the bits that they have together.
 float jaccard_of(std::int64_t shared, std::int64_t together) {
-  const std::int64_t either = together - shared;
-  if (either == 0) return 0.0f;
-  return static_cast<float>(static_cast<double>(either - shared) / static_cast<double>(either));
+  return jaccard_value(together - 2 * shared, together - shared);
 }
 
 // The limit below which differing bits are few enough for a value of at most `value`, or below it if not `closed`.
@@ -70,7 +60,7 @@ BitBlock::BitBlock(Isa isa, bool jaccard, const BitPoints& points, const std::ui
   for (std::size_t query = 0; query < keys_.size(); ++query) {
     const float value = nearest_ ? std::numeric_limits<float>::infinity() : limits[query] + 0.0f;  // never -0.0
     limit_to(query, value, true);
-    if (!nearest_) farthest_[query] = value >= 0 ? key_of(value, kIds) : 0;
+    if (!nearest_) farthest_[query] = value >= 0 ? bit_key(value, kBitIds) : 0;
   }
 }
 
@@ -104,7 +94,7 @@ void BitBlock::keep(std::int64_t query, std::int64_t point, std::int32_t counted
   const auto row = static_cast<std::size_t>(query);
   const float value =
       jaccard_ ? jaccard_of(counted, std::int64_t{counts_[row]} + points_.counts[point]) : static_cast<float>(counted);
-  const std::uint64_t key = key_of(value, static_cast<std::uint64_t>(point));
+  const std::uint64_t key = bit_key(value, static_cast<std::uint64_t>(point));
   if (key > farthest_[row]) return;
   ++found_[row];
   if (!lists_) return;
@@ -120,7 +110,7 @@ void BitBlock::condense(std::size_t query) {
   std::nth_element(keys.begin(), keys.begin() + (k - 1), keys.end());
   keys.resize(static_cast<std::size_t>(k));
   farthest_[query] = keys.back();
-  limit_to(query, value_of(keys.back()), false);
+  limit_to(query, value_of_bit_key(keys.back()), false);
 }
 
 void BitBlock::absorb(BitBlock& other) {
@@ -144,8 +134,8 @@ void BitBlock::write(float* distances, Index* indices) {
     auto& keys = keys_[query];
     std::sort(keys.begin(), keys.end());
     for (const std::uint64_t key : keys) {
-      *distances++ = value_of(key);
-      *indices++ = static_cast<Index>(key & kIds);
+      *distances++ = value_of_bit_key(key);
+      *indices++ = static_cast<Index>(key & kBitIds);
     }
     std::vector<std::uint64_t>().swap(keys);
   }

@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "bits/scan.hpp"
+#include "bits/value.hpp"
 
 namespace tonari {
-
-constexpr int kBitIdBits = 33;                             // fewer than 2^33 points
-constexpr std::int64_t kMostBits = std::int64_t{1} << 24;  // of a row: float32 holds all whole numbers up to it
 
 // Packed points (bits/pack.hpp).
 struct BitPoints {

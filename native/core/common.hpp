@@ -14,6 +14,7 @@ struct RowsView {
   std::int64_t n = 0;
   std::int64_t d = 0;
   Dtype dtype = Dtype::f32;
+  const std::int64_t* order = nullptr;  // the row that is at each place; null: its own
 };
 
 constexpr int kLanes = 16;  // partial sums of the defined order: element i belongs to lane i % 16

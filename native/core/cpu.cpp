@@ -4,6 +4,9 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif TONARI_ARM64
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace tonari {
@@ -33,6 +36,8 @@ CpuFeatures detect() {
     const bool bf16 = edx & (1u << 22), tile = edx & (1u << 24), int8 = edx & (1u << 25);
     found.amx = bf16 && tile && int8 && request_amx_tiles();
   }
+#elif TONARI_ARM64
+  found.neon_dot = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
 #endif
   return found;
 }
@@ -50,17 +55,22 @@ const char* isa_name(Isa isa) {
     case Isa::avx2: return "avx2";
     case Isa::avx512: return "avx512";
     case Isa::amx: return "amx";
+    case Isa::neon: return "neon";
   }
   return "";
 }
 
 std::vector<Isa> supported_isas() {
+#if TONARI_ARM64
+  return {Isa::generic, Isa::neon};
+#else
   std::vector<Isa> levels{Isa::generic};
   const CpuFeatures& cpu = cpu_features();
   if (cpu.avx2) levels.push_back(Isa::avx2);
   if (cpu.avx512) levels.push_back(Isa::avx512);
   if (cpu.amx) levels.push_back(Isa::amx);
   return levels;
+#endif
 }
 
 }  // namespace tonari

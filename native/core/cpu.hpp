@@ -6,8 +6,8 @@
 
 namespace tonari {
 
-// Ordered: each level implies those before it.
-enum class Isa : int { generic, avx2, avx512, amx };
+// Those of x86-64 are ordered: each level implies those before it.
+enum class Isa : int { generic, avx2, avx512, amx, neon };
 
 struct CpuFeatures {
   bool avx2 = false;              // AVX2, FMA, F16C and BMI2, if the operating system saves their registers
@@ -16,6 +16,7 @@ struct CpuFeatures {
   bool avx512_vnni = false;       // int8 dot products
   bool avx512_vpopcntdq = false;  // the bits set in each 32-bit word
   bool amx = false;               // TILE, INT8, BF16, if the operating system lets this process use the tiles
+  bool neon_dot = false;          // int8 dot products of aarch64, all of which have NEON
 };
 
 const CpuFeatures& cpu_features();

@@ -1,5 +1,6 @@
 #include "core/rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -18,6 +19,51 @@ std::int64_t first_row(const RowsView& rows, std::int64_t begin, std::int64_t en
   return -1;
 }
 
+constexpr std::int64_t kElements = 1024;  // looked at together
+
+// Bits of a number, without its sign, of which the largest finite number has the most.
+template <class Bits>
+struct Magnitudes {
+  Bits mask, largest;
+};
+
+// float64, for whose bits the weakest machine has no comparison: x * 0 is 0 for finite x, and NaN otherwise.
+bool any_nonfinite(const double* from, std::int64_t count) {
+  constexpr int lanes = 8;  // independent sums, so that additions overlap
+  double sums[lanes] = {};
+  std::int64_t c = 0;
+  for (; c + lanes <= count; c += lanes) {
+    for (int j = 0; j < lanes; ++j) sums[j] += from[c + j] * 0.0;
+  }
+  for (; c < count; ++c) sums[0] += from[c] * 0.0;
+  double sum = 0;
+  for (double part : sums) sum += part;
+  return !(sum == 0.0);
+}
+
+// Whether one of `count` elements from row i on is NaN or infinite: as integers, which takes no conversion.
+bool any_nonfinite(const RowsView& rows, std::int64_t i, std::int64_t count) {
+  const auto among = [&]<class Bits>(Magnitudes<Bits> finite) {
+    const char* from = static_cast<const char*>(row_pointer(rows, i));
+    Bits found = 0;  // not a bool, which the compiler would not keep in lanes
+    for (std::int64_t c = 0; c < count; ++c) {
+      Bits bits;
+      std::memcpy(&bits, from + c * static_cast<std::int64_t>(sizeof bits), sizeof bits);
+      found = static_cast<Bits>(found | static_cast<Bits>((bits & finite.mask) > finite.largest));
+    }
+    return found != 0;
+  };
+  switch (rows.dtype) {
+    case Dtype::f32: return among(Magnitudes<std::int32_t>{0x7fffffff, 0x7f7fffff});
+    case Dtype::f16: return among(Magnitudes<std::int16_t>{0x7fff, 0x7bff});
+    case Dtype::bf16: return among(Magnitudes<std::int16_t>{0x7fff, 0x7f7f});
+    case Dtype::f64: return any_nonfinite(static_cast<const double*>(row_pointer(rows, i)), count);
+    case Dtype::u8:
+    case Dtype::i8: break;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::size_t dtype_size(Dtype dtype) {
@@ -27,26 +73,23 @@ std::size_t dtype_size(Dtype dtype) {
 void load_row(const RowsView& rows, std::int64_t i, double* out) {
   with_type(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const T* row = static_cast<const T*>(rows.data) + i * rows.d;
+    const T* row = static_cast<const T*>(row_pointer(rows, i));
     for (std::int64_t c = 0; c < rows.d; ++c) out[c] = to_value<double>(row[c]);
   });
 }
 
 std::int64_t first_nonfinite_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {
-  if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8) return -1;
-  // x * 0 is 0 for finite x and NaN otherwise, so one sum per row decides without a branch per element.
-  return first_row(rows, begin, end, [&](const double* row) {
-    constexpr int lanes = 8;  // independent sums, so that additions overlap
-    double sums[lanes] = {};
-    std::int64_t c = 0;
-    for (; c + lanes <= rows.d; c += lanes) {
-      for (int j = 0; j < lanes; ++j) sums[j] += row[c + j] * 0.0;
+  if (rows.dtype == Dtype::u8 || rows.dtype == Dtype::i8 || rows.d == 0) return -1;
+  // Several short rows at a time, so that the loop is long; the row is looked up where there is one.
+  const std::int64_t at_once = rows.order != nullptr ? 1 : std::max<std::int64_t>(1, kElements / rows.d);
+  for (std::int64_t first = begin; first < end; first += at_once) {
+    const std::int64_t last = std::min(first + at_once, end);
+    if (!any_nonfinite(rows, first, (last - first) * rows.d)) continue;
+    for (std::int64_t i = first; i < last; ++i) {
+      if (any_nonfinite(rows, i, rows.d)) return i;
     }
-    for (; c < rows.d; ++c) sums[0] += row[c] * 0.0;
-    double sum = 0;
-    for (double part : sums) sum += part;
-    return !(sum == 0.0);
-  });
+  }
+  return -1;
 }
 
 std::int64_t first_negative_row(const RowsView& rows, std::int64_t begin, std::int64_t end) {

@@ -13,7 +13,8 @@ std::size_t dtype_size(Dtype dtype);
 void load_row(const RowsView& rows, std::int64_t i, double* out);
 
 inline const void* row_pointer(const RowsView& rows, std::int64_t i) {
-  return static_cast<const char*>(rows.data) + static_cast<std::size_t>(i * rows.d) * dtype_size(rows.dtype);
+  const std::int64_t row = rows.order != nullptr ? rows.order[i] : i;
+  return static_cast<const char*>(rows.data) + static_cast<std::size_t>(row * rows.d) * dtype_size(rows.dtype);
 }
 
 // The first row of [begin, end) that holds NaN or infinity (or, for the second, a negative value), or -1.

@@ -1,4 +1,19 @@
 // Searches so small that a screen would take longer than all exact values: no form, no packed points.
+//
+// Of float32 rows and metrics of squares, estimates leave few points whose exact values are needed. A sum of squares has
+// no cancellation, so that an estimate e of S(q - x)^2 = f, with c = estimate_roundings(d) roundings to u = 2^-24, has
+//
+//   |e - f| <= g f + a,    g = c u / (1 - c u),    a = d 2^-149
+//
+// where a is for squares that underflow; differences do not. Let t be the k-th smallest estimate. Then k points have
+// f <= (t + a) / (1 - g). Returned values follow f up to the errors of float64, below 2^-38 of it, and their rounding to
+// float32. So another point whose returned value is no larger has f <= (t + a) / (1 - g) (1 + 2^-21) + 2^-147, and with
+// g <= 2^-9 an estimate of at most
+//
+//   t (1 + 4 c u + 2^-19) + 8 a + 2^-140.
+//
+// If that is beyond float32, all points are left; so are those of a batch with an estimate that overflows. Points come in
+// batches, and t is of those so far, so that few estimates are held: it only falls.
 #pragma once
 
 #include "exact/refine.hpp"
@@ -13,12 +28,15 @@ struct DirectSearch {
   const std::int64_t* self_ids;  // for every query, the point that it must not find, or -1; or null
   // Query i is compared with points listed[begins[i]], ..., listed[ends[i] - 1], which ascend; null: with all points.
   const std::int64_t *listed = nullptr, *begins = nullptr, *ends = nullptr;
+  bool checked = true;  // whether all values are known to be finite
 };
 
 // The k nearest points of queries [begin, end), written to the start of the outputs; Value is the type of returned
 // distances. Where there are fewer than k, the last entries are -1 at infinity (-infinity for similarities).
+// False, and nothing is said of the outputs, if values are not checked and it does not follow from their estimates that
+// all are finite: those of other types and metrics than float32 and squares have none.
 template <class Value, class Index>
-void search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
+bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_t end, Value* distances,
                      Index* indices);
 
 }  // namespace tonari

@@ -11,6 +11,16 @@ Directions::Directions(const double* values, std::int64_t d, std::int64_t of)
   for (std::int64_t i = 0; i < d; ++i) std::copy_n(values + i * count, count, rows.data() + i * padded(count));
 }
 
+Directions Directions::first(std::int64_t of) const {
+  const std::int64_t d = std::ssize(rows) / padded(count);
+  Directions made;
+  made.count = of;
+  made.rows.assign(static_cast<std::size_t>(d * padded(of)), 0.0);
+  for (std::int64_t i = 0; i < d; ++i)
+    std::copy_n(rows.data() + i * padded(count), of, made.rows.data() + i * padded(of));
+  return made;
+}
+
 double Directions::stretch() const {
   const std::int64_t width = padded(count), d = std::ssize(rows) / std::max<std::int64_t>(1, width);
   std::vector<double> products(static_cast<std::size_t>(width * width), 0.0);  // V^T V

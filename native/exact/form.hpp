@@ -38,6 +38,8 @@ struct Directions {
   // `values`: V of shape (d, count), by rows.
   Directions(const double* values, std::int64_t d, std::int64_t count);
 
+  // The first `count` of them: if V^T V <= I, then theirs is.
+  Directions first(std::int64_t count) const;
   // An upper bound on the largest eigenvalue of V^T V.
   double stretch() const;
 };

@@ -13,7 +13,8 @@ std::vector<const Kernel*> available_kernels() {
   auto take = [&](std::span<const Kernel> table, bool level) {
     for (const Kernel& kernel : table) {
       const bool usable = kernel.needs == Needs::nothing || (kernel.needs == Needs::avx_vnni && cpu.avx_vnni) ||
-                          (kernel.needs == Needs::avx512_vnni && cpu.avx512_vnni);
+                          (kernel.needs == Needs::avx512_vnni && cpu.avx512_vnni) ||
+                          (kernel.needs == Needs::neon_dot && cpu.neon_dot);
       const bool better_found = std::any_of(found.begin(), found.end(), [&](const Kernel* other) {
         return std::string_view(other->name) == kernel.name;
       });
@@ -26,8 +27,23 @@ std::vector<const Kernel*> available_kernels() {
   take(avx2_kernels(), cpu.avx2);
   take(avx512_kernels(), cpu.avx512);
   take(amx_kernels(), cpu.amx);
+#elif TONARI_ARM64
+  take(neon_dot_kernels(), true);  // first, since it replaces a kernel of the same name
+  take(neon_kernels(), true);
 #endif
   return found;
+}
+
+const Kernel& look_kernel(const Kernel& screen) {
+  if (screen.precision != Precision::float32) return screen;
+  const auto alike = [&screen](const Kernel* other) {
+    return other->precision == Precision::int8 && other->isa == screen.isa &&
+           other->layout.point_group == screen.layout.point_group &&
+           other->layout.query_tile == screen.layout.query_tile;
+  };
+  const std::vector<const Kernel*> kernels = available_kernels();
+  const auto found = std::find_if(kernels.begin(), kernels.end(), alike);
+  return found == kernels.end() ? screen : **found;
 }
 
 double accumulation_error(const Kernel& kernel, std::int64_t d) {

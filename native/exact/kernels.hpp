@@ -14,7 +14,7 @@
 namespace tonari {
 
 enum class Precision : int { int8, bfloat16, float32 };
-enum class Needs : int { nothing, avx_vnni, avx512_vnni };  // beyond the instruction set's level
+enum class Needs : int { nothing, avx_vnni, avx512_vnni, neon_dot };  // beyond the instruction set's level
 
 // The layout of rows in packed memory. K is the run of dimensions that stays together (1, 2 or 4 values, or a 64-byte
 // tile row); rows are in groups of `point_group` or `query_tile`:  [row group][dimension / K][row in group][K].
@@ -47,6 +47,7 @@ struct QueriesView {
   const float* step = nullptr;       // int8: value of one step
   const float* threshold = nullptr;  // a point whose lowest score is above this cannot be among the answers
   int tiles = 0;
+  std::int64_t count = 0;  // queries; those behind them in the last tile have a threshold that lets nothing pass
 };
 
 // When the queries are points too, one product serves both sides: `threshold[p]` is that of point p as a query, and the
@@ -67,6 +68,10 @@ struct Task {
   // Of this range, groups with g % stride == 0 (take_stride), all others (skip_stride), or all (stride == 0).
   std::int64_t stride = 0;
   bool take_stride = false;
+  // By tile of queries and group of the range: which to compare at all, and where to mark those that may hold a
+  // survivor instead of keeping it (exact/look.hpp). Null for neither.
+  const std::uint8_t* marked = nullptr;
+  std::uint8_t* marks = nullptr;
   int depth = 0;  // runs of dimensions: ceil(d / run)
   // Called for every survivor with the query's row in the block, bounds on the score, and the point's place in the
   // packed run.
@@ -75,7 +80,13 @@ struct Task {
   void (*keep_reverse)(void* context, std::int64_t point, float lower, float upper, std::int64_t row) = nullptr;
   void* context = nullptr;
 
-  bool visits(std::int64_t group) const { return stride == 0 || ((group % stride == 0) == take_stride); }
+  std::int64_t mark(int tile, std::int64_t group) const {
+    return tile * (group_end - group_begin) + (group - group_begin);
+  }
+  bool visits(int tile, std::int64_t group) const {
+    return (stride == 0 || ((group % stride == 0) == take_stride)) &&
+           (marked == nullptr || marked[mark(tile, group)] != 0);
+  }
 };
 
 struct Kernel {
@@ -90,6 +101,9 @@ struct Kernel {
 
 // All kernels of this build that can run on this machine.
 std::vector<const Kernel*> available_kernels();
+
+// The kernel of a look at contracted rows before a screen: int8 before float32, where its groups and tiles are the same.
+const Kernel& look_kernel(const Kernel& screen);
 
 // A bound on the rounding error of a kernel's score, relative to |a(x)| + 2 |q^| |x^| (docs/exactness.md).
 double accumulation_error(const Kernel& kernel, std::int64_t d);

@@ -12,7 +12,8 @@ namespace tonari {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr double kTiny = 0x1p-100;  // absolute floor of every bound
+constexpr std::int64_t kOneRegister = 64;  // bytes, which the screen may read behind the last group
+constexpr double kTiny = 0x1p-100;         // absolute floor of every bound
 
 // The smallest float32 that is at least `x`; kHuge where there is no useful one (overflow, NaN).
 float round_up(double x) {
@@ -137,7 +138,7 @@ PackedPoints::PackedPoints(const Kernel& kernel, const Form& form, const RowsVie
   // One register more than the groups need, since a group's errors are read a register at a time.
   const auto places = static_cast<std::size_t>(groups_ * kernel.layout.point_group + 16);
   const auto groups = static_cast<std::size_t>(groups_);
-  data_ = allocate(data_bytes_);
+  data_ = allocate(data_bytes_ + kOneRegister);
   low_.assign(places, kInfinity);
   error_query_.assign(places, 0), error_rest_.assign(places, 0), error_own_.assign(places, 0);
   group_error_query_.assign(groups, 0), group_error_rest_.assign(groups, 0);
@@ -275,7 +276,12 @@ PackedQueries::PackedQueries(const Kernel& kernel, const Form& form, const RowsV
 }
 
 QueriesView PackedQueries::view() const {
-  return {.data = data.get(), .norm = norm.data(), .rest = rest.data(), .step = step.data(), .tiles = tiles};
+  return {.data = data.get(),
+          .norm = norm.data(),
+          .rest = rest.data(),
+          .step = step.data(),
+          .tiles = tiles,
+          .count = count};
 }
 
 }  // namespace tonari

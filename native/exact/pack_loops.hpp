@@ -59,6 +59,8 @@ const PackLoops& pack_loops(Isa isa);
 extern const PackLoops pack_loops_generic;
 #if TONARI_X86
 extern const PackLoops pack_loops_avx2, pack_loops_avx512;
+#elif TONARI_ARM64
+extern const PackLoops pack_loops_neon;
 #endif
 
 }  // namespace tonari

@@ -87,7 +87,7 @@ inline void to_elementwise_form(const Form& form, double* row) {
 
 inline RowTerms read(const Form& form, const RowsView& rows, std::int64_t i, double* row) {
   with_type(rows.dtype,
-            [&](auto zero) { load_padded(static_cast<const decltype(zero)*>(rows.data) + i * rows.d, rows.d, row); });
+            [&](auto zero) { load_padded(static_cast<const decltype(zero)*>(row_pointer(rows, i)), rows.d, row); });
   const double* centre = form.centre.data();
   const double scale = form.scale;
   switch (family_of(form.metric)) {

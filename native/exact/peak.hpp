@@ -46,7 +46,7 @@ template <int SUMS>
 double peak_f32(double seconds) {
   using Floats = Register<float>;
   const Floats a = 0.999f, b = 0.001f;
-  return measured_steps<SUMS>(seconds, 2.0 * Floats::lanes, Floats(0.5f), [=](Floats sum) { return fma(sum, a, b); });
+  return measured_steps<SUMS>(seconds, 2.0 * Floats::lanes, Floats(0.5f), [=](Floats sum) { return fma(a, b, sum); });
 }
 
 // DOT::add adds four products of bytes per lane, as in exact/screen_tile.hpp.
@@ -56,8 +56,14 @@ double peak_i8(double seconds) {
   Int32s a = 0x01020304;
   const Int32s b = 0x01010101;
   return measured_steps<SUMS>(seconds, 8.0 * Int32s::lanes, Int32s(1), [&](Int32s sum) {
+#if TONARI_NEON
+    auto query = a.parts.raw;  // of `a` itself, GCC would keep the sums in memory
+    asm volatile("" : "+w"(query));
+    return DOT::add(sum, Int32s(query), b);
+#else
     asm volatile("" : "+x"(a.parts.raw));  // keeps the products in the loop
     return DOT::add(sum, a, b);
+#endif
   });
 }
 

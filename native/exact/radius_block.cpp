@@ -13,18 +13,20 @@ constexpr std::int64_t kBatch = 8192;                              // points tha
 
 }  // namespace
 
-RadiusBlock::RadiusBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
-                         const RadiusSpec& spec, Isa isa)
+RadiusBlock::RadiusBlock(const Kernel& kernel, const Form& form, const Form* look, const RowsView& queries,
+                         const RowsView& points, const RadiusSpec& spec, Isa isa)
     : kernel_(kernel),
       form_(form),
       queries_(queries),
       points_(points),
       spec_(spec),
       bounds_(form, spec.double_output),
-      exact_values_(exact_values(isa)) {}
+      exact_values_(exact_values(isa)),
+      look_(kernel, look) {}
 
 void RadiusBlock::open(std::int64_t begin, std::int64_t end) {
   packed_ = PackedQueries(kernel_, form_, queries_, begin, end);
+  look_.open(queries_, begin, end);
   begin_ = begin, count_ = end - begin;
   found_ = vain_ = 0;
   full_ = false;
@@ -57,10 +59,11 @@ void RadiusBlock::start(std::int64_t r) {
   if (!spec_.lists && !form_.contracts()) row.within = bounds_.score_within(limit, shift);
 }
 
-void RadiusBlock::screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end) {
+void RadiusBlock::screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
+                         std::int64_t group_end) {
   if (full_) return;
   const std::int64_t size = kernel_.layout.point_group, base = points.base();
-  if (spec_.later) {
+  if (spec_.later && points_.order == nullptr) {
     group_begin = std::clamp((spec_.self_ids[begin_] + 1 - base) / size, group_begin, group_end);
   }
   struct Keeper {
@@ -69,21 +72,23 @@ void RadiusBlock::screen(const PackedPoints& points, std::int64_t group_begin, s
   } keeper{*this, base};
   QueriesView queries = packed_.view();
   queries.threshold = thresholds_.data();
-  kernel_.screen({.points = points.view(),
-                  .queries = queries,
-                  .reverse = {},
-                  .group_begin = group_begin,
-                  .group_end = group_end,
-                  .stride = 0,
-                  .take_stride = false,
-                  .depth = packed_depth(kernel_, form_.columns()),
-                  .keep =
-                      [](void* context, std::int64_t row, float, float upper, std::int64_t point) {
-                        Keeper& self = *static_cast<Keeper*>(context);
-                        self.block.take(row, upper, self.base + point);
-                      },
-                  .keep_reverse = nullptr,
-                  .context = &keeper});
+  Task task{.points = points.view(),
+            .queries = queries,
+            .reverse = {},
+            .group_begin = group_begin,
+            .group_end = group_end,
+            .stride = 0,
+            .take_stride = false,
+            .depth = packed_depth(kernel_, form_.columns()),
+            .keep =
+                [](void* context, std::int64_t row, float, float upper, std::int64_t point) {
+                  Keeper& self = *static_cast<Keeper*>(context);
+                  self.block.take(row, upper, self.base + point);
+                },
+            .keep_reverse = nullptr,
+            .context = &keeper};
+  look_.mark(contracted, task);
+  kernel_.screen(task);
   const std::int64_t begin = base + group_begin * size, end = base + std::min(group_end * size, points.count());
   for (std::int64_t r = 0; r < count_ && begin < end; ++r) {
     const Row& row = rows_[static_cast<std::size_t>(r)];
@@ -95,8 +100,8 @@ void RadiusBlock::screen(const PackedPoints& points, std::int64_t group_begin, s
 
 bool RadiusBlock::is_left_out(std::int64_t r, std::int64_t id) const {
   if (spec_.self_ids == nullptr) return false;
-  const std::int64_t own = spec_.self_ids[begin_ + r];
-  return spec_.later ? id <= own : id == own;
+  const std::int64_t own = spec_.self_ids[begin_ + r], found = point_at(id);
+  return spec_.later ? found <= own : found == own;
 }
 
 void RadiusBlock::take(std::int64_t r, float upper, std::int64_t id) {
@@ -112,11 +117,11 @@ void RadiusBlock::take(std::int64_t r, float upper, std::int64_t id) {
 
 void RadiusBlock::count_all(std::int64_t r, std::int64_t begin, std::int64_t end) {
   std::int64_t& count = rows_[static_cast<std::size_t>(r)].count;
-  if (spec_.later) begin = std::clamp(spec_.self_ids[begin_ + r] + 1, begin, end);
-  count += end - begin;
-  if (spec_.self_ids == nullptr || spec_.later) return;
-  const std::int64_t own = spec_.self_ids[begin_ + r];
-  count -= begin <= own && own < end;
+  if (spec_.self_ids == nullptr) {
+    count += end - begin;
+    return;
+  }
+  for (std::int64_t id = begin; id < end; ++id) count += !is_left_out(r, id);
 }
 
 void RadiusBlock::search_exactly(std::int64_t r, std::int64_t begin, std::int64_t end) {
@@ -162,7 +167,7 @@ void RadiusBlock::evaluate(std::int64_t r) {
     const double key = bounds_.key(bounds_.returned(scratch_.values[j]));
     if (!(key <= row.key)) continue;
     ++inside;
-    if (spec_.lists) row.listed.push_back({key, ids[j]});
+    if (spec_.lists) row.listed.push_back({key, point_at(ids[j])});
   }
   row.count += inside;
   if (spec_.lists) found_ += inside;

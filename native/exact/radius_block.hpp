@@ -7,6 +7,7 @@
 // and the caller opens it again in parts.
 #pragma once
 
+#include "exact/look.hpp"
 #include "exact/pack.hpp"
 #include "exact/row_states.hpp"
 
@@ -15,26 +16,32 @@ namespace tonari {
 struct RadiusSpec {
   const double* limits = nullptr;  // for every query of the set, the farthest returned value that is within its radius
   const std::int64_t* self_ids = nullptr;  // for every query, the point that it must not find; or null
-  bool later = false;  // only points after the query's own: `self_ids` ascend, and each pair of points is found once
-  bool lists = true;   // or counts alone
+  // Only points after the query's own: each pair of points is found once. Where points lie in their own order, `self_ids`
+  // ascend.
+  bool later = false;
+  bool lists = true;  // or counts alone
   bool double_output = false;
   std::int64_t room = kNoLimit;  // points that the lists of more than one row may hold together
 };
 
 class RadiusBlock {
  public:
-  RadiusBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
+  // `look`: the contracted form of a look before the screen, or null.
+  RadiusBlock(const Kernel& kernel, const Form& form, const Form* look, const RowsView& queries, const RowsView& points,
               const RadiusSpec& spec, Isa isa);
 
   // Starts on queries [begin, end).
   void open(std::int64_t begin, std::int64_t end);
-  // Screens groups [group_begin, group_end) of `points`, unless the block is full.
-  void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end);
+  // Screens groups [group_begin, group_end) of `points`, unless the block is full. `contracted`: the same points in the
+  // form of the look; null: without one.
+  void screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
+              std::int64_t group_end);
   // Adds what `other` found for the same queries among other points.
   void absorb(RadiusBlock& other);
   // Evaluates what is pending and writes how many points each row found; returns how many exact values were computed
   // in vain: of points outside for lists, of all for counts. After it, or absorb(), full() is final.
   std::int64_t count(std::int64_t* counts);
+  const Look& look() const { return look_; }
   bool full() const { return full_; }
   std::int64_t found() const { return found_; }
   // Orders the lists and writes them one after the other.
@@ -56,6 +63,7 @@ class RadiusBlock {
 
   void start(std::int64_t row);
   void take(std::int64_t row, float upper, std::int64_t id);
+  std::int64_t point_at(std::int64_t place) const { return points_.order != nullptr ? points_.order[place] : place; }
   bool is_left_out(std::int64_t row, std::int64_t id) const;
   void evaluate_pending();
   // Evaluates the points of scratch_.ids for a row, and keeps those within its radius.
@@ -71,6 +79,7 @@ class RadiusBlock {
   const Bounds bounds_;
   const ExactValues exact_values_;
   PackedQueries packed_;
+  Look look_;
   std::int64_t begin_ = 0, count_ = 0, found_ = 0, vain_ = 0;
   bool full_ = false;
   std::vector<Row> rows_;  // at least count_

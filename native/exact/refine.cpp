@@ -23,6 +23,8 @@ ExactValues exact_values(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return exact_values_avx512;
   if (isa >= Isa::avx2) return exact_values_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return exact_values_neon;
 #endif
   (void)isa;
   return exact_values_generic;
@@ -32,9 +34,22 @@ ColumnValues column_values(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return column_values_avx512;
   if (isa >= Isa::avx2) return column_values_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return column_values_neon;
 #endif
   (void)isa;
   return column_values_generic;
+}
+
+SquareEstimates square_estimates(Isa isa) {
+#if TONARI_X86
+  if (isa >= Isa::avx512) return square_estimates_avx512;
+  if (isa >= Isa::avx2) return square_estimates_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return square_estimates_neon;
+#endif
+  (void)isa;
+  return square_estimates_generic;
 }
 
 }  // namespace tonari

@@ -33,4 +33,15 @@ using ColumnValues = void (*)(Metric metric, const ExactQuery& query, const doub
 
 ColumnValues column_values(Isa isa);
 
+// Estimates of squared distances in float32: estimates[q * stride + j] = S(query_q - x_j)^2, x_j being row j of `points`.
+// Queries follow each other, each ending with zeros that make its number of columns a multiple of 16. Each of the d terms
+// has at most estimate_roundings(d) roundings to its name.
+using SquareEstimates = void (*)(const float* queries, std::int64_t m, const float* points, std::int64_t d,
+                                 std::int64_t count, float* estimates, std::int64_t stride);
+
+SquareEstimates square_estimates(Isa isa);
+
+// The difference counts twice; then its square, the additions of a lane, and those of the 16 lanes in halves.
+constexpr std::int64_t estimate_roundings(std::int64_t d) { return 2 + 1 + (d + kLanes - 1) / kLanes + 4; }
+
 }  // namespace tonari

@@ -15,4 +15,9 @@ void column_values_avx2(Metric metric, const ExactQuery& query, const double* co
   column_values_tile(metric, query, columns, stride, d, count, values);
 }
 
+void square_estimates_avx2(const float* queries, std::int64_t m, const float* points, std::int64_t d,
+                           std::int64_t count, float* estimates, std::int64_t stride) {
+  square_estimates_tile(queries, m, points, d, count, estimates, stride);
+}
+
 }  // namespace tonari

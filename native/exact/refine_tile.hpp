@@ -150,5 +150,54 @@ inline void column_values_tile(Metric metric, const ExactQuery& query, const dou
   with_term(metric, [&](auto term) { reduce_columns<TermStep<decltype(term)>>(q, columns, stride, d, count, values); });
 }
 
+// The last `count` < 16 elements of a row, then zeros.
+inline Vec<float, kLanes> load_float_end(const float* from, std::int64_t count) {
+  if constexpr (kRegisterLanes<float> == kLanes) {
+    return Vec<float, kLanes>::load_first(from, count);
+  } else {
+    constexpr int width = kRegisterLanes<float>;
+    alignas(64) float end[kLanes] = {};
+    for (int j = 0; j < kLanes && j < count; j += width) {
+      Register<float>::load_first(from + j, std::min<std::int64_t>(count - j, width)).store(end + j);
+    }
+    return Vec<float, kLanes>::load(end);
+  }
+}
+
+// Q queries share what is loaded of a point.
+template <int Q>
+void estimate_squares(const float* queries, const float* points, std::int64_t d, std::int64_t count, float* estimates,
+                      std::int64_t stride) {
+  using Lanes = Vec<float, kLanes>;
+  const std::int64_t width = padded(d);
+  for (std::int64_t j = 0; j < count; ++j) {
+    const float* const x = points + j * d;
+    Lanes sums[Q];
+    for (int q = 0; q < Q; ++q) sums[q] = 0.0F;
+    const auto add = [&](std::int64_t i, Lanes values) {
+      for (int q = 0; q < Q; ++q) {
+        const Lanes apart = Lanes::load(queries + q * width + i) - values;
+        sums[q] = fma(apart, apart, sums[q]);
+      }
+    };
+    std::int64_t i = 0;
+    for (; i + kLanes <= d; i += kLanes) add(i, Lanes::load(x + i));
+    if (i < d) add(i, load_float_end(x + i, d - i));
+    for (int q = 0; q < Q; ++q) {
+      estimates[q * stride + j] = fold(sums[q], [](auto a, auto b) { return a + b; });
+    }
+  }
+}
+
+inline void square_estimates_tile(const float* queries, std::int64_t m, const float* points, std::int64_t d,
+                                  std::int64_t count, float* estimates, std::int64_t stride) {
+  constexpr int together = Target::registers >= 32 ? 4 : 2;
+  std::int64_t q = 0;
+  for (; q + together <= m; q += together) {
+    estimate_squares<together>(queries + q * padded(d), points, d, count, estimates + q * stride, stride);
+  }
+  for (; q < m; ++q) estimate_squares<1>(queries + q * padded(d), points, d, count, estimates + q * stride, stride);
+}
+
 }  // namespace
 }  // namespace tonari

@@ -9,21 +9,29 @@ constexpr std::int64_t kFirstRoom = 32;  // survivors beyond 2 k before the firs
 
 }  // namespace
 
-RowBlock::RowBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
-                   const SearchSpec& spec, Isa isa)
-    : kernel_(kernel), form_(form), queries_(queries), states_(form, queries, points, spec, isa) {}
+RowBlock::RowBlock(const Kernel& kernel, const Form& form, const Form* look, const RowsView& queries,
+                   const RowsView& points, const SearchSpec& spec, Isa isa)
+    : kernel_(kernel),
+      form_(form),
+      queries_(queries),
+      sketched_(spec.sketch.count),
+      look_(kernel, look),
+      states_(form, queries, points, spec, isa) {}
 
-void RowBlock::open(std::int64_t begin, std::int64_t end) {
+void RowBlock::open(std::int64_t begin, std::int64_t end, const std::int64_t* places, const float* asked) {
   packed_ = PackedQueries(kernel_, form_, queries_, begin, end);
+  look_.open(queries_, begin, end);
   states_.open(begin, end - begin, kFirstRoom);
   for (std::int64_t row = 0; row < end - begin; ++row) {
     const auto at = static_cast<std::size_t>(row);
     states_.start(row, packed_.shift[at], packed_.beyond[at]);
+    if (places == nullptr) continue;
+    states_.expect(row, places[begin + row], asked + (begin + row) * sketched_, 1, scratch_);
   }
 }
 
-void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
-                      bool take_stride) {
+void RowBlock::screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
+                      std::int64_t group_end, std::int64_t stride, bool take_stride) {
   const bool sampling = stride != 0 && take_stride;
   struct Keeper {
     RowStates& states;
@@ -33,21 +41,23 @@ void RowBlock::screen(const PackedPoints& points, std::int64_t group_begin, std:
   } keeper{states_, scratch_, points.base(), sampling};
   QueriesView queries = packed_.view();
   queries.threshold = states_.thresholds();
-  kernel_.screen({.points = points.view(),
-                  .queries = queries,
-                  .reverse = {},
-                  .group_begin = group_begin,
-                  .group_end = group_end,
-                  .stride = stride,
-                  .take_stride = take_stride,
-                  .depth = packed_depth(kernel_, form_.columns()),
-                  .keep =
-                      [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
-                        Keeper& self = *static_cast<Keeper*>(context);
-                        self.states.keep(row, {lower, upper, self.base + point}, self.sampling, self.scratch);
-                      },
-                  .keep_reverse = nullptr,
-                  .context = &keeper});
+  Task task{.points = points.view(),
+            .queries = queries,
+            .reverse = {},
+            .group_begin = group_begin,
+            .group_end = group_end,
+            .stride = stride,
+            .take_stride = take_stride,
+            .depth = packed_depth(kernel_, form_.columns()),
+            .keep =
+                [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
+                  Keeper& self = *static_cast<Keeper*>(context);
+                  self.states.keep(row, {lower, upper, self.base + point}, self.sampling, self.scratch);
+                },
+            .keep_reverse = nullptr,
+            .context = &keeper};
+  if (!sampling) look_.mark(contracted, task);
+  kernel_.screen(task);
   if (sampling) return;  // rows beyond the screen meet every point once, in the second pass
   const std::int64_t size = kernel_.layout.point_group;
   for (std::int64_t row = 0; row < states_.count(); ++row) {

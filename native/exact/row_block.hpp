@@ -1,6 +1,7 @@
 // A block of queries, compared with the points: screen, select, refine.
 #pragma once
 
+#include "exact/look.hpp"
 #include "exact/pack.hpp"
 #include "exact/row_states.hpp"
 
@@ -8,14 +9,18 @@ namespace tonari {
 
 class RowBlock {
  public:
-  RowBlock(const Kernel& kernel, const Form& form, const RowsView& queries, const RowsView& points,
+  // `look`: the contracted form of a look before the screen, or null.
+  RowBlock(const Kernel& kernel, const Form& form, const Form* look, const RowsView& queries, const RowsView& points,
            const SearchSpec& spec, Isa isa);
 
-  // Starts on queries [begin, end).
-  void open(std::int64_t begin, std::int64_t end);
-  // Screens groups [group_begin, group_end) of `points`; stride and take_stride as in Task.
-  void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
-              bool take_stride);
+  // Starts on queries [begin, end). `places`: of every query, where in the order of the points those near it are; or null.
+  // `asked`: the queries as the points are in the sketch; element c of query i is asked[i * spec.sketch.count + c].
+  void open(std::int64_t begin, std::int64_t end, const std::int64_t* places, const float* asked);
+  // Screens groups [group_begin, group_end) of `points`; stride and take_stride as in Task. `contracted`: the same points
+  // in the form of the look; null: without one.
+  void screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
+              std::int64_t group_end, std::int64_t stride, bool take_stride);
+  const Look& look() const { return look_; }
   void end_sample() { states_.end_sample(scratch_); }
   void absorb(RowBlock& other) { states_.absorb(other.states_, scratch_); }
   template <class Value, class Index>
@@ -27,7 +32,9 @@ class RowBlock {
   const Kernel& kernel_;
   const Form& form_;
   const RowsView queries_;
+  const std::int64_t sketched_;  // columns
   PackedQueries packed_;
+  Look look_;
   RowStates states_;
   Scratch scratch_;
 };

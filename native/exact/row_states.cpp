@@ -21,6 +21,10 @@ constexpr std::size_t kPadding = 64;  // the widest tile of queries
 // in the end, when fewer at a time would be prefetched too late.
 constexpr std::int64_t kProbed = 8, kResolved = 16;
 
+// For a first threshold: points around a place that are compared in the sketch, at least, and exact values for each
+// neighbour wanted.
+constexpr std::int64_t kAround = 512, kExpected = 2;
+
 // Where to halve a range of scores: at the middle of the values and of their keys in turn, so that neither outliers nor
 // a change of sign makes the search long.
 struct MiddleScore {
@@ -103,7 +107,11 @@ void RowStates::start(std::int64_t r, double shift, bool beyond) {
 void RowStates::know(std::int64_t r, double value) {
   const auto at = static_cast<std::size_t>(r);
   rows_[at].known = true;
-  if (!std::isfinite(value)) return;
+  if (std::isfinite(value)) lower_threshold(r, value);
+}
+
+void RowStates::lower_threshold(std::int64_t r, double value) {
+  const auto at = static_cast<std::size_t>(r);
   set_threshold(r, std::min(thresholds_[at], bounds_.threshold_from_value(value, rows_[at].shift)));
 }
 
@@ -167,6 +175,35 @@ void RowStates::resolve_lowest(std::int64_t r, std::int64_t count, Scratch& scra
   drop_above_threshold(r);
 }
 
+void RowStates::expect(std::int64_t r, std::int64_t place, const float* asked, std::int64_t apart, Scratch& scratch) {
+  if (rows_[static_cast<std::size_t>(r)].beyond) return;
+  const Sketch& sketch = spec_.sketch;
+  const std::int64_t count = std::min(std::max(kAround, 2 * kExpected * wanted_), points_.n);
+  const std::int64_t begin = std::clamp<std::int64_t>(place - count / 2, 0, points_.n - count);
+  const std::int64_t rank = std::min(kExpected * wanted_, count);
+  std::vector<float>& squares = scratch.apart;
+  squares.assign(static_cast<std::size_t>(count), 0.0f);
+  for (std::int64_t c = 0; c < sketch.count; ++c) {
+    const float own = asked[c * apart];
+    const float* column = sketch.columns + c * sketch.stride + begin;
+    for (std::int64_t j = 0; j < count; ++j)
+      squares[static_cast<std::size_t>(j)] += (own - column[j]) * (own - column[j]);
+  }
+  scratch.keys.resize(squares.size());
+  std::transform(squares.begin(), squares.end(), scratch.keys.begin(), [](float square) { return float_key(square); });
+  const std::int32_t last = at_least_kth(scratch.keys.data(), count, rank, rank / 8, MiddleScore{}).key;
+  scratch.ranked.clear();
+  scratch.ids.clear();
+  for (std::int64_t j = 0; j < count; ++j) {
+    if (scratch.keys[static_cast<std::size_t>(j)] <= last) scratch.ids.push_back(begin + j);
+  }
+  rank_exactly(r, scratch);
+  if (std::ssize(scratch.ranked) < spec_.k) return;
+  const auto kth = scratch.ranked.begin() + (spec_.k - 1);
+  std::nth_element(scratch.ranked.begin(), kth, scratch.ranked.end());
+  lower_threshold(r, bounds_.key(kth->key));
+}
+
 void RowStates::drop_above_threshold(std::int64_t r) {
   const float threshold = thresholds_[static_cast<std::size_t>(r)];
   const std::span<Survivor> held = survivors(r);
@@ -214,7 +251,8 @@ void RowStates::rank_exactly(std::int64_t r, Scratch& scratch) {
   scratch.ranked.reserve(scratch.ranked.size() + ids.size());
   const std::int64_t self = spec_.self_ids != nullptr ? spec_.self_ids[begin_ + r] : -1;
   for (std::size_t j = 0; j < ids.size(); ++j) {
-    if (ids[j] != self) scratch.ranked.push_back({bounds_.key(bounds_.returned(scratch.values[j])), ids[j]});
+    const std::int64_t point = points_.order != nullptr ? points_.order[ids[j]] : ids[j];
+    if (point != self) scratch.ranked.push_back({bounds_.key(bounds_.returned(scratch.values[j])), point});
   }
 }
 
@@ -239,9 +277,7 @@ void RowStates::keep_settled(std::int64_t r, Scratch& scratch) {
   keep_smallest(scratch.ranked, spec_.k);
   row.settled.assign(scratch.ranked.begin(), scratch.ranked.end());
   if (std::ssize(row.settled) < spec_.k) return;
-  const double worst = std::max_element(row.settled.begin(), row.settled.end())->key;
-  const float bound = bounds_.threshold_from_value(bounds_.key(worst), row.shift);
-  set_threshold(r, std::min(thresholds_[at], bound));
+  lower_threshold(r, bounds_.key(std::max_element(row.settled.begin(), row.settled.end())->key));
 }
 
 void RowStates::search_exactly(std::int64_t r, std::int64_t begin, std::int64_t end, Scratch& scratch) {

@@ -24,6 +24,13 @@ enum class RowStatus : std::uint8_t {
   resample = 2,  // the sampled threshold was too low: search again without it
 };
 
+// Points in an order in which neighbours are near each other, in few columns: element c of the point at place p is
+// columns[c * stride + p].
+struct Sketch {
+  const float* columns = nullptr;
+  std::int64_t count = 0, stride = 0;
+};
+
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 struct SearchSpec {
@@ -34,11 +41,13 @@ struct SearchSpec {
   std::int64_t capacity = 0;       // survivors that a row may hold before it retries or is resolved exactly
   std::int64_t growth = kNoLimit;  // survivors in rooms beyond the rows' first ones, of all rows together
   std::int64_t sample_rank = 0;    // rank of the sample that becomes the threshold (matsumoto2015); 0 for no sample
+  Sketch sketch{};                 // of points in an order of their own; else empty
 };
 
 // Working memory of one thread.
 struct Scratch {
   std::vector<std::int32_t> keys;
+  std::vector<float> apart;
   std::vector<std::int64_t> ids;
   std::vector<double> values;
   std::vector<Ranked> ranked;
@@ -68,6 +77,10 @@ class RowStates {
     *slot.next++ = survivor;
     if (slot.next == slot.end) make_room(row, sampling, scratch);
   }
+  // Takes a row's first threshold from exact values of those points around a place that are nearest in the sketch, of
+  // which the row's own elements are asked[c * apart]. The row meets them again later: what is kept from the start is
+  // little.
+  void expect(std::int64_t row, std::int64_t place, const float* asked, std::int64_t apart, Scratch& scratch);
   // After the sample: each row takes its threshold from it, which finish() checks.
   void end_sample(Scratch& scratch);
   // Adds what `other` holds for the same queries, which it compared with other points.
@@ -127,6 +140,7 @@ class RowStates {
   void rank_exactly(std::int64_t row, Scratch& scratch);
   bool sample_was_enough(const Row& row, const std::vector<Ranked>& ranked) const;
   void set_threshold(std::int64_t row, float value);
+  void lower_threshold(std::int64_t row, double returned);  // nothing farther than this returned value is wanted
 
   const Form& form_;
   const RowsView queries_, points_;

@@ -114,7 +114,9 @@ class Epilogue {
       const Floats lower = least[v] - bound_[v];
       lanes |= std::uint64_t{bits(lower <= load_thresholds(thresholds + v * 16))} << (v * 16);
     }
-    if (lanes != 0 || reverse != 0) judge_part(lanes, reverse != 0);
+    if (lanes == 0 && reverse == 0) return;
+    if (task_.marks != nullptr) task_.marks[task_.mark(block_->tile, block_->group)] = 1;
+    else judge_part(lanes, reverse != 0);
   }
 
   __attribute__((noinline)) void judge_part(std::uint64_t lanes, bool reverse) const {
@@ -224,7 +226,7 @@ void screen_amx_sides(const Task& task) {
       for (int tile = 0; tile < task.queries.tiles; ++tile) {
         const std::byte* b = queries + 2 * tile * tile_bytes + static_cast<std::int64_t>(run) * kTileBytes;
         for (std::int64_t group = first; group < last; ++group) {
-          if (!task.visits(group)) continue;
+          if (!task.visits(tile, group)) continue;
           const std::byte* a = points + 2 * group * tile_bytes + static_cast<std::int64_t>(run) * kTileBytes;
           const std::int64_t place = ((group - first) * task.queries.tiles + tile) * kSums;
           if (chunk == 0) {

@@ -13,33 +13,11 @@
 
 #include <type_traits>
 
-#include "core/metrics.hpp"
-#include "exact/kernels.hpp"
-#include "simd/vec.hpp"
+#include "exact/screen_few.hpp"
+#include "exact/screen_steps.hpp"
 
 namespace tonari {
 namespace {
-
-using Floats = Register<float>;
-using Int32s = Register<std::int32_t>;
-
-// Loads thresholds, which another thread may lower at the same time (RowStates::set_threshold): an old one lets more
-// through. Each lane of a register is as atomic as a float32, which C++ cannot express, so under ThreadSanitizer they
-// are loaded one by one.
-inline float load_threshold(const float* p) {
-  float threshold;
-  __atomic_load(p, &threshold, __ATOMIC_RELAXED);
-  return threshold;
-}
-inline Floats load_thresholds(const float* p) {
-#if defined(__SANITIZE_THREAD__)
-  alignas(64) float lanes[Floats::lanes];
-  for (int i = 0; i < Floats::lanes; ++i) lanes[i] = load_threshold(p + i);
-  return Floats::load(lanes);
-#else
-  return Floats::load(p);
-#endif
-}
 
 template <int VECTORS>
 inline std::uint64_t survivors(const Floats (&least)[VECTORS], const Task& task, std::int64_t group, int tile) {
@@ -162,6 +140,10 @@ inline void examine(const Task& task, int tile, std::int64_t group, const Floats
     }
   }
   if (lanes != 0 || reverse != 0) {
+    if (task.marks != nullptr) {
+      task.marks[task.mark(tile, group)] = 1;
+      return;
+    }
     alignas(64) float scores[POINTS * VECTORS * Floats::lanes];
     for (int p = 0; p < POINTS; ++p) {
       for (int v = 0; v < VECTORS; ++v) score[p][v].store(scores + (p * VECTORS + v) * Floats::lanes);
@@ -169,23 +151,6 @@ inline void examine(const Task& task, int tile, std::int64_t group, const Floats
     judge_stored<POINTS, VECTORS>(task, tile, group, lanes, reverse != 0, scores);
   }
 }
-
-// The operations of a tile: how a score starts, and how one dimension is added.
-struct InnerOp {  // queries are packed as -2 q', so the sum of products is the score
-  static constexpr char name[] = "inner";
-  static constexpr bool starts_low = true;
-  static Floats step(Floats x, Floats q, Floats sum) { return fma(x, q, sum); }
-};
-template <class TERM>
-struct TermOp {
-  static constexpr auto& name = TERM::name;
-  static constexpr bool starts_low = !TERM::maximum;
-  static Floats step(Floats x, Floats q, Floats sum) {
-    const Floats term = TERM::screened(q, x);
-    if constexpr (TERM::maximum) return max(sum, term);
-    else return sum + term;
-  }
-};
 
 template <class OP, bool BOTH, int POINTS, int VECTORS>
 void screen_f32_sides(const Task& task) {
@@ -202,7 +167,7 @@ void screen_f32_sides(const Task& task) {
     for (int tile = 0; tile < task.queries.tiles; ++tile) {
       const float* q = queries + static_cast<std::int64_t>(tile) * depth * width;
       for (std::int64_t group = first; group < last; ++group) {
-        if (!task.visits(group)) continue;
+        if (!task.visits(tile, group)) continue;
         const float* x = points + group * depth * POINTS;
         const float* low = task.points.low + group * POINTS;
         Floats sum[POINTS][VECTORS];
@@ -234,6 +199,7 @@ void screen_f32(const Task& task) {
   if constexpr (std::is_same_v<OP, InnerOp>) {
     if (task.reverse.threshold != nullptr) return screen_f32_sides<OP, true, POINTS, VECTORS>(task);
   }
+  if (task.queries.count <= kFewQueries) return screen_few<FewFloats<OP, POINTS, VECTORS>>(task);
   screen_f32_sides<OP, false, POINTS, VECTORS>(task);
 }
 
@@ -281,7 +247,7 @@ void screen_i8_sides(const Task& task) {
     for (int tile = 0; tile < task.queries.tiles; ++tile) {
       const std::int32_t* q = queries + static_cast<std::int64_t>(tile) * depth * width;
       for (std::int64_t group = first; group < last; ++group) {
-        if (!task.visits(group)) continue;
+        if (!task.visits(tile, group)) continue;
         const std::int32_t* x = points + group * depth * POINTS;
         const float* low = task.points.low + group * POINTS;
         const std::int32_t* correction = task.points.correction + group * POINTS;
@@ -313,6 +279,7 @@ void screen_i8_sides(const Task& task) {
 template <class DOT, int POINTS, int VECTORS>
 void screen_i8(const Task& task) {
   if (task.reverse.threshold != nullptr) return screen_i8_sides<DOT, true, POINTS, VECTORS>(task);
+  if (task.queries.count <= kFewQueries) return screen_few<FewBytes<DOT, POINTS, VECTORS>>(task);
   screen_i8_sides<DOT, false, POINTS, VECTORS>(task);
 }
 

@@ -13,6 +13,9 @@ std::span<const Kernel> avx2_kernels();
 std::span<const Kernel> avx_vnni_kernels();
 std::span<const Kernel> avx512_kernels();
 std::span<const Kernel> amx_kernels();
+#elif TONARI_ARM64
+std::span<const Kernel> neon_dot_kernels();
+std::span<const Kernel> neon_kernels();
 #endif
 
 }  // namespace tonari

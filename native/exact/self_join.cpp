@@ -46,27 +46,44 @@ class Locked {
 
 }  // namespace
 
-SelfJoin::SelfJoin(const Kernel& kernel, const Form& form, const RowsView& points, const SearchSpec& spec, Isa isa)
-    : kernel_(kernel), form_(form), points_(points), states_(form, points, points, spec, isa) {}
+SelfJoin::SelfJoin(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points,
+                   const SearchSpec& spec, Isa isa)
+    : kernel_(kernel),
+      form_(form),
+      look_(look),
+      points_(points),
+      sketch_(spec.sketch),
+      states_(form, points, points, spec, isa) {}
 
 void SelfJoin::open(std::int64_t begin, std::int64_t end) {
   const auto count = static_cast<std::size_t>(end - begin);
   states_.open(begin, end - begin, kFirstRoom);
   locks_ = std::make_unique<std::atomic_flag[]>(count);
-  low_.assign(count, std::numeric_limits<float>::infinity());
-  own_.assign(count, 0.0f);
+  for (AsPoints* const rows : {&whole_, &contracted_}) {
+    if (rows == &contracted_ && look_ == nullptr) continue;
+    rows->low.assign(count, std::numeric_limits<float>::infinity());
+    rows->own.assign(count, 0.0f);
+  }
 }
 
-void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed) {
+void SelfJoin::prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed,
+                       const PackedPoints* contracted) {
   const PackLoops& loops = pack_loops(kernel_.isa);
   std::vector<double> row(static_cast<std::size_t>(padded(form_.d)));
-  const PointsView view = packed.view();
+  Scratch scratch;
   for (std::int64_t id = begin; id < end; ++id) {
     const RowTerms terms = loops.read(form_, points_, id, row.data());
     states_.start(id - states_.begin(), query_term(form_, terms), is_beyond(form_, terms));
-    low_[static_cast<std::size_t>(id - states_.begin())] = view.low[id - packed.base()];
-    own_[static_cast<std::size_t>(id - states_.begin())] = view.error_own[id - packed.base()];
+    if (sketch_.count > 0) states_.expect(id - states_.begin(), id, sketch_.columns + id, sketch_.stride, scratch);
   }
+  const auto copy = [&](const PackedPoints& from, AsPoints& to) {
+    const PointsView view = from.view();
+    const std::int64_t first = begin - from.base(), last = end - from.base(), place = begin - states_.begin();
+    std::copy(view.low + first, view.low + last, to.low.data() + place);
+    std::copy(view.error_own + first, view.error_own + last, to.own.data() + place);
+  };
+  copy(packed, whole_);
+  if (look_ != nullptr) copy(*contracted, contracted_);
 }
 
 void SelfJoin::know(std::int64_t begin, std::int64_t end, const double* values) {
@@ -97,23 +114,16 @@ void JoinWorker::open(std::int64_t begin, std::int64_t end) {
   begin_ = begin - join_.states_.begin();
   count_ = end - begin;
   packed_ = PackedQueries(join_.kernel_, join_.form_, join_.points_, begin, end);
-  const auto tiles = static_cast<std::size_t>(packed_.tiles);
-  const auto width = static_cast<std::ptrdiff_t>(join_.kernel_.layout.query_tile);
-  tile_norm_.assign(tiles, 0.0f), tile_rest_.assign(tiles, 0.0f);
-  for (std::size_t t = 0; t < tiles; ++t) {
-    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * width;
-    tile_norm_[t] = *std::max_element(packed_.norm.begin() + at, packed_.norm.begin() + at + width);
-    tile_rest_[t] = *std::max_element(packed_.rest.begin() + at, packed_.rest.begin() + at + width);
-  }
-  // The last tile may be wider than the block: nobody finds what fills it.
-  const std::size_t first = static_cast<std::size_t>(begin_), rows = static_cast<std::size_t>(end - begin);
-  low_.assign(tiles * static_cast<std::size_t>(width), std::numeric_limits<float>::infinity());
-  own_.assign(low_.size(), 0.0f);
-  std::copy_n(join_.low_.data() + first, rows, low_.data());
-  std::copy_n(join_.own_.data() + first, rows, own_.data());
+  reverse_.set(join_.kernel_, packed_, join_.whole_.low.data() + begin_, join_.whole_.own.data() + begin_, count_);
+  look_.open(join_.points_, begin, end);
+  if (look_.form() == nullptr) return;
+  const SelfJoin::AsPoints& contracted = join_.contracted_;
+  look_.reverse().set(look_.kernel(), look_.queries(), contracted.low.data() + begin_, contracted.own.data() + begin_,
+                      count_);
 }
 
-void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, bool both) {
+void JoinWorker::screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
+                        std::int64_t group_end, bool both) {
   RowStates& states = join_.states_;
   struct Keeper {
     RowStates& states;
@@ -132,34 +142,28 @@ void JoinWorker::screen(const PackedPoints& points, std::int64_t group_begin, st
 
   QueriesView queries = packed_.view();
   queries.threshold = states.thresholds() + begin_;
-  ReverseView reverse;
-  if (both) {
-    reverse = {.threshold = states.thresholds() + keeper.points,
-               .low = low_.data(),
-               .own = own_.data(),
-               .tile_norm = tile_norm_.data(),
-               .tile_rest = tile_rest_.data()};
-  }
-  join_.kernel_.screen({.points = points.view(),
-                        .queries = queries,
-                        .reverse = reverse,
-                        .group_begin = group_begin,
-                        .group_end = group_end,
-                        .stride = 0,
-                        .take_stride = false,
-                        .depth = packed_depth(join_.kernel_, join_.form_.columns()),
-                        .keep =
-                            [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
-                              Keeper& self = *static_cast<Keeper*>(context);
-                              if (row >= self.count) return;
-                              self.keep(self.queries + row, {lower, upper, self.begin + self.points + point});
-                            },
-                        .keep_reverse =
-                            [](void* context, std::int64_t point, float lower, float upper, std::int64_t row) {
-                              Keeper& self = *static_cast<Keeper*>(context);
-                              self.keep(self.points + point, {lower, upper, self.begin + self.queries + row});
-                            },
-                        .context = &keeper});
+  Task task{.points = points.view(),
+            .queries = queries,
+            .reverse = both ? reverse_.view(states.thresholds() + keeper.points) : ReverseView{},
+            .group_begin = group_begin,
+            .group_end = group_end,
+            .stride = 0,
+            .take_stride = false,
+            .depth = packed_depth(join_.kernel_, join_.form_.columns()),
+            .keep =
+                [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
+                  Keeper& self = *static_cast<Keeper*>(context);
+                  if (row >= self.count) return;
+                  self.keep(self.queries + row, {lower, upper, self.begin + self.points + point});
+                },
+            .keep_reverse =
+                [](void* context, std::int64_t point, float lower, float upper, std::int64_t row) {
+                  Keeper& self = *static_cast<Keeper*>(context);
+                  self.keep(self.points + point, {lower, upper, self.begin + self.queries + row});
+                },
+            .context = &keeper};
+  look_.mark(contracted, task);
+  join_.kernel_.screen(task);
 }
 
 }  // namespace tonari

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 
+#include "exact/look.hpp"
 #include "exact/pack.hpp"
 #include "exact/row_states.hpp"
 
@@ -16,11 +17,14 @@ namespace tonari {
 
 class SelfJoin {
  public:
-  SelfJoin(const Kernel& kernel, const Form& form, const RowsView& points, const SearchSpec& spec, Isa isa);
+  // `look`: the contracted form of a look before the screen, or null.
+  SelfJoin(const Kernel& kernel, const Form& form, const Form* look, const RowsView& points, const SearchSpec& spec,
+           Isa isa);
 
   // Makes rows [begin, end) active; prepare() must then be called for all of them, in any order and on any threads.
   void open(std::int64_t begin, std::int64_t end);
-  void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed);
+  // `contracted`: the same points in the form of the look, if there is one.
+  void prepare(std::int64_t begin, std::int64_t end, const PackedPoints& packed, const PackedPoints* contracted);
   // Prepared rows from `begin` on have k neighbours already, the last at these returned values (not finite: they do not).
   // They may then find fewer than k, and keep nothing that is farther.
   void know(std::int64_t begin, std::int64_t end, const double* values);
@@ -34,27 +38,34 @@ class SelfJoin {
 
   const Kernel& kernel_;
   const Form& form_;
+  const Form* const look_;
   const RowsView points_;
+  const Sketch sketch_;
   RowStates states_;
   std::unique_ptr<std::atomic_flag[]> locks_;
-  std::vector<float> low_, own_;  // of the active rows, as points
+  struct AsPoints {
+    std::vector<float> low, own;
+  };
+  AsPoints whole_, contracted_;  // of the active rows
 };
 
 // One thread's part of a join: a block of active rows, packed as queries.
 class JoinWorker {
  public:
-  explicit JoinWorker(SelfJoin& join) : join_(join) {}
+  explicit JoinWorker(SelfJoin& join) : join_(join), look_(join.kernel_, join.look_) {}
 
   void open(std::int64_t begin, std::int64_t end);
   // `both`: the groups are active rows after the block, so that their points get survivors too.
-  void screen(const PackedPoints& points, std::int64_t group_begin, std::int64_t group_end, bool both);
+  void screen(const PackedPoints& points, const PackedPoints* contracted, std::int64_t group_begin,
+              std::int64_t group_end, bool both);
+  const Look& look() const { return look_; }
 
  private:
   SelfJoin& join_;
   PackedQueries packed_;
+  QueriesAsPoints reverse_;
+  Look look_;
   std::int64_t begin_ = 0, count_ = 0;
-  std::vector<float> low_, own_;  // of the block's rows, as points
-  std::vector<float> tile_norm_, tile_rest_;
   Scratch scratch_;
 };
 

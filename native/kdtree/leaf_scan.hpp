@@ -35,8 +35,8 @@ class LeafScan {
 
  public:
   using Query = TreeQuery<T, NEAREST>;
-  // As many runs, or as many queries, as have their sums in 8 registers.
-  static constexpr int kMost = std::clamp(8 * kRegisterLanes<T> / W, 2, 4);
+  // As many runs, or as many queries, as have their sums in half of the registers.
+  static constexpr int kMost = std::clamp(Target::registers / 2 * kRegisterLanes<T> / W, 2, 4);
 
   explicit LeafScan(const TreeTask& task)
       : task_(task),

@@ -11,6 +11,8 @@ MakeTreeRadius tree_radius(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return tree_radius_avx512;
   if (isa >= Isa::avx2) return tree_radius_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return tree_radius_neon;
 #endif
   (void)isa;
   return tree_radius_generic;

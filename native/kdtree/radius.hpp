@@ -69,6 +69,8 @@ std::unique_ptr<TreeRadius> tree_radius_generic(const TreeRadiusTask&, std::int6
 #if TONARI_X86
 std::unique_ptr<TreeRadius> tree_radius_avx2(const TreeRadiusTask&, std::int64_t, std::int64_t);
 std::unique_ptr<TreeRadius> tree_radius_avx512(const TreeRadiusTask&, std::int64_t, std::int64_t);
+#elif TONARI_ARM64
+std::unique_ptr<TreeRadius> tree_radius_neon(const TreeRadiusTask&, std::int64_t, std::int64_t);
 #endif
 
 }  // namespace tonari

@@ -9,6 +9,8 @@ TreeSearch tree_search(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return tree_search_avx512;
   if (isa >= Isa::avx2) return tree_search_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return tree_search_neon;
 #endif
   (void)isa;
   return tree_search_generic;
@@ -20,6 +22,8 @@ MakeTreeRounds tree_rounds(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return tree_rounds_avx512;
   if (isa >= Isa::avx2) return tree_rounds_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return tree_rounds_neon;
 #endif
   (void)isa;
   return tree_rounds_generic;

@@ -13,6 +13,8 @@ DescentRound descent_round(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return descent_round_avx512;
   if (isa >= Isa::avx2) return descent_round_avx2;
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return descent_round_neon;
 #endif
   (void)isa;
   return descent_round_generic;

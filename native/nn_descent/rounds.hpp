@@ -9,6 +9,8 @@ std::int64_t descent_round_generic(const DescentTask&, std::int64_t, std::int64_
 #if TONARI_X86
 std::int64_t descent_round_avx2(const DescentTask&, std::int64_t, std::int64_t);
 std::int64_t descent_round_avx512(const DescentTask&, std::int64_t, std::int64_t);
+#elif TONARI_ARM64
+std::int64_t descent_round_neon(const DescentTask&, std::int64_t, std::int64_t);
 #endif
 
 }  // namespace tonari

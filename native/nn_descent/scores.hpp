@@ -41,6 +41,18 @@ struct TermScore {
   }
 };
 
+// The last values of a row, fewer than a register holds, then zeros.
+template <class T>
+inline Floats last_of(const T* x, std::int64_t count) {
+  if constexpr (std::is_same_v<T, float>) {
+    return Floats::load_first(x, count);  // not by way of memory, which would wait for the bytes just written
+  } else {
+    T end[Floats::lanes] = {};
+    std::memcpy(end, x, static_cast<std::size_t>(count) * sizeof(T));
+    return Floats::load(end);
+  }
+}
+
 // q is padded with zeros to whole registers.
 template <class SCORE, class T>
 inline float score_of(const float* q, const T* x, std::int64_t d) {
@@ -52,13 +64,7 @@ inline float score_of(const float* q, const T* x, std::int64_t d) {
     other = SCORE::add(other, Floats::load(q + i + W), Floats::load(x + i + W));
   }
   for (; i < d; i += W) {
-    if (i + W <= d) {
-      sum = SCORE::add(sum, Floats::load(q + i), Floats::load(x + i));
-    } else {
-      T end[W] = {};
-      std::memcpy(end, x + i, static_cast<std::size_t>(d - i) * sizeof(T));
-      sum = SCORE::add(sum, Floats::load(q + i), Floats::load(end));
-    }
+    sum = SCORE::add(sum, Floats::load(q + i), i + W <= d ? Floats::load(x + i) : last_of(x + i, d - i));
   }
   return fold(SCORE::join(sum, other), [](auto a, auto b) { return SCORE::join(a, b); });
 }

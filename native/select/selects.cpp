@@ -6,6 +6,8 @@ SelectRows select_rows(Isa isa, SelectMethod method, ValueType type) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return select_rows_avx512(method, type);
   if (isa >= Isa::avx2) return select_rows_avx2(method, type);
+#elif TONARI_ARM64
+  if (isa == Isa::neon) return select_rows_neon(method, type);
 #endif
   (void)isa;
   return select_rows_generic(method, type);

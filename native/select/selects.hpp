@@ -10,6 +10,8 @@ SelectRows select_rows_generic(SelectMethod method, ValueType type);
 #if TONARI_X86
 SelectRows select_rows_avx2(SelectMethod method, ValueType type);
 SelectRows select_rows_avx512(SelectMethod method, ValueType type);
+#elif TONARI_ARM64
+SelectRows select_rows_neon(SelectMethod method, ValueType type);
 #endif
 
 SelectRows select_rows(Isa isa, SelectMethod method, ValueType type);

@@ -27,8 +27,8 @@
 //   interleave<H>(a, b)       half H of a0 b0 a1 b1 ...
 //
 // Target has what differs by instruction set: simd/generic.hpp uses C++ and the compilers' vectors (simd/raw.hpp);
-// avx2.hpp and avx512.hpp replace what they have instructions for. Operations that only one kernel needs, such as
-// products of bytes or tiles, are in that kernel's file.
+// avx2.hpp, avx512.hpp and neon.hpp replace what they have instructions for. Operations that only one kernel needs, such
+// as products of bytes or tiles, are in that kernel's file.
 //
 // Internal linkage throughout: each instruction set compiles its own copy, and none may leak into baseline code.
 #pragma once
@@ -39,6 +39,8 @@
 #include "simd/avx512.hpp"
 #elif defined(__AVX2__)
 #include "simd/avx2.hpp"
+#elif TONARI_NEON  // set for files of that level: the compiler has NEON for generic ones too
+#include "simd/neon.hpp"
 #else
 #include "simd/generic.hpp"
 #endif
@@ -53,6 +55,8 @@ namespace {
 using Target = Avx512;
 #elif defined(__AVX2__)
 using Target = Avx2;
+#elif TONARI_NEON
+using Target = Neon;
 #else
 using Target = Generic;
 #endif

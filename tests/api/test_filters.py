@@ -14,7 +14,7 @@ from tests.helpers.filter_checks import Mask, assert_equal, cut, nearest_allowed
 from tests.helpers.radius_checks import all_values
 from tonari.filters import dropping, listed, nearest, within
 from tonari.filters.engine import Engine
-from tonari.metrics import METRICS
+from tonari.metrics import BIT_METRICS, METRICS, get_metric
 from tonari.metrics.reference import brute
 
 N, M, K = 230, 21, 7
@@ -24,9 +24,11 @@ KEPT = (0, 1, K - 1, K, N // 2, N)  # points that a mask allows
 
 
 def data(maker: str, metric: str) -> tuple[checks.Array, checks.Array]:
+    """Queries and points; rows of bits are the bytes of rows of numbers."""
     points = checks.HOSTILE[maker](N, 5, 0)
-    points = np.abs(points) if METRICS[metric].nonnegative else points
-    return np.concatenate([points[:3], points[-M + 3 :] * 0.5]).astype(points.dtype), points
+    points = np.abs(points) if get_metric(metric).nonnegative else points
+    queries = np.concatenate([points[:3], points[-M + 3 :] * 0.5]).astype(points.dtype)
+    return (queries.view(np.uint8), points.view(np.uint8)) if get_metric(metric).bits else (queries, points)
 
 
 def mask_of(seed: int, *shape: int) -> Mask:
@@ -65,7 +67,7 @@ def rules_named(name: str, queries: Any, points: Any, metric: str, seed: int = 0
     return given, allowed
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [*METRICS, *BIT_METRICS])
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("few", [dropping._FEW, 0])
@@ -80,7 +82,7 @@ def test_every_rule(metric: str, maker: str, rules: str, few: int, monkeypatch: 
         assert_equal(tonari.search(queries, points, k, metric=metric, **given), truth)
         assert_equal(index.search(queries, k, **given), truth)
     value = float(np.sort(all_values(queries, points, metric).distances)[M * N // 3])
-    near = {"min_similarity": value} if METRICS[metric].descending else {"radius": value}
+    near = {"min_similarity": value} if get_metric(metric).descending else {"radius": value}
     inside = cut(tonari.radius_search(queries, points, metric=metric, **near), allowed)
     assert_equal(tonari.radius_search(queries, points, metric=metric, **near, **given), inside)
     assert_equal(index.radius_search(queries, **near, **given), inside)
@@ -105,7 +107,7 @@ def test_a_mask_of_few_points(allowed: int, method: str) -> None:
     assert (truth.indices >= 0).sum(axis=1).tolist() == [min(K, allowed)] * M
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine", "canberra"])
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine", "canberra", "hamming", "jaccard"])
 @pytest.mark.parametrize("rules", ["where", "batch", "both", "none", "alone"])
 @pytest.mark.parametrize("include_self", [False, True])
 @pytest.mark.parametrize("large", [nearest._LARGE, 1])
@@ -126,7 +128,7 @@ def test_graphs(metric: str, rules: str, include_self: bool, large: int, monkeyp
     assert_equal(tonari.Neighbors(graph.distances[:, include_self:], graph.indices[:, include_self:]), truth)
     assert not include_self or graph.indices[:, 0].tolist() == list(range(N))
     value = float(np.median(all_values(points, points, metric).distances))
-    near = {"min_similarity": value} if METRICS[metric].descending else {"radius": value}
+    near = {"min_similarity": value} if get_metric(metric).descending else {"radius": value}
     whole = tonari.radius_graph(points, metric=metric, **near)
     assert_equal(tonari.radius_graph(points, metric=metric, **near, **given), cut(whole, allowed))
     if "batch" not in given:
@@ -206,6 +208,33 @@ def test_queries_whose_neighbours_are_all_excluded_ask_again() -> None:
     groups = np.arange(6_000) // 2_000
     found = tonari.search(queries, points, 2, point_groups=groups, query_groups=[0, 1, 2], groups="other")
     assert found.indices.tolist() == [[2000, 2001], [0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("share", [0.9, 0.02])
+@pytest.mark.parametrize("rule", ["where", "mask", "other", "same", "exclude"])
+def test_many_rows_of_bits(metric: str, share: float, rule: str) -> None:
+    """So many that a search for more neighbours is cheaper than all listed values; bool rows, too."""
+    rng = np.random.default_rng(1)
+    bools, asked = rng.random((9_000, 40)) < 0.3, rng.random((30, 40)) < 0.3
+    points, queries = np.packbits(bools, axis=1), np.packbits(asked, axis=1)
+    given: dict[str, Any] = {"where": rng.random(9_000) < share}
+    allowed = np.broadcast_to(given["where"], (30, 9_000))
+    if rule == "mask":
+        given["where"] = allowed = rng.random((30, 9_000)) < share
+    elif rule == "exclude":
+        allowed = np.ones((30, 9_000), bool)
+        given = {"exclude": [rng.choice(9_000, 40, replace=False) for _ in range(30)]}
+        for row, own in zip(allowed, given["exclude"], strict=True):
+            row[own] = False
+    elif rule in ("other", "same"):
+        groups = (rng.random(9_000) < share).astype(np.uint8)
+        given = {"point_groups": groups, "query_groups": np.arange(30) % 3 // 2, "groups": rule}
+        allowed = (given["query_groups"][:, None] == groups) == (rule == "same")
+    truth = nearest_allowed(queries, points, 5, allowed, metric)
+    assert_equal(tonari.search(queries, points, 5, metric=metric, **given), truth)
+    assert_equal(tonari.search(asked, bools, 5, metric=metric, **given), truth)
+    assert_equal(tonari.Index(points, metric=metric).search(queries, 5, **given), truth)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "uint8"])
@@ -327,7 +356,7 @@ def test_tensors() -> None:
 def test_every_rule_on_a_gpu(rules: str) -> None:
     import torch
 
-    for metric in ("euclidean", "inner_product", "cosine", "linf"):
+    for metric in ("euclidean", "inner_product", "cosine", "linf", "hamming", "jaccard"):
         queries, points = data("duplicates", metric)
         given, allowed = rules_named(rules, queries, points, metric)
         truth = nearest_allowed(queries, points, K, allowed, metric)

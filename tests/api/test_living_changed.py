@@ -19,7 +19,6 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.device_rows import there
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari.api import balancing
-from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.io import FileFormatError
 
@@ -101,16 +100,11 @@ def test_any_sequence_has_the_bits_of_an_index_made_anew(
     where = np.zeros(index.next_id, bool)
     where[ids[::3]] = True
     queries = rows_of(given["metric"], rng, 5)
-    if given["metric"] not in ("hamming", "jaccard"):
-        truth = tonari.search(queries, points[ids[::3]], 4, **given)
-        assert_same_neighbors(
-            index.search(queries, 4, where=where),
-            Neighbors(truth.distances, ids[::3][truth.indices].astype(np.int32)),
-        )
-        assert len(index.radius_search(queries, RADII[given["metric"]], where=where).indices)
-    else:
-        with pytest.raises(Unsupported, match="takes no where"):
-            index.search(queries, 4, where=where)
+    truth = tonari.search(queries, points[ids[::3]], 4, **given)
+    assert_same_neighbors(
+        index.search(queries, 4, where=where), Neighbors(truth.distances, ids[::3][truth.indices].astype(np.int32))
+    )
+    assert len(index.radius_search(queries, RADII[given["metric"]], where=where).indices)
 
 
 @pytest.mark.parametrize("given", [HAVERSINE, WEIGHTED, HAMMING], ids=str)
@@ -207,6 +201,6 @@ def test_on_a_device_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @on_gpu
-@pytest.mark.parametrize("given", [HAVERSINE, WEIGHTED, L1], ids=str)
+@pytest.mark.parametrize("given", [HAVERSINE, WEIGHTED, L1, HAMMING, JACCARD], ids=str)
 def test_on_a_card_the_bits_are_the_same(given: dict[str, Any]) -> None:
     check_on_device(50_000, given)

@@ -13,6 +13,7 @@ from tests.helpers import checks
 from tests.helpers.device_rows import there
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari.api import balancing
+from tonari.metrics import BIT_METRICS
 
 D, M = 3, 7
 METHODS = ["auto", "exact", "kdtree"]
@@ -72,6 +73,11 @@ def rules(kind: str, rng: np.random.Generator, ids: Any, total: int) -> tuple[di
     return one, other
 
 
+def bits_of(rows: Any) -> Any:
+    """Rows of bits: the bytes of rows of numbers; of rows of bits themselves."""
+    return rows if rows.dtype == np.uint8 else np.ascontiguousarray(rows).view(np.uint8)
+
+
 def here_one(x: Any) -> Any:
     return x if isinstance(x, np.ndarray) else x.cpu().numpy()
 
@@ -79,6 +85,7 @@ def here_one(x: Any) -> Any:
 def check(index: tonari.Index, points: Any, kind: str, ks: list[int], place: Any, **given: Any) -> None:
     rng = np.random.default_rng(5)
     ids, queries = index.ids, tied(rng, M)
+    queries = bits_of(queries) if points.dtype == np.uint8 else queries
     assert index.next_id == len(points)
     mine, theirs = rules(kind, rng, ids, len(points))
     anew = tonari.Index(points[ids], **given)
@@ -121,6 +128,28 @@ def test_of_many_points_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(index, points, kind, [5], np.array, method="exact")
 
 
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("metric", BIT_METRICS)
+def test_of_rows_of_bits(kind: str, metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balancing, "SMALL", 2)
+    index, points = changed(np.random.default_rng(4), 200, bits_of, metric=metric)
+    check(index, bits_of(points), kind, [1, 7, len(index)], bits_of, metric=metric)
+    index.compact()
+    check(index, bits_of(points), kind, [7], bits_of, metric=metric)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", *BIT_METRICS])
+def test_an_index_without_points_checks_rules_and_finds_nothing(metric: str) -> None:
+    points = bits_of(tied(np.random.default_rng(0), 4)) if metric in BIT_METRICS else tied(np.random.default_rng(0), 4)
+    index = tonari.Index(points, metric=metric)
+    index.remove(index.ids)
+    found = index.radius_search(points[:2], 1.0, where=np.ones(4, bool))
+    assert (found.indptr.tolist(), len(found.indices)) == ([0, 0, 0], 0)
+    assert index.radius_count(points[:2], 1.0, exclude=[[0], []]).tolist() == [0, 0]
+    with pytest.raises(ValueError, match=r"where: expected shape \(4,\)"):
+        index.radius_search(points[:2], 1.0, where=np.ones(3, bool))
+
+
 @needs_torch
 @pytest.mark.usefixtures("cpu_for_cuda")
 def test_on_a_device_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +173,17 @@ def test_on_a_device_too(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_a_card_too(kind: str, method: str) -> None:
     index, points = changed(np.random.default_rng(4), 50_000, there, device="cuda", method=method)
     check(index, points, kind, [1, 20], there)
+
+
+@on_gpu
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("metric", BIT_METRICS)
+def test_rows_of_bits_on_a_card(kind: str, metric: str) -> None:
+    def place(rows: Any) -> Any:
+        return there(bits_of(rows))
+
+    index, points = changed(np.random.default_rng(4), 50_000, place, device="cuda", metric=metric)
+    check(index, bits_of(points), kind, [1, 20], place, metric=metric)
 
 
 def test_what_is_missing_does_not_go_before_what_is_infinitely_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,3 +76,5 @@ def test_levels_build_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = "avx2 fma f16c bmi2 amx_tile amx_bf16 amx_int8"
     monkeypatch.setattr(machine, "_cpuinfo", lambda key: flags)
     assert machine.levels() == ["generic", "avx2"]
+    monkeypatch.setattr(machine, "_cpuinfo", {"Features": "fp asimd asimddp"}.get)
+    assert machine.levels() == ["generic", "neon"]

@@ -225,6 +225,7 @@ def test_commands_name_the_cases_while_they_are_few() -> None:
     assert of("a", device="cuda") == "python -m benchmarks run exact_cpu --device cuda --case a"
     many = [f"curve-number-{i}" for i in range(9)]
     assert of(*many).endswith("--isa avx2 --case 'curve-number-*'")
+    assert of(*many, "curve-number").endswith("--isa avx2 --case 'curve-number*'")
     assert of(*many, "another").endswith("run exact_cpu --isa avx2")
 
 

@@ -21,6 +21,8 @@ SHARED = {
 }
 NAMES = (
     "bits",
+    "consumers",
+    "contraction",
     "exact_cpu",
     "exact_cuda",
     "filters",
@@ -148,7 +150,7 @@ def test_the_rows_of_the_repository_fit(name: str) -> None:
         assert row["n"] is not None or row["case"] == "screen-attempts", where
         assert (row["device"] == "cpu") == (row["threads"] is not None), where
         # Seconds, or what was counted, or the reason why there is neither.
-        counted = not row["extras"].keys().isdisjoint({"counters", "phi"})
+        counted = not row["extras"].keys().isdisjoint({"counters", "left", "phi"})
         assert row["seconds_median"] is not None or row["note"] or counted, where
         judged = [row["bar_on"] != "", row["bar"] is not None, row["value"] is not None]
         assert all(judged) or not any(judged), where

@@ -100,16 +100,18 @@ def test_cases_are_chosen_by_pattern_and_device() -> None:
 def test_no_case_was_lost() -> None:
     counts = {name: len(main.load(name).cases) for name in main.NAMES}
     assert counts == {
-        "bits": 7,
-        "exact_cpu": 15,
+        "bits": 7 + 2,
+        "consumers": 8,
+        "contraction": 5,
+        "exact_cpu": 17,
         "exact_cuda": 26,
-        "filters": 8 + 1,
+        "filters": 8 + 1 + 16,
         "kdtree": 52 + 8 + 2,
         "nn_descent": 19,
         "radius": 4,
         "radius_cuda": 3,
         "select": 82 + 10 + 8 + 2 + 2,
-        "shards": 8,
+        "shards": 9,
         "small": 11,
         "spanning": 3,
         "tang2015": 12 + 2,

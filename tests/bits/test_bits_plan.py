@@ -10,9 +10,7 @@ import pytest
 
 import tonari
 from tonari.core.errors import Unsupported
-from tonari.methods.registry import method_for
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
-from tonari.metrics.problem import make_problem
 
 ROWS = np.random.default_rng(0).integers(0, 256, (40, 4), dtype=np.uint8)
 HAMMING: dict[str, Any] = {"metric": "hamming"}
@@ -32,7 +30,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "exact": (lambda: search(method="exact"), Unsupported, "use method='bits' or 'auto'"),
     "tree": (lambda: search(method="kdtree"), Unsupported, "use method='bits' or 'auto'"),
     "other metric": (lambda: search(metric="l1", method="bits"), Unsupported, "supports hamming, jaccard, not l1"),
-    "filters": (lambda: search(where=np.ones(40, bool)), Unsupported, "search copies of the allowed points"),
     "descent": (lambda: tonari.knn_graph(ROWS, 3, method="nn-descent", **HAMMING), Unsupported, "compares bits"),
     "merging": (lambda: tonari.merge(GRAPH, GRAPH, ROWS, ROWS), Unsupported, "points of both together"),
     "recall": (lambda: GRAPH.recall(ROWS), Unsupported, "compares bits"),
@@ -64,11 +61,6 @@ def test_auto_takes_bits_and_says_so(metric: str) -> None:
     assert (made.method, [one.method for one in made.candidates if one.plan is not None]) == ("bits", ["bits"])
     assert tonari.plan(500, 10, 8, 3, dtype="uint8", metric=metric).method == "bits"
     assert tonari.knn_graph(ROWS, 3, metric=metric, recall=0.9).method == "bits"
-
-
-def test_cuda_refuses_and_names_the_cpu() -> None:
-    problem = make_problem(9, 9, 4, 2, dtype="uint8", metric="hamming", devices=("cuda:0",))
-    assert "use device='cpu'" in (method_for("bits", "cuda").refuses(problem) or "")
 
 
 def test_bits_are_no_numbers() -> None:

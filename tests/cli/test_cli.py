@@ -98,10 +98,12 @@ def test_graph_ends_with_a_summary(folder: Path) -> None:
 def test_verbose_logs_the_rows_per_precision(folder: Path) -> None:
     logger = logging.getLogger("tonari")
     before = logger.level, logger.handlers[:]
-    result = run("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--method", "exact", "-v", "--json")
-    assert result.stderr.startswith(f"tonari: {N} rows in ")
-    assert sum(map(int, re.findall(r"(\d+) at (?:int8|bfloat16|float32)", result.stderr))) == N
-    assert json.loads(result.stdout)["rows"] == N
+    rows = 3000  # too many for exact values alone
+    io.write("more.fbin", checks.gaussian(rows, D))
+    result = run("graph", "more.fbin", "-k", str(K), "-o", "g.npz", "--method", "exact", "-v", "--json")
+    assert result.stderr.startswith(f"tonari: {rows} rows in ")
+    assert sum(map(int, re.findall(r"(\d+) at (?:int8|bfloat16|float32)", result.stderr))) == rows
+    assert json.loads(result.stdout)["rows"] == rows
     assert (logger.level, logger.handlers) == before
 
 

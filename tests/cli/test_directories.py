@@ -25,6 +25,7 @@ from tonari.shards.workspace import Lock
 
 N, D, K = 1500, 8, 5
 FILES = ("a.npy", "b.fbin")
+DEALT = 4 + 1 + 5  # tasks until rows are dealt to shards: truth of a sample, centres, blocks of rows
 
 
 @pytest.fixture(autouse=True)
@@ -125,15 +126,15 @@ def test_an_interruption_before_anything_is_done_says_nothing_of_it(monkeypatch:
 
 
 def test_info_of_a_graph_that_is_being_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    _interrupted(3, monkeypatch, _graph(method="clusters", recall=0.9))
+    _interrupted(DEALT, monkeypatch, _graph(method="clusters", recall=0.9))
     facts = as_json("info", "g")
     size = sum(path.stat().st_size for path in Path("g").rglob("*") if path.is_file())
     expected = {"path": "g", "format": "graph directory", "rows": N, "columns": K, "dtype": "int32", "bytes": size}
     assert {name: facts[name] for name in expected} == expected
     extra = facts["extra"]
-    assert (extra["state"], extra["running"], extra["tasks_done"]) == ("building", False, 3)
-    assert extra["tasks_known"] > 3
-    assert extra["all_known"] is True  # the centres tell how many shards there are
+    assert (extra["state"], extra["running"], extra["tasks_done"]) == ("building", False, DEALT)
+    assert extra["tasks_known"] > DEALT
+    assert extra["all_known"] is True  # rows that are dealt tell how large the shards are
     assert (extra["metric"], extra["target"], extra["seed"]) == ("euclidean", 0.9, 0)
     assert 0 < extra["covered"] <= 1
     assert "recall" not in extra
@@ -146,9 +147,9 @@ def test_info_of_a_graph_that_is_being_built(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_info_before_all_tasks_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     said = _interrupted(1, monkeypatch, _graph(method="clusters", recall=0.9))
-    assert "1 of the 2 tasks known so far are done in g; " in said
+    assert "1 of the 5 tasks known so far are done in g; " in said
     extra = as_json("info", "g")["extra"]
-    assert (extra["tasks_done"], extra["tasks_known"], extra["all_known"]) == (1, 2, False)
+    assert (extra["tasks_done"], extra["tasks_known"], extra["all_known"]) == (1, 5, False)
     assert "covered" not in extra
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-import torch
 
 import tonari
 from tests.helpers import checks
@@ -30,14 +29,24 @@ from tonari.select.registry import METHODS
 
 Array = npt.NDArray[Any]
 
-_FEGETROUND, _FESETROUND = (getattr(ctypes.CDLL(None), name) for name in ("fegetround", "fesetround"))
+_LIBC = ctypes.CDLL(None)
+_ARM = platform.machine() in ("aarch64", "arm64")
 _DIRECTIONS = {"nearest": 0, "down": 1, "up": 2, "zero": 3}  # in the order of x86; ARM has up before down
-if platform.machine() in ("aarch64", "arm64"):
+if _ARM:
     _DIRECTIONS = {"nearest": 0, "up": 1, "down": 2, "zero": 3}
-_STEP = 1 << (22 if platform.machine() in ("aarch64", "arm64") else 10)
+_STEP = 1 << (22 if _ARM else 10)
+# Of glibc's fenv_t, the word with the control bits, and those that flush subnormals: FZ of FPCR, FTZ and DAZ of MXCSR.
+_WORD, _FLUSH = (0, 1 << 24) if _ARM else (7, 0x8040)
 
 ENVIRONMENTS = ("flush", "down", "up", "zero")
 N, M, D, K = 400, 40, 19, 7
+
+
+def _set_flush(flush: bool) -> None:
+    words = (ctypes.c_uint32 * 8)()
+    assert _LIBC.fegetenv(words) == 0
+    words[_WORD] = words[_WORD] | _FLUSH if flush else words[_WORD] & ~_FLUSH
+    assert _LIBC.fesetenv(words) == 0
 
 
 def _probe() -> tuple[str, ...]:
@@ -52,16 +61,16 @@ def environment(name: str) -> Iterator[None]:
     usual = _probe()
     try:
         if name == "flush":
-            assert torch.set_flush_denormal(True)
+            _set_flush(True)
         else:
-            assert _FESETROUND(_DIRECTIONS[name] * _STEP) == 0
+            assert _LIBC.fesetround(_DIRECTIONS[name] * _STEP) == 0
         there = _probe()
         assert there != usual
         yield
         assert _probe() == there
     finally:
-        torch.set_flush_denormal(False)
-        _FESETROUND(0)
+        _set_flush(False)
+        assert _LIBC.fesetround(0) == 0
 
 
 def data(kind: str, n: int, d: int = D, seed: int = 0) -> Array:
@@ -293,6 +302,29 @@ def test_kernels_have_the_default_environment_on_any_thread(name: str, kind: str
     thread.join()
     work()
     assert found == [usual, usual]
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_other_environments_are_told_from_the_default_one(name: str) -> None:
+    assert _native.has_default_floats()
+    with environment(name):
+        assert not _native.has_default_floats()
+        with _native.DefaultFloats():
+            assert _native.has_default_floats()
+        assert not _native.has_default_floats()
+    assert _native.has_default_floats()
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("kind", ["subnormal", "float32"])
+def test_repeated_searches_have_the_default_environment(name: str, kind: str) -> None:
+    points = data(kind, N)
+    truth = bits(truth_of(points[:3], points, K))
+    for _ in range(2):
+        assert bits(tonari.search(points[:3], points, K)) == truth
+    with environment(name):
+        for _ in range(2):
+            assert bits(tonari.search(points[:3], points, K)) == truth
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -47,6 +47,55 @@ def test_classes_are_scikit_learns(weights: str, kind: str, outputs: int, n_neig
         np.testing.assert_array_equal(ours.predict(None), theirs.predict(None))
 
 
+@pytest.mark.parametrize("kind", ["int8", "bool", "U3", "object", "list", "column", "other"])
+def test_scores_are_scikit_learns(kind: str) -> None:
+    y = _y("numbers", 1)
+    asked: Any = y[:30]
+    if kind == "bool":
+        y, asked = y > 0, asked > 0
+    elif kind == "column":
+        asked = asked[:, None]
+    elif kind == "other":
+        asked = asked > 0
+    elif kind == "list":
+        asked = asked.tolist()
+    else:
+        y, asked = y.astype(kind), asked.astype(kind)
+    if kind == "object":
+        y, asked = y.astype(str).astype(object), asked.astype(str).astype(object)
+    both = [each.KNeighborsClassifier(n_neighbors=4).fit(X, y) for each in (estimators, neighbors)]
+    ours, theirs = (each.score(NEW, asked) for each in both)
+    assert ours == theirs
+    assert type(ours) is float
+    weights = np.arange(1.0, 31.0)
+    ours, theirs = (each.score(NEW, asked, sample_weight=weights) for each in both)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("fault", ["values", "many classes", "mixed", "length"])
+def test_what_scikit_learn_finds_wrong_with_classes_is_found(fault: str) -> None:
+    y: Any = {
+        "values": _y("values", 1),
+        "many classes": np.arange(120),
+        "mixed": np.array([1, "one", None] * 40, object),
+        "length": np.zeros(119, int),
+    }[fault]
+    found = []
+    for each in (neighbors, estimators):
+        with pytest.raises((ValueError, TypeError, UserWarning)) as raised:
+            each.KNeighborsClassifier().fit(X, y)
+        found.append(raised)
+    assert found[0].type is found[1].type
+    if fault != "length":
+        assert str(found[0].value) == str(found[1].value)
+
+
+def test_a_score_needs_as_many_classes_as_rows() -> None:
+    made = estimators.KNeighborsClassifier().fit(X, _y("numbers", 1))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        made.score(NEW, _y("numbers", 1))
+
+
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("n_neighbors", [1, 4, 120])

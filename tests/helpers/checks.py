@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import tonari
 from tonari.core.neighbors import Neighbors
-from tonari.metrics import METRICS
+from tonari.metrics import METRICS, get_metric
 
 Array = npt.NDArray[Any]
 
@@ -48,7 +48,7 @@ def assert_valid_neighbors(
     """
     assert isinstance(found, Neighbors), f"a {type(found).__name__} is not Neighbors"
     distances, indices = found
-    descending = METRICS[metric].descending
+    descending = get_metric(metric).descending
     assert distances.shape == indices.shape == (m, k), f"{distances.shape} and {indices.shape} are not both {(m, k)}"
     assert distances.dtype == np.dtype(dtype), f"distances are {distances.dtype}, not {np.dtype(dtype)}"
     id_dtype = np.dtype(np.int32 if n < 2**31 else np.int64)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tests.helpers.checks import Array
 from tonari.core.neighbors import Neighbors
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.metrics import METRICS
+from tonari.metrics import get_metric
 from tonari.metrics.reference import brute
 
 Mask = npt.NDArray[np.bool_]
@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 def nearest_allowed(queries: Array, points: Array, k: int, allowed: Mask, metric: str = "euclidean") -> Neighbors:
     """The first k allowed ones of the lists of all points."""
     everything = brute(queries, points, len(points), metric)
-    far = -np.inf if METRICS[metric].descending else np.inf
+    far = -np.inf if get_metric(metric).descending else np.inf
     distances = np.full((len(queries), k), far, everything.distances.dtype)
     indices = np.full((len(queries), k), -1, everything.indices.dtype)
     for i, (values, ids) in enumerate(zip(*everything, strict=True)):

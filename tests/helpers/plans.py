@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from tonari.bits.cuda.plan import BitsCudaPlan, plan_bits_on_cuda
 from tonari.core.problem import Problem
 from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
 from tonari.exact.plan import ExactPlan, plan_on_cpu
@@ -36,6 +37,12 @@ def exact_cuda(n: int, m: int, d: int, k: int, **given: Any) -> CudaPlan:
     """Brute force on CUDA."""
     asked, rest = _split(given)
     return plan_on_cuda(problem(n, m, d, k, **asked), **rest)
+
+
+def bits_cuda(n: int, m: int, d: int, k: int, **given: Any) -> BitsCudaPlan:
+    """Rows of bits on CUDA."""
+    asked, rest = _split({"dtype": "uint8", "metric": "hamming"} | given)
+    return plan_bits_on_cuda(problem(n, m, d, k, **asked), **rest)
 
 
 def tree(n: int, m: int, d: int, k: int, **given: Any) -> TreePlan:

@@ -13,10 +13,13 @@ ROOT = Path(__file__).parents[2]
 FLAGS = {
     "generic": [],
     "avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
+    "neon": ["-DTONARI_NEON=1"],
     "avx512": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
 }
 PROGRAM_ISAS = [isa for isa in _native.supported_isas() if isa in FLAGS]
 SANITIZE = os.environ.get("TONARI_SANITIZE")  # from CMakeLists.txt, whose sanitizer builds run these tests too
+# What runs a program of the compiler that CXX names: an emulator, where the compiler is for another processor.
+RUNNER = os.environ.get("TONARI_RUNNER", "").split()
 COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
@@ -28,5 +31,5 @@ def output_of(isa: str, folder: Path, *sources: str) -> tuple[str, str, int]:
     if SANITIZE:
         command += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all"]
     subprocess.run([*command, *(str(ROOT / source) for source in sources), "-o", str(program)], check=True)
-    found = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    found = subprocess.run([*RUNNER, str(program)], capture_output=True, text=True, check=False)
     return found.stdout, found.stderr, found.returncode

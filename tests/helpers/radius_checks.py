@@ -10,7 +10,7 @@ from tests.helpers.checks import Array
 from tonari.core.method import SearchMethod
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.inputs import held
-from tonari.metrics import METRICS
+from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
 from tonari.metrics.radius_reference import brute_within
 
@@ -21,7 +21,7 @@ SHARES = (0.0, 0.02, 0.1, 0.5, 1.0)
 def all_values(queries: Array, points: Array, metric: str, self_ids: Any = None) -> RadiusNeighbors:
     """The lists of all points."""
     dtype = np.float64 if np.float64 in (queries.dtype, points.dtype) else np.float32
-    everything = np.full(len(queries), -np.inf if METRICS[metric].descending else np.inf, dtype)
+    everything = np.full(len(queries), -np.inf if get_metric(metric).descending else np.inf, dtype)
     return brute_within(queries, points, everything, metric, self_ids=self_ids)
 
 
@@ -29,7 +29,7 @@ def hard_limits(queries: Array, points: Array, metric: str, seed: int = 0) -> Ar
     """Limits of all kinds in turn: on a value, one step before it, 0, and infinities."""
     rng = np.random.default_rng(seed)
     values, n = all_values(queries, points, metric).distances, len(points)
-    outwards = -1 if METRICS[metric].descending else 1
+    outwards = -1 if get_metric(metric).descending else 1
     limits = np.empty(len(queries), values.dtype)
     for i in range(len(queries)):
         own = values[i * n : (i + 1) * n]

@@ -167,7 +167,7 @@ def test_expected_visits_are_those_of_evenly_spread_points() -> None:
     assert low[0] < 3
 
 
-@pytest.mark.parametrize("isa", ["generic", "avx2", "avx512", "amx", "cuda"])
+@pytest.mark.parametrize("isa", ["generic", "avx2", "avx512", "amx", "neon", "cuda"])
 def test_costs_grow_with_the_work(isa: str) -> None:
     def costs(n: int = 10**5, m: int = 10**4, d: int = 8, k: int = 10, leaves: float = 50.0) -> tuple[float, ...]:
         place = {"devices": ("cuda:0",), "free_bytes": 10**11} if isa == "cuda" else {"threads": 2}

@@ -23,9 +23,18 @@ from tonari.metrics.reference import values_at
 Array = npt.NDArray[Any]
 
 
+def test_the_environment_is_that_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TONARI_A", raising=False)
+    monkeypatch.setenv("TONARI_B", "ä b")
+    assert _native.environment("TONARI_A", "TONARI_B") == (None, "ä b".encode())
+    monkeypatch.delenv("TONARI_B")
+    monkeypatch.setenv("TONARI_A", "")
+    assert _native.environment("TONARI_A", "TONARI_B") == (b"", None)
+
+
 def test_instruction_sets_and_kernels() -> None:
     isas, names = _native.supported_isas(), _native.kernel_names()
-    assert isas == [isa for isa in ("generic", "avx2", "avx512", "amx") if isa in isas]
+    assert isas == [isa for isa in ("generic", "avx2", "avx512", "amx", "neon") if isa in isas]
     assert isas[0] == "generic"
     assert len(names) == len(set(names))
     for operation in ("inner", *checks.ELEMENTWISE):
@@ -46,6 +55,20 @@ def test_first_row_that_is_not_finite(dtype: str, value: float, d: int) -> None:
     assert _native.first_nonfinite_row(rows, 6) == 7
     assert _native.first_nonfinite_row(rows, 6, 7) == -1
     assert _native.first_nonfinite_row(rows, 0, 6) == 5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("d", [1, 3, 1023, 1025])
+def test_rows_that_are_not_finite_among_many(dtype: str, d: int) -> None:
+    # Short rows are looked at several at a time.
+    given = np.zeros((3_000 // d + 5, d)).astype(dtype)
+    n = len(given)
+    for at in {0, 1, n // 2, n - 1}:
+        given[at, d // 2] = np.nan
+        assert _native.first_nonfinite_row(held(given)) == at
+        assert _native.first_nonfinite_row(held(given), at + 1) == -1
+        assert _native.first_nonfinite_row(held(given), 0, at) == -1
+        given[at] = 0
 
 
 def test_largest_finite_values_are_finite() -> None:

@@ -103,6 +103,32 @@ def test_no_more_rounds_than_the_plan_allows_and_one_at_least() -> None:
     assert len(report.rounds) == 1
 
 
+@pytest.mark.parametrize(
+    ("light_rounds", "script", "light"),
+    [
+        (1, [9, 10], [True, True]),  # the recall of 0.9 is nearly there
+        (1, [8, 10], [True, False]),
+        (1, [9, 9, 10], [True, True, False]),  # once
+        (2, [5, 9, 10], [True, True, True]),
+        (2, [9, 8, 10], [True, True, False]),
+        (0, [9, 10], [False, False]),
+    ],
+)
+def test_a_light_round_is_added_where_little_is_missing(
+    light_rounds: int, script: list[int], light: list[bool]
+) -> None:
+    plan = planned(POINTS, 10, recall=0.915, sample=600, light_rounds=light_rounds)
+    seen = []
+
+    class Watched(Scripted):
+        def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+            seen.append(light)
+            return super().round(entries, boundary, light=light)
+
+    build(Watched(POINTS, plan, script), plan)
+    assert seen == light
+
+
 class Short(Scripted):
     """The same, with neighbours that are missing in some rows."""
 
@@ -179,13 +205,13 @@ def test_entries_and_a_boundary_reach_the_steps() -> None:
 
     steps = Watched(POINTS, plan)
     begun = ReferenceBackend(POINTS, plan).start("random")
-    _, report = build(steps, plan, entries=begun)
+    _, report = build(steps, plan, begin=lambda: begun)
     assert seen[0][0] is begun
     assert all(boundary is None for _, boundary, _ in seen)
     assert len(seen) == len(report.rounds) > 1
     assert [light for _, _, light in seen] == [True] + [False] * (len(seen) - 1)
     with pytest.warns(UserWarning, match="not reached"):
-        build(steps, plan, entries=begun, boundary=100)
+        build(steps, plan, begin=lambda: begun, boundary=100)
     assert seen[-1][1] == 100
 
 

@@ -66,7 +66,7 @@ PARTS = [
     ("clusters", "members-000001", "centres"),
     ("clusters", "rows-000001", "shard-000002-indices"),
     ("clusters", "rows-000001", "shard-000002-distances"),
-    ("clusters", "recall", "truth-indices"),
+    ("clusters", "recall", "truth-000000-indices"),
     ("ggm", "pair-000001-000000-000002", "graph-000002-000000-indices"),
     ("ggm", "pair-000001-000001-000003", "lists-000001-000001-distances"),
 ]

@@ -63,11 +63,12 @@ def test_cuts_are_across_the_longest_axis() -> None:
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_memberships_are_those_of_a_loop(library: str, most_turns: int, margin: float, near: int) -> None:
     rng = np.random.default_rng(near)
-    distances = np.sort(rng.uniform(0, 3, (200, near)), axis=1).astype(np.float32)
-    distances[5] = 0  # on several centres at once
+    reaches = rng.uniform(0, 1.2, (200, near)).astype(np.float32)
+    reaches[:, 0], reaches[5] = 0, 0  # one row is on several borders at once
+    reaches[7, 1:] = np.inf
     centres = np.argsort(rng.random((200, 12)), axis=1)[:, :near]
     first, turns, numbers = rng.integers(5, size=12), rng.integers(1, most_turns + 1, 12), rng.integers(10**9, size=200)
-    arrays = [distances, centres, numbers, first, turns]
+    arrays = [reaches, centres, numbers, first, turns]
     if library == "torch":
         arrays = list(map(pytest.importorskip("torch").from_numpy, arrays))
     shards = dealing.Shards(arrays[3], arrays[4], margin)
@@ -76,7 +77,7 @@ def test_memberships_are_those_of_a_loop(library: str, most_turns: int, margin: 
         (int(first[centre] + numbers[row] % turns[centre]), row)
         for row in range(200)
         for at, centre in enumerate(centres[row].tolist())
-        if at == 0 or distances[row, at] <= np.float32(1 + margin) * distances[row, 0]
+        if reaches[row, at] <= np.float32(margin)
     }
     assert list(zip(of.tolist(), rows.tolist(), strict=True)) == sorted(expected)
     assert shards.total == (first + turns).max()
@@ -100,9 +101,13 @@ def seen_of(rows: Array, centres: Array, near: int, k: int = 5) -> dealing.Seen:
     truth = brute(rows[sampled], rows, k, self_ids=sampled).indices
     others, places = np.unique(truth, return_inverse=True)
     numbers = (np.arange(1, len(rows), 2), sampled, others)
-    return dealing.Seen(
-        *(dealing.Near(*nearest(rows[some], centres, near), some) for some in numbers), places.reshape(truth.shape)
-    )
+    gaps = dealing.gaps_of(centres, nearest)
+
+    def near_of(some: Array) -> dealing.Near:
+        distances, of = nearest(rows[some], centres, near)
+        return dealing.Near(dealing.reaches(distances, of, gaps, squared=False), of, some)
+
+    return dealing.Seen(*map(near_of, numbers), places.reshape(truth.shape))
 
 
 @pytest.mark.parametrize(("most", "wanted"), [(0.15, 0.5), (0.15, 0.9), (0.5, 0.5), (0.5, 0.9), (0.5, 0.999)])
@@ -159,3 +164,55 @@ def test_rows_of_one_centre_that_are_too_many_take_turns(copies: float) -> None:
     assert dealt.largest <= 0.2
     assert dealt.shards.turns.max() >= 4 if copies == 1.0 else dealt.shards.turns.max() >= 3
     assert (dealt.covered, dealt.copies, dealt.largest) == pytest.approx(expectation(dealt, seen))
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_reaches_are_distances_from_borders(offset: float, squared: bool, library: str) -> None:
+    rows, centres = gaussian(50, 3) + offset, gaussian(9, 3, 1) + offset
+    metric = "sqeuclidean" if squared else "euclidean"
+    found, between = brute(rows, centres, 4, metric), brute(centres, centres, 9, metric)
+    gaps = dealing.gaps_of(centres, lambda *given: (between.distances, between.indices))
+    given = [found.distances, found.indices.astype(np.int64), gaps]
+    if library == "torch":
+        given = list(map(pytest.importorskip("torch").from_numpy, given))
+    reached = np.asarray(dealing.reaches(*given, squared=squared))
+    wide, middles = rows.astype(np.float64), centres.astype(np.float64)
+    for row in range(50):
+        for at, other in enumerate(found.indices[row].tolist()):
+            here, there = middles[found.indices[row, 0]], middles[other]
+            apart = np.linalg.norm(there - here)
+            by_hand = ((here + there) / 2 - wide[row]) @ (there - here) / apart**2 if at else 0.0
+            assert reached[row, at] == pytest.approx(by_hand, abs=2e-3 if offset else 1e-5)
+
+
+def test_reaches_that_cannot_be_told() -> None:
+    """Centres at one place, and distances that overflow."""
+    distances = np.array(
+        [[1.0, 1.0, 2.0], [0.0, 0.0, 3.0], [1.0, np.inf, np.inf], [np.inf, np.inf, np.inf]], np.float32
+    )
+    numbers = np.tile(np.arange(3), (4, 1))
+    gaps = np.array([[0, 0, 2], [0, 0, 2], [2, 2, 0]], np.float32)
+    found = dealing.reaches(distances, numbers, gaps, squared=False)
+    assert found.tolist() == [[0, 0, 0.375], [0, 0, 1.125], [0, np.inf, np.inf], [0, 0, 0]]
+
+
+def test_shards_are_equal_with_their_copies() -> None:
+    """Rows in the middle are copied more often than those outside: of as many shards of equal weight one is larger."""
+    rows = gaussian(2000, 16)
+    centres = dealing.train(rows, 80, nearest, seed=0)
+    seen = seen_of(rows, centres, 8)
+    weights = np.bincount(seen.many.centres[:, 0], minlength=80) + 1e-3
+    dealt = dealing.choose(centres, seen, shards=24, most=0.35, wanted=0.95)
+    of = dealing.deal(centres, weights, dealt.shards.total)
+    unequal = dealing._with_margin(of, np.ones(80, np.int64), seen, 0.95, dealing.MOST_MARGIN)
+    assert dealt.largest <= 0.35 < dealing._shares(unequal, seen.many).max()
+
+
+def test_rows_that_are_all_the_same_have_few_shards() -> None:
+    """Each is on the border to every centre: no number of turns makes shards small, and turns of turns are many."""
+    rows = np.full((350, 6), 3.0, np.float32)
+    centres = rows[:32].copy()
+    dealt = dealing.choose(centres, seen_of(rows, centres, 8), shards=16, most=0.27, wanted=0.75)
+    assert dealt.shards.total < 200

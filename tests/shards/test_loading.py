@@ -80,6 +80,9 @@ def test_rows_by_number(place: str, dtype: str, ids: str, tmp_path_factory: pyte
     folder = tmp_path_factory.getbasetemp()
     made = loader(three_files(folder, dtype), place)
     np.testing.assert_array_equal(values(made.at(IDS[ids])), points(dtype)[IDS[ids]])
+    waiting = made.at_later(IDS[ids])
+    for _ in range(2):  # a task that failed asks for them again
+        np.testing.assert_array_equal(values(waiting.arrive()), points(dtype)[IDS[ids]])
     made.close()
 
 
@@ -98,6 +101,9 @@ def test_ranges_of_rows(place: str, kind: str, tmp_path: Path) -> None:
     parts = [slice(900, 1000), slice(0, 1), slice(300, 700)]
     np.testing.assert_array_equal(values(made.ranges(parts)), np.concatenate([whole[part] for part in parts]))
     np.testing.assert_array_equal(values(made.at(IDS["some"])), whole[IDS["some"]])
+    waiting = made.ranges_later(parts), made.at_later(IDS["some"])  # the second read does not write over the first
+    np.testing.assert_array_equal(values(waiting[0].arrive()), np.concatenate([whole[part] for part in parts]))
+    np.testing.assert_array_equal(values(waiting[1].arrive()), whole[IDS["some"]])
     made.close()
 
 
@@ -110,7 +116,12 @@ def test_rows_of_bfloat16(place: str) -> None:
     whole = torch.from_numpy(points()).to(torch.bfloat16)
     made = loader(ObjectSource(Made(whole)), place)
     expected = whole.float().numpy()
-    for rows, part in ((made.range(10, 20), expected[10:20]), (made.at(IDS["some"]), expected[IDS["some"]])):
+    some = IDS["some"]
+    for rows, part in (
+        (made.range(10, 20), expected[10:20]),
+        (made.at(some), expected[some]),
+        (made.at_later(some).arrive(), expected[some]),
+    ):
         found = rows if isinstance(rows, np.ndarray) else held(rows.cpu())
         assert found.dtype == BFLOAT16
         np.testing.assert_array_equal(as_floats(found), part)
@@ -126,6 +137,8 @@ def test_a_bad_value_is_named_by_its_row(place: str, value: float, metric: str, 
     made.range(0, 777)
     with pytest.raises(ValueError, match=rf"points: row 777 has .*{said}"):
         made.range(700, 800)
+    with pytest.raises(ValueError, match=rf"points: row 777 has .*{said}"):
+        made.ranges_later([slice(0, 10), slice(700, 800)]).arrive()
     made.close()
 
 
@@ -135,6 +148,7 @@ def test_rows_wider_than_a_buffer(place: str, tmp_path: Path, monkeypatch: pytes
     source = three_files(tmp_path, "float32")
     made = loader(source, place)
     np.testing.assert_array_equal(values(made.at(IDS["some"])), points()[IDS["some"]])
+    np.testing.assert_array_equal(values(made.at_later(IDS["some"]).arrive()), points()[IDS["some"]])
     made.close()
 
 
@@ -158,6 +172,25 @@ def test_a_graph_on_a_device(method: str, tmp_path: Path, monkeypatch: pytest.Mo
     else:
         assert (found.distances <= truth.distances[:, -1:]).mean() >= 0.95
         assert (found.indices >= 0).all()
+
+
+@on_gpu
+@pytest.mark.parametrize("method", ["clusters", "ggm"])
+def test_no_more_memory_of_a_device_is_held_than_allowed(method: str, tmp_path: Path) -> None:
+    """Of shards that fill the budget, with the rows of the next one in page-locked memory."""
+    rng = np.random.default_rng(0)
+    whole = rng.standard_normal((500, 64), np.float32)[rng.integers(0, 500, 400_000)]
+    np.save(tmp_path / "points.npy", whole + rng.standard_normal(whole.shape, np.float32) / 2)
+    memory = 200_000_000
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    tonari.build_graph(
+        tmp_path / "points.npy", 10, tmp_path / "graph", method=method, device="cuda", recall=0.9, memory=memory
+    )
+    plan = Manifest.read(tmp_path / "graph").plan
+    assert plan["shards"] > 1
+    assert plan["staged_bytes"] > 0
+    assert memory / 4 < torch.cuda.max_memory_allocated() - before <= plan["device_bytes"] <= memory
 
 
 @on_gpu

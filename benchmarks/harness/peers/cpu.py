@@ -89,6 +89,27 @@ def _prepare_faiss(points: Array, metric: str, threads: int) -> Search:
     return search
 
 
+def _prepare_panorama(points: Array, metric: str, threads: int) -> Search:
+    # FAISS's exact index for one query at a time: principal columns first, the rest only of points that may be near.
+    import faiss
+
+    faiss.omp_set_num_threads(threads)
+    d = points.shape[1]
+    index = faiss.index_factory(d, f"PCA{d},FlatL2Panorama8_512")
+    index.train(points)
+    index.add(points)
+
+    def search(queries: Array, k: int) -> tuple[Array, Array]:
+        with limit_threads(threads):
+            faiss.omp_set_num_threads(threads)
+            squares, indices = index.search(queries, k)
+        if metric == "euclidean":
+            np.sqrt(np.maximum(squares, 0, out=squares), out=squares)  # of rounding, some are below 0
+        return squares, indices
+
+    return search
+
+
 SCIKIT_METRICS = {
     "euclidean": "euclidean",
     "sqeuclidean": "sqeuclidean",
@@ -148,6 +169,7 @@ PEERS: dict[str, Peer] = {
             frozenset({"euclidean", "sqeuclidean", "cosine", "correlation", "inner_product"}),
             _prepare_faiss,
         ),
+        Peer("panorama", "faiss", frozenset({"euclidean", "sqeuclidean"}), _prepare_panorama),
         Peer("sklearn", "sklearn", frozenset(SCIKIT_METRICS), _prepare_sklearn),
         Peer("pykdtree", "pykdtree", frozenset({"euclidean", "sqeuclidean"}), _prepare_pykdtree),
         Peer("ckdtree", "scipy", frozenset({"euclidean", "l1", "linf"}), _prepare_ckdtree),

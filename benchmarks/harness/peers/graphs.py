@@ -95,6 +95,14 @@ def _serve(connection: Connection, path: str, threads: int) -> None:
         connection.send(("reply", answer))
 
 
+def first_pynndescent(path: str, settings: dict[str, Any], threads: int) -> None:
+    """Import pynndescent and make a graph of the points in a file: work of a fresh process."""
+    from pynndescent import NNDescent
+
+    made = NNDescent(np.load(path), metric="euclidean", n_jobs=threads, random_state=0, **settings)
+    assert made.neighbor_graph is not None
+
+
 def cuvs_graph(points: Any, settings: dict[str, Any]) -> Any:
     """cuVS's index of a tensor on the device; its graph is in host memory, (n, graph_degree)."""
     from cuvs.neighbors import nn_descent

@@ -159,7 +159,7 @@ def command(rows: Sequence[Row]) -> str:
     together = takewhile(lambda words: len(set(words)) == 1, zip(*(case.split("-") for case in cases), strict=False))
     start = "-".join(words[0] for words in together)
     if len(" ".join(named)) > CASES_LENGTH and start:
-        named = [f"--case '{start}-*'"]
+        named = [f"--case '{start}*'" if start in cases else f"--case '{start}-*'"]
     if len(" ".join(named)) <= CASES_LENGTH:
         words += named
     return " ".join(words)

@@ -4,7 +4,7 @@ A paper's rows are in the file of the suite that it belongs to, and so are its t
 """
 
 from ...harness.report.table import Table
-from . import exact, graphs, kdtree, overview, papers, select, shards
+from . import consumers, exact, graphs, kdtree, overview, papers, select, shards
 from .code import CODE
 
 TABLES: dict[str, Table] = {
@@ -14,6 +14,7 @@ TABLES: dict[str, Table] = {
     **graphs.TABLES,
     **select.TABLES,
     **shards.TABLES,
+    **consumers.TABLES,
     **papers.TABLES,
 }
 

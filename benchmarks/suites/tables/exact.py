@@ -21,7 +21,7 @@ from ...harness.report.cells import (
     times,
 )
 from ...harness.report.table import Column, Line, Table
-from .machines import EPYC, H100, H200, XEON
+from .machines import EPYC, EPYC_ZEN4, H100, H200, XEON
 
 PROCESSORS = {
     "xeon-amx": (XEON, "amx"),
@@ -88,6 +88,22 @@ def trillions(gflops: float) -> str:
 
 TABLES: dict[str, Table] = {
     **{f"exact-{name}": _cpu(machine, isa) for name, (machine, isa) in PROCESSORS.items()},
+    "exact-contracted": Table(
+        where={"suite": "exact_cpu", "who": "tonari", **EPYC_ZEN4},
+        columns=(
+            Column("tonari", seconds(bold=True)),
+            Column("faiss, flat", against(who="faiss")),
+            Column("faiss, Panorama", against(who="panorama"), sparse=True),
+        ),
+        lines=(
+            Line("graph, filter responses, 50,000 × 960", {"case": "graph-gist-960"}),
+            Line("search, 10,000 × 50,000 × 960", {"case": "search-gist-960"}),
+            Line("search, clustered, 10,000 × 100,000 × 784", {"case": "search-clustered-784"}),
+            Line("one query, filter responses, 50,000 × 960, prepared", {"case": "one-query-gist-960"}),
+            Line("one query, clustered, 60,000 × 784, prepared", {"case": "one-query-clustered-784"}),
+            Line("one query, SIFT, 99,000 × 128, prepared (not contracted)", {"case": "one-query-sift"}),
+        ),
+    ),
     "exact-h100": Table(
         where={"suite": "exact_cuda", "who": "tonari", **H100},
         columns=CUDA_COLUMNS,

@@ -46,8 +46,8 @@ def search_allowed(
 ) -> Neighbors:
     """Search what rules allow; see :func:`tonari.search`."""
     place = place_for(device, queries=queries, points=points)
-    on_cpu = not place.devices
-    base = inputs.as_rows(points, "points", check_values=False) if on_cpu else place.rows(points, "points", metric)
+    looked_at = not (place.devices or get_metric(metric).bits)  # values that are checked in host memory
+    base = inputs.as_rows(points, "points", check_values=False) if looked_at else place.rows(points, "points", metric)
     rows = place.rows(queries, "queries", metric)
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, **options)
@@ -55,7 +55,7 @@ def search_allowed(
     held: dict[str, Any] = {"threads": problem.threads, "memory": problem.memory}
     rules = rules_of(len(rows), len(base), **given)
     # A look at all points takes longer than a search of a few.
-    late = on_cpu and rules.shared is not None and not (rules.by_pairs or rules.grouped)
+    late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
     base = base if late else place.rows(base, "points", metric)
     engine = Engine(points=base, place=place, metric=metric, method=method, unchecked=late, **held)
     found = nearest_allowed(engine, rows, problem.k, rules, progress)

@@ -11,7 +11,6 @@ from tonari.api.state_filters import nearest_in
 from tonari.core.floats import in_default_floats
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
-from tonari.filters.arguments import is_filtered
 from tonari.methods.answer import on_side_of
 from tonari.streams.searching import search_chunks
 
@@ -40,9 +39,7 @@ class SearchIndex(IndexBase):
         far (:attr:`next_id`), as `point_groups` has. Those of removed points are not read.
         """
         progress = inputs.check_progress(progress)
-        given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
-        given |= {"query_groups": query_groups, "point_groups": point_groups}
-        now, filtered = self._state, is_filtered(**given)
+        now, filtered = self._state, not (where is exclude is query_groups is point_groups is groups is None)
         if now.only is not None and not filtered and self._change is None:
             return now.only.search(queries, k, threads, progress)
         rows = self._rows(now, queries)
@@ -50,6 +47,8 @@ class SearchIndex(IndexBase):
             return on_side_of(queries, self._finished(now.only.search(rows, k, threads, progress)))
         k, threads = inputs.check_k(k, now.n, without_self=False), inputs.check_threads(threads)
         if filtered:
+            given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
+            given |= {"query_groups": query_groups, "point_groups": point_groups}
             rules = self._rules(now, len(rows), given)
             found = nearest_in(now, rows, k, rules, threads, self._base, progress)
         else:

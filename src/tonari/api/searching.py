@@ -17,8 +17,8 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.core.progress import ProgressLike
 from tonari.exact.cuda import cuda_graph_cache
-from tonari.filters.arguments import is_filtered
 from tonari.io._common import StrPath
+from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, decide, on_side_of
 from tonari.methods.place import problem_of
 from tonari.methods.registry import check_search_method
@@ -80,10 +80,9 @@ def search(
         none.
     method : str
         "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
-        some 30 dimensions, where there are many points and queries. "bits": for "hamming" and
-        "jaccard", which have no other method, on the CPU alone. "auto": whichever is expected to take less time,
-        told from the sizes and, where a tree may pay, from what a few of the queries would visit. All give the same
-        answer, bit for bit.
+        some 30 dimensions, where there are many points and queries. "bits": for "hamming" and "jaccard", which have no
+        other method. "auto": whichever is expected to take less time, told from the sizes and, where a tree may pay,
+        from what a few of the queries would visit. All give the same answer, bit for bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         Points that may be found: by all queries, or by each. In bytes, bit j % 8 of byte j // 8 is point j, from the
         lowest bit (``numpy.packbits(mask, axis=1, bitorder="little")``); bits beyond n are ignored.
@@ -148,20 +147,27 @@ def search(
     >>> tonari.search(points[:1], points, k=2, where=np.array([False, True, True])).indices.tolist()
     [[1, 2]]
     """
+    filtered = not (where is exclude is query_groups is point_groups is groups is None)
+    key = None
+    if not filtered and differentiable is False and plan is None and threads is None and memory is None:
+        key = repeated.key_of(queries, points, k, metric, method, device)
+        known = repeated.answered(key, queries, points, progress)
+        if known is not None:
+            return known
     check_search_method(method)
     metric = get_metric(metric).name
     progress = inputs.check_progress(progress)
     check_plan(plan, graph=False)
     carry = carries(differentiable, queries, points, metric)
-    given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
-    given |= {"query_groups": query_groups, "point_groups": point_groups}
-    if is_filtered(**given):
+    if filtered:
         refuse_plan(plan)
+        given: dict[str, Any] = {"where": where, "exclude": exclude, "groups": groups}
+        given |= {"query_groups": query_groups, "point_groups": point_groups}
         options: dict[str, Any] = {"metric": metric, "method": method, "device": device, "threads": threads}
         return carry(search_allowed(queries, points, k, given, **options, memory=memory, progress=progress))
     if threads is None and memory is None and plan is None and method in cuda_graph_cache.CAPTURED:
-        key = cuda_graph_cache.key_of(queries, points, k, metric, device)
-        again = cuda_graph_cache.replayed(key, (queries, points), progress)
+        graph_key = cuda_graph_cache.key_of(queries, points, k, metric, device)
+        again = cuda_graph_cache.replayed(graph_key, (queries, points), progress)
         if again is not None:
             return carry(again)
     place = place_for(device, queries=queries, points=points)
@@ -170,6 +176,8 @@ def search(
     inputs.same_width(rows, base)
     problem = problem_of(place, base, rows, k, metric, threads=threads, memory=memory)
     decision = decide(place, problem, base, rows, method, plan, progress)
+    if base is points and rows is queries and not place.devices:
+        repeated.keep(key, decision)
     return carry(on_side_of(queries, answer(rows, base, decision, progress)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import warnings
 from typing import Any
@@ -23,9 +22,9 @@ from tonari.methods.decision import Decision, by_plan
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import find_within, is_searched, search_within
 from tonari.methods.registry import search_method
+from tonari.methods.repeated import plan_variables
 
 KEPT_PLANS = 64
-_OF_PLANS = ("TONARI_ISA", "TONARI_NUM_THREADS")  # what plans depend on beside their arguments
 
 
 class Segment:
@@ -192,7 +191,7 @@ class Segment:
         """
         if self._place.devices or type(k) is not int:
             return self._decide(self._problem(rows, k, threads, self.budget(taken)), progress, taken, around)
-        key = len(rows), k, rows.dtype, threads, taken, *map(os.environ.get, _OF_PLANS)
+        key = len(rows), k, rows.dtype, threads, taken, plan_variables()
         known = self.planned.get(key)
         if known is None:
             known = self._decide(self._problem(rows, k, threads, self.budget(taken)), progress, taken, around)

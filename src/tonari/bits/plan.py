@@ -1,4 +1,4 @@
-"""The plan of a search among rows of bits."""
+"""The plan of a search among rows of bits on the CPU, and what no device compares."""
 
 from __future__ import annotations
 
@@ -16,20 +16,24 @@ from tonari.inputs.overrides import check_overrides
 from tonari.metrics import BIT_METRICS
 
 LANES, WORD = 16, 4  # points of a packed group, bytes of a word: native/bits/pack.hpp
-MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # native/bits/block.hpp
+MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # native/bits/value.hpp
 _QUERY_BLOCK = 64  # few enough that their words stay in the first-level cache beside a group of points
 _LEAST_BLOCK = 8  # smaller blocks read the points too often; their points are divided among the threads instead
 _SPARE = 32  # pairs of a query's list beyond 2 k
 
 OVERRIDES = {
     "query_block": Override("queries per task"),
-    "isa": Override("instruction set: generic, avx2 or avx512", "word"),
+    "isa": Override("instruction set: generic, avx2, avx512 or neon", "word"),
+}
+OVERRIDES_ON_CUDA = {
+    "query_block": Override("queries at once"),
+    "point_slab": Override("points at once"),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class BitsPlan(Plan):
-    """Every choice of one search among rows of bits.
+    """Every choice of one search among rows of bits on the CPU.
 
     Attributes
     ----------
@@ -40,7 +44,7 @@ class BitsPlan(Plan):
     device, devices
         "cpu" and none.
     isa : str
-        Instruction set: generic, avx2 or avx512; AVX-512 without VPOPCNTDQ runs the kernel of AVX2.
+        Instruction set: generic, avx2, avx512 or neon; AVX-512 without VPOPCNTDQ runs the kernel of AVX2.
     query_block : int
         Queries per task; a task reads every point once.
     parts : int
@@ -48,16 +52,19 @@ class BitsPlan(Plan):
     threads : int
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
         Memory beyond the input: the packed points; nothing; lists of the blocks that run; results.
+    prepare_seconds : float
+        Expected duration of packing; 0 if the points are packed already.
     seconds : float
-        Expected duration, packing included.
+        Expected duration of all, packing included.
     """
 
     query_block: int
     parts: int
+    prepare_seconds: float
 
 
 def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> BitsPlan:
-    """Plan a search among rows of bits; see :func:`tonari.plan`.
+    """Plan a search among rows of bits on the CPU; see :func:`tonari.plan`.
 
     Parameters
     ----------
@@ -89,10 +96,11 @@ def plan_bits(problem: Problem, *, prepared: bool = False, **overrides: Any) -> 
     work = bits_seconds(problem.n, problem.m, problem.d, isa, prepared=prepared)
     threads = problem.threads or default_threads(work)
     block = overrides.get("query_block") or _block(problem.m, threads)
-    made = _made(problem, isa, threads, min(block, problem.m), work)
+    packing = bits_seconds(problem.n, 0, problem.d, isa, prepared=prepared)
+    made = _made(problem, isa, threads, min(block, problem.m), work, packing)
     if problem.memory is not None and made.total_bytes > problem.memory and "query_block" not in overrides:
         while made.total_bytes > problem.memory and made.query_block > 1:
-            made = _made(problem, isa, threads, made.query_block // 2, work)
+            made = _made(problem, isa, threads, made.query_block // 2, work, packing)
     if problem.memory is not None and made.total_bytes > problem.memory:
         raise BudgetExceeded(
             f"a memory budget of {problem.memory} bytes cannot hold these rows of bits, packed, and their search: "
@@ -113,8 +121,6 @@ def refusal(problem: Problem) -> str | None:
     for dtype in (problem.dtype, problem.query_dtype):
         if dtype != "uint8":
             return f"metric={problem.metric!r} compares bits, packed as uint8, got {dtype}; use dtype='uint8'"
-    if problem.devices:
-        return f"metric={problem.metric!r} is computed on the CPU alone; use device='cpu', with arrays in host memory"
     for name, value, most in (("d", problem.d, MOST_BYTES), ("n", problem.n, MOST_POINTS)):
         if value > most:
             return f"{name}={value}: method='bits' takes {name} up to {most}"
@@ -126,7 +132,7 @@ def _block(m: int, threads: int) -> int:
     return min(_QUERY_BLOCK, -(-m // threads)) if m >= _LEAST_BLOCK * threads else min(m, _QUERY_BLOCK)
 
 
-def _made(problem: Problem, isa: str, threads: int, block: int, work: float) -> BitsPlan:
+def _made(problem: Problem, isa: str, threads: int, block: int, work: float, packing: float) -> BitsPlan:
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     groups, words = -(-n // LANES), -(-d // WORD)
     blocks = -(-m // block)
@@ -151,6 +157,7 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float) -> 
         copied_bytes=0,
         working_bytes=running * block * row,
         output_bytes=m * k * (4 + index_dtype(n).itemsize),
+        prepare_seconds=packing / threads,
         seconds=work / threads,
     )
 

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from tonari.core._native import DefaultFloats
+from tonari.core._native import DefaultFloats, has_default_floats
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +28,8 @@ def in_default_floats(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        if has_default_floats():
+            return function(*args, **kwargs)
         with DefaultFloats():
             return function(*args, **kwargs)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
@@ -186,12 +189,60 @@ class SearchMethod(Method):
         found = self.find_within(points[rows], prepared, plan, limits, progress=progress)
         return later_points(found, rows.start)
 
+    def search_listed(
+        self,
+        queries: Any,
+        points: Any,
+        k: int,
+        metric: str,
+        listed: npt.NDArray[np.int64],
+        begins: npt.NDArray[np.int64],
+        ends: npt.NDArray[np.int64],
+        *,
+        self_ids: npt.NDArray[np.int64] | None = None,
+        threads: int | None = None,
+        found: Neighbors | None = None,
+    ) -> Neighbors:
+        """Find the k nearest of the points that are listed for each query, where the queries are.
+
+        Parameters
+        ----------
+        queries, points : checked rows of shape (m, d) and (n, d), both arrays or both tensors on one device
+        k : int
+        metric : str
+        listed : int64 array
+            Numbers of points. Lists of queries may share a part of it.
+        begins, ends : int64 arrays of shape (m,)
+            Query i is compared with points ``listed[begins[i]:ends[i]]``, which ascend.
+        self_ids : int64 array of shape (m,), optional
+            For each query a point that it must not find, or -1.
+        threads : int, optional
+            On the CPU.
+        found : Neighbors of shape (m, k), optional
+            On the CPU, where the result is written. Default: new arrays.
+
+        Returns
+        -------
+        Neighbors of shape (m, k)
+            -1 and inf (-inf for similarities) where fewer than k are listed.
+        """
+        raise Unsupported(f"method={self.name!r} on {self.device} compares no lists")
+
     def search_once(
         self, queries: Any, points: Any, plan: Any, *, self_join: bool = False, progress: ProgressLike = None
     ) -> Neighbors:
         """Prepare the points for this search alone, and search them; in a self-join they are also the queries."""
         prepared = self.prepare(points, plan, progress)
         return self.search(queries, prepared, plan, self_join=self_join, progress=progress)
+
+    def search_unchecked(
+        self, queries: Any, points: Any, plan: Any, *, progress: ProgressLike = None
+    ) -> Neighbors | None:
+        """Search as :meth:`search_once` does, but rows whose values are not checked yet.
+
+        None if a value is not finite, or if the method does not find out as it searches.
+        """
+        return None
 
     def build_graph(
         self,

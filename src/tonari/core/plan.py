@@ -43,7 +43,7 @@ class Plan:
     devices : tuple of str
         "cuda:0" and so on; empty on the CPU.
     isa : str
-        Instruction set of the CPU kernels: generic, avx2, avx512 or amx; "" on CUDA.
+        Instruction set of the CPU kernels: generic, avx2, avx512, amx or neon; "" on CUDA.
     threads : int
         CPU threads; 0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int

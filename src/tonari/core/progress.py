@@ -19,6 +19,33 @@ class Counter(Protocol):
         """Count `amount` more units."""
 
 
+class Silent:
+    """What counts work that nobody is shown."""
+
+    def add(self, amount: int) -> None:
+        """Count nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+
+
+_SILENT = Silent()
+
+
+def counting(wanted: ProgressLike, *, total: int, seconds: float, label: str, unit: str = "pair") -> Progress | Silent:
+    """Return what counts work: for short work that nobody asked to see, something that costs no time.
+
+    >>> isinstance(counting(None, total=1, seconds=0.1, label="neighbours"), Silent)
+    True
+    """
+    if wanted is False or (wanted is None and seconds <= SHOW_FROM_SECONDS):
+        return _SILENT
+    return Progress(wanted, total=total, seconds=seconds, label=label, unit=unit)
+
+
 class Progress:
     """Count the work that many threads have done, and show it.
 

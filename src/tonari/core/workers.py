@@ -32,6 +32,11 @@ class Stopped(Exception):
     """Raised inside a task after another task has failed or the user has pressed Ctrl-C."""
 
 
+def worth_sharing(seconds: float) -> bool:
+    """Return whether so much work, in seconds of one thread, takes longer than other threads take to start."""
+    return seconds >= _WORTH_SHARING
+
+
 def default_threads(seconds: float = math.inf) -> int:
     """Return the default number of threads: TONARI_NUM_THREADS, else the processors this process may run on.
 
@@ -52,7 +57,7 @@ def default_threads(seconds: float = math.inf) -> int:
         if not (asked.isascii() and asked.isdigit()) or int(asked) < 1:
             raise ValueError(f"TONARI_NUM_THREADS={asked!r}: expected a whole number of at least 1")
         return int(asked)
-    if seconds < _WORTH_SHARING:
+    if not worth_sharing(seconds):
         return 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cgroup_processors()

@@ -29,7 +29,7 @@ class MeanVisits(NamedTuple):
 
 
 class BitCosts(NamedTuple):
-    """Costs of comparing rows of bits, in seconds of one core.
+    """Costs of comparing rows of bits, in seconds of one core or device.
 
     Attributes
     ----------

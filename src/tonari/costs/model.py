@@ -17,6 +17,8 @@ from tonari.costs.rates import (
     CARD,
     DESCENT,
     DIRECT,
+    ESTIMATED,
+    LISTED_BITS,
     LOOK_BYTE,
     READ_RATE,
     SCREEN_START,
@@ -28,10 +30,19 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the seconds of one core that compare rows of d bytes, packing of the points included."""
+    """Return the seconds of one core, or device, that compare rows of d bytes, packing of the points included.
+
+    `isa`: an instruction set, or "cuda".
+    """
     rates = BITS[isa]
     packing = 0.0 if prepared else rates.byte * n * d
     return packing + n * m * (rates.pair + rates.pair_byte * d)
+
+
+def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
+    """Return the seconds of comparing some pairs of rows of d bytes, of m queries, on one core."""
+    costs = LISTED_BITS["generic" if isa in ("generic", "neon") else "avx2"]
+    return m * costs.query + pairs * (costs.pair + costs.value * d)
 
 
 def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = False) -> float:
@@ -76,8 +87,11 @@ def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -
 
 
 def direct_seconds(problem: Problem, isa: str) -> float:
-    """Return the seconds of computing the exact values of all pairs on one core."""
-    return DIRECT[isa].seconds(problem.n, problem.m, problem.d)
+    """Return the seconds of a search by exact values alone on one core."""
+    # As native/exact/direct.cpp: sums of squares of float32 rows are estimated first.
+    squares = get_metric(problem.metric).squares and problem.dtype == problem.query_dtype == "float32"
+    costs = ESTIMATED if squares and 4 * problem.k <= problem.n else DIRECT
+    return costs[isa].seconds(problem.n, problem.m, problem.d)
 
 
 def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:

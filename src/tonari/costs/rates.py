@@ -10,8 +10,15 @@ factor of about two on other machines of the same kind.
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
                              dimensions took twice as long as on the EPYC
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
+    ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
+                             and 784 dimensions
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
+    LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
+                             queries, anywhere in 256 MiB of rows of 16 to 512 bytes
+    BITS["cuda"]             counted for an H200: 8 bytes written and read, 16 int8 operations of 10^15 a second per
+                             byte of a pair, 4 bytes of a pair written at 3.5 and read at 2.5 TB/s
+    "neon"                   not measured: as AVX2, but twice as long for arithmetic, in registers that are half as wide
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
     CARD                     an H100; python -m benchmarks run exact_cuda
     DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent; for "gnnd" an H100,
@@ -20,9 +27,18 @@ factor of about two on other machines of the same kind.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from tonari.costs.formulas import BitCosts, BruteCosts, DescentCosts, DirectCosts, TreeCosts
+
+_Costs = TypeVar("_Costs", BruteCosts, DirectCosts, TreeCosts)
+
+
+def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
+    """Return the costs where registers are half as wide."""
+    return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
+
 
 # Keys: instruction set or "cuda", and the form of the metric (tonari.metrics).
 BRUTE = {
@@ -97,6 +113,8 @@ BRUTE["amx", "gemm"] = BruteCosts(
     crowd=1.5e-9,
 )
 BRUTE["amx", "elementwise"] = BRUTE["avx512", "elementwise"]
+BRUTE["neon", "gemm"] = _half_as_wide(BRUTE["avx2", "gemm"], "point_value", "pair_value")
+BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "point_value", "pair_value")
 
 # All exact values of small searches, and what the smallest screened search takes: with packed points, and with the look
 # at the points and the packing of few.
@@ -106,6 +124,15 @@ DIRECT = {
     "avx512": DirectCosts(start=1.5e-5, query=1e-6, pair=1e-8, value=1.7e-10),
 }
 DIRECT["amx"] = DIRECT["avx512"]
+DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
+# The same where float32 estimates leave few points to exact values.
+ESTIMATED = {
+    "generic": DirectCosts(start=6e-6, query=5e-7, pair=1.7e-8, value=6e-11),
+    "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=4e-11),
+    "avx512": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=3.5e-11),
+}
+ESTIMATED["amx"] = ESTIMATED["avx512"]
+ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
 _BUILD = {"start": 2e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
@@ -170,6 +197,7 @@ TREE = {
     ),
 }
 TREE["amx"] = TREE["avx512"].slower(2.0)  # trees do not use AMX; these cores are of another vendor
+TREE["neon"] = _half_as_wide(TREE["avx2"], "node_value", "value")
 
 # Keys: device, and the update of a round.
 DESCENT = {
@@ -180,13 +208,15 @@ DESCENT = {
 
 SHARED = 0.8  # of the seconds of brute force if each product is used for both of its rows
 READ_RATE = 1e10  # bytes per second that one core reads from memory
-LOOK_BYTE = 2.5e-10  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
+LOOK_BYTE = 6e-11  # seconds of one core per byte of input whose values are checked, in memory or in the page cache
 
 # Operations per second of one core, by instruction set and precision; they decide the precision of the next level.
 PRODUCTS = {
     ("generic", "float32"): 2e10,
     ("avx2", "float32"): 1.3e11,
     ("avx2", "int8"): 4.2e11,
+    ("neon", "float32"): 6.5e10,
+    ("neon", "int8"): 2.1e11,
     ("avx512", "float32"): 2.5e11,
     ("avx512", "int8"): 6.8e11,
     ("amx", "float32"): 1.2e11,
@@ -232,9 +262,16 @@ CARD = CardRates(
     cpu_value=3e-10,
 )
 
-# Rows of bits, by the instruction set of the kernel.
+# Rows of bits, by the instruction set of the kernel, or "cuda".
 BITS = {
     "generic": BitCosts(byte=6e-9, pair=4e-10, pair_byte=2.1e-10),
     "avx2": BitCosts(byte=6e-9, pair=4e-10, pair_byte=7e-11),
     "avx512": BitCosts(byte=6e-9, pair=2e-10, pair_byte=2.4e-11),
+    "neon": BitCosts(byte=6e-9, pair=4e-10, pair_byte=1.4e-10),
+    "cuda": BitCosts(byte=1e-11, pair=2.7e-12, pair_byte=1.6e-14),
+}
+# Pairs of rows of bits that are listed; a value is a byte.
+LISTED_BITS = {
+    "generic": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=3.6e-10),
+    "avx2": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=2.2e-10),
 }

@@ -27,16 +27,22 @@ class Searching(BaseEstimator):
     """Base of the estimators; subclasses have the parameters that are read here."""
 
     n_neighbors: int
+    algorithm: str
+    leaf_size: int
+    p: float
+    metric: str
+    metric_params: dict[str, Any] | None
     n_jobs: int | None
+    device: Any
+    memory: int | str | None
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
         """Check parameters and rows, and keep the rows; return y, checked unless it is not given."""
-        params = self.get_params(deep=False)
-        metric = metric_of(params["metric"], params["p"], params["metric_params"])
-        method_of(params["algorithm"], params["leaf_size"])
-        threads_of(params["n_jobs"])
+        metric = metric_of(self.metric, self.p, self.metric_params)
+        method_of(self.algorithm, self.leaf_size)
+        threads_of(self.n_jobs)
         checks |= {"dtype": _DTYPES}
-        check_n_neighbors(params["n_neighbors"], np.iinfo(np.int64).max, without_self=False)
+        check_n_neighbors(self.n_neighbors, np.iinfo(np.int64).max, without_self=False)
         if isinstance(y, str):
             X = validate_data(self, X, **checks)
         else:
@@ -44,20 +50,19 @@ class Searching(BaseEstimator):
         self._rows = Rows(X)
         self.n_samples_fit_ = len(X)
         self.effective_metric_ = metric
-        self.effective_metric_params_: dict[str, Any] = dict(params["metric_params"] or {})
+        self.effective_metric_params_: dict[str, Any] = dict(self.metric_params or {})
         check_column_weights(metric, self.effective_metric_params_.get("w"))
         return y
 
     def _how(self) -> dict[str, Any]:
         """What tonari is asked for beside rows and k."""
-        params = self.get_params(deep=False)
         return {
             "metric": self.effective_metric_,
             "weights": self.effective_metric_params_.get("w"),
-            "method": method_of(params["algorithm"], params["leaf_size"]),
-            "device": params["device"],
-            "threads": threads_of(params["n_jobs"]),
-            "memory": params["memory"],
+            "method": method_of(self.algorithm, self.leaf_size),
+            "device": self.device,
+            "threads": threads_of(self.n_jobs),
+            "memory": self.memory,
         }
 
     def _lists(self, X: Any, n_neighbors: int | None) -> Neighbors:

@@ -19,6 +19,7 @@ JOIN_BLOCK = 288  # rows of a self-join that share one pass; a multiple of every
 JOIN_GROWTH = 32 * MIB // SURVIVOR_BYTES  # survivors that all active rows together may hold beyond their first buffers
 TILE = 32  # queries in the widest tile of any kernel
 SAMPLE_ROWS = 2_048  # points that a pilot reads, and of which a contracted form takes its directions
+CLUSTER_COLUMNS = 17  # of contracted rows by which clusters are found: 16 directions and the rest
 GROUPS_FIT = 96  # points; a multiple of every kernel's group size
 ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
@@ -72,9 +73,11 @@ class Needs:
     capacity: int
     splits: int
     form_dim: int
+    look_dim: int
 
     def packed_bytes(self, precision: str, points: int) -> int:
-        return points * packed_row_bytes(self.form_dim, precision)
+        look = look_row_bytes(self.look_dim, precision) if self.look_dim else 0
+        return points * (look + packed_row_bytes(self.form_dim, precision))
 
     @property
     def output_bytes(self) -> int:
@@ -117,9 +120,10 @@ class Needs:
         if choice.active_rows:
             active = min(choice.active_rows, self.n) * (join_row_bytes(self.k) + self.k * SURVIVOR_BYTES)
             held = max(held, active + JOIN_GROWTH * SURVIVOR_BYTES)
-        if self.form_dim < self.d:
-            held = max(held, contracting_bytes(self.d, self.form_dim))
-        forms = self.threads * _ROWS_IN_FORM * (self.d + self.form_dim) * 8
+        columns = self.look_dim if self.form_dim == self.d and self.look_dim else self.form_dim
+        if columns < self.d:
+            held = max(held, contracting_bytes(self.d, columns))
+        forms = self.threads * _ROWS_IN_FORM * (self.d + columns) * 8
         return _SMALL_CHANGE + forms + self.m * _QUERY_BYTES + held
 
     def total_bytes(self, choice: BlockSizes) -> int:
@@ -189,6 +193,11 @@ def _with_stream_sizes(choices: list[BlockSizes], needs: Needs) -> list[BlockSiz
 def packed_row_bytes(d: int, precision: str) -> int:
     """Return the bytes of one packed point."""
     return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
+
+
+def look_row_bytes(look_dim: int, precision: str) -> int:
+    """Return the bytes that a look takes for each point: its contracted copy, its place in the order and its sketch."""
+    return packed_row_bytes(look_dim, precision) + 8 + 4 * CLUSTER_COLUMNS
 
 
 def contracting_bytes(d: int, form_dim: int) -> int:

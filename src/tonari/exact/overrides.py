@@ -5,10 +5,11 @@ from __future__ import annotations
 from tonari.core.plan import Override
 
 ON_CPU = {
-    "isa": Override("instruction set: generic, avx2, avx512 or amx", "word"),
+    "isa": Override("instruction set: generic, avx2, avx512, amx or neon", "word"),
     "precisions": Override("precisions of the screen, first to last: int8, bfloat16, float32", "words"),
     "form_dim": Override("columns that the screen compares; below d, rows are contracted to so many", least=2),
-    "direct": Override("whether all exact values are computed, without a screen", "flag"),
+    "look_dim": Override("columns of a look at contracted rows before form_dim columns are compared; 0: none", least=0),
+    "direct": Override("whether exact values alone decide, without a screen", "flag"),
     "query_block": Override("queries that share one pass over the points"),
     "point_chunk": Override("points per slice of work, a multiple of 96"),
     "capacity": Override("survivors that a row can hold"),

@@ -16,7 +16,7 @@ from tonari.core.isa import check_isa, chosen_isa
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
-from tonari.core.workers import default_threads
+from tonari.core.workers import default_threads, worth_sharing
 from tonari.costs.model import (
     arrival_seconds,
     brute_seconds,
@@ -25,7 +25,7 @@ from tonari.costs.model import (
     packing_seconds,
     screening_seconds,
 )
-from tonari.costs.rates import PRODUCTS, SURVIVOR, SURVIVOR_VALUE
+from tonari.costs.rates import PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact.memory import (
     ELEMENT_BYTES,
     GROUPS_FIT,
@@ -36,7 +36,7 @@ from tonari.exact.memory import (
     BlockSizes,
     Needs,
     join_row_bytes,
-    packed_row_bytes,
+    look_row_bytes,
     padded,
     pilot_bytes,
     resident_choices,
@@ -59,8 +59,11 @@ _JOIN_BYTES = 112 * MIB
 # Values of all points, and dimensions, from which on a self-join is faster: below, multiplying again takes less time
 # than keeping survivors for both sides.
 _JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
-CONTRACTED = 64  # columns of a contracted form that is chosen by a pilot
-_CONTRACT_FROM = 4 * CONTRACTED  # columns: then float32 in so few takes no more memory than int8 in all
+_JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
+# Columns that a pilot chooses from: of contracted forms, and of looks before all columns and before contracted ones.
+LOOKED, LOOKED_FIRST = 64, 32
+_CONTRACTED = (LOOKED, 96)
+_CONTRACT_FROM = 4  # times as many columns: then float32 in so few takes no more memory than int8 in all
 _MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
@@ -75,19 +78,23 @@ class ExactPlan(Plan):
         Points, queries, dimensions, neighbours.
     dtype, metric, method, device : str
     isa : str
-        Instruction set: generic, avx2, avx512 or amx.
+        Instruction set: generic, avx2, avx512, amx or neon.
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that cannot be certified at one are retried at the next. The last
         one certifies every row, because it resolves doubtful rows by exact values.
     form_dim : int
         Columns that the screen compares. Below d, they are a contraction of the rows: their principal directions, and
         the length of the rest (docs/exactness.md, "Contracted forms").
+    look_dim : int
+        Columns of a look at contracted rows before the screen compares what is left in form_dim columns; 0 for no look.
     may_contract : bool
-        Whether rows are contracted to 64 columns where a pilot of the points shows that this is faster; decided when
-        the points are prepared, for at least 256 columns and a few seconds of work.
+        Whether rows are contracted to 64 or 96 columns, or looked at in fewer first, or both, where a pilot of the
+        points shows that this is faster; decided when the points are prepared, for at least 256 columns and enough
+        work. Points that are looked at are packed in an order of their own, by clusters.
     direct : bool
-        Whether the exact value of every pair is computed, on the caller's thread and without a screen, which is faster
-        for the smallest searches; the rest of the plan then tells only how to prepare points for others.
+        Whether exact values alone decide, on the caller's thread and without a screen, which is faster for the smallest
+        searches (of float32 rows and squares: those of points that estimates leave); the rest of the plan then tells
+        only how to prepare points for others.
     threads : int
     query_block : int
         Queries that share one pass over the points.
@@ -125,6 +132,7 @@ class ExactPlan(Plan):
 
     precisions: tuple[str, ...]
     form_dim: int
+    look_dim: int
     may_contract: bool
     direct: bool
     query_block: int
@@ -157,7 +165,7 @@ class ExactPlan(Plan):
         chunk, block = self.point_chunk, _query_block(self.m, self.k, self.threads)
         needs = Needs(
             *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
-            *(self.capacity, self.point_splits, self.form_dim),
+            *(self.capacity, self.point_splits, self.form_dim, self.look_dim),
         )
         wish = BlockSizes(block, self.n, 0, STREAM_BLOCKS, chunk)
         return min(map(needs.total_bytes, resident_choices(needs, wish, ())))
@@ -188,13 +196,21 @@ class ExactPlan(Plan):
         screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
-    def contracted_to(self, form_dim: int) -> ExactPlan:
-        """Return the plan for points that were contracted to so many columns."""
-        if form_dim == self.form_dim:
-            return self
-        levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
-        adaptive = self.adaptive and len(levels) > 1
-        return replace(self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0)
+    def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
+        """Return the plan for points that were contracted to so many columns, or looked at in so many first."""
+        plan = self
+        if form_dim < self.form_dim:
+            levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
+            adaptive = self.adaptive and len(levels) > 1
+            plan = replace(
+                self, form_dim=form_dim, precisions=levels, adaptive=adaptive, sample_stride=0, sample_rank=0
+            )
+        if plan.may_contract and plan.point_splits > 1 and (look_dim or form_dim < self.form_dim):
+            # Few queries, for which less is read than was planned. What a look marks takes about as long as the look.
+            row = 2 * look_dim if look_dim else form_dim * ELEMENT_BYTES[plan.precisions[0]]
+            if not worth_sharing(self.n * row / READ_RATE):
+                plan = replace(plan, point_splits=1)
+        return plan
 
     def kernel(self, precision: str) -> str:
         """Return the name of the kernel that screens at `precision`."""
@@ -246,12 +262,13 @@ def _remembered(problem: Problem, isa: str, prepared: bool, most_threads: int) -
 
 
 def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, Any]) -> ExactPlan:
-    form_dim = _form_dim(problem, overrides)
+    form_dim, look_dim = _form_dim(problem, overrides), _look_dim(problem, overrides)
     precisions = choose_precisions(problem, isa, overrides.get("precisions"), contracted=form_dim < problem.d)
     direct = _is_direct(problem, isa, prepared, overrides)
     work = direct_seconds(problem, isa) if direct else _work(problem, isa, precisions[0], prepared)
     threads = problem.threads or default_threads(work)
-    needs, wish, sample = _wish(problem, isa, precisions, threads, form_dim, overrides)
+    most_splits = threads if worth_sharing(work) else 1
+    needs, wish, sample = _wish(problem, isa, precisions, (threads, most_splits), (form_dim, look_dim), overrides)
     sizes = wish
     if problem.memory is not None:
         sizes = within(problem.memory, needs, wish, set(overrides) & {"query_block", "resident", "active_rows"})
@@ -259,8 +276,9 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     may_contract = _may_contract(problem, overrides)
     working = needs.working_bytes(sizes)
     if may_contract:
-        working = max(working, pilot_bytes(problem.n, problem.d, CONTRACTED))
-        packed += problem.n * packed_row_bytes(CONTRACTED, "float32")
+        widest = contracted_widths(problem.d)[-1]
+        working = max(working, pilot_bytes(problem.n, problem.d, widest))
+        packed += problem.n * look_row_bytes(LOOKED, "float32")
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     screened = brute_seconds(problem, isa, threads, shared=sizes.active_rows > 0)
@@ -277,6 +295,7 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
         isa=isa,
         precisions=precisions,
         form_dim=form_dim,
+        look_dim=look_dim,
         may_contract=may_contract,
         direct=direct,
         threads=threads,
@@ -322,17 +341,26 @@ def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
 
 
 def _wish(
-    problem: Problem, isa: str, precisions: tuple[str, ...], threads: int, form_dim: int, given: dict[str, Any]
+    problem: Problem,
+    isa: str,
+    precisions: tuple[str, ...],
+    parallel: tuple[int, int],
+    columns: tuple[int, int],
+    given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample."""
+    """Return what is best without a memory budget: what memory depends on, block sizes, and the sample.
+
+    `parallel`: threads, and how many parts of the points they may search in parallel.
+    """
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    (threads, most_splits), (form_dim, _) = parallel, columns
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
     chunk = given.get("point_chunk", _point_chunk(n, form_dim))
     if chunk % GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
     sampled = given.get("sample_stride", 0) != 0
-    splits = given.get("point_splits", 1 if sampled else max(1, min(threads // blocks, -(-n // chunk))))
+    splits = given.get("point_splits", 1 if sampled else max(1, min(most_splits // blocks, -(-n // chunk))))
     stride, rank = _sample(n, k) if splits == 1 and form_dim == d else (0, 0)
     sample = _checked_sample(given.get("sample_stride", stride), given.get("sample_rank", rank), splits)
     if sample[0] and form_dim < d:
@@ -344,7 +372,7 @@ def _wish(
     joins = joins and n * form_dim >= _JOIN_FROM[isa][0]
     active = _checked_active(given.get("active_rows", _active_rows(problem) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
-    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, form_dim)
+    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, *columns)
     return needs, BlockSizes(block, n if resident else 0, active, STREAM_BLOCKS, chunk), sample
 
 
@@ -358,12 +386,31 @@ def _form_dim(problem: Problem, given: dict[str, Any]) -> int:
     return form_dim
 
 
+def _look_dim(problem: Problem, given: dict[str, Any]) -> int:
+    look_dim, form_dim = int(given.get("look_dim", 0)), int(given.get("form_dim", problem.d))
+    if look_dim == 0:
+        return 0
+    if get_metric(problem.metric).elementwise:
+        raise ValueError(f"look_dim={look_dim}: metric={problem.metric!r} compares all columns; leave look_dim out")
+    if not 2 <= look_dim < form_dim:
+        of = "of rows" if form_dim == problem.d else "of form_dim"
+        raise ValueError(f"look_dim={look_dim}: expected 0, or 2 or more columns, fewer than the {form_dim} {of}")
+    if problem.memory is not None or not given.get("resident", True):
+        raise ValueError(f"look_dim={look_dim}: a look needs all points in memory; leave out memory and resident")
+    return look_dim
+
+
+def contracted_widths(d: int) -> list[int]:
+    """Return the columns that rows of d columns may be contracted to by a pilot's choice, ascending."""
+    return [columns for columns in _CONTRACTED if _CONTRACT_FROM * columns <= d]
+
+
 def _may_contract(problem: Problem, given: dict[str, Any]) -> bool:
     # Whoever sets fields has decided; bytes are exact in int8 and would not be as contracted rows; and what stays
     # packed within a budget was computed for all columns.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"
     products = not get_metric(problem.metric).elementwise
-    return not given and problem.memory is None and floats and products and problem.d >= _CONTRACT_FROM
+    return not given and problem.memory is None and floats and products and problem.d >= _CONTRACT_FROM * LOOKED
 
 
 def _precisions_held(

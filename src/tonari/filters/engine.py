@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,21 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.errors import BudgetExceeded
 from tonari.core.isa import chosen_isa
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.costs.model import listed_seconds
+from tonari.costs.model import listed_bits_seconds, listed_seconds
+from tonari.costs.rates import CARD
+from tonari.exact.cuda import cuda_graph_cache
 from tonari.filters.rules import Ids
 from tonari.methods.answer import answer, decide
 from tonari.methods.place import Place, problem_of
 from tonari.methods.radius import decide_within, find_within
-from tonari.methods.registry import search_method
+from tonari.methods.registry import by_force, search_method
 from tonari.metrics import get_metric
 
-_COPIED_BYTE = 5e-10  # seconds: about, of rows that are gathered in host memory
+# Seconds of a byte of rows that are gathered, about: in host memory, and where tensors are.
+_COPIED_BYTE, _COPIED_BYTE_THERE = 5e-10, 2 / CARD.read_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,12 +59,6 @@ class Engine:
     held_nearest: Callable[[Any, int, ProgressLike], Neighbors] | None = None
     held_within: Callable[[Any, Any, ProgressLike], RadiusNeighbors] | None = None
 
-    def __post_init__(self) -> None:
-        if get_metric(self.metric).bits:
-            raise Unsupported(
-                f"metric={self.metric!r} takes no where, exclude, groups or batch; search copies of the allowed points"
-            )
-
     @property
     def n(self) -> int:
         """Number of points."""
@@ -69,6 +67,11 @@ class Engine:
     def nearest(self, queries: Any, k: int, progress: ProgressLike) -> Neighbors:
         """Find the k nearest of the points, k <= n; the result is where the queries are."""
         given: dict[str, Any] = {"threads": self.threads, "memory": self.memory}
+        if self.memory is None and self.held_nearest is None and self.method in cuda_graph_cache.CAPTURED:
+            key = cuda_graph_cache.key_of(queries, self.points, k, self.metric)
+            again = cuda_graph_cache.replayed(key, (queries, self.points), progress)
+            if again is not None:
+                return again
         problem = problem_of(self.place, self.points, queries, k, self.metric, **given)
         method = self._method(problem)
         if self.held_nearest is not None and method == self.method:
@@ -85,7 +88,7 @@ class Engine:
         decision = decide_within(problem, self.points, queries, limits, self.method, progress=progress)
         return find_within(queries, decision, limits, most=None, progress=progress)
 
-    def among(self, ids: Ids) -> Engine:
+    def among(self, ids: Any) -> Engine:
         """Return the engine of a copy of some of the points, which counts as memory of the call."""
         memory = self.memory
         if memory is not None:
@@ -115,21 +118,25 @@ class Engine:
         problem = problem_of(self.place, self.points, self.points[:1], min(k, n or self.n), self.metric)
         problem = dataclasses.replace(problem, n=n or self.n, m=max(m, 1), k=min(k, n or self.n), threads=self.threads)
         method = self._method(problem)
-        plan: Any = search_method("exact" if method == "auto" else method, self.place.device).plan(problem)
-        seconds = float(plan.seconds)
+        method = by_force(self.metric) if method == "auto" else method
+        seconds, preparing = (_planned_there if problem.devices else _planned)(method, problem)
         if held:
-            return seconds - float(getattr(plan, "prepare_seconds", 0.0))
-        return seconds if n is None else seconds + _COPIED_BYTE * n * self.points.shape[1] * self.points.itemsize
+            return seconds - preparing
+        if n is None:
+            return seconds
+        byte = _COPIED_BYTE if isinstance(self.points, np.ndarray) else _COPIED_BYTE_THERE
+        return seconds + byte * n * int(self.points.shape[1] * self.points.itemsize)
 
     def _method(self, problem: Problem) -> str:
-        """Return the method of the call, or "exact" where it does not serve a larger k than was asked for."""
+        """Return the method of the call, or brute force where it does not serve a larger k than was asked for."""
         if self.method == "auto" or search_method(self.method, self.place.device).refuses(problem) is None:
             return self.method
-        return "exact"
+        return by_force(self.metric)
 
     def listed_seconds(self, m: int, pairs: int) -> float:
         """Estimate the exact values of listed pairs, on one core; on CUDA as if it were one."""
-        return listed_seconds(m, pairs, self.points.shape[1], chosen_isa())
+        of_pairs = listed_bits_seconds if get_metric(self.metric).bits else listed_seconds
+        return of_pairs(m, pairs, self.points.shape[1], chosen_isa())
 
     def listed(
         self,
@@ -143,15 +150,12 @@ class Engine:
     ) -> Neighbors:
         """Find the k nearest of the points that are listed for each query; on the host, in `found` if it is given."""
         lists: dict[str, Any] = {"listed": listed, "begins": begins, "ends": ends, "self_ids": self_ids}
+        method = search_method(by_force(self.metric), self.place.device)
         if not self.place.devices:
-            from tonari.exact.cpu.listed import search_listed
-
-            given: dict[str, Any] = {"threads": self.threads, "progress": False, "found": found}
-            return search_listed(queries, self.points, k, self.metric, **lists, **given)
-        from tonari.exact.cuda import listed as on_cuda
-
+            given: dict[str, Any] = {"threads": self.threads, "found": found}
+            return method.search_listed(queries, self.points, k, self.metric, **lists, **given)
         there = self.place.there(queries), self.place.there(self.points)
-        near = Neighbors(*on_host(on_cuda.search_listed(*there, k, self.metric, **lists)))
+        near = Neighbors(*on_host(method.search_listed(*there, k, self.metric, **lists)))
         if found is None:
             return near
         for mine, new in zip(found, near, strict=True):
@@ -159,15 +163,30 @@ class Engine:
         return found
 
 
-def rows_at(rows: Any, ids: npt.NDArray[Any]) -> Any:
-    """Copy some rows of an array or tensor, where it is."""
-    if isinstance(rows, np.ndarray):
-        return np.take(rows, ids, axis=0)
+def rows_at(rows: Any, ids: Any) -> Any:
+    """Copy some rows of an array or tensor, where it is, by an array or by what :func:`beside` returns."""
+    return np.take(rows, ids, axis=0) if isinstance(rows, np.ndarray) else rows[beside(rows, ids)]
+
+
+def beside(rows: Any, ids: Any) -> Any:
+    """Return numbers where the rows are."""
+    if isinstance(rows, np.ndarray) or not isinstance(ids, np.ndarray):
+        return ids
     import torch
 
-    return rows[torch.from_numpy(ids).to(rows.device)]
+    return torch.from_numpy(ids).to(rows.device)
 
 
 def on_host(found: Any) -> Any:
     """Return neighbours as NumPy arrays."""
     return type(found)(*(np.asarray(inputs.to_host(part)) for part in found))
+
+
+def _planned(method: str, problem: Problem) -> tuple[float, float]:
+    """Return the seconds that are expected of a search, and those of them that prepare the points."""
+    plan: Any = search_method(method, problem.device).plan(problem)
+    return float(plan.seconds), float(getattr(plan, "prepare_seconds", 0.0))
+
+
+# A plan on CUDA asks for the memory that is free, which takes longer than a small search.
+_planned_there = functools.lru_cache(maxsize=256)(_planned)

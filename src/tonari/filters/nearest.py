@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.filters.dropping import by_dropping, first_guess
-from tonari.filters.engine import Engine, on_host, rows_at
+from tonari.filters.engine import Engine, beside, on_host, rows_at
 from tonari.filters.listed import by_lists, groups_of, nothing
 from tonari.filters.rules import Ids, Rules
 from tonari.metrics import get_metric
@@ -38,8 +39,9 @@ def nearest_allowed(engine: Engine, queries: Any, k: int, rules: Rules, progress
     if only and rules.shared is not None:
         ids = rules.open_places()
         if len(ids) and not _keeps_all(engine, len(queries), k, rules, ids):
-            near = engine.among(ids).nearest(queries, min(k, len(ids)), progress)
-            return _renumbered(near, ids, k, engine)
+            places = beside(engine.points, ids)
+            near = engine.among(places).nearest(queries, min(k, len(ids)), progress)
+            return _renumbered(near, places, k, engine)
     found = nothing(len(queries), k, engine, queries, engine.n)
     with Progress(progress, total=len(queries), seconds=None, label="neighbours", unit="query") as bar:
         _fill(engine, queries, k, rules, found, bar)
@@ -152,17 +154,19 @@ def _keeps_all(engine: Engine, m: int, k: int, rules: Rules, ids: Ids) -> bool:
     return size < engine.n and engine.seconds(m, size) < engine.seconds(m, k, n=len(ids))
 
 
-def _renumbered(near: Neighbors, ids: Ids, k: int, engine: Engine) -> Neighbors:
+def _renumbered(near: Neighbors, ids: Any, k: int, engine: Engine) -> Neighbors:
     """Return what was found among some points with the numbers of all points, and missing entries up to k columns."""
     short, far = k - near.indices.shape[1], -np.inf if get_metric(engine.metric).descending else np.inf
     if isinstance(near.indices, np.ndarray):
-        indices = ids[near.indices].astype(index_dtype(engine.n))
+        indices = np.asarray(inputs.to_host(ids))[near.indices].astype(index_dtype(engine.n))
         if not short:
             return Neighbors(near.distances, indices)
         wide = ((0, 0), (0, short))
         return Neighbors(np.pad(near.distances, wide, constant_values=far), np.pad(indices, wide, constant_values=-1))
     import torch
 
-    numbers = torch.from_numpy(ids).to(near.indices.device)[near.indices.long()].to(near.indices.dtype)
+    numbers = ids[near.indices.long()].to(near.indices.dtype)
+    if not short:
+        return Neighbors(near.distances, numbers)
     pad = torch.nn.functional.pad
     return Neighbors(pad(near.distances, (0, short), value=far), pad(numbers, (0, short), value=-1))

@@ -156,6 +156,7 @@ class _Crossing:
         """Return the joined lists, with the report of a sample if there is a plan for one."""
         started, sides = time.perf_counter(), self._sides
         k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
+        own = sides.beside_points(own[0]), sides.beside_points(own[1])
         from_b = self._method.search_once(sides.a, sides.b, self._plans[0], progress=progress)
         from_a = self._method.search_once(sides.b, sides.a, self._plans[1], progress=progress)
         of_a = merge_neighbors([own[0], from_b], shifts, k=k, metric=metric)
@@ -172,9 +173,13 @@ class _Crossing:
 def _descended(sides: Sides, own: tuple[Neighbors, Neighbors], plan: DescentPlan, progress: ProgressLike) -> _Made:
     """Return the joined lists, computed by rounds that compare points of different sides."""
     boundary = len(sides.a)
-    ids = one_after_the_other(own[0].indices, own[1].indices + (own[1].indices >= 0) * boundary)
     backend = sides.descent.backend(sides.both, plan)
-    kept = backend.entries_of(sides.place.there(ids), new=False)
-    seeds = backend.seeds(boundary, plan.list_size - sides.k)
-    found, report = build(backend, plan, progress, backend.beside(kept, seeds), boundary)
+
+    def begin() -> Any:
+        of_a, of_b = (sides.place.there(lists.indices) for lists in own)
+        kept = backend.entries_of(one_after_the_other(of_a, of_b + (of_b >= 0) * boundary), new=False)
+        del of_a, of_b  # a device has no room for them as well
+        return backend.beside(kept, backend.seeds(boundary, plan.list_size - sides.k))
+
+    found, report = build(backend, plan, progress, begin, boundary)
     return beside_rows(found, sides.both), plan.method, plan.seed, report

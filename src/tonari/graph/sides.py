@@ -102,12 +102,15 @@ class Sides:
             _check_distances(lists, rows, ours, theirs)
 
     def own(self, lists: Lists, side: int) -> Neighbors:
-        """Return the lists of a graph, without self, on the device of the points."""
+        """Return the lists of a graph, without self, where they are."""
         self.check(lists, side)
         first = int(lists.include_self)
-        if isinstance(self.a, np.ndarray):
-            return Neighbors(*(part[:, first:] for part in lists.in_numpy()))
-        return Neighbors(*(self.place.there(part)[:, first:] for part in lists.found))
+        found = lists.in_numpy() if isinstance(self.a, np.ndarray) else lists.found
+        return Neighbors(*(part[:, first:] for part in found))
+
+    def beside_points(self, found: Neighbors) -> Neighbors:
+        """Return lists on the device of the points."""
+        return found if isinstance(self.a, np.ndarray) else Neighbors(*map(self.place.there, found))
 
     @property
     def descent(self) -> NnDescent:

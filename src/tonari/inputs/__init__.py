@@ -22,7 +22,7 @@ from tonari.inputs.arguments import (
     parse_memory,
 )
 from tonari.inputs.bfloat16 import BFLOAT16, as_floats, dtype_of, held
-from tonari.inputs.bits import as_bits
+from tonari.inputs.bits import as_bits, as_device_bits
 from tonari.inputs.device_rows import Side, as_device_rows, as_tensor, hand_back, side_of, to_host
 from tonari.inputs.devices import devices_for, parse_device
 from tonari.inputs.kinds import dtype_name, kind_of, like, name_of_dtype, place_of, refuse_masked
@@ -38,6 +38,7 @@ __all__ = [
     "SELECTED",
     "Side",
     "as_bits",
+    "as_device_bits",
     "as_device_rows",
     "as_floats",
     "as_lengths",

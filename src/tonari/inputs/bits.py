@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.inputs.device_rows import as_device_rows, read_tensor
 from tonari.inputs.kinds import check_strided, from_host, kind_of, name_of_dtype, place_of
 from tonari.inputs.rows import as_rows, check_shape
 
@@ -54,17 +55,51 @@ def as_bits(x: Any, name: str) -> npt.NDArray[np.uint8]:
         if dtype == "bool":
             return _packed(np.asarray(array), name)
         if dtype != "uint8":
-            raise TypeError(
-                f"{name}: {dtype} are no bits, expected packed uint8 or bool; use numpy.packbits({name} > 0, axis=1)"
-            )
+            raise _no_bits(dtype, name)
     return as_rows(x, name)
 
 
+def as_device_bits(x: Any, name: str) -> Any:
+    """Check rows of bits on CUDA and return them packed, as :func:`as_bits` does of rows in host memory.
+
+    Returns
+    -------
+    uint8 tensor of shape (n, bytes), on x's device, with ``stride(1) == 1``
+        Shares memory with packed rows unless their columns are not adjacent in memory.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`as_bits`.
+    """
+    tensor = read_tensor(x, name)
+    dtype = name_of_dtype(tensor)
+    if dtype == "bool":
+        _check_whole_bytes(tuple(tensor.shape), name)
+        packed = tensor[:, ::8].byte() << 7  # as numpy.packbits, from the highest bit
+        for bit in range(1, 8):
+            packed |= tensor[:, bit::8].byte() << (7 - bit)
+        tensor = packed
+    elif dtype != "uint8":
+        raise _no_bits(dtype, name)
+    return as_device_rows(tensor, name)
+
+
+def _no_bits(dtype: str, name: str) -> TypeError:
+    return TypeError(
+        f"{name}: {dtype} are no bits, expected packed uint8 or bool; use numpy.packbits({name} > 0, axis=1)"
+    )
+
+
 def _packed(bools: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.uint8]:
-    check_shape(bools.shape, name)
-    if bools.shape[1] % 8:
+    _check_whole_bytes(bools.shape, name)
+    return np.packbits(bools, axis=1)
+
+
+def _check_whole_bytes(shape: tuple[int, ...], name: str) -> None:
+    check_shape(shape, name)
+    if shape[1] % 8:
         raise ValueError(
-            f"{name}: bool rows of {bools.shape[1]} columns do not fill whole bytes; use numpy.packbits(rows, axis=1), "
+            f"{name}: bool rows of {shape[1]} columns do not fill whole bytes; use numpy.packbits(rows, axis=1), "
             "which adds zeros, for queries and points alike"
         )
-    return np.packbits(bools, axis=1)

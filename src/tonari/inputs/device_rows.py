@@ -64,21 +64,26 @@ def as_device_rows(x: Any, name: str) -> Any:
     ValueError
         Not two-dimensional or empty.
     """
-    if kind_of(x) == "torch":
-        check_strided(x, name)
-        tensor, cast = x.detach().resolve_neg(), ".to(torch.float32)"
-    else:
-        try:
-            tensor, cast = as_tensor(x), ".astype('float32')"
-        except Exception as error:  # whatever either library raises
-            raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
+    tensor = read_tensor(x, name)
     dtype = name_of_dtype(tensor)
     if dtype not in ACCEPTED_NAMES:
+        cast = ".to(torch.float32)" if kind_of(x) == "torch" else ".astype('float32')"
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try {cast}")
     check_shape(tuple(tensor.shape), name)
     if tensor.stride(1) != 1:  # contiguous() would keep the stride of a single column
         tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
     return tensor
+
+
+def read_tensor(x: Any, name: str) -> Any:
+    """Return an array on CUDA as a detached torch tensor; TypeError if it is sparse, or if torch cannot read it."""
+    if kind_of(x) == "torch":
+        check_strided(x, name)
+        return x.detach().resolve_neg()
+    try:
+        return as_tensor(x)
+    except Exception as error:  # whatever either library raises
+        raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
 
 
 def as_tensor(x: Any) -> Any:

@@ -36,7 +36,7 @@ def check_finite(rows: npt.NDArray[Any], name: str) -> None:
 
 
 def _overflows(rows: npt.NDArray[Any]) -> bool:
-    return bool(rows.dtype == np.float64 and max(rows.max(), -rows.min()) > LARGEST_FLOAT64)
+    return bool(rows.itemsize == 8 and max(rows.max(), -rows.min()) > LARGEST_FLOAT64)
 
 
 def check_nonnegative(x: npt.NDArray[Any], name: str) -> None:

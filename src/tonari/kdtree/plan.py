@@ -32,7 +32,7 @@ from tonari.metrics.problem import refuse_metric
 
 # Metrics for which the distance to a box around a point is a lower bound of the distance to the point.
 TREE_METRICS = tuple(name for name, metric in METRICS.items() if metric.in_trees)
-TREE_ISAS = ("generic", "avx2", "avx512")  # instruction sets that have tree kernels, weakest first
+TREE_ISAS = ("generic", "avx2", "avx512", "neon")  # instruction sets that have tree kernels
 
 # Target leaf size up to the given dimension; boxes prune less as the dimension grows, so leaves become larger.
 _LEAF_UP_TO = {3: 16, 5: 32}
@@ -47,7 +47,7 @@ OVERRIDES = {
     "query_block": Override("queries per task"),
     "traversal": Override('"walk", each query to its end, or "buffered", by the rounds of gieseke2014', "word"),
     "buffer": Override("B of the buffered traversal: queries per leaf buffer; a round takes five times as many"),
-    "isa": Override("instruction set: generic, avx2 or avx512", "word"),
+    "isa": Override("instruction set: generic, avx2, avx512 or neon", "word"),
 }
 OVERRIDES_ON_CUDA = {name: known for name, known in OVERRIDES.items() if name != "isa"} | {
     "point_slab": Override("points per tree")
@@ -73,7 +73,7 @@ class TreePlan(Plan):
     devices : tuple of str
         "cuda:0" and so on; empty on the CPU. Several devices share the queries, and each holds the whole tree.
     isa : str
-        Instruction set: generic, avx2 or avx512; "" on CUDA.
+        Instruction set: generic, avx2, avx512 or neon; "" on CUDA.
     height : int
         The tree has 2**height leaves.
     leaf : int

@@ -280,4 +280,4 @@ def _chosen(choice: Decision, brute: float, tree: float, seen: MeanVisits) -> De
         f"{brute:.3g} s expected by brute force, {tree:.3g} s by a k-d tree, {seen.leaves:.1f} leaves visited per row"
     )
     logger.info("auto takes method='%s': %s", choice.plan.method, reason)
-    return choice._replace(reason=reason)
+    return choice._replace(reason=reason, by_data=True)

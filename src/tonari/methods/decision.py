@@ -25,6 +25,8 @@ class Decision(NamedTuple):
         Why this method; "" if the caller asked for it.
     instead : Decision, optional
         The fallback if the method fails to reach the recall in its plan.
+    by_data : bool
+        Whether it depends on the values of the rows, and not on the sizes alone.
     """
 
     method: Any
@@ -33,6 +35,7 @@ class Decision(NamedTuple):
     seconds: float = 0.0
     reason: str = ""
     instead: Decision | None = None
+    by_data: bool = False
 
     @property
     def patience(self) -> float | None:

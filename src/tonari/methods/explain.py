@@ -128,7 +128,7 @@ def explain(
     Examples
     --------
     >>> import tonari
-    >>> explanation = tonari.explain((10, 64), (1000, 64), 5, threads=1)
+    >>> explanation = tonari.explain((100_000, 64), (1_000_000, 64), 5, threads=1)
     >>> explanation.method, explanation.reason
     ('exact', 'beyond 30 dimensions the boxes of a tree exclude nothing')
     """

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.plan import Plan
 from tonari.cuda import self_neighbors
@@ -15,6 +14,7 @@ from tonari.cuda.devices import to_device
 from tonari.exact.cuda.search import no_others
 from tonari.methods.place import CpuPlace
 from tonari.metrics import get_metric
+from tonari.select.cuda.merge import no_lists
 
 
 class CudaPlace:
@@ -29,16 +29,12 @@ class CudaPlace:
         self.devices = devices
 
     def rows(self, x: Any, name: str, metric: str) -> Any:
-        if get_metric(metric).bits:
-            raise Unsupported(
-                f"metric={metric!r} is computed on the CPU alone; use device='cpu', with arrays in host memory"
-            )
-        place = inputs.place_of(x, name)
+        bits, place = get_metric(metric).bits, inputs.place_of(x, name)
         if place is None:
-            return inputs.as_rows(x, name, check_values=False)
+            return inputs.as_bits(x, name) if bits else inputs.as_rows(x, name, check_values=False)
         if place not in self.devices:
             raise ValueError(f"{name}: is on {place}, but the points are on {', '.join(self.devices)}; copy it there")
-        return inputs.as_device_rows(x, name)
+        return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
         return asked  # refused later: CUDA takes no threads
@@ -54,6 +50,8 @@ class CudaPlace:
         if isinstance(rows, np.ndarray):
             on_cpu = CpuPlace()
             return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
+        if get_metric(metric).bits:  # which have no values to check
+            return no_lists(len(rows), 0, len(rows), metric, double=False, device=rows.device)
         return no_others(rows, metric)
 
     def with_self(self, found: Neighbors, rows: Any, metric: str) -> Neighbors:

@@ -68,8 +68,9 @@ def plan(
     -------
     Plan
         A :class:`tonari.exact.plan.ExactPlan`, :class:`tonari.exact.cuda.plan.CudaPlan`,
-        :class:`tonari.kdtree.plan.TreePlan`, :class:`tonari.bits.plan.BitsPlan` or
-        :class:`tonari.nn_descent.plan.DescentPlan`, by method and device.
+        :class:`tonari.kdtree.plan.TreePlan`, :class:`tonari.bits.plan.BitsPlan`,
+        :class:`tonari.bits.cuda.plan.BitsCudaPlan` or :class:`tonari.nn_descent.plan.DescentPlan`, by method and
+        device.
 
     Raises
     ------

@@ -35,7 +35,7 @@ _METHODS = {  # those for CUDA import torch
     ("nn-descent", "cpu"): Entry("tonari.nn_descent.method", "NnDescentOnCpu", nn_descent.OVERRIDES),
     ("nn-descent", "cuda"): Entry("tonari.nn_descent.method", "NnDescentOnCuda", nn_descent.OVERRIDES_ON_CUDA),
     ("bits", "cpu"): Entry("tonari.bits.cpu.method", "BitsOnCpu", bits.OVERRIDES),
-    ("bits", "cuda"): Entry("tonari.bits.cuda.method", "BitsOnCuda", bits.OVERRIDES),
+    ("bits", "cuda"): Entry("tonari.bits.cuda.method", "BitsOnCuda", bits.OVERRIDES_ON_CUDA),
 }
 NAMES = tuple(dict.fromkeys(name for name, _ in _METHODS))
 METHODS = ("auto", *NAMES)

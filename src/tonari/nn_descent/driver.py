@@ -6,6 +6,7 @@ import itertools
 import logging
 import time
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +28,15 @@ logger = logging.getLogger("tonari")
 _STILL = 1e-3
 _STILL_ROUNDS = 2
 
+# A light round finds a quarter of the missing neighbours, or more; that is enough if it may leave this share of them.
+_NEAR = 0.8
+
 
 def build(
     steps: Backend,
     plan: DescentPlan,
     progress: ProgressLike = None,
-    entries: Any = None,
+    begin: Callable[[], Any] | None = None,
     boundary: int | None = None,
     patience: float | None = None,
 ) -> tuple[Neighbors, DescentReport]:
@@ -47,8 +51,9 @@ def build(
     progress : None, bool or callable(done, total)
         Counts rows, in the start and in every round. The total assumes all rounds that the plan allows; rounds that
         were not needed count as done at the end.
-    entries : int32 of shape (n, list_size), optional
-        Initial lists. Default: those of the plan's start.
+    begin : callable(), optional
+        Makes the initial lists, int32 of shape (n, list_size), when they are needed: they take memory. Default: those
+        of the plan's start.
     boundary : int, optional
         Compare only points on different sides of this row number, to merge two graphs. The recall is then that of the
         worse side.
@@ -70,21 +75,25 @@ def build(
     started = time.perf_counter()
     measure = Measure(steps, plan, boundary)
     recalls: list[float] = []
+    lowest = 0.0
     least = _STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
     done: list[RoundReport] = []
-    starts = entries is None
+    starts = begin is None
     with Progress(
         progress, total=plan.n * (plan.rounds + starts), seconds=plan.seconds, label="neighbours", unit="row"
     ) as shown:
-        if starts:
+        if begin is None:
             entries = steps.start(plan.start)
             shown.add(plan.n)
+        else:
+            entries = begin()
         while True:
-            made = steps.round(entries, boundary, light=len(done) < plan.light_rounds)
+            made = steps.round(entries, boundary, light=_is_light(plan, recalls, lowest))
             estimate = measure(made.found)
             done.append(RoundReport(made.phi, made.changed))
             shown.add(plan.n)
             recalls.append(estimate.by_distance)
+            lowest = estimate.low
             _log(made, estimate, len(done))
             if estimate.low >= plan.recall or _stands_still(done, least) or len(done) >= plan.rounds:
                 break
@@ -147,6 +156,12 @@ def report_of(
             stacklevel=callers_level(),
         )
     return report
+
+
+def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
+    """Whether the next round is light: the first ones of a plan, and one more where little is missing after them."""
+    done = len(recalls)
+    return done < plan.light_rounds or (0 < done == plan.light_rounds and 1 - plan.recall >= _NEAR * (1 - lowest))
 
 
 def _stands_still(done: list[RoundReport], least: float) -> bool:

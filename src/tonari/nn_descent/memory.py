@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tonari.core.units import MIB
+from tonari.exact.cuda.groups import GROUP_SIZES
+from tonari.exact.cuda.plan import least_bytes
 from tonari.exact.memory import packed_row_bytes
-from tonari.metrics import get_metric
+from tonari.metrics import get_metric, is_own
+from tonari.metrics.problem import make_problem
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
+LEAST_SLAB = 1 << 15  # points of a search for true neighbours; with smaller slabs the overhead per slab dominates
 SCORES_OF_A_PAIR = 16  # on CUDA, minimum number of members kept per (point, cluster) pair
-SORTED_ON_CUDA = 1 << 22  # numbers sorted at once on CUDA, or one per point if that is more
+# Numbers sorted at once on CUDA: two per point between these, or one per point if that is more.
+LEAST_SORTED_ON_CUDA, MOST_SORTED_ON_CUDA = 1 << 20, 1 << 22
 MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
 _TASK_ROW_BYTES = 24  # temporary memory per id that a row meets
 _LEAST_TRUTH = 256 * MIB  # the search would be very slow with less
 _SORT_BYTES = 40  # a number and its position, before and after sorting, and the scratch of the sort
-_FORMING_BYTES = 3 * 64 * MIB  # float64 values of a block of rows while their form is computed
+# Values whose form is computed at once on CUDA: a share of all between these; and the copies of each as float64.
+_LEAST_FORMED, _MOST_FORMED, _FORMED_SHARE = 1 << 20, 1 << 22, 32
+_FORMING_BYTES = 6 * 8
 
 
 def packed_bytes(plan: DescentPlan) -> int:
@@ -40,10 +49,11 @@ def working_bytes(plan: DescentPlan) -> int:
     start = 0 if plan.start == "random" else _start_on_cuda(plan)
     # The packed form of the points is freed before the rounds of "pull" begin; those of "gnnd" compare its rows.
     if plan.update == GNND:
-        rounds = max(_gnnd_rounds(plan), list_bytes(plan) + _FORMING_BYTES)
+        rounds = max(_gnnd_rounds(plan), list_bytes(plan) + _forming(plan))
     else:
         rounds = _pull_rounds(plan) - packed_bytes(plan)
-    return _SMALL_CHANGE_ON_CUDA + max(rounds, start) + _sample(plan)
+    descent, truth = _SMALL_CHANGE_ON_CUDA + max(rounds, start), list_bytes(plan) + _least_truth(plan)
+    return max(descent, truth - packed_bytes(plan)) + _sample(plan)
 
 
 def cluster_bytes(clusters: int) -> int:
@@ -65,14 +75,29 @@ def _on_cpu(plan: DescentPlan) -> int:
     lists = 2 * plan.n * plan.list_size * 4
     reverse = plan.n * (plan.reverse + 1) * 4
     start = max(plan.n * 116, plan.n_clusters * (2 * plan.train_per_cluster + 3) * plan.d * 4)
-    begun = 0 if plan.start == "random" else start + lists // 2
     tasks = min(plan.n, plan.block * max(1, plan.threads)) * _met(plan) * _TASK_ROW_BYTES
-    return _SMALL_CHANGE + max(lists + reverse, begun) + tasks + _sample(plan)
+    fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse
+    if plan.start == "random":
+        return fixed + rounds
+    # The packed points are freed before the first round, which makes the graph: these share their memory.
+    return fixed + max(0, start + lists // 2 - plan.output_bytes, rounds - packed_bytes(plan))
 
 
 def list_bytes(plan: DescentPlan) -> int:
     """Return the bytes of the lists that are held while a sample's true neighbours are searched, on CUDA."""
     return plan.n * plan.list_size * 8  # two of entries, or entries and distances
+
+
+def _least_truth(plan: DescentPlan) -> int:
+    """Return the bytes with which the sample's true neighbours can be searched, on CUDA."""
+    if is_own(plan.metric):
+        return 0  # searched in blocks of any size
+    asked: dict[str, Any] = {"dtype": plan.dtype, "metric": plan.metric, "devices": plan.devices[:1]}
+    k, n = min(plan.k + 1, plan.n), plan.n
+    problem = make_problem(n, plan.sample, plan.d, k, **asked, host_points=False, host_queries=False)
+    slabs: dict[str, Any] = {"route": "streamed", "point_slab": min(n, LEAST_SLAB), "query_slab": plan.sample}
+    ways: tuple[dict[str, Any], ...] = ({"route": "resident"}, slabs)
+    return min(least_bytes(problem, group=GROUP_SIZES[-1], **way) for way in ways)
 
 
 def _pull_rounds(plan: DescentPlan) -> int:
@@ -108,12 +133,29 @@ def _start_on_cuda(plan: DescentPlan) -> int:
     near = n * (12 + plan.n_probe * cluster_bytes(plan.n_clusters))
     trained = plan.n_clusters * (plan.train_per_cluster * (_SORT_BYTES + 6 * MEANS_COLUMNS) + 8 * wide)
     pairs = rows * plan.n_probe * (2 * 8 * max(SCORES_OF_A_PAIR, plan.list_size // plan.n_probe) + _SORT_BYTES)
-    return max(_FORMING_BYTES, n * _SORT_BYTES + trained, near + _sorting(plan), near + entries + pairs)
+    return max(_forming(plan), n * _SORT_BYTES + trained, near + _sorting(plan), near + entries + pairs)
 
 
 def _sorting(plan: DescentPlan) -> int:
     """Return the bytes of what is sorted at once on CUDA."""
-    return _SORT_BYTES * max(plan.n, min(SORTED_ON_CUDA, plan.n * plan.n_hubs))
+    return _SORT_BYTES * plan.n * max(1, columns_sorted(plan.n, plan.n_hubs))
+
+
+def columns_sorted(n: int, hubs: int) -> int:
+    """Return the columns of the lists, of so many, whose entries are sorted at once on CUDA."""
+    room = min(max(LEAST_SORTED_ON_CUDA, 2 * n), MOST_SORTED_ON_CUDA)
+    return max(1, min(hubs, room // n))
+
+
+def formed_rows(n: int, d: int) -> int:
+    """Return the rows whose form is computed at once on CUDA: many enough for a device, few beside all of them."""
+    return max(1, min(max(_LEAST_FORMED, n * d // _FORMED_SHARE), _MOST_FORMED) // d)
+
+
+def _forming(plan: DescentPlan) -> int:
+    """Return the bytes of a block of rows while their form is computed."""
+    wide = -(-plan.d // 32) * 32
+    return _FORMING_BYTES * min(plan.n, formed_rows(plan.n, wide)) * wide
 
 
 def _met(plan: DescentPlan) -> int:

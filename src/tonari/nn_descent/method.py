@@ -45,11 +45,13 @@ class NnDescent(Method):
         progress: ProgressLike = None,
         patience: float | None = None,
     ) -> GraphLists:
-        backend, entries = self.backend(points, plan), None
-        if start is not None:
+        backend = self.backend(points, plan)
+
+        def begin() -> Any:
             begun = backend.entries_of(start, new=True)
-            entries = backend.beside(begun, begun[:, :0])
-        found, report = build(backend, plan, progress, entries, patience=patience)
+            return backend.beside(begun, begun[:, :0])
+
+        found, report = build(backend, plan, progress, None if start is None else begin, patience=patience)
         return GraphLists(beside_rows(found, points), report, plan.seed)
 
 

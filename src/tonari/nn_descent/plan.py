@@ -27,7 +27,7 @@ _SHARED = {
     "sample": Override("rows for which recall is measured"),
     "block": Override("rows per task"),
 }
-OVERRIDES = _SHARED | {"isa": Override("instruction set: generic, avx2, avx512 or amx", "word")}
+OVERRIDES = _SHARED | {"isa": Override("instruction set: generic, avx2, avx512, amx or neon", "word")}
 OVERRIDES_ON_CUDA = _SHARED | {
     "update": Override("pull, or gnnd: the rounds of wang2021", "word"),
     "samples": Override("with update=gnnd, NEW and OLD neighbours of a point that meet in a round"),
@@ -75,7 +75,7 @@ class DescentPlan(Plan):
         the point; the paper's p. 0 with "pull".
     light_rounds, rounds : int
         Number of initial rounds with half of `n_hubs`, `reverse` and `neighbors_per_hub`, which is enough for most
-        lists; and the maximum number of rounds.
+        lists (one more follows where little of the recall is missing); and the maximum number of rounds.
     sample : int
         Rows whose recall is measured after each round.
     block : int

@@ -103,10 +103,10 @@ def select_k(
 
     Notes
     -----
-    The answer does not depend on method, threads, instruction set or device. TONARI_ISA=generic, avx2 or avx512 forces
-    an instruction set. On the CPU a vector register plays the role of the warp of the papers: 16 rows are processed
-    together (8 of float64). With ``counters`` a row is never split among threads, so that the counts are those of the
-    algorithm.
+    The answer does not depend on method, threads, instruction set or device. TONARI_ISA=generic, avx2, avx512 or neon
+    forces an instruction set. On the CPU a vector register plays the role of the warp of the papers: 16 rows are
+    processed together (8 of float64). With ``counters`` a row is never split among threads, so that the counts are
+    those of the algorithm.
 
     - tang2015: Tang, Huang, Eyers, Mills, Guo. Efficient Selection Algorithm for Fast k-NN Search on GPUs. IPDPS 2015.
     - komarov2014: Komarov, Dashti, D'Souza. Fast k-NNG Construction with GPU-Based Quick Multi-Select. PLoS ONE 9(5).

@@ -26,6 +26,7 @@ from tonari.shards.tasks import Job, Task
 from tonari.shards.workspace import Lock, full_disk_named, remove_graph
 
 logger = logging.getLogger("tonari")
+STAGE_DONE = "%s: %d tasks in %.3g s"  # what is logged after each stage
 plan_logger = logging.getLogger("tonari.plan")  # the command line shows it without -v
 
 
@@ -149,7 +150,7 @@ def _check_same(
 
 def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
     plan = ShardPlan(**manifest.plan)
-    request.source.most_rows = plan.rows
+    request.source.most_rows = plan.rows_read
     return Job(
         folder=folder,
         source=request.source,
@@ -194,7 +195,7 @@ def _run(job: Job, executor: Executor, progress: ProgressLike) -> list[list[int]
                 started = time.perf_counter()
                 executor.run(job, left, lambda task: bar.add(task.work))
                 seconds = time.perf_counter() - started
-                logger.info("%s: %d tasks in %.3g s", left[0].kind, len(left), seconds)
+                logger.info(STAGE_DONE, left[0].kind, len(left), seconds)
             rows += [written for task in stage.tasks if (written := files.done(task.name).rows)]
             for name in stage.drops:
                 files.drop(name)

@@ -1,6 +1,6 @@
 """Shards of near rows that overlap: each is built by itself, then the lists of a row are joined.
 
-    truth           the true neighbours of a sample of rows
+    truth-P         the true neighbours of a sample of rows, in a part of all rows
     centres         k-means, shards of near centres, and how far shards overlap: chosen by the sample (dealing.py)
     members-B       of every block of rows: which of them are in each shard
     shard-S         the graph of a shard's rows
@@ -24,6 +24,8 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
+from tonari.core.workers import Workers
+from tonari.metrics import get_metric
 from tonari.shards import dealing
 from tonari.shards.common import (
     RECALL,
@@ -37,14 +39,20 @@ from tonari.shards.common import (
     truth_of,
     truth_stage,
 )
+from tonari.shards.loading import Arriving
 from tonari.shards.plan import COPIES, ShardPlan
 from tonari.shards.tasks import Route, Stage, Step, Task, Worker
 from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
 
-_TRAINED = 64  # rows per centre that k-means sees
+_DEALT_AT_ONCE = 1 << 14  # rows that a thread deals at a time
+_GRAPH_WORK = 2  # of a row of a shard, beside that of assigning one
+_TRAINED = 32  # rows per centre that k-means sees
+_JUDGED = 1 << 15  # rows, at least, by which the sizes of shards are judged
 _PIECES = 256  # ranges of rows, evenly spaced, that they are taken from
+_CENTRES = ("centres", "gaps", "shards")  # parts by which rows are dealt
+_MOST_SHARDS = 2 * COPIES  # rows in all shards per row of the source, before shards are cut instead
 _SPREAD = 1.05  # the largest shard may be larger than the sample says by this factor
 # Of the neighbours that may be missed: the share that may be missed because no shard has both ends, and the share that
 # the graph of a shard may miss.
@@ -65,25 +73,24 @@ def _near_in_host_memory(worker: Worker, rows: Any, centres: dealing.Floats, k: 
 # --- centres
 
 
-def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Dealt]:
+def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floats, dealing.Floats, dealing.Dealt]:
     job = worker.job
     source, plan = job.source, job.plan
-    size = _piece_rows(worker)
+    trained = _TRAINED * plan.clusters
 
     def nearest(some: dealing.Floats, centres: dealing.Floats, k: int) -> tuple[Any, Any]:
         return _near_in_host_memory(worker, worker.place.there(some), centres, k)
 
-    centres = dealing.train(_drawn(worker, size, 0.0)[0], plan.clusters, nearest, job.seed)
-    unseen, numbers = _drawn(worker, size, 0.5)
+    centres = dealing.train(_drawn(worker, _piece_rows(worker, trained), 0.0)[0], plan.clusters, nearest, job.seed)
+    gaps = dealing.gaps_of(centres, nearest)
+    many = _near_of_others(worker, centres, gaps, max(_JUDGED, trained))
     sample, truth = truth_of(worker)
-    near = min(dealing.NEAR, plan.clusters)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    of_rows, of_others = (_near_of(worker, ids, centres, near) for ids in (sample, others))
-    many = dealing.Near(*nearest(unseen, centres, near), numbers)
+    of_rows, of_others = (_near_of(worker, ids, centres, gaps) for ids in (sample, others))
     dealt = dealing.choose(
         centres,
         dealing.Seen(many, of_rows, of_others, places.reshape(truth.indices.shape)),
-        shards=min(plan.clusters, max(2, math.ceil(COPIES * source.n / plan.rows))),
+        shards=min(plan.clusters, max(2, math.ceil(_MOST_SHARDS * source.n / plan.rows))),
         most=plan.rows / source.n / _SPREAD,
         wanted=1 - _LOST_TO_CUTS * (1 - job.target),
     )
@@ -91,13 +98,12 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[dealing.Floa
         "%d shards, margin %g: %.4f of the neighbours share one, %.2f shards a row, the largest has %.3f of all rows",
         *(dealt.shards.total, dealt.shards.margin, dealt.covered, dealt.copies, dealt.largest),
     )
-    return centres, dealt
+    return centres, gaps, dealt
 
 
-def _piece_rows(worker: Worker) -> int:
-    """Return the rows of each range that centres are trained on: fewer than wanted where they exceed the budget."""
+def _piece_rows(worker: Worker, count: int) -> int:
+    """Return the rows of each range of which so many are drawn: fewer where they exceed the budget."""
     source, plan = worker.job.source, worker.job.plan
-    count = _TRAINED * plan.clusters
     if worker.device == "cpu":  # instead of a shard, and of a part of what builds their graphs
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
@@ -118,21 +124,36 @@ def _drawn(worker: Worker, size: int, shift: float) -> tuple[dealing.Floats, npt
     return rows, numbers
 
 
-def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, k: int) -> dealing.Near:
+def _near_of_others(worker: Worker, centres: dealing.Floats, gaps: dealing.Floats, count: int) -> dealing.Near:
+    """Return the nearest centres of about so many rows, others than those of the centres."""
+    rows, ids = _drawn(worker, _piece_rows(worker, count), 0.5)
+    near = min(dealing.NEAR, len(centres))
+    found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
+    return _reached(worker, *found, gaps, ids)
+
+
+def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats, gaps: dealing.Floats) -> dealing.Near:
     """Return the nearest centres of rows of the source, of which a shard's worth is held at a time."""
+    near = min(dealing.NEAR, len(centres))
     found = [
-        _near_in_host_memory(worker, worker.load.at(ids[part]), centres, k)
+        _near_in_host_memory(worker, worker.load.at(ids[part]), centres, near)
         for part in cut(len(ids), worker.job.plan.rows)
     ]
     distances, numbers = zip(*found, strict=True)
-    return dealing.Near(np.concatenate(distances), np.concatenate(numbers), ids)
+    return _reached(worker, np.concatenate(distances), np.concatenate(numbers), gaps, ids)
 
 
-def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Dealt]) -> Done:
-    centres, dealt = made
+def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
+    metric = get_metric(worker.job.metric)
+    squared = metric.squared or metric.angular  # 1 - cos is half the square of a distance
+    return dealing.Near(dealing.reaches(distances, numbers, gaps, squared=squared), numbers, ids)
+
+
+def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Floats, dealing.Dealt]) -> Done:
+    centres, gaps, dealt = made
     files = worker.job.files
     shards = np.stack([dealt.shards.first, dealt.shards.turns], axis=1)
-    parts = {"centres": files.save("centres", centres), "shards": files.save("shards", shards)}
+    parts = {name: files.save(name, part) for name, part in zip(_CENTRES, (centres, gaps, shards), strict=True)}
     facts = {name: getattr(dealt, name) for name in ("covered", "copies", "largest")}
     return Done(parts, facts=facts | {"shards": dealt.shards.total, "margin": dealt.shards.margin})
 
@@ -146,12 +167,24 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, Any]:
     files, there = worker.job.files, worker.place.there
-    centres, table = (np.array(files.load(name, "centres")) for name in ("centres", "shards"))
+    centres, gaps, table = (np.array(files.load(name, "centres")) for name in _CENTRES)
     distances, numbers = _near(worker, rows, centres, min(dealing.NEAR, len(centres)))
     shards = dealing.Shards(there(table[:, 0]), there(table[:, 1]), files.done("centres").facts["margin"])
-    near = dealing.Near(distances, numbers, there(np.arange(*args[1:])))
-    of, numbered = dealing.memberships(near, shards)
-    return in_host_memory(of), in_host_memory(numbered)
+    ids, gaps = there(np.arange(*args[1:])), there(gaps)
+
+    def of_part(part: slice) -> tuple[Any, Any]:
+        near = _reached(worker, distances[part], numbers[part], gaps, ids[part])
+        return dealing.memberships(near, shards)
+
+    if worker.device != "cpu":
+        of, numbered = of_part(slice(None))
+        return in_host_memory(of), in_host_memory(numbered)
+    parts = cut(len(ids), _DEALT_AT_ONCE)
+    found = Workers(worker.threads).map(of_part, parts)
+    of = np.concatenate([of for of, _ in found])
+    order = np.argsort(of, kind="stable")
+    numbered = np.concatenate([rows + part.start for (_, rows), part in zip(found, parts, strict=True)])
+    return of[order], numbered[order]
 
 
 def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, Any]) -> Done:
@@ -174,18 +207,18 @@ def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.int64]:
 # --- shards
 
 
-def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Any]:
+def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Arriving]:
     job = worker.job
     begins = range(0, job.source.n, job.plan.block)
     ids = np.concatenate([_members(worker, at, args[0]) + begin for at, begin in enumerate(begins)])
-    return ids, worker.load.at(ids)
+    return ids, worker.rows_at(ids)
 
 
-def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Any]) -> Neighbors:
-    ids, rows = data
+def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving]) -> Neighbors:
+    ids, waiting = data
     if len(ids) < 2:
         return empty_lists(worker, len(ids))
-    found = worker.graph(rows, worker.job.seed + args[0], 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
+    found = worker.graph(waiting.arrive(), worker.job.seed + args[0], 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
     return renumbered(found, ids.astype(index_dtype(worker.job.source.n)))
 
 
@@ -244,18 +277,21 @@ def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     n = files.n
-    yield truth_stage(n)
+    yield truth_stage(n, plan)
     if plan.shards == 1:
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
-        yield recall_stage()
+        yield recall_stage(plan)
         return
     yield Stage([Task("centres", "centres")])
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(f"members-{args[0]:06}", "members", args, args[2] - args[1]) for args in blocks])
+    ends = [files.done(f"members-{args[0]:06}").facts["ends"] for args in blocks]
+    sizes = np.diff(ends, axis=1).sum(axis=0)
+    largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that several workers end together
     yield Stage(
-        [Task(f"shard-{shard:06}", "shard", (shard,), 4 * n // shards) for shard in range(shards)],
-        drops=("centres", "shards"),
+        [Task(f"shard-{shard:06}", "shard", (shard,), _GRAPH_WORK * int(sizes[shard])) for shard in largest_first],
+        drops=_CENTRES,
     )
     lists = itertools.chain.from_iterable(map(_shard_parts, range(shards)))
     members = (f"members-{args[0]:06}" for args in blocks)
@@ -263,7 +299,7 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
         [Task(f"rows-{args[0]:06}", "rows", args, args[2] - args[1]) for args in blocks],
         drops=(*lists, *members),
     )
-    yield recall_stage()
+    yield recall_stage(plan)
 
 
 CLUSTERS = Route(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,14 @@ from tonari.graph.directory import value_dtype
 from tonari.inputs import to_host
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall, neighbors_recall
+from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Stage, Step, Task, Worker
 from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
 
 _RENUMBERED_AT_ONCE = 1 << 18  # rows on a device
 _MERGED_AT_ONCE = 1 << 14  # rows that a thread merges at a time
+_TRUTH_TASKS = 4  # of which several workers take some each
 
 
 def blocks(worker: Worker, parts: list[slice]) -> Iterator[tuple[slice, Any]]:
@@ -71,15 +74,39 @@ def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
     return Neighbors(in_host_memory(found.distances), np.concatenate(parts))
 
 
-def nearest_of_all(worker: Worker, rows: npt.NDArray[np.int64], *, slab: int) -> Neighbors:
-    """Find the true neighbours of some rows of the source among all others, reading it once."""
+def shifted(found: Neighbors, dtype: np.dtype[Any], first: int, size: int, second: int) -> Neighbors:
+    """Return lists of two ranges of rows in host memory, with the numbers that their points have in the source.
+
+    Numbers below `size` are of the range that begins at `first`, the others of that which begins at `second`.
+
+    >>> shifted(Neighbors(np.zeros((1, 3), np.float32), np.array([[2, 1, -1]])), np.dtype(np.int32), 10, 2, 70).indices
+    array([[70, 11, -1]], dtype=int32)
+    """
+    if isinstance(found.indices, np.ndarray):
+        ids = found.indices.astype(dtype)
+        ids += np.where(ids < 0, 0, np.where(ids < size, first, second - size)).astype(dtype)
+        return Neighbors(found.distances, ids)
+    import torch
+
+    parts = []
+    for some in found.indices.split(_RENUMBERED_AT_ONCE):
+        ids = some.to(torch.int64)
+        ids = torch.where(ids < 0, ids, ids + torch.where(ids < size, first, second - size))
+        parts.append(in_host_memory(ids.to(torch.int64 if dtype.itemsize == 8 else torch.int32)))
+    return Neighbors(in_host_memory(found.distances), np.concatenate(parts))
+
+
+def nearest_of_all(
+    worker: Worker, rows: npt.NDArray[np.int64], *, slab: int, begin: int = 0, end: int | None = None
+) -> Neighbors:
+    """Find the true neighbours of some rows of the source among all others in a range, reading it once."""
     job = worker.job
-    n = job.source.n
+    last = job.source.n if end is None else end
     asked = worker.load.at(rows)
     kept, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
-    for part, points in blocks(worker, cut(n, slab)):
+    for part, points in blocks(worker, [slice(begin + at.start, begin + at.stop) for at in cut(last - begin, slab)]):
         found = worker.nearest(asked, points, min(job.k + 1, len(points)))
-        numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(n))
+        numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(job.source.n))
         merge_into(worker, kept, everyone, without_own(renumbered(found, numbers), rows))
         del points
     return kept
@@ -102,25 +129,40 @@ def sample_rows(n: int, recall: float, seed: int) -> npt.NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(n, count, replace=False)).astype(np.int64)
 
 
-def _compute_truth(worker: Worker, args: Any, data: Any) -> tuple[npt.NDArray[np.int64], Neighbors]:
+def _compute_truth(worker: Worker, args: tuple[int, int, int], data: Any) -> Neighbors:
     job = worker.job
     rows = sample_rows(job.source.n, job.target, job.seed)
-    found = [nearest_of_all(worker, rows[part], slab=job.source.block_rows) for part in cut(len(rows), job.plan.rows)]
-    return rows, Neighbors(*map(np.concatenate, zip(*found, strict=True)))
+    among = {"slab": job.source.block_rows, "begin": args[1], "end": args[2]}
+    found = [nearest_of_all(worker, rows[part], **among) for part in cut(len(rows), job.plan.rows)]
+    return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _write_truth(worker: Worker, args: Any, made: tuple[npt.NDArray[np.int64], Neighbors]) -> Done:
-    rows, truth = made
+def _write_truth(worker: Worker, args: tuple[int, int, int], found: Neighbors) -> Done:
     files = worker.job.files
-    arrays = {"sample": rows[:, None], "truth-indices": truth.indices, "truth-distances": truth.distances}
-    return Done({name: files.save(name, array) for name, array in arrays.items()})
+    return Done({name: files.save(name, part) for name, part in zip(_truth_parts(args[0]), found, strict=True)})
 
 
 def truth_of(worker: Worker) -> tuple[npt.NDArray[np.int64], Neighbors]:
-    """Return the sampled rows and their true neighbours."""
-    files = worker.job.files
-    rows, indices, distances = (files.load(name, "truth") for name in ("sample", "truth-indices", "truth-distances"))
-    return np.array(rows[:, 0]), Neighbors(np.array(distances), np.array(indices))
+    """Return the sampled rows and their true neighbours, merged from those in every range of rows."""
+    job = worker.job
+    rows = sample_rows(job.source.n, job.target, job.seed)
+    truth, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
+    for at in range(_truth_tasks(job.plan)):
+        found = (job.files.load(name, _truth_task(at)) for name in _truth_parts(at))
+        merge_into(worker, truth, everyone, Neighbors(*map(np.array, found)))
+    return rows, truth
+
+
+def _truth_tasks(plan: ShardPlan) -> int:
+    return min(plan.shards, _TRUTH_TASKS)
+
+
+def _truth_task(at: int) -> str:
+    return f"truth-{at:06}"
+
+
+def _truth_parts(at: int) -> tuple[str, str]:
+    return f"{_truth_task(at)}-distances", f"{_truth_task(at)}-indices"
 
 
 def _compute_recall(worker: Worker, args: Any, data: Any) -> Recall:
@@ -135,11 +177,14 @@ TRUTH = Step(lambda worker, args: None, _compute_truth, _write_truth)
 RECALL = Step(lambda worker, args: None, _compute_recall, lambda worker, args, made: Done(facts=made.__dict__))
 
 
-def truth_stage(n: int) -> Stage:
-    """The stage that finds the true neighbours of the sample."""
-    return Stage([Task("truth", "truth", work=n)])
+def truth_stage(n: int, plan: ShardPlan) -> Stage:
+    """The stage that finds the true neighbours of the sample, those in a range of rows by each task."""
+    count = _truth_tasks(plan)
+    ranges = [(at, n * at // count, n * (at + 1) // count) for at in range(count)]
+    return Stage([Task(_truth_task(args[0]), "truth", args, args[2] - args[1]) for args in ranges])
 
 
-def recall_stage() -> Stage:
+def recall_stage(plan: ShardPlan) -> Stage:
     """The stage that measures the result by them."""
-    return Stage([Task("recall", "recall")], drops=("sample", "truth-indices", "truth-distances"))
+    names = itertools.chain.from_iterable(map(_truth_parts, range(_truth_tasks(plan))))
+    return Stage([Task("recall", "recall")], drops=tuple(names))

@@ -1,10 +1,11 @@
 """Deal rows to shards so that near rows share one: clusters, shards of near clusters, and rows in several shards.
 
     centres         k-means of a sample of the rows
-    shard_of        centres cut in two along their first principal axis, again and again, into shards of equal weight
+    shard_of        centres cut in two, again and again, into shards that have about as many rows, copies included
     parts           rows of one centre that are too many for a shard take turns, by their numbers
-    memberships     a row is in the shard of its nearest centre, and in those of other near centres that are at most
-                    1 + margin times as far
+    reaches         how far a row is from the border to another centre's rows, the plane halfway between the two
+                    centres: 0 if it is on that border, 1 / 2 if it is its own centre
+    memberships     a row is in the shard of its nearest centre, and in those of other near centres within the margin
 
 Two neighbours are found if they share a shard. What margin that takes is known, before anything is built, for rows
 whose true neighbours are known, and the margin is the least that is enough for as many as are wanted. Fewer shards
@@ -25,9 +26,13 @@ from tonari.core.slices import cut
 NEAR = 8  # centres per row that are looked at
 MOST_MARGIN = 1.0
 _LEAST_MARGIN = 0.01  # below which there are no copies, where shards are too large
-_ROUNDS = 5  # of k-means
+_ROUNDS = 4  # of k-means
 _STEPS = 16  # towards the first principal axis
-_MORE = 1.1  # times as many shards, where some are too large
+_HALVED = 4  # steps towards halves that are near their own means
+_BALANCED = 5  # tries to make shards equal, with weights by what the last one gave
+_FULL = 0.95  # of equal shards: fuller ones are not reached
+_LEAST_CHANGE = 0.25  # of a weight, in one of them
+_MORE = 1.05  # times as many shards, where some are too large
 _MOST_TURNS = 16  # times as many as equal shares would need
 _PAIRED = 1 << 13  # neighbours at once
 _SUMMED_BYTES = 4 << 20  # of rows, as float64, that are added up at a time
@@ -69,18 +74,29 @@ def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.
             of[some] = begin
             continue
         middle = (begin + end) // 2
-        weight, here = weights[some], centres[some].astype(np.float64)
-        order = np.argsort(here @ _principal_axis(here, weight), kind="stable")
-        share = np.cumsum(np.append(0.0, weight[order])) / weight.sum()
-        at = int(np.abs(share - (middle - begin) / (end - begin)).argmin())
-        at = min(max(at, middle - begin), len(some) - (end - middle))
-        todo += [(some[order[:at]], begin, middle), (some[order[at:]], middle, end)]
+        left, right = _halves(centres[some].astype(np.float64), weights[some], middle - begin, end - middle)
+        todo += [(some[left], begin, middle), (some[right], middle, end)]
     return of
+
+
+def _halves(
+    rows: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], left: int, right: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Cut rows in two parts for so many shards each: across their first principal axis, then between their means."""
+    axis, wanted = _principal_axis(rows, weights), weights.sum() * left / (left + right)
+    for _ in range(_HALVED):
+        order = np.argsort(rows @ axis, kind="stable")
+        at = int(np.abs(np.cumsum(np.append(0.0, weights[order])) - wanted).argmin())
+        at = min(max(at, left), len(rows) - right)
+        parts = order[:at], order[at:]
+        low, high = (weights[part] @ rows[part] / weights[part].sum() for part in parts)
+        axis = high - low
+    return parts
 
 
 def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
     """Return about the first principal axis of weighted rows, by the power method."""
-    spread: Floats = (rows - np.average(rows, axis=0, weights=weights)) * np.sqrt(weights)[:, None]
+    spread: Floats = (rows - weights @ rows / weights.sum()) * np.sqrt(weights)[:, None]
     axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
     for _ in range(_STEPS):
         length = np.linalg.norm(axis)
@@ -117,11 +133,58 @@ class Shards(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Rows by their near centres: distances and numbers of the centres, ascending, and the numbers of the rows."""
+    """Rows by their near centres.
 
-    distances: Any
+    Attributes
+    ----------
+    reaches : floats of shape (rows, near)
+        How far the border to each centre is, in units of the distance between the two centres; 0 for the nearest one.
+    centres : integers of shape (rows, near)
+        The nearest first.
+    rows : integers of shape (rows,)
+        The numbers of the rows.
+    """
+
+    reaches: Any
     centres: Any
     rows: Any
+
+
+def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
+    """Return the distances between centres, of shape (c, c)."""
+    distances, numbers = nearest(centres, centres, len(centres))
+    gaps = np.empty_like(distances)
+    np.put_along_axis(gaps, numbers.astype(np.int64), distances, axis=1)
+    return gaps
+
+
+def reaches(distances: Any, centres: Any, gaps: Any, *, squared: bool) -> Any:
+    """Return how far rows are from the border between their nearest centre and other near ones.
+
+    With distances a and b >= a of a row from two centres that are g apart, the row is (b² - a²) / 2g from the plane
+    halfway between them; divided by g that is the same for data of any density.
+
+    Parameters
+    ----------
+    distances : floats of shape (rows, near), ascending
+    centres : integers of shape (rows, near)
+    gaps : floats of shape (c, c)
+    squared : bool
+        The distances are squares already.
+
+    Returns
+    -------
+    floats of shape (rows, near)
+        0 where a centre is as near as the nearest; inf where it cannot be told.
+    """
+    first, apart = distances[:, :1], gaps[centres[:, :1], centres]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = (distances - first) / apart / 2
+        if not squared:
+            found *= distances / apart + first / apart
+    found[found != found] = np.inf
+    found[distances == first] = 0
+    return found
 
 
 def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
@@ -129,20 +192,24 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
 
     All are NumPy arrays, or all are tensors on one device; numbers are int64.
     """
-    distances, near_centres = near.distances, near.centres
-    count, width = near_centres.shape
-    of = _shards_of(near, shards)
-    kept = distances <= (1 + shards.margin) * distances[:, :1]
-    kept[:, 0] = True
-    for later in range(1, width):
-        for before in range(later):
-            kept[:, later] &= ~(kept[:, before] & (of[:, before] == of[:, later]))
-    if isinstance(near_centres, np.ndarray):
+    count = len(near.centres)
+    of, kept = _kept(near, shards)
+    if isinstance(of, np.ndarray):
         keys = np.sort((of * count + np.arange(count)[:, None])[kept])
     else:
         rows = kept.new_ones(count, dtype=of.dtype).cumsum(0) - 1
         keys = (of * count + rows[:, None])[kept].sort().values
     return keys // count, keys % count
+
+
+def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
+    """Return the shards of the near centres of rows, and which of them the rows are in, each marked once."""
+    of = _shards_of(near, shards)
+    kept = near.reaches <= shards.margin
+    for later in range(1, kept.shape[1]):
+        for before in range(later):
+            kept[:, later] &= ~(kept[:, before] & (of[:, before] == of[:, later]))
+    return of, kept
 
 
 def _shards_of(near: Near, shards: Shards) -> Any:
@@ -207,11 +274,17 @@ def choose(centres: Floats, seen: Seen, *, shards: int, most: float, wanted: flo
     most = max(most, 1.5 / len(seen.many.rows))
     count = min(shards, max(2, math.ceil(1 / most)))
     while True:
-        of = deal(centres, weights, count)
-        made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, MOST_MARGIN)
-        if count >= shards or _shares(made, seen.many).max() <= most:
-            return _cut(made, of, centres, weights, seen, most, wanted)
-        count = min(shards, max(count + 1, round(count * _MORE)))
+        balanced = weights.copy()
+        for _ in range(_BALANCED):
+            of = deal(centres, balanced, count)
+            made = _with_margin(of, np.ones(len(centres), np.int64), seen, wanted, MOST_MARGIN)
+            sizes = _shares(made, seen.many)
+            if sizes.max() <= most or sizes.sum() > _FULL * most * count:  # small enough, or too few to become so
+                break
+            balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), _LEAST_CHANGE))[of]
+        if count >= shards or sizes.max() <= most:
+            return _cut(made, of, centres, balanced, seen, most, wanted)
+        count = min(shards, max(count + 1, round(count * _MORE), math.ceil(sizes.sum() / most)))
 
 
 def _cut(
@@ -239,9 +312,11 @@ def _cut(
         if not divided and made.margin:
             limit = made.margin / 2 if made.margin > _LEAST_MARGIN else 0.0
         elif not divided:  # what is too large are rows of one centre: copies, or a cluster within
+            excess = np.zeros(len(turns))  # of each centre's largest shard
             for shard in large.tolist():
                 own = made.holds(shard)
-                turns[own] = np.ceil(turns[own] * sizes[shard] / most * 1.01)
+                excess[own] = np.maximum(excess[own], sizes[shard] / most * 1.01)
+            turns = np.where(excess > 0, np.ceil(turns * excess), turns).astype(np.int64)
         made = _with_margin(of, turns, seen, wanted, limit)
 
 
@@ -250,7 +325,9 @@ def _with_margin(
 ) -> Shards:
     """Return shards with the least margin that covers the wanted share of neighbours, or the limit."""
     made = _numbered(of, turns, limit)
-    (sample, sample_margins), (others, others_margins) = (_entries(near, made) for near in (seen.sample, seen.others))
+    (sample, sample_margins), (others, others_margins) = (
+        (_shards_of(near, made), near.reaches) for near in (seen.sample, seen.others)
+    )
     needed = np.empty(seen.truth.size)
     width = seen.truth.shape[1]
     for part in cut(len(needed), _PAIRED):
@@ -259,18 +336,7 @@ def _with_margin(
         margins = np.maximum(sample_margins[rows, :, None], others_margins[near, None, :])
         needed[part] = np.where(same, margins, np.inf).min(axis=(1, 2))
     least = np.sort(needed)[max(0, math.ceil(wanted * len(needed)) - 1)]
-    # A little more, for margins are compared as products in the precision of the distances.
-    return made._replace(margin=min(limit, float(least) * (1 + 1e-5) + 1e-6) if least > 0 else 0.0)
-
-
-def _entries(near: Near, shards: Shards) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the shards of each row's near centres, and the margin from which on it is in them."""
-    of = _shards_of(near, shards)
-    distances = near.distances.astype(np.float64)
-    first = np.broadcast_to(distances[:, :1], distances.shape)
-    margins = np.where(distances > first, np.inf, 0.0)
-    np.divide(distances - first, first, out=margins, where=first > 0)
-    return of, margins
+    return made._replace(margin=min(limit, float(least)))
 
 
 def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:
@@ -296,5 +362,5 @@ def _covered(shards: Shards, seen: Seen) -> float:
 
 def _shares(shards: Shards, near: Near) -> npt.NDArray[np.float64]:
     """Return the share of all rows that each shard has."""
-    of, _ = memberships(near, shards)
-    return np.bincount(of, minlength=shards.total) / len(near.rows)
+    of, kept = _kept(near, shards)
+    return np.bincount(of[kept], minlength=shards.total) / len(near.rows)

@@ -12,6 +12,23 @@ from tonari.metrics import get_metric
 from tonari.shards.source import Source
 
 
+class Arriving(Protocol):
+    """Rows of a task that wait where they do not take the memory of the one that is computed."""
+
+    def arrive(self) -> Any:
+        """Return the rows where they are computed; again and again, for a task may be tried again."""
+
+
+class Arrived:
+    """Rows that are where they are computed already."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def arrive(self) -> Any:
+        return self._rows
+
+
 class Loader(Protocol):
     """Reads rows for one worker, from any of its threads."""
 
@@ -23,6 +40,12 @@ class Loader(Protocol):
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
         """Return the rows with these numbers, which ascend."""
+
+    def ranges_later(self, parts: list[slice]) -> Arriving:
+        """Read several ranges of rows, as :meth:`ranges` does, into host memory."""
+
+    def at_later(self, ids: npt.NDArray[np.int64]) -> Arriving:
+        """Read the rows with these numbers, as :meth:`at` does, into host memory."""
 
     def close(self) -> None:
         """End the threads."""
@@ -53,6 +76,12 @@ class HostLoader:
 
     def at(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         return self._source.take(ids, self._threads)
+
+    def ranges_later(self, parts: list[slice]) -> Arriving:
+        return Arrived(self.ranges(parts))
+
+    def at_later(self, ids: npt.NDArray[np.int64]) -> Arriving:
+        return Arrived(self.at(ids))
 
     def close(self) -> None:
         """There are none between calls."""

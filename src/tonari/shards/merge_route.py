@@ -1,6 +1,6 @@
 """A graph of each shard; then every two shards are merged once (GGM, wang2021, section 5).
 
-truth            the true neighbours of a sample of rows
+truth-P          the true neighbours of a sample of rows, in a part of all rows
 ...              graphs of slabs that meet in pairs (pair_rounds.py)
 recall           measured on the sample
 """
@@ -43,9 +43,9 @@ def _merge(worker: Worker, rows: Any, graphs: list[Neighbors], kept: list[Neighb
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
-    yield truth_stage(files.n)
+    yield truth_stage(files.n, plan)
     yield from pair_rounds.stages(files, plan)
-    yield recall_stage()
+    yield recall_stage(plan)
 
 
 MERGES = Route({"truth": TRUTH, "recall": RECALL} | pair_rounds.steps(_graph, _merge), _stages)

@@ -12,19 +12,22 @@ where, or on a round that was repeated.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors
-from tonari.shards.common import empty_lists, in_host_memory, merge_into, renumbered
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.shards.common import empty_lists, in_host_memory, merge_into, shifted
+from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Job, Stage, Step, Task, Worker
 from tonari.shards.workspace import Done, Workspace
 
 GraphOf = Callable[[Worker, int, Any], Neighbors]
 Met = Callable[[Worker, Any, list[Neighbors], list[Neighbors]], Neighbors]
+Merged = Callable[[], list[Neighbors]]
 
 
 def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
@@ -39,12 +42,16 @@ def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
         their places in `rows`, and possibly others. `graphs` are those of the two, `kept` what their rows met so far.
     """
 
-    def compute_shard(worker: Worker, args: tuple[int], rows: Any) -> Neighbors:
-        return graph_of(worker, args[0], rows)
+    def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:
+        return graph_of(worker, args[0], waiting.arrive())
 
-    def compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> list[Neighbors]:
-        rows, graphs, kept = read
-        return _merged(worker, args, met(worker, rows, graphs, kept), kept)
+    def compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> Merged:
+        waiting, graphs, kept = read
+        found = _numbered(worker, args, met(worker, waiting.arrive(), graphs, kept))
+        if worker.place.devices:  # which computes the next pair while lists in host memory are merged
+            return functools.partial(_merged, worker, args, found, kept)
+        made = _merged(worker, args, found, kept)
+        return lambda: made
 
     return {
         "shard": Step(_read_shard, compute_shard, _write_shard),
@@ -92,9 +99,8 @@ def _save(worker: Worker, kind: str, shard: int, version: int, found: Neighbors)
 # --- shards
 
 
-def _read_shard(worker: Worker, args: tuple[int]) -> Any:
-    own = _slab(worker.job, args[0])
-    return worker.load.range(own.start, own.stop)
+def _read_shard(worker: Worker, args: tuple[int]) -> Arriving:
+    return worker.rows_of([_slab(worker.job, args[0])])
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
@@ -104,13 +110,13 @@ def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
 # --- pairs
 
 
-def _read_pair(worker: Worker, args: tuple[int, int, int]) -> tuple[Any, list[Neighbors], list[Neighbors]]:
+def _read_pair(worker: Worker, args: tuple[int, int, int]) -> tuple[Arriving, list[Neighbors], list[Neighbors]]:
     """Read the rows of two shards into one array, their graphs, and what their rows met so far."""
     at, *both = args
     slabs = [_slab(worker.job, shard) for shard in both]
-    rows = worker.load.ranges(slabs)
+    waiting = worker.rows_of(slabs)
     graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in both]
-    return rows, graphs, [_lists(worker, shard, at) for shard in both]
+    return waiting, graphs, [_lists(worker, shard, at) for shard in both]
 
 
 def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
@@ -119,10 +125,10 @@ def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
         for pair in rounds_of(worker.job.plan.shards)[version - 1]:
             if shard in pair:
                 return _load(worker, "lists", shard, version, _pair_name(version - 1, pair))
-    return _shifted(worker, _load(worker, "graph", shard, 0, f"graph-{shard:06}"), _slab(worker.job, shard).start)
+    return _as_rows(worker, _load(worker, "graph", shard, 0, f"graph-{shard:06}"), _slab(worker.job, shard).start)
 
 
-def _shifted(worker: Worker, found: Neighbors, first: int) -> Neighbors:
+def _as_rows(worker: Worker, found: Neighbors, first: int) -> Neighbors:
     """Return lists with `first` added to their numbers, and k columns."""
     kept = empty_lists(worker, len(found.indices))
     indices = found.indices + np.where(found.indices < 0, 0, first).astype(kept.indices.dtype)
@@ -130,23 +136,26 @@ def _shifted(worker: Worker, found: Neighbors, first: int) -> Neighbors:
     return kept
 
 
+def _numbered(worker: Worker, args: tuple[int, int, int], found: Neighbors) -> Neighbors:
+    """Return lists of the rows of two slabs in host memory, with the numbers that their points have in the source."""
+    first, second = (_slab(worker.job, shard) for shard in args[1:])
+    return shifted(found, index_dtype(worker.job.source.n), first.start, first.stop - first.start, second.start)
+
+
 def _merged(worker: Worker, args: tuple[int, int, int], found: Neighbors, kept: list[Neighbors]) -> list[Neighbors]:
     """Merge what two slabs found into copies of their lists."""
-    slabs = [_slab(worker.job, shard) for shard in args[1:]]
-    numbers = np.concatenate([np.arange(slab.start, slab.stop) for slab in slabs])
-    named = renumbered(found, numbers.astype(kept[0].indices.dtype))
-    made, size = [], slabs[0].stop - slabs[0].start
+    made, size = [], len(kept[0].indices)
     for here, old in zip((slice(0, size), slice(size, None)), kept, strict=True):
         new = Neighbors(*map(np.array, old))
-        merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in named)))
+        merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in found)))
         made.append(new)
     return made
 
 
-def _write_pair(worker: Worker, args: tuple[int, int, int], made: list[Neighbors]) -> Done:
+def _write_pair(worker: Worker, args: tuple[int, int, int], merged: Merged) -> Done:
     at, *both = args
     parts: dict[str, list[int]] = {}
-    for shard, found in zip(both, made, strict=True):
+    for shard, found in zip(both, merged(), strict=True):
         parts |= _save(worker, "lists", shard, at + 1, found)
     return Done(parts)
 

@@ -27,13 +27,15 @@ from tonari.shards.source import Source
 METHODS = ("auto", "exact", "clusters", "ggm")
 COPIES = 2.2  # shards that a row is in, expected of the route by clusters; what it is, is found while it runs
 _STAGED_BYTES = 64 << 20  # page-locked, on the way to a device
+_STAGED_SHARE = 4  # of the host's free memory, one part may be page-locked for rows
 _ROOM = 0.9  # of a shard's rows, that the expected largest shard may take
 _READ_RATE = 1.5e9  # bytes a second that come from files; a guess, for the choice of a route
 _LEAST_ROWS = 256
 _MOST_BLOCK = 1 << 20  # rows of the result that are joined at a time
-_PER_CLUSTER = 1000  # rows per centre, about; between these numbers of centres:
+_PER_SHARD = 32  # centres of a shard, about; between these numbers in all:
 _CLUSTERS = (64, 2048)
 _CENTRE_BYTES = 64  # of each dimension
+_GAP_BYTES = 64  # of two centres
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,8 @@ class ShardPlan:
         Rows of the result that are joined at a time.
     clusters : int
         Centres by which rows are dealt to shards; 0 for the other routes.
+    staged_bytes : int
+        Page-locked host memory in which the rows of the next task wait for their device; 0 where they do so on it.
     engine_bytes : int
         What a search or a graph of a shard may take of these at a time.
     host_bytes, device_bytes, disk_bytes : int
@@ -65,6 +69,7 @@ class ShardPlan:
     shards: int
     block: int
     clusters: int
+    staged_bytes: int
     engine_bytes: int
     host_bytes: int
     device_bytes: int
@@ -80,6 +85,11 @@ class ShardPlan:
     def reads_ahead(self) -> bool:
         """Whether rows are read while others are computed: not on the CPU, where larger shards are worth more."""
         return self.device_bytes > 0
+
+    @property
+    def rows_read(self) -> int:
+        """Most rows that are read at once in a row of blocks; on a device, while as many are computed."""
+        return self.rows if self.is_exact else self.block
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
@@ -116,6 +126,14 @@ class Sizes:
         """Bytes of a neighbour."""
         return int(index_dtype(self.source.n).itemsize + value_dtype(self.source.dtype).itemsize)
 
+    def staged_bytes(self, rows: int) -> int:
+        """Bytes of page-locked memory, of powers of two, for some rows and for those that leave while they arrive."""
+        return 2 << (rows * self.source.row_bytes - 1).bit_length() if rows else 0
+
+    def may_stage(self, rows: int) -> bool:
+        """Whether the host has room for such memory, for every device."""
+        return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // _STAGED_SHARE
+
     def lists_bytes(self, rows: int) -> int:
         """Bytes of the lists of some rows."""
         return rows * self.k * self.entry_bytes
@@ -143,6 +161,7 @@ class Needs:
     sizes: Sizes
     rows_held: int
     lists_held: int
+    rows_staged: int = 0  # beside them, in page-locked host memory
 
     @property
     def rows_bytes(self) -> int:
@@ -160,10 +179,12 @@ class Needs:
         """Return the plan of a route, by the bytes and seconds of its searches and graphs."""
         sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
         taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
+        staged = sizes.staged_bytes(self.rows_staged)
         return ShardPlan(
             route=route,
+            staged_bytes=staged,
             engine_bytes=budget - self.beside_engine,
-            host_bytes=lists + _STAGED_BYTES if on_cuda else taken,
+            host_bytes=lists + _STAGED_BYTES + staged if on_cuda else taken,
             device_bytes=taken if on_cuda else 0,
             disk_bytes=disk_bytes + MIB,
             seconds=(seconds + rows_read * sizes.source.row_bytes / _READ_RATE) / max(1, len(sizes.devices)),
@@ -302,7 +323,9 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        return Needs(sizes, rows_held=sizes.sets * rows, lists_held=(2 + sizes.sets) * rows)
+        if not sizes.devices:  # what is written while the engine works on the next
+            return Needs(sizes, rows_held=rows, lists_held=rows)
+        return Needs(sizes, **_waiting(rows, staged=staged), lists_held=4 * rows)
 
     def engine(rows: int) -> Plan:
         return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall)
@@ -316,13 +339,17 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         disk = sizes.lists_bytes(n)
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
         return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **given)
+    staged = True
     rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
+    if not sizes.may_stage(rows):
+        staged = False
+        rows = _most_rows(lambda rows: bytes_of(rows) <= budget, min(n, MOST_POINTS), least)
     if rows == 0:
         raise _too_little("clusters", budget, bytes_of(least), least)
     shards = max(2, math.ceil(n * COPIES / (_ROOM * rows)))
-    clusters = min(max(_CLUSTERS[0], 16 * shards, n // _PER_CLUSTER), _CLUSTERS[1])
+    clusters = min(max(_CLUSTERS[0], _PER_SHARD * shards), _CLUSTERS[1])
     if not sizes.devices:  # centres, sums of their rows as float64, and what computes these take half of the memory
-        clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d))
+        clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
     plan = engine(rows)
     return needs(rows).plan(
         "clusters",
@@ -331,7 +358,7 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         plan.seconds * COPIES * n / rows,
         rows=rows,
         shards=shards,
-        block=max(1, min(n, _MOST_BLOCK, rows)),
+        block=max(1, min(n, _MOST_BLOCK, rows // sizes.sets)),
         clusters=max(min(clusters, n // 8), min(2 * shards, n // 2)),
         disk_bytes=math.ceil(sizes.lists_bytes(n) * (1 + COPIES) + COPIES * 8 * n),
         rows_read=math.ceil(n * (2 + COPIES)),
@@ -343,7 +370,10 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
 
     def needs(rows: int) -> Needs:
-        return Needs(sizes, rows_held=2 * sizes.sets * rows, lists_held=(8 + 2 * sizes.sets) * rows)
+        lists = (8 + 2 * sizes.sets) * rows
+        if not sizes.devices:
+            return Needs(sizes, rows_held=2 * rows, lists_held=lists)
+        return Needs(sizes, **_waiting(2 * rows, staged=staged), lists_held=lists)
 
     def engine(rows: int, start: str) -> Plan:
         return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall, start=start)
@@ -358,7 +388,11 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
     # Two shards at least, each with more than k rows.
     most = min(n, MOST_POINTS) // 2
+    staged = True
     rows = _most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
+    if not sizes.may_stage(2 * rows):
+        staged = False
+        rows = _most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
     if rows == 0:
         raise _too_little("ggm", budget, bytes_of(least), least)
     shards = -(-n // rows)
@@ -379,6 +413,11 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 _ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": _exact, "clusters": _clusters, "ggm": _ggm}
+
+
+def _waiting(rows: int, *, staged: bool) -> dict[str, int]:
+    """Return where rows are on a device, and those of the next task meanwhile."""
+    return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}
 
 
 def _most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:

@@ -17,6 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
@@ -26,7 +29,7 @@ from tonari.graph.directory import value_dtype
 from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import method_for, search_method
 from tonari.methods.where import place_for
-from tonari.shards.loading import Loader, loader_for
+from tonari.shards.loading import Arrived, Arriving, Loader, loader_for
 from tonari.shards.plan import ShardPlan
 from tonari.shards.source import Source
 from tonari.shards.workspace import Done, Workspace
@@ -171,6 +174,14 @@ class Worker:
         """Reads those whose neighbours are searched: queries, or the points of a graph."""
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
+    def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
+        """Read the rows of a task, by numbers that ascend; it lets them arrive when it is computed."""
+        return self.load.at_later(ids) if self.job.plan.staged_bytes else Arrived(self.load.at(ids))
+
+    def rows_of(self, parts: list[slice]) -> Arriving:
+        """Read the rows of a task, by ranges."""
+        return self.load.ranges_later(parts) if self.job.plan.staged_bytes else Arrived(self.load.ranges(parts))
+
     def _loader(self, rows: Source) -> Loader:
         made = loader_for(rows, self.job.metric, self.threads, self.device)
         self._loaders.append(made)
@@ -205,10 +216,15 @@ class Worker:
         exact, descent = (method_for(name, self.place.device) for name in ("exact", "nn-descent"))
         by_force = exact.plan(problem)
         try:
-            plan = descent.plan(problem, recall=recall, seed=seed)
+            plan = descent.plan(problem, recall=recall, seed=seed, **_rounds_of(self.device))
         except BudgetExceeded:  # a shard with more rows than the sample promised
             plan = None
         if plan is None or by_force.seconds < plan.seconds:
             return exact.build_graph(rows, by_force, progress=self.progress).found
         made: Neighbors = descent.build_graph(rows, plan, progress=self.progress, patience=math.inf).found
         return made
+
+
+def _rounds_of(device: str) -> dict[str, int]:
+    """Return how NN-Descent's rounds differ from those of one graph: few of a shard's rows need a second round."""
+    return {"light_rounds": 2} if device == "cpu" else {}

@@ -113,6 +113,8 @@ def test_agreement_counts_shared_indices(library: Any) -> None:
 
 CASES_TO_RUN: dict[str, dict[str, Any]] = {
     "search": {"peers": (exact_cpu.EUCLIDEAN,), "against": (exact_cpu.EUCLIDEAN,), "metric": "cosine"},
+    "all columns": {"peers": (exact_cpu.ALL_COLUMNS,), "against": ()},
+    "graph of all columns": {"n": 150, "m": 150, "graph": True, "peers": (exact_cpu.ALL_COLUMNS,), "against": ()},
     "graph": {"n": 150, "m": 150, "graph": True},
     "prepared, one by one": {"prepared": True, "m": 1, "asked": 5},
 }
@@ -124,15 +126,17 @@ def test_rows_fit_the_results_file(kind: str, library: Any, tmp_path: Path) -> N
     run = done(a_run(library, path=path), small_case(**CASES_TO_RUN[kind]))
     assert run.wrong == 0, notes(run)
     found = rows.read(path)
-    assert [row["who"] for row in found] == ["tonari", *([exact_cpu.EUCLIDEAN] if kind == "search" else [])]
+    rivals = list(CASES_TO_RUN[kind].get("peers", ()))
+    assert [row["who"] for row in found] == ["tonari", *rivals]
     ours = found[0]
     assert (ours["case"], ours["isa"]) == ("small", library.plan(300, 40, 8, 4).isa)
-    assert ours["m"] == {"search": 40, "graph": 150, "prepared, one by one": 1}[kind]
+    assert ours["m"] == CASES_TO_RUN[kind].get("m", 40)
     assert ours["proved"] > 0
     assert ours["seconds_min"] <= ours["seconds_median"] <= ours["seconds_max"]
     assert ours["bar"] is None
     assert set(ours["extras"]) == {"gflops", "ceiling_gflops", "ceiling", "fraction"}
-    assert [row["metric"] for row in found] == (["cosine", "euclidean"] if kind == "search" else ["euclidean"])
+    assert [row["metric"] for row in found] == [ours["metric"], *["euclidean"] * len(rivals)]
+    assert ours["metric"] == CASES_TO_RUN[kind].get("metric", "euclidean")
 
 
 def test_seconds_of_single_queries_are_those_of_one(library: Any) -> None:
@@ -188,10 +192,36 @@ def test_the_fastest_peer_carries_the_bar(library: Any, monkeypatch: pytest.Monk
     assert "bar" not in measured()[0]
 
 
+def test_all_columns_are_another_plan_and_carry_their_own_bar(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bars = tuple(
+        Bar(on, bound, home="", isa=isa)
+        for on, bound in (("times faster", 3.0), (exact_cpu.ALL_COLUMNS, 4.0))
+        for isa in ("generic", "avx2", "avx512", "amx")
+    )
+    case = small_case(peers=(exact_cpu.ALL_COLUMNS,), against=(), bars=bars)
+    honest, plans = library.search, []
+
+    def search(*arguments: Any, plan: Any = None, **options: Any) -> Any:
+        plans.append(plan)
+        return honest(*arguments, plan=plan, **options)
+
+    library.search = search
+    race = {"tonari euclidean": Timing(1.0, 1.0, 1.0, 3), exact_cpu.ALL_COLUMNS: Timing(5.0, 5.0, 5.0, 3)}
+    monkeypatch.setattr(exact_cpu, "race", lambda *_: dict(race))
+    run = done(a_run(library), case)
+    assert run.wrong == 0, notes(run)
+    # An answer of each was proved, of which only the second was given a plan: that of all columns.
+    assert plans[0] is None
+    assert (plans[1].form_dim, plans[1].may_contract) == (8, False)
+    ours, theirs = run.rows
+    assert (ours["bar_on"], ours["bar"], ours["value"], ours["passed"]) == (exact_cpu.ALL_COLUMNS, 4.0, 5.0, True)
+    assert (theirs["who"], theirs["ratio"]) == (exact_cpu.ALL_COLUMNS, 5.0)
+
+
 def test_every_workload_has_bars_and_known_peers() -> None:
     for case in CASES:
         assert {bar.isa for bar in case.bars} == {"amx", "avx512", "avx2"}
-        assert set(case.against) <= set(case.peers) <= {*peers.PEERS, exact_cpu.EUCLIDEAN}
+        assert set(case.against) <= set(case.peers) <= {*peers.PEERS, *exact_cpu.OURS}
         for name in set(case.peers) & set(peers.PEERS):
             assert case.metric in peers.PEERS[name].metrics
         assert case.data in exact_cpu.MAKERS

@@ -10,9 +10,13 @@ import pytest
 
 import tonari
 from benchmarks.suites import filters
-from tests.helpers.bench_checks import a_run, done, notes
+from tests.helpers.bench_checks import Still, a_run, done, notes
+from tests.helpers.device_rows import DEVICE
+from tests.helpers.devices import needs_torch
 
-SMALL = {case.name: case.scaled(0.004) for case in filters.SUITE.cases}
+CASES = {(case.name, case.device): case for case in filters.SUITE.cases}
+SMALL = {name: case.scaled(0.004) for (name, device), case in CASES.items() if device == "cpu"}
+ON_GPU = {name: case.resized(n=80, m=3, d=4) for (name, device), case in CASES.items() if device == "cuda"}
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -23,6 +27,16 @@ def test_a_case_is_proved_and_timed(name: str) -> None:
     assert [row["who"] for row in ran.rows] == ["tonari", *others]
     assert ran.rows[0]["proved"] == min(filters.PROVED_ROWS, SMALL[name].m)
     assert name == "clouds" or ran.rows[0]["bar_on"] == "better"
+
+
+@needs_torch
+@pytest.mark.parametrize("name", [name for name in ON_GPU if "0.5" in name or "0.1" in name])
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_a_case_of_a_gpu_has_tensors_there(name: str) -> None:
+    ran = done(a_run(device=Still(kind="cuda", title="a GPU, made up"), where=DEVICE), ON_GPU[name])
+    assert ran.wrong == 0, notes(ran)
+    assert [row["who"] for row in ran.rows] == ["tonari", "tonari-gather", "tonari-unfiltered"]
+    assert ran.rows[0]["bar_on"] == "better"
 
 
 @pytest.mark.parametrize("name", ["once-0.5", "clouds"])

@@ -132,7 +132,7 @@ def test_the_cpu_gives_numpy_where_numpy_has_the_type() -> None:
     assert torch.is_tensor(cpu.values(torch.zeros(2, 2, dtype=torch.bfloat16)))
     assert cpu.kind == "cpu"
     assert cpu.threads == 1
-    assert cpu.isa() in ("generic", "avx2", "avx512")
+    assert cpu.isa() in ("generic", "avx2", "avx512", "neon")
     assert cpu.whole(0.5, 10, 40) == 2.0
     assert cpu.memory() > 1 << 28
 

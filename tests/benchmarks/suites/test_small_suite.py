@@ -29,6 +29,7 @@ def test_a_case_has_rows_of_everyone(name: str, run: Any) -> None:
     who = [row["who"] for row in run.rows]
     assert who[0] == "tonari"
     assert {"cKDTree", "sklearn"} <= set(who)
+    assert "pykdtree" not in who or case.d <= small.PYKDTREE_COLUMNS
     assert all(row["seconds_median"] > 0 for row in run.rows)
     assert run.rows[0]["proved"] == case.m
     held = {row["bar_on"]: row["value"] for row in run.rows if row.get("bar_on")}

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import tonari
+from tests.helpers.bit_rows import MAKERS, ends, few, noise
 from tests.helpers.checks import check_interrupt
 from tests.helpers.kernels import ISAS
 from tonari.bits.cpu import search as bits_search
@@ -20,31 +21,6 @@ from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
 KERNELS = [isa for isa in ISAS if isa != "amx"]
-
-
-def noise(n: int, d: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).integers(0, 256, (n, d), dtype=np.uint8)
-
-
-def sparse(n: int, d: int, seed: int = 0) -> Array:
-    """One bit in 32: most rows share nothing."""
-    return np.packbits(np.random.default_rng(seed).random((n, 8 * d)) < 1 / 32, axis=1)
-
-
-def few(n: int, d: int, seed: int = 0) -> Array:
-    """Rows of three kinds: nearly all values are tied."""
-    return noise(3, d, 7)[np.random.default_rng(seed).integers(0, 3, n)]
-
-
-def ends(n: int, d: int, seed: int = 0) -> Array:
-    """No bit set, all set, and one of each bit in between."""
-    rows = np.zeros((n, d), np.uint8)
-    rows[1::3] = 255
-    rows[2::3, seed % d] = 1 << np.arange(len(rows[2::3])) % 8
-    return rows
-
-
-MAKERS = {made.__name__: made for made in (noise, sparse, few, ends)}
 
 
 def by_hand(queries: Array, points: Array, metric: str) -> Array:

@@ -15,10 +15,12 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.kernels import planned_search
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
 from tonari.core.workers import Workers
 from tonari.exact import PreparedPoints, search_prepared
+from tonari.exact.cpu.prepared import Packed
 from tonari.metrics.reference import brute
 
 Array = npt.NDArray[Any]
@@ -40,9 +42,9 @@ class SeenAs(PreparedPoints):
         self.form = _native.Form(plan.metric, [0.0] * points.shape[1], 1.0)  # rows are packed as they are
 
     def pack(
-        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Any = None
-    ) -> list[_native.PackedPoints]:
-        return [_native.PackedPoints(kernel, self.form, self.seen, *bounds) for bounds in slices]
+        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Any = None, *, looks: bool = True
+    ) -> list[Packed]:
+        return [Packed(_native.PackedPoints(kernel, self.form, self.seen, *bounds), None) for bounds in slices]
 
 
 def search_seen_as(queries: Array, points: Array, seen: Array, isa: str, precision: str) -> Neighbors:
@@ -82,3 +84,12 @@ def test_rounding_that_is_not_measured_gives_wrong_answers(precision: str, isa: 
     truth = brute(queries, points, K)
     assert_same_neighbors(search_seen_as(queries, points, points, isa, precision), truth)
     assert wrong_rows(search_seen_as(queries, points, seen, isa, precision), truth) > least
+
+
+@pytest.mark.parametrize("isa", kernels_of("int8"))
+def test_bytes_at_both_ends_of_their_range(isa: str) -> None:
+    """Sums of a few products may have 16 bits: those of -128 with itself are the largest."""
+    points = np.random.default_rng(0).choice(np.array([-128, 127], np.int8), (N, D))
+    points[:M:2] = -128
+    found = planned_search(points[:M], points, K, "inner_product", isa=isa, precisions=("int8", "float32"))
+    assert_same_neighbors(found, brute(points[:M], points, K, "inner_product"), metric="inner_product")

@@ -13,6 +13,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import DTYPES, HOSTILE, assert_same_neighbors
 from tonari.core import _native
+from tonari.core.isa import chosen_isa
 from tonari.core.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared
 from tonari.metrics import METRICS
@@ -107,7 +108,7 @@ def test_every_number_of_columns(d: int) -> None:
 )
 @pytest.mark.parametrize("k", [1, 70])
 def test_every_schedule(choices: dict[str, Any], k: int) -> None:
-    if "precisions" in choices and "inner/int8/avx2" not in _native.kernel_names():
+    if "precisions" in choices and f"inner/int8/{chosen_isa()}" not in _native.kernel_names():
         pytest.skip("this machine has no int8 kernel, and the schedule changes precisions")
     points = rows("tight_far_clusters")
     found = contracted(points[:M], points, k, 6, **choices)

@@ -1,4 +1,4 @@
-"""The pilot that decides whether points are contracted: what it decides, and that answers do not depend on it."""
+"""The pilot that decides whether points are contracted or looked at: what it decides, and that answers are the same."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.exact import PreparedPoints
-from tonari.exact.cpu import contraction
-from tonari.exact.plan import CONTRACTED, plan_on_cpu
+from tonari.exact import PreparedPoints, search_prepared
+from tonari.exact.cpu import contraction, search
+from tonari.exact.plan import LOOKED, plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute
 
@@ -42,39 +42,54 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contraction, "_BETTER", np.inf)
 
 
-def chosen(points: Array, asked: int) -> int:
-    """Return how many columns the pilot decides on, for as many queries, by the costs of AVX2 and of 100,000 points."""
-    problem = make_problem(len(points), 1, D, K, dtype="float32", metric="euclidean", threads=1)
-    plan = plan_on_cpu(problem)
+USUAL = "avx2" if "avx2" in _native.supported_isas() else "neon"
+
+
+def chosen(points: Array, asked: int, isa: str = USUAL) -> str:
+    """Return what the pilot decides on, for as many queries, by the costs of 100,000 points."""
+    d = points.shape[1]
+    plan = plan_on_cpu(make_problem(len(points), 1, d, K, dtype="float32", metric="euclidean", threads=1))
     assert plan.may_contract
-    plan = dataclasses.replace(plan, n=100_000, isa="avx2", precisions=("int8", "float32"))
-    return contraction.choose_form(points, _native.Form("euclidean", [0.0] * D, 1.0), plan, asked)[1]
+    plan = dataclasses.replace(plan, n=100_000, isa=isa, precisions=("int8", "float32"))
+    made = contraction.arrange_points(points, _native.Form("euclidean", [0.0] * d, 1.0), plan, asked)
+    assert made.look is None or made.clusters is not None
+    return "look" if made.look is not None else "contracted" if made.columns < d else "all columns"
 
 
 def test_few_directions_are_contracted_if_enough_queries_pay_for_it() -> None:
     points = few_directions(6_000)
-    assert chosen(points, 100_000) == CONTRACTED
-    assert chosen(points, 100) == D
+    assert chosen(points, 100_000) != "all columns"
+    assert chosen(points, 100) == "all columns"
+
+
+@pytest.mark.skipif(
+    "avx512" not in _native.supported_isas(), reason="by the costs of AVX-512, whose kernels it asks for"
+)
+def test_clusters_with_more_points_than_can_be_evaluated_are_looked_at_first() -> None:
+    rng, d = np.random.default_rng(0), 3 * D
+    centres = rng.standard_normal((100, 12)) @ rng.standard_normal((12, d)) * 3
+    points = (centres[rng.integers(0, 100, 6_000)] + rng.standard_normal((6_000, d))).astype(np.float32)
+    assert chosen(points, 100_000, "avx512") == "look"
 
 
 @pytest.mark.parametrize("maker", [lambda n: checks.gaussian(n, D), spectrum], ids=["isotropic", "no clusters"])
 def test_rows_that_a_contraction_does_not_tell_apart_are_not_contracted(maker: Any) -> None:
-    assert chosen(maker(6_000), 100_000) == D
+    assert chosen(maker(6_000), 100_000) == "all columns"
 
 
 def test_a_pilot_counts_the_candidates_that_a_search_has() -> None:
     points = few_directions(6_000, noise=0.5)
     plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * D, 1.0)
-    made = contraction.contracted(points, form, CONTRACTED)
-    few = np.empty((6_000, CONTRACTED))
+    made = contraction._contracted(points, form, LOOKED)
+    few = np.empty((6_000, LOOKED))
     made.screened_rows(points, 1, few)
     queries = np.arange(0, 6_000, 100)
     kth = brute(points[queries], points, K, "sqeuclidean", self_ids=queries).distances[:, -1:]
     squares = np.einsum("ij,ij->i", few, few)
     lowest = squares[queries, None] + squares - 2 * few[queries] @ few.T
     true = np.count_nonzero(lowest <= kth, axis=1).mean() - 1
-    assert true / 2 <= contraction._pilot(points, form, made, plan).few <= 4 * true
+    assert true / 2 <= contraction._pilot(points, form, made, plan).few[LOOKED] <= 4 * true
 
 
 def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
@@ -82,14 +97,56 @@ def test_a_point_is_not_its_own_neighbour_in_the_pilot() -> None:
     points = checks.gaussian(2_000, D)
     plan = plan_on_cpu(make_problem(2_000, 1, D, 1, dtype="float32", metric="euclidean", threads=1))
     form = _native.Form("euclidean", [0.0] * D, 1.0)
-    seen = contraction._pilot(points, form, contraction.contracted(points, form, CONTRACTED), plan)
-    assert seen.few > 200
+    seen = contraction._pilot(points, form, contraction._contracted(points, form, LOOKED), plan)
+    assert seen.few[LOOKED] > 200
 
 
 def test_contracting_the_points_has_its_cost() -> None:
     plan = plan_on_cpu(make_problem(6_000, 1, D, K, dtype="float32", metric="euclidean", threads=1))
-    seconds = [contraction._contracted_seconds(plan, asked, contraction.Seen(9.0, 9.0, 0.0)) for asked in (0, 6_000)]
+    seen = contraction.Seen(9.0, {LOOKED: 9.0}, 0.0, 0.0)
+    seconds = [contraction._contracted_seconds(plan, asked, seen, LOOKED) for asked in (0, 6_000)]
     assert 0 < 2 * seconds[0] < seconds[1]
+
+
+def test_more_columns_are_taken_if_they_leave_fewer_candidates(monkeypatch: pytest.MonkeyPatch, always: None) -> None:
+    # 60 directions are told apart by 64 columns; 90 are not, and then more columns leave a tenth of the candidates.
+    rng, n, d = np.random.default_rng(0), 1_500, 400
+    monkeypatch.setattr(contraction, "_look_seconds", lambda *_: np.inf)
+    plan = dataclasses.replace(tonari.plan(n, n, d, K, method="exact", threads=2, self_join=True), active_rows=n)
+    for inside, columns in ((60, 64), (90, 96)):
+        points = (rng.standard_normal((n, inside)) @ rng.standard_normal((inside, d))).astype(np.float32)
+        prepared = PreparedPoints(points, plan)
+        assert prepared.form_dim == columns
+        assert prepared.clusters is not None
+        found, _ = search_prepared(points, prepared, plan, self_ids=np.arange(n))
+        assert_same_neighbors(found, brute(points, points, K, self_ids=np.arange(n)))
+        alone = PreparedPoints(points, dataclasses.replace(plan, active_rows=0))
+        assert (alone.form_dim, alone.clusters) == (columns, None)
+
+
+def test_one_query_among_contracted_points_starts_no_threads() -> None:
+    plan = plan_on_cpu(make_problem(60_000, 1, 960, K, dtype="float32", metric="euclidean", threads=2), prepared=True)
+    assert (plan.point_splits, plan.may_contract) == (2, True)
+    assert plan.contracted_to(960).point_splits == 2
+    assert plan.contracted_to(960, 64).point_splits == 1
+    assert plan.contracted_to(96, 32).point_splits == 1
+    wide = dataclasses.replace(plan, n=1_000_000)
+    assert wide.contracted_to(96).point_splits == 2
+    assert dataclasses.replace(plan, may_contract=False).contracted_to(96, 32).point_splits == 2  # as it was asked for
+
+
+def test_a_narrowed_form_has_the_first_directions() -> None:
+    points = few_directions(300)
+    form = _native.Form("euclidean", [0.0] * D, 1.0)
+    wide, narrow = np.empty((300, 20)), np.empty((300, 8))
+    made = form.contracted(points, 1, 20)
+    made.screened_rows(points, 1, wide)
+    made.narrowed(8).screened_rows(points, 1, narrow)
+    np.testing.assert_array_equal(narrow[:, :7], wide[:, :7])
+    np.testing.assert_allclose(narrow[:, 7], np.linalg.norm(wide[:, 7:], axis=1), rtol=1e-6)
+    for refused, columns in ((made, 1), (made, 21), (form, 2)):
+        with pytest.raises(ValueError, match="columns"):
+            refused.narrowed(columns)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product"])
@@ -100,7 +157,7 @@ def test_answers_do_not_depend_on_the_choice(metric: str, maker: Any) -> None:
     queries = points[::50] + np.float32(0.01)
     expected = brute(queries, points, K, metric)
     index = tonari.Index(points, metric=metric, method="exact", threads=2)
-    assert index._state.only.first.prepared.form_dim == CONTRACTED
+    assert index._state.only.first.prepared.form_dim == LOOKED
     options: dict[str, Any] = {"metric": metric, "method": "exact", "threads": 2}
     assert_same_neighbors(index.search(queries, K), expected, metric=metric)
     assert_same_neighbors(index.search(queries[:1], N), brute(queries[:1], points, N, metric), metric=metric)
@@ -111,19 +168,22 @@ def test_answers_do_not_depend_on_the_choice(metric: str, maker: Any) -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_queries_unlike_the_points_fall_back_on_all_columns() -> None:
+def test_queries_unlike_the_points_fall_back_on_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     # To these queries all points are equally far in the directions that are kept: the contraction rules nothing out.
     points = np.vstack([few_directions(4_000, noise=0.5), few_directions(4_000, noise=0.5)])
     queries = checks.gaussian(40, D) * 30
     expected = brute(queries, points, K)
     index = tonari.Index(points, method="exact", threads=2)
     prepared = index._state.only.first.prepared
-    assert prepared.form_dim == CONTRACTED
-    assert prepared._whole is None
+    assert prepared.form_dim == LOOKED
+    few = Neighbors(*(part[:1] for part in expected))
+    assert_same_neighbors(index.search(queries[:1], K), few)
+    assert prepared._whole is None  # exact values of few queries take less time than packing all columns
+    monkeypatch.setattr(search, "_FEW", 0)
     assert_same_neighbors(index.search(queries, K), expected)
     assert prepared._whole is not None
     assert prepared._whole.form_dim == D
-    assert_same_neighbors(index.search(queries[:1], K), Neighbors(*(part[:1] for part in expected)))
+    assert_same_neighbors(index.search(queries[:1], K), few)
     graph = tonari.knn_graph(np.vstack([points[:4_000], queries]), K, method="exact", threads=2)
     truth = brute(queries, np.vstack([points[:4_000], queries]), K, self_ids=np.arange(4_000, 4_040))
     assert_same_neighbors(Neighbors(graph.distances[4_000:].copy(), graph.indices[4_000:].copy()), truth)
@@ -135,7 +195,7 @@ def test_points_beyond_range_and_of_zeros_are_piloted() -> None:
         plan = tonari.plan(len(points), 9, D, 3, method="exact", threads=1)
         found = tonari.search(points[:9], points, 3, plan=dataclasses.replace(plan, m=len(points[:9])))
         assert_same_neighbors(found, brute(points[:9], points, 3))
-        assert PreparedPoints(points, plan).form_dim in (D, CONTRACTED)
+        assert PreparedPoints(points, plan).form_dim in (D, LOOKED)
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,119 @@ def test_what_the_binding_refuses(changes: dict[str, Any], message: str) -> None
     given |= {"distances": np.full((2, 3), np.nan, "f4"), "indices": np.empty((2, 3), "i4")}
     with pytest.raises((TypeError, ValueError), match=message):
         _native.search_directly(**(given | changes))
+
+
+ISAS = [isa for isa in _native.supported_isas() if isa != "amx"]
+
+
+def by_exact_values(queries: Any, points: Any, k: int, metric: str, isa: str, **given: Any) -> tuple[bool, Neighbors]:
+    m, double = len(queries), np.float64 in (queries.dtype, points.dtype)
+    found = Neighbors(np.full((m, k), np.nan, "f8" if double else "f4"), np.full((m, k), -7, "i4"))
+    given = {"self_ids": None} | given
+    return _native.search_directly(metric, isa, queries, points, k, *[given.pop("self_ids")], *found, **given), found
+
+
+def nearly_tied(n: int, d: int, seed: int, *, by: float = 0.0) -> tuple[Any, Any]:
+    """Make a query and points whose distances differ by less than the error of a float32 estimate."""
+    rng = np.random.default_rng(seed)
+    query = (rng.standard_normal(d) + by).astype(np.float32)
+    points = np.repeat(query[None], n, axis=0)
+    away = rng.standard_normal(d).astype(np.float32)
+    for row in points:  # the same differences, in an order and with signs of their own
+        row += rng.permutation(away) * rng.choice([-1, 1], d).astype(np.float32)
+    return query[None], points
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("d", [1, 2, 15, 16, 17, 31, 48, 129, 700])
+def test_estimates_lose_no_neighbour_that_is_nearly_tied(isa: str, metric: str, d: int) -> None:
+    for seed, by in enumerate((0.0, 1.0, 1e3, 1e6)):
+        queries, points = nearly_tied(600, d, seed, by=by)
+        for k in (1, 5, 33, 150):
+            seen, found = by_exact_values(queries, points, k, metric, isa, checked=False)
+            assert seen
+            assert_same_neighbors(found, brute(queries, points, k, metric), metric=metric)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(
+    "scale", [2.0**-149, 2.0**-140, 2.0**-126, 2.0**-80, 2.0**-76, 2.0**-74, 2.0**-60, 2.0**62, 2.0**63]
+)
+def test_estimates_that_underflow_or_nearly_overflow(isa: str, scale: float) -> None:
+    rng = np.random.default_rng(3)
+    for d in (1, 3, 20):
+        points = (rng.integers(-9, 10, (400, d)) * scale).astype(np.float32)
+        queries = (rng.integers(-9, 10, (4, d)) * scale).astype(np.float32)
+        for metric in ("euclidean", "sqeuclidean"):
+            for k in (1, 40, 100):
+                _, found = by_exact_values(queries, points, k, metric, isa)
+                assert_same_neighbors(found, brute(queries, points, k, metric), metric=metric)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("n", [1, 4, 7, 300, BATCH + 100])
+def test_unchecked_rows_have_the_bits_of_checked_ones(isa: str, maker: str, n: int) -> None:
+    points, queries = (checks.HOSTILE[maker](rows, 6, 0) for rows in (n, 3))
+    for k in {1, max(1, n // 4), n}:
+        seen, found = by_exact_values(queries, points, k, "euclidean", isa, checked=False)
+        assert seen or maker in ("huge", "offset_float64") or 4 * k > n
+        if seen:
+            assert_same_neighbors(found, brute(queries, points, k))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("d", [1, 16, 37])
+def test_no_value_that_is_not_finite_passes_unchecked(isa: str, bad: float, d: int) -> None:
+    for row, column in ((0, 0), (50, d // 2), (199, d - 1)):
+        points, queries = checks.gaussian(200, d), checks.gaussian(3, d, 1)
+        assert by_exact_values(queries, points, 3, "euclidean", isa, checked=False)[0]
+        points[row, column] = bad
+        assert not by_exact_values(queries, points, 3, "euclidean", isa, checked=False)[0]
+        points[row, column] = 0
+        queries[row % 3, column] = bad
+        assert not by_exact_values(queries, points, 3, "euclidean", isa, checked=False)[0]
+
+
+def test_rows_without_estimates_do_not_pass_unchecked() -> None:
+    points, queries = checks.gaussian(200, 4), checks.gaussian(3, 4, 1)
+    for ours, theirs, k, metric in (
+        (queries, points, 3, "l1"),
+        (queries, points, 3, "inner_product"),
+        (queries, points, 51, "euclidean"),
+        (queries.astype("f8"), points, 3, "euclidean"),
+        (queries, points.astype("f2"), 3, "euclidean"),
+    ):
+        assert not by_exact_values(ours, theirs, k, metric, "generic", checked=False)[0]
+        seen, found = by_exact_values(ours, theirs, k, metric, "generic")
+        assert seen
+        assert_same_neighbors(found, brute(ours, theirs, k, metric), metric=metric)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_estimates_leave_out_the_query_itself(isa: str) -> None:
+    points = np.repeat(checks.gaussian(40, 3), 5, axis=0)
+    for k in (1, 4, 33, 50):
+        seen, found = by_exact_values(points, points, k, "euclidean", isa, self_ids=np.arange(200), checked=False)
+        assert seen
+        assert_same_neighbors(found, brute(points, points, k, self_ids=np.arange(200)))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 8, 11])
+def test_queries_that_are_estimated_together(isa: str, m: int) -> None:
+    for n in (200, BATCH, BATCH + 1):
+        for d in (3, 16, 40):
+            points, queries = checks.gaussian(n, d), checks.gaussian(m, d, 1)
+            for k in (2, 40):
+                seen, found = by_exact_values(queries, points, k, "euclidean", isa, checked=False)
+                assert seen
+                assert_same_neighbors(found, brute(queries, points, k))
+            for row in range(m):  # one among the others overflows, or is not finite
+                spoiled = queries.copy()
+                spoiled[row, d - 1] = 3e38
+                assert not by_exact_values(spoiled, points, 2, "euclidean", isa, checked=False)[0]
+                _, found = by_exact_values(spoiled, points, 2, "euclidean", isa)
+                assert_same_neighbors(found, brute(spoiled, points, 2))

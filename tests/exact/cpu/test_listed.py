@@ -11,7 +11,6 @@ from tests.helpers import checks
 from tests.helpers.filter_checks import Mask, assert_equal, nearest_allowed
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
-from tonari.exact.cpu import listed
 from tonari.exact.cpu.listed import search_listed
 from tonari.inputs import held
 from tonari.metrics import METRICS
@@ -36,7 +35,7 @@ def lists_of(allowed: Mask) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("maker", checks.HOSTILE)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_bits_of_the_reference(metric: str, maker: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listed, "_BLOCK_SECONDS", 1e-6)  # many blocks
+    monkeypatch.setattr("tonari.core.listed._BLOCK_SECONDS", 1e-6)  # many blocks
     points = checks.HOSTILE[maker](90, 19, 0)
     points = np.abs(points) if METRICS[metric].nonnegative else points
     rng = np.random.default_rng(0)
@@ -101,6 +100,7 @@ def test_progress_counts_queries() -> None:
         ({"k": 0}, "k=0: expected at least 1"),
         ({"listed": np.array([0, 5])}, "listed has 5 at place 1, expected 0 to 4"),
         ({"listed": np.array([-1, 0])}, "listed has -1 at place 0"),
+        ({"listed": np.frombuffer(bytes(17), "i8", 2, 1)}, "listed: elements are not aligned"),
         ({"begins": np.array([0, 3]), "ends": np.array([1, 2])}, "listed"),
         ({"ends": np.array([1, 3])}, "listed"),
         ({"begins": np.array([-1, 0])}, "listed"),

@@ -109,9 +109,11 @@ def test_contracted_rows(metric: str) -> None:
 
 def test_a_contraction_that_leaves_too_much_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     from tonari.exact.cpu import prepared as module
-    from tonari.exact.cpu.contraction import contracted
+    from tonari.exact.cpu.contraction import Arrangement
 
-    monkeypatch.setattr(module, "choose_form", lambda points, form, plan, asked: (contracted(points, form, 3), 3))
+    monkeypatch.setattr(
+        module, "arrange_points", lambda points, form, *_: Arrangement(form.contracted(points, 1, 3), 3)
+    )
     points = checks.gaussian(700, 48)
     plan = METHOD.plan(make_problem(700, 700, 48, 1, dtype="float32", metric="euclidean", threads=1))
     prepared = METHOD.prepare(points, plan, False)

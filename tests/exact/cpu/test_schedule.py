@@ -189,7 +189,9 @@ def test_rows_that_int8_cannot_certify_climb(isa: str) -> None:
 @pytest.mark.parametrize("active", [0, 288 * 20])
 def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.ExactPlan, "prefers_finer", lambda *_: False)
-    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None)
+    isa = next(
+        (isa for isa in ("avx512", "avx2", "neon") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None
+    )
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(1500, D)
@@ -206,7 +208,9 @@ def test_rows_after_the_first_blocks_climb(active: int, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("hard", [1, 8, 9])
 def test_a_few_rows_settle_where_they_are(hard: int) -> None:
-    isa = next((isa for isa in ("avx512", "avx2") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None)
+    isa = next(
+        (isa for isa in ("avx512", "avx2", "neon") if f"inner/int8/{isa}" in tonari.core._native.kernel_names()), None
+    )
     if isa is None:
         pytest.skip("no int8 kernel here")
     easy = checks.gaussian(3000, D)
@@ -283,9 +287,9 @@ def packed_slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     seen: list[tuple[int, int]] = []
     pack = PreparedPoints.pack
 
-    def noting(self: PreparedPoints, kernel: str, slices: list[tuple[int, int]], *given: Any) -> Any:
+    def noting(self: PreparedPoints, kernel: str, slices: list[tuple[int, int]], *given: Any, **others: Any) -> Any:
         seen.extend(slices)
-        return pack(self, kernel, slices, *given)
+        return pack(self, kernel, slices, *given, **others)
 
     monkeypatch.setattr(PreparedPoints, "pack", noting)
     return seen
@@ -327,14 +331,14 @@ def test_an_index_makes_room_for_a_larger_search_and_packs_again_after_it(monkey
     with pytest.warns(UserWarning, match="of 60000 packed points beside a search of 2000 queries with k=40"):
         many = index.search(rows[:2000], 40)
     (prepared,) = (made.prepared for made in index._state.only.ready.values())
-    left = prepared.packed_bytes
+    left = prepared.held_bytes
     packed.clear()
     assert_same_neighbors(index.search(rows[:2000], 40), many)
-    assert prepared.packed_bytes == left
+    assert prepared.held_bytes == left
     assert_same_neighbors(many, tonari.search(rows[:2000], rows, 40))
     packed.clear()
     index.search(rows[:1], 10)
-    assert prepared.packed_bytes > left
+    assert prepared.held_bytes > left
     index.search(rows[:1], 10)
     assert sum(end - begin for begin, end in packed) < len(rows)  # once, and only what was let go
 
@@ -382,7 +386,7 @@ def test_a_search_keeps_what_it_packed_whatever_another_lets_go(
     own = np.arange(N) if self_join else None
     found, _ = search_prepared(rows, prepared, plan, self_ids=own)
     assert_same_neighbors(found, brute(rows, rows, 10, self_ids=own))
-    assert prepared.packed_bytes == 0
+    assert prepared.held_bytes == 0
     assert packed == []
 
 
@@ -399,7 +403,7 @@ def test_a_finer_copy_goes_where_memory_is_short_and_stays_elsewhere() -> None:
     found, _ = search_prepared(rows[:5], prepared, tight)
     assert_same_neighbors(found, brute(rows[:5], rows, 10))
     assert prepared.holds(tight.kernel(tight.precisions[0]))
-    assert prepared.packed_bytes <= tight.packed_bytes
+    assert prepared.held_bytes <= tight.packed_bytes
 
 
 def test_progress_expects_what_is_still_to_be_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ Without a CUDA device the kernels run in Triton's interpreter.
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
+from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import on_host
 from tonari.exact.cuda import screen as screening
@@ -204,6 +206,41 @@ def test_the_kernel_for_hopper_lists_what_the_threshold_lets_through(m: int, n: 
     assert lists.counts[0].sum() == 0
     missing = check_lists(lists, everything, thresholds)
     assert missing == max(0, int((lists.counts[-1] - lists.room).clamp(min=0).sum()))
+
+
+_COMPILE = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
+from tonari.exact.cuda import screen
+from tonari.exact.cuda.kernels.screen_hopper import screen_hopper_kernel as kernel
+
+width, half = screen.HOPPER_WIDTH, screen.HOPPER_ROWS // 2
+constants = {"HALF": half, "COLUMNS": screen.POINT_TILE, "WIDTH": width, "STAGES": screen.HOPPER_STAGES,
+             "TILES": screen.HOPPER_TILES}
+
+def tiles(*shape):
+    return f"tensordesc<fp16{list(shape)},{gl.NVMMASharedLayout.get_default_for(list(shape), gl.float16)!r}>"
+
+types = {"queries": tiles(half, width), "points": tiles(screen.POINT_TILE, width), "entries_ptr": "*i32",
+         "counts_ptr": "*i32"}
+names = kernel.arg_names
+signature = {
+    name: "constexpr" if name in constants else types.get(name, "*fp32" if name.endswith("_ptr") else "i32")
+    for name in names
+}
+source = GluonASTSource(kernel, signature, {(names.index(name),): value for name, value in constants.items()})
+built = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
+print(len(built.asm["cubin"]) > 0, "wgmma" in built.asm["ptx"])
+"""
+
+
+@pytest.mark.full
+@pytest.mark.process
+def test_the_kernel_for_hopper_compiles(tmp_path: Path) -> None:
+    """Also without a GPU, where nothing else runs it: names of Gluon change between versions of Triton."""
+    assert compiled(_COMPILE, tmp_path) == ["True True"]
 
 
 @on_gpu

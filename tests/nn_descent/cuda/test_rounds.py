@@ -15,7 +15,7 @@ from tests.helpers.gpu_checks import GB, tensor_of
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
-from tonari.nn_descent.memory import truth_bytes
+from tonari.nn_descent.memory import list_bytes, truth_bytes
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
 from tonari.nn_descent.reference import ReferenceBackend
@@ -162,7 +162,7 @@ def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     few, _ = steps_for(points, 6, list_size=8, block=17)
     entries = on_card.start("clusters")
     whole = on_card.round(entries)
-    monkeypatch.setattr(reverse, "SORTED_ON_CUDA", 3 * MANY)
+    monkeypatch.setattr(reverse, "columns_sorted", lambda n, hubs: 3)
     few._order = torch.from_numpy(np.random.default_rng(0).permutation(MANY)).to(DEVICE)
     parts = few.round(entries)
     assert torch.equal(whole.entries, parts.entries)
@@ -170,9 +170,9 @@ def test_blocks_and_order_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (whole.changed, whole.phi) == (parts.changed, parts.phi)
 
 
-@pytest.mark.parametrize("at_once", [1, 1 << 20])  # columns in turn, or together
+@pytest.mark.parametrize("at_once", [1, 2])  # columns in turn, or together
 def test_reverse_neighbours_come_by_rank_and_number(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reverse, "SORTED_ON_CUDA", at_once)
+    monkeypatch.setattr(reverse, "columns_sorted", lambda n, hubs: min(hubs, at_once))
     entries = np.array([[1 | NEW, 2], [2, MISSING], [1, 0 | NEW], [1 | NEW, 2 | NEW]], np.int32)
     found = reverse_of(torch.from_numpy(entries).to(DEVICE), 2, 3).cpu().numpy()
     expected = [[2 | NEW, -1, -1], [0 | NEW, 2, 3 | NEW], [1, 0, 3 | NEW], [-1, -1, -1]]
@@ -351,22 +351,42 @@ def nearest_plan(n: int, m: int, d: int, k: int, metric: str, memory: int) -> An
     return plan_nearest(plans.problem(n, m, d, k, metric=metric, **given), free_bytes=70 * GB)
 
 
-@pytest.mark.parametrize("start", ["clusters", "graph"])
+def assert_room(plan: DescentPlan) -> None:
+    """The exact engine finds the neighbours of the sample, in the memory that the plan counts."""
+    n, d, k = plan.n, plan.d, min(plan.k + 1, plan.n)
+    truth = nearest_plan(n, plan.sample, d, k, plan.metric, truth_bytes(plan))
+    assert truth.total_bytes <= truth_bytes(plan) <= plan.packed_bytes + plan.working_bytes
+    assert -(-n // truth.point_slab) * -(-truth.m // truth.query_batch) <= 8
+    # And for all of it or a few rows that miss a neighbour, beside the lists.
+    left = plan.packed_bytes + plan.working_bytes - list_bytes(plan)
+    for rows in (plan.sample, 3):
+        assert nearest_plan(n, rows, d, k, plan.metric, left).total_bytes <= left
+
+
+@pytest.mark.parametrize("start", ["clusters", "random", "graph"])
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "chi2"])
 @pytest.mark.parametrize(
     ("n", "d", "k"),
-    [(2, 1, 1), (50, 30_000, 10), (3000, 960, 500), (10**6, 4096, 1), (10**6, 16, 100), (10**7, 96, 32)],
+    [
+        *((2, 1, 1), (2, 3, 1), (50, 30_000, 10), (3000, 960, 500), (40_000, 16, 10)),
+        *((10**6, 4096, 1), (10**6, 16, 100), (10**7, 96, 32)),
+    ],
 )
 def test_the_exact_engine_finds_room(n: int, d: int, k: int, metric: str, start: str) -> None:
-    """For the neighbours of the sample, in the memory that the plan counts."""
     given: dict[str, Any] = {"dtype": "float32", "metric": metric, "devices": ("cuda:0",), "free_bytes": 70 * GB}
-    plan = plans.descent(n, d, k, start=start, host_points=False, **given)
-    truth = nearest_plan(n, plan.sample, d, min(k + 1, n), metric, truth_bytes(plan))
-    assert truth.total_bytes <= truth_bytes(plan) <= plan.packed_bytes + plan.working_bytes
-    assert -(-n // truth.point_slab) * -(-truth.m // truth.query_batch) <= 8
-    # And for a few rows that miss a neighbour, beside the lists.
-    left = plan.packed_bytes + plan.working_bytes - 2 * n * plan.list_size * 4
-    assert nearest_plan(n, 3, d, min(k + 1, n), metric, left).total_bytes <= left
+    assert_room(plans.descent(n, d, k, start=start, host_points=False, **given))
+
+
+@pytest.mark.parametrize("start", ["clusters", "random"])
+@pytest.mark.parametrize(
+    ("n", "d", "k"),
+    [(2, 1, 1), (2, 3, 1), (50, 30_000, 10), (3000, 960, 100), (40_000, 16, 10), (10**6, 4096, 1), (10**7, 96, 32)],
+)
+def test_the_exact_engine_finds_room_beside_spinlocks(n: int, d: int, k: int, start: str) -> None:
+    given: dict[str, Any] = {"dtype": "float32", "devices": ("cuda:0",), "free_bytes": 200 * GB, "update": "gnnd"}
+    assert_room(plans.descent(n, d, k, start=start, host_points=False, **given))
+    small = {"list_size": 16, "samples": 8} if k < 16 else {}
+    assert_room(plans.descent(n, d, k, start=start, host_points=False, **given, **small))
 
 
 def test_slabs_leave_room_for_more_queries() -> None:

@@ -59,7 +59,8 @@ def numbers(values: Array) -> Array:
     """Values as float64: uint16 holds the bits of bfloat16."""
     if values.dtype == np.uint16:
         return (values.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    return values.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # which some processors say of signalling NaNs
+        return values.astype(np.float64)
 
 
 def stored(array: Array, dtype: str) -> Array:

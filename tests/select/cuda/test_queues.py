@@ -6,15 +6,13 @@ Without a CUDA device the same tests run in Triton's interpreter, and a process 
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.select_checks import DTYPES, assert_same, make, select_by_kernels, some_lengths
 from tonari.select import Counters
@@ -252,13 +250,4 @@ for queue, buffer, lists, wide in [(0, 3, 2, True), (1, 1, 0, False), (2, 2, 1, 
 @needs_torch
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
     """Also without a GPU: what the interpreter accepts need not compile."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    found = subprocess.run(
-        [sys.executable, "-c", _COMPILE],
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.splitlines() == ["True 0 False"] * 4
+    assert compiled(_COMPILE, tmp_path) == ["True 0 False"] * 4

@@ -5,15 +5,13 @@ Without a CUDA device the same tests run in Triton's interpreter, and a process 
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.select_checks import (
     DTYPES,
@@ -170,7 +168,7 @@ def test_slots_that_fill_up(device: str, group: int, maker: str) -> None:
 def test_bitonic_in_parts(device: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that is cut up, and a part that is beyond a row's length."""
     monkeypatch.setattr(bitonic, "PROGRAMS", 8)
-    monkeypatch.setattr(bitonic, "PART_TILES", 1)
+    monkeypatch.setattr(bitonic, "TILE", 64)  # eight tiles: four parts of a row
     values = make("leading_bits", 2, 450, dtype)
     check_kernels(device, "bitonic", values, 40, options={})
     check_kernels(device, "bitonic", values, 3, options={}, lengths=np.array([70, 1]), largest=True)
@@ -360,13 +358,4 @@ for kernel, wide, constants in KERNELS:
 @needs_torch
 def test_kernels_compile_for_hopper(tmp_path: Path) -> None:
     """Also without a GPU: what the interpreter accepts need not compile."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    found = subprocess.run(
-        [sys.executable, "-c", _COMPILE],
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    assert [line.split()[1] for line in found.stdout.splitlines()] == ["True"] * 6
+    assert [line.split()[1] for line in compiled(_COMPILE, tmp_path)] == ["True"] * 6

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.bits.cpu.listed import search_listed
 from tonari.bits.cpu.search import PreparedBits, count_bits, find_bits, search_bits
 from tonari.bits.plan import BitsPlan, plan_bits, refusal
 from tonari.core.method import SearchMethod
@@ -65,3 +66,20 @@ class BitsOnCpu(SearchMethod):
         progress: ProgressLike = None,
     ) -> npt.NDArray[np.int64]:
         return count_bits(queries, prepared, plan, limits, self_join=self_join, progress=progress)
+
+    def search_listed(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        k: int,
+        metric: str,
+        listed: npt.NDArray[np.int64],
+        begins: npt.NDArray[np.int64],
+        ends: npt.NDArray[np.int64],
+        *,
+        self_ids: npt.NDArray[np.int64] | None = None,
+        threads: int | None = None,
+        found: Neighbors | None = None,
+    ) -> Neighbors:
+        given: dict[str, Any] = {"self_ids": self_ids, "threads": threads, "progress": False, "found": found}
+        return search_listed(queries, points, k, metric, listed, begins, ends, **given)

@@ -1,1 +1,12 @@
-"""Rows of bits on CUDA: refused."""
+"""Rows of bits on CUDA.
+
+plan.py, memory.py   the plan of a search
+prepared.py          points on the devices, or in host memory
+unpack.py            one byte for each bit
+values.py            the values of all pairs, from a product of bits
+pairs.py             block by block and slab by slab
+search.py            the nearest
+within.py            everything within a limit
+listed.py            the nearest of the points that are listed for each query
+method.py            the registered method
+"""

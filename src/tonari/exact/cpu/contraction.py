@@ -1,4 +1,9 @@
-"""Whether the rows are contracted: decided by a pilot of the points, where the plan leaves it open.
+"""Whether few columns are compared, or looked at first: decided by a pilot of the points if the plan leaves it open.
+
+    contracted   the screen compares contracted rows, and exact values decide on what it leaves
+    a look       contracted rows rule out groups of points for tiles of queries, and the screen compares the other ones
+                 in all columns (native/exact/look.hpp)
+    both         a look at few columns, and a screen of more
 
 The pilot compares some points with a sample of all. How many of the sample each screen leaves as candidates, within the
 distance of the k-th neighbour, tells what the screens and the candidates will cost. Answers do not depend on it.
@@ -12,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
+from tonari.core.workers import Workers
 from tonari.costs.rates import BRUTE, MULTIPLY, PRODUCTS, SURVIVOR, SURVIVOR_VALUE
-from tonari.exact.memory import SAMPLE_ROWS
-from tonari.exact.plan import CONTRACTED, ExactPlan
+from tonari.exact.cpu.clusters import Clusters
+from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
+from tonari.exact.plan import LOOKED, LOOKED_FIRST, ExactPlan, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]
@@ -22,20 +29,41 @@ Floats = npt.NDArray[np.float64]
 _FEW_ROWS, _FEW_COLUMNS = 512, 32  # to find out quickly that rows spread evenly
 _EVEN = 0.8  # share of the squared norm outside of those few columns from which on it is not worth to look closer
 _QUERIES = 64
-_LEAST_SECONDS = 2.5  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly
-_BETTER = 0.8  # the share of the time with all columns that a contraction may take at most
+_LEAST_SECONDS = 0.8  # of one thread: a pilot takes 0.1 to 0.2 seconds, and 0.01 where rows spread evenly
+_BETTER = 0.9  # the share of the time with all columns that a contraction may take at most
 _SCATTERED = 1.8  # times as long as usual for a candidate: long rows far apart in memory
+_MOST_LEFT = 0.02  # share of the points that a look's contracted rows may leave over
+# Where points are in order, a look that leaves a share s of the points marks about 3 s of the tiles and groups for what
+# they have in common, and up to a quarter for what they have not.
+_COMMON, _SINGLE, _PAIRS = 3, 0.25, 384
+_EPILOGUE = 32  # columns that take as long as judging a tile's scores
 # Rounding as a share of the norm, for elements that are even; that of int8 depends on the largest.
 _ROUNDING = {"bfloat16": 2.0**-9.8, "float32": 0.0}
 
 
-def contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
-    """Return the form, contracted by the principal directions of a sample of the points."""
-    return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
+class Arrangement(NamedTuple):
+    """How points are packed.
+
+    Attributes
+    ----------
+    form : Form
+        Of what the screen compares.
+    columns : int
+        Its columns.
+    look : Form, optional
+        Of a look before the screen.
+    clusters : Clusters, optional
+        The order of the points, if it is not their own.
+    """
+
+    form: _native.Form
+    columns: int
+    look: _native.Form | None = None
+    clusters: Clusters | None = None
 
 
-def choose_form(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan, asked: int) -> tuple[_native.Form, int]:
-    """Return the form to screen in, and how many columns it has.
+def arrange_points(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan, asked: int) -> Arrangement:
+    """Decide how points are packed.
 
     Parameters
     ----------
@@ -47,16 +75,43 @@ def choose_form(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan, a
         Queries to expect.
     """
     n, d = points.shape
+    if plan.form_dim < d or plan.look_dim:
+        screened = _contracted(points, form, plan.form_dim) if plan.form_dim < d else form
+        if not plan.look_dim:
+            return Arrangement(screened, plan.form_dim)
+        looked = _contracted(points, form, plan.look_dim) if screened is form else screened.narrowed(plan.look_dim)
+        return Arrangement(screened, plan.form_dim, looked, Clusters(points, form, Workers(plan.threads)))
     if not plan.may_contract or _whole_seconds(plan, asked) < _LEAST_SECONDS:
-        return form, d
+        return Arrangement(form, d)
     step = -(-n // _FEW_ROWS)
     few = _rows(form.contracted(points, step, _FEW_COLUMNS), points[step // 2 :], step, _FEW_COLUMNS)
     if not np.mean(few[:, -1] ** 2) < _EVEN * np.mean(np.einsum("ij,ij->i", few, few)):
-        return form, d
-    made = contracted(points, form, CONTRACTED)
+        return Arrangement(form, d)
+    widths = contracted_widths(d)
+    made = _contracted(points, form, widths[-1])
     seen = _pilot(points, form, made, plan)
-    chosen = _contracted_seconds(plan, asked, seen) < _BETTER * _whole_seconds(plan, asked, seen)
-    return (made, CONTRACTED) if chosen else (form, d)
+    choices = [(columns, look) for columns in widths for look in (0, LOOKED_FIRST)]
+    alone = {choice: _contracted_seconds(plan, asked, seen, *choice) for choice in choices}
+    columns, look = min(alone, key=alone.__getitem__)
+    first = _look_seconds(plan, asked, seen)
+    if min(alone[columns, look], first) >= _BETTER * _whole_seconds(plan, asked, seen):
+        return Arrangement(form, d)
+    if first < alone[columns, look]:
+        return Arrangement(form, d, made.narrowed(LOOKED), Clusters(points, form, Workers(plan.threads)))
+    # Single queries gain nothing from an order that they have to look up, if all points are compared anyway.
+    clusters = Clusters(points, form, Workers(plan.threads)) if look or plan.active_rows else None
+    return Arrangement(made.narrowed(columns), columns, made.narrowed(look) if look else None, clusters)
+
+
+def look_pays(plan: ExactPlan, precision: str, look_dim: int, looked: int, marked: int) -> bool:
+    """Return whether a look takes less time than it saves, given the tiles and groups that it marked."""
+    screen = _pair_seconds(plan, precision, plan.form_dim)
+    return marked * screen + looked * _pair_seconds(plan, _look_precision(plan, precision), look_dim) < looked * screen
+
+
+def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _native.Form:
+    """Return the form, contracted by the principal directions of a sample of the points."""
+    return form.contracted(points, -(-len(points) // SAMPLE_ROWS), columns)
 
 
 class Seen(NamedTuple):
@@ -64,15 +119,25 @@ class Seen(NamedTuple):
 
     Attributes
     ----------
-    whole, few : float
-        Candidates of the first screen of all columns, and of the contracted one.
+    whole : float
+        Candidates of the first screen of all columns.
+    few : dict of float
+        Those of contracted screens, by their columns.
     retried : float
         Share of rows with too many candidates in the first screen of all columns.
+    left : dict of float
+        Share of all points that are candidates of contracted screens, by their columns.
     """
 
     whole: float
-    few: float
+    few: dict[int, float]
     retried: float
+    left: dict[int, float]
+
+    def marked(self, columns: int) -> float:
+        """Return the share of tiles and groups that a look at so many columns marks."""
+        left = self.left[columns]
+        return min(1.0, _COMMON * left + _SINGLE * min(1.0, _PAIRS * left))
 
 
 def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int) -> Floats:
@@ -84,31 +149,42 @@ def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int)
 
 def _pilot(points: npt.NDArray[Any], form: _native.Form, made: _native.Form, plan: ExactPlan) -> Seen:
     """Return about how many candidates a row will have once its k-th distance is known."""
-    n, d = points.shape
-    step = -(-n // SAMPLE_ROWS)
-    whole, few = (
-        _rows(seen, points, step, columns).astype(np.float32) for seen, columns in ((form, d), (made, CONTRACTED))
+    n, d, widths = plan.n, plan.d, [LOOKED_FIRST, *contracted_widths(plan.d)]
+    step = -(-len(points) // SAMPLE_ROWS)
+    whole, wide = (
+        _rows(seen, points, step, columns).astype(np.float32) for seen, columns in ((form, d), (made, widths[-1]))
     )
     size = len(whole)
     rank = -(-plan.k * size // n)
     if size <= rank:
-        return Seen(n, n, 1.0)
+        return Seen(n, dict.fromkeys(widths, n), 1.0, dict.fromkeys(widths, 1.0))
     squares, pilot = np.einsum("ij,ij->i", whole, whole), slice(0, None, -(-size // _QUERIES))
-    scores = squares - 2 * whole[pilot] @ whole.T
-    lowest = squares - 2 * few[pilot] @ few.T
     own = np.arange(size)[pilot]
-    scores[np.arange(len(own)), own] = lowest[np.arange(len(own)), own] = np.inf
+
+    def scores_of(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        found: npt.NDArray[np.float32] = squares - 2 * rows[pilot] @ rows.T
+        found[np.arange(len(own)), own] = np.inf
+        return found
+
+    scores = scores_of(whole)
     kth = np.partition(scores, rank - 1, axis=1)[:, rank - 1 : rank]
     norms, rounding = np.sqrt(squares), _rounding(whole, squares, plan)
     errors = 2 * (norms[pilot, None] * rounding + rounding[pilot, None] * norms)
     in_whole = np.count_nonzero(scores <= kth + 2 * errors, axis=1) * (n / size)
-    in_few = np.count_nonzero(lowest <= kth, axis=1) * (n / size)
+    left = {columns: float(np.mean(scores_of(_narrowed(wide, columns)) <= kth)) for columns in widths}
     beside = plan.k - rank * (n / size)
     return Seen(
         float(np.minimum(in_whole, plan.capacity).mean() + max(0.0, beside)),
-        float(in_few.mean() + beside),
+        {columns: n * share + beside for columns, share in left.items()},
         float(np.mean(in_whole > plan.capacity)),
+        left,
     )
+
+
+def _narrowed(rows: npt.NDArray[np.float32], columns: int) -> npt.NDArray[np.float32]:
+    """Return contracted rows with fewer directions: what is left of them joins the rest."""
+    rest = np.linalg.norm(rows[:, columns - 1 :], axis=1)
+    return np.column_stack([rows[:, : columns - 1], rest])
 
 
 def _rounding(rows: npt.NDArray[np.float32], squares: npt.NDArray[np.float32], plan: ExactPlan) -> Any:
@@ -133,9 +209,33 @@ def _whole_seconds(plan: ExactPlan, asked: int, seen: Seen | None = None) -> flo
     return usual + asked * (seen.retried * again + (1 - seen.retried) * _refining(plan, seen.whole))
 
 
-def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
-    """Return the seconds of one thread for so many queries, and for contracting all rows."""
+def _pair_seconds(plan: ExactPlan, precision: str, columns: int) -> float:
+    """Return the seconds of one thread for a pair in a screen or a look of so many columns."""
+    return BRUTE[plan.isa, "gemm"].pair + 2.0 * columns / PRODUCTS[plan.isa, precision]
+
+
+def _look_precision(plan: ExactPlan, precision: str) -> str:
+    return _native.look_kernel(plan.kernel(precision)).split("/")[1]
+
+
+def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, look: int = 0) -> float:
+    """Return the seconds of one thread for so many queries, and for contracting all rows to so many columns."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
-    pair = BRUTE[plan.isa, "gemm"].pair + 2.0 * CONTRACTED / PRODUCTS[plan.isa, precision]
-    contracting = (plan.n + asked) * plan.d * CONTRACTED * MULTIPLY
-    return contracting + asked * (plan.n * pair + _SCATTERED * _refining(plan, seen.few))
+    pair = _pair_seconds(plan, precision, columns)
+    if look:
+        pair = _pair_seconds(plan, _look_precision(plan, precision), look) + seen.marked(look) * pair
+    refining = _SCATTERED * _refining(plan, seen.few[columns])
+    return _preparing(plan, asked, columns + look) + asked * (plan.n * pair + refining)
+
+
+def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
+    """Return the seconds of one thread for so many queries with a look, and for preparing it."""
+    if seen.left[LOOKED] > _MOST_LEFT:
+        return float("inf")
+    part = (LOOKED + _EPILOGUE) / plan.d + seen.marked(LOOKED)
+    products = asked * plan.n * 2.0 * plan.d / PRODUCTS[plan.isa, plan.precisions[0]]
+    return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
+
+
+def _preparing(plan: ExactPlan, asked: int, columns: int) -> float:
+    return (plan.n + asked) * plan.d * (columns + CLUSTER_COLUMNS) * MULTIPLY

@@ -9,12 +9,10 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.isa import chosen_isa
+from tonari.core.listed import in_blocks
 from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.core.progress import Progress, ProgressLike
-from tonari.core.workers import Workers, default_threads
+from tonari.core.progress import ProgressLike
 from tonari.costs.model import listed_seconds
-
-_BLOCK_SECONDS = 0.01  # of one native call, so that Ctrl-C takes effect soon
 
 
 def search_listed(
@@ -70,20 +68,12 @@ def search_listed(
         found = Neighbors(np.empty((m, k), np.float64 if double else np.float32), ids)
     distances, indices = found
     begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
-    pairs = np.concatenate([[0], np.cumsum(ends - begins)])
-    seconds = listed_seconds(m, int(pairs[-1]), d, isa)
-    workers = Workers(threads or default_threads(seconds))
-    cost = np.arange(m + 1) * (seconds / max(m, 1)) if not pairs[-1] else pairs * (seconds / pairs[-1])
-    cuts = np.unique([0, *np.searchsorted(cost, np.arange(_BLOCK_SECONDS, seconds, _BLOCK_SECONDS)), m])
-    blocks = [slice(a, b) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
-    with Progress(progress, total=m, seconds=seconds / workers.threads, label="neighbours") as bar:
+    seconds = listed_seconds(m, int((ends - begins).sum()), d, isa)
 
-        def work(rows: slice) -> None:
-            workers.check()
-            own = None if self_ids is None else self_ids[rows]
-            part = distances[rows], indices[rows]
-            _native.search_listed(metric, isa, queries[rows], points, k, own, listed, begins[rows], ends[rows], *part)
-            bar.add(rows.stop - rows.start)
+    def call(rows: slice) -> None:
+        own = None if self_ids is None else self_ids[rows]
+        part = distances[rows], indices[rows]
+        _native.search_listed(metric, isa, queries[rows], points, k, own, listed, begins[rows], ends[rows], *part)
 
-        workers.map(work, blocks)
+    in_blocks(ends - begins, seconds, call, threads=threads, progress=progress)
     return found

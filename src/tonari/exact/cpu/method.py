@@ -12,7 +12,8 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.exact.cpu.direct import search_directly
+from tonari.exact.cpu.direct import search_directly, search_unchecked
+from tonari.exact.cpu.listed import search_listed
 from tonari.exact.cpu.prepared import PreparedPoints
 from tonari.exact.cpu.radius import count_prepared, find_prepared
 from tonari.exact.cpu.search import search_prepared
@@ -70,6 +71,16 @@ class ExactOnCpu(SearchMethod):
             return search_directly(queries, prepared.points, plan, self_ids=own, progress=progress)
         return search_prepared(queries, prepared, plan, self_ids=own, progress=progress)[0]
 
+    def search_unchecked(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        plan: ExactPlan,
+        *,
+        progress: ProgressLike = None,
+    ) -> Neighbors | None:
+        return search_unchecked(queries, points, plan, progress=progress) if plan.direct else None
+
     def find_within(
         self,
         queries: npt.NDArray[Any],
@@ -108,6 +119,23 @@ class ExactOnCpu(SearchMethod):
     ) -> npt.NDArray[np.int64]:
         own = _own(queries, self_join)
         return count_prepared(queries, prepared, plan, limits, self_ids=own, progress=progress)
+
+    def search_listed(
+        self,
+        queries: npt.NDArray[Any],
+        points: npt.NDArray[Any],
+        k: int,
+        metric: str,
+        listed: npt.NDArray[np.int64],
+        begins: npt.NDArray[np.int64],
+        ends: npt.NDArray[np.int64],
+        *,
+        self_ids: npt.NDArray[np.int64] | None = None,
+        threads: int | None = None,
+        found: Neighbors | None = None,
+    ) -> Neighbors:
+        given: dict[str, Any] = {"self_ids": self_ids, "threads": threads, "progress": False, "found": found}
+        return search_listed(queries, points, k, metric, listed, begins, ends, **given)
 
 
 def _own(queries: npt.NDArray[Any], self_join: bool) -> npt.NDArray[np.int64] | None:

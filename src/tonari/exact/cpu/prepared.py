@@ -1,11 +1,11 @@
-"""Prepared points: their form (centre and scale, or normalisation) and their packed copies."""
+"""Prepared points: their form (centre and scale, or normalisation), their order, and their packed copies."""
 
 from __future__ import annotations
 
 import math
 import threading
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,23 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
-from tonari.exact.cpu.contraction import choose_form, contracted
+from tonari.exact.cpu.contraction import arrange_points
 from tonari.exact.plan import ExactPlan
 from tonari.metrics import get_metric
 
 # Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
 _SAMPLE_ROWS = 8_192
+
+
+class Packed(NamedTuple):
+    """A packed run of points, and its contracted copy if there is a look."""
+
+    whole: _native.PackedPoints
+    contracted: _native.PackedPoints | None
+
+    @property
+    def nbytes(self) -> int:
+        return self.whole.nbytes + (0 if self.contracted is None else self.contracted.nbytes)
 
 
 class PreparedPoints:
@@ -35,6 +46,18 @@ class PreparedPoints:
         A row at which slices are cut; all points must then stay packed.
     asked : int, optional
         Queries to expect, if not those of the plan: more of them pay for more preparation.
+
+    Attributes
+    ----------
+    points : array of shape (n, d)
+    form : Form
+        Of what the screen compares.
+    form_dim : int
+        Its columns.
+    look : Form, optional
+        Of a look at contracted rows before it.
+    clusters : Clusters, optional
+        The order in which points are packed, if it is not their own.
     """
 
     def __init__(
@@ -48,10 +71,8 @@ class PreparedPoints:
     ) -> None:
         self.points = points
         form = _native.Form(plan.metric, *_centre_and_scale(points, plan.metric))
-        if plan.form_dim < plan.d:
-            self.form, self.form_dim = contracted(points, form, plan.form_dim), plan.form_dim
-        else:
-            self.form, self.form_dim = choose_form(points, form, plan, plan.m if asked is None else asked)
+        made = arrange_points(points, form, plan, plan.m if asked is None else asked)
+        self.form, self.form_dim, self.look, self.clusters = made
         # A pilot may be wrong about rows to come; a caller who names the columns is not.
         self._whole_plan = replace(plan, may_contract=False) if self.form_dim < plan.form_dim else None
         self._whole: PreparedPoints | None = None
@@ -59,7 +80,7 @@ class PreparedPoints:
         plan = plan.contracted_to(self.form_dim)
         sides, size = ((0, boundary), (boundary, len(points))), plan.point_chunk
         self.slices = [(a, min(a + size, end)) for begin, end in sides for a in range(begin, end, size)]
-        self._held: tuple[str, list[_native.PackedPoints]] = ("", [])  # a kernel, and the first slices packed for it
+        self._held: tuple[str, list[Packed]] = ("", [])  # a kernel, and the first slices packed for it
         self._holding = threading.Lock()  # for the one search that changes what is held
         if plan.resident_points:
             shown, rows = None if callable(progress) else progress, plan.resident_points
@@ -71,6 +92,20 @@ class PreparedPoints:
         """Whether rows to which the contraction leaves too many candidates are searched with all columns."""
         return self._whole_plan is not None
 
+    @property
+    def order(self) -> npt.NDArray[np.int64] | None:
+        """The point at each place of the packed ones; None for their own order."""
+        return None if self.clusters is None else self.clusters.order
+
+    @property
+    def sketch(self) -> npt.NDArray[np.float32] | None:
+        """The points in few columns, by place; None for their own order."""
+        return None if self.clusters is None else self.clusters.sketch
+
+    def planned(self, plan: ExactPlan) -> ExactPlan:
+        """Return the plan of a search, made for all columns, for these points."""
+        return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
+
     def whole(self) -> PreparedPoints:
         """Return the points prepared with all columns, for searches that fall back; they are packed once."""
         assert self._whole_plan is not None
@@ -79,9 +114,7 @@ class PreparedPoints:
                 self._whole = PreparedPoints(self.points, self._whole_plan, False)
             return self._whole
 
-    def hold(
-        self, kernel: str, count: int, workers: Workers, bar: Progress | None = None
-    ) -> list[_native.PackedPoints]:
+    def hold(self, kernel: str, count: int, workers: Workers, bar: Progress | None = None) -> list[Packed]:
         """Hold exactly the first `count` points packed for `kernel`; pack missing slices, and release others.
 
         If several searches call this at once, one packs and the others wait. Returns the held slices; a search may keep
@@ -105,16 +138,26 @@ class PreparedPoints:
             self._whole.release()
 
     def pack(
-        self, kernel: str, slices: list[tuple[int, int]], workers: Workers, bar: Progress | None = None
-    ) -> list[_native.PackedPoints]:
-        """Return packed copies of slices of the points for one kernel."""
+        self,
+        kernel: str,
+        slices: list[tuple[int, int]],
+        workers: Workers,
+        bar: Progress | None = None,
+        *,
+        looks: bool = True,
+    ) -> list[Packed]:
+        """Return packed copies of slices of the points for one kernel, with those for looks if there are any."""
 
-        def work(bounds: tuple[int, int]) -> _native.PackedPoints:
+        def work(bounds: tuple[int, int]) -> Packed:
             workers.check()
-            packed = _native.PackedPoints(kernel, self.form, self.points, *bounds)
+            look, order = self.look if looks else None, self.order
+            whole = _native.PackedPoints(kernel, self.form, self.points, *bounds, order=order)
+            packed = None
+            if look is not None:
+                packed = _native.PackedPoints(_native.look_kernel(kernel), look, self.points, *bounds, order=order)
             if bar is not None:
-                bar.add(packed.count)
-            return packed
+                bar.add(whole.count)
+            return Packed(whole, packed)
 
         return workers.map(work, slices)
 
@@ -124,7 +167,7 @@ class PreparedPoints:
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
-    def resident(self, kernel: str) -> list[_native.PackedPoints]:
+    def resident(self, kernel: str) -> list[Packed]:
         """Return the first slices, as far as they are held packed for `kernel`."""
         held = self._held
         return held[1] if kernel == held[0] else []
@@ -140,8 +183,9 @@ class PreparedPoints:
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of the packed copy."""
-        return sum(part.nbytes for part in self._held[1])
+        """Bytes of the packed copy, and of the order and the sketch of its points."""
+        clusters = 0 if self.clusters is None else self.clusters.order.nbytes + self.clusters.sketch.nbytes
+        return clusters + sum(part.nbytes for part in self._held[1])
 
 
 def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:

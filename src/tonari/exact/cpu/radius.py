@@ -24,7 +24,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.workers import Workers
 from tonari.exact.cpu.join import Bounds
 from tonari.exact.cpu.prepared import PreparedPoints
-from tonari.exact.cpu.search import Search, cut_blocks
+from tonari.exact.cpu.search import Search, arrange, cut_blocks
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
@@ -77,7 +77,8 @@ def find_prepared(
     later : bool
         Whether a query finds only points after its own; `self_ids` must ascend.
     """
-    request = Request(queries, limits, self_ids, later=later)
+    order, _ = arrange(queries, prepared, self_ids) or (None, None)
+    request = _request(order, queries, limits, self_ids, later=later)
     _run(request, prepared, plan, progress)
     counts = [request.parts[begin].counts for begin in sorted(request.parts)]
     indptr = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
@@ -88,7 +89,8 @@ def find_prepared(
         end = at + len(part.indices)
         distances[at:end], indices[at:end] = part.distances, part.indices
         at = end
-    return RadiusNeighbors(indptr, indices, distances)
+    found = RadiusNeighbors(indptr, indices, distances)
+    return found if order is None else _put_back(found, order)
 
 
 def count_prepared(
@@ -101,15 +103,44 @@ def count_prepared(
     progress: ProgressLike = None,
 ) -> npt.NDArray[np.int64]:
     """Count what :func:`find_prepared` finds for each query."""
-    request = Request(queries, limits, self_ids, lists=False)
+    order, _ = arrange(queries, prepared, self_ids) or (None, None)
+    request = _request(order, queries, limits, self_ids, lists=False)
     _run(request, prepared, plan, progress)
-    return np.concatenate([part.counts for part in request.in_order()])
+    counts = np.concatenate([part.counts for part in request.in_order()])
+    if order is not None:
+        counts[order] = counts.copy()
+    return counts
+
+
+def _request(
+    order: npt.NDArray[np.int64] | None,
+    queries: npt.NDArray[Any],
+    limits: npt.NDArray[Any],
+    self_ids: npt.NDArray[np.int64] | None,
+    *,
+    later: bool = False,
+    lists: bool = True,
+) -> Request:
+    """Return a request of queries in an order, or as they are."""
+    if order is not None:
+        queries, limits, self_ids = queries[order], limits[order], None if self_ids is None else self_ids[order]
+    return Request(queries, limits, self_ids, later=later, lists=lists)
+
+
+def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNeighbors:
+    """Return the lists of rows that were searched in an order, each in its own place."""
+    counts = np.empty(len(order), np.int64)
+    begins = np.empty(len(order), np.int64)
+    counts[order], begins[order] = np.diff(found.indptr), found.indptr[:-1]
+    indptr = np.concatenate([np.zeros(1, np.int64), counts]).cumsum()
+    taken = np.repeat(begins - indptr[:-1], counts) + np.arange(indptr[-1])
+    return RadiusNeighbors(indptr, found.indices[taken], found.distances[taken])
 
 
 def _run(request: Request, prepared: PreparedPoints, plan: ExactPlan, progress: ProgressLike) -> None:
     """Fill the parts of a request."""
     started = time.perf_counter()
-    whole_plan, plan = plan, plan.contracted_to(prepared.form_dim)
+    whole_plan, plan = plan, prepared.planned(plan)
     m, n = len(request.queries), len(prepared.points)
     report = Report(rows=m)
     seconds = plan.seconds - plan.prepare_seconds
@@ -167,6 +198,8 @@ def _blocks(
             _native.RadiusBlock(
                 *(kernel, prepared.form, request.queries, prepared.points, plan.isa, farthest, request.self_ids),
                 *(request.later, request.lists, double, plan.capacity * plan.query_block // 2),
+                prepared.look,
+                prepared.order,
             )
         )
 
@@ -196,14 +229,24 @@ class _Block:
         self.native = native
         self.met = 0  # points, before it was full
 
-    def open(self, begin: int, end: int) -> None:
+    def open(self, begin: int, end: int, places: Any = None, asked: Any = None) -> None:
         self.native.open(begin, end)
         self.met = 0
 
+    @property
+    def looked(self) -> tuple[int, int]:
+        return self.native.looked
+
     def screen(
-        self, points: _native.PackedPoints, group_begin: int, group_end: int, stride: int, take_stride: bool
+        self,
+        points: _native.PackedPoints,
+        group_begin: int,
+        group_end: int,
+        stride: int,
+        take_stride: bool,
+        contracted: _native.PackedPoints | None,
     ) -> None:
-        if self.native.screen(points, group_begin, group_end):
+        if self.native.screen(points, group_begin, group_end, contracted):
             self.met += points.count
 
     def end_sample(self) -> None:

@@ -22,24 +22,39 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import Workers
+from tonari.exact.cpu.clusters import Near, Sketch
+from tonari.exact.cpu.contraction import look_pays
 from tonari.exact.cpu.join import Bounds, Join, join_of
-from tonari.exact.cpu.prepared import PreparedPoints
+from tonari.exact.cpu.prepared import Packed, PreparedPoints
 from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
-Task: TypeAlias = tuple[slice | npt.NDArray[np.intp], int, bool]  # rows, their level, and whether to use a sample
+Places: TypeAlias = npt.NDArray[np.int64]
+Some: TypeAlias = slice | npt.NDArray[np.intp]
+Task: TypeAlias = tuple[Some, int, bool]  # rows, their level, and whether to use a sample
+Rows: TypeAlias = Callable[[Some], npt.NDArray[Any]]
 
 
 class Block(Protocol):
     """A block of queries on its way through the points, such as a native RowBlock."""
 
-    def open(self, begin: int, end: int) -> None:
-        """Start on queries [begin, end)."""
+    def open(self, begin: int, end: int, places: Places | None = None, asked: Sketch | None = None) -> None:
+        """Start on queries [begin, end), with thresholds from points near them, if that is known (:class:`Near`)."""
 
     def screen(
-        self, points: _native.PackedPoints, group_begin: int, group_end: int, stride: int, take_stride: bool
+        self,
+        points: _native.PackedPoints,
+        group_begin: int,
+        group_end: int,
+        stride: int,
+        take_stride: bool,
+        contracted: _native.PackedPoints | None,
     ) -> None:
-        """Screen groups of points: of a range all, every stride-th, or all others."""
+        """Screen groups of points: of a range all, every stride-th, or all others; after a look, if contracted."""
+
+    @property
+    def looked(self) -> tuple[int, int]:
+        """Pairs of a tile and a group that this block looked at since it was made, and those that it marked."""
 
     def end_sample(self) -> None:
         """Take thresholds from the groups that were screened."""
@@ -71,7 +86,7 @@ def search_prepared(
     Neighbors of shape (m, k), and the Report of the run.
     """
     started = time.perf_counter()
-    whole_plan, plan = plan, plan.contracted_to(prepared.form_dim)
+    whole_plan, plan = plan, prepared.planned(plan)
     m, n = len(queries), len(prepared.points)
     double = np.float64 in (queries.dtype, prepared.points.dtype)
     found = Neighbors(
@@ -81,50 +96,89 @@ def search_prepared(
     seconds = plan.seconds - plan.prepare_seconds
     with Progress(progress, total=m * n, seconds=seconds, label="neighbours") as bar:
         search = Search(prepared, plan, Workers(plan.threads), bar, report)
-        level, sampled = prepared.first_level(plan), plan.sample_rank > 0
-        search.hold(level, n if level else plan.resident_points)
-        pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
-        todo: list[Task] = []
-        if pilot:
-            head = Neighbors(found.distances[:pilot], found.indices[:pilot])
-            ids = None if self_ids is None else self_ids[:pilot]
-            status = search.rows(queries[:pilot], ids, head, level=level, sampled=sampled)
-            if plan.prefers_finer(level, report.refined / pilot):
-                level += 1
-                search.hold(level, n)
-                todo += search.unfinished(slice(0, pilot), status, level - 1)
-            else:
-                todo += search.unfinished(slice(0, pilot), status, level)
-        if self_ids is not None and plan.active_rows and search.holds(level):
-            rest = Neighbors(found.distances[pilot:], found.indices[pilot:])
-            status = search.join(self_ids, rest, level=level, first=pilot)
-            todo += search.unfinished(slice(pilot, m), status, level)
-        elif pilot < m:
-            todo.append((slice(pilot, m), level, sampled))
-        while todo:
-            rows, at, with_sample = todo.pop()
-            part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
-            ids = None if self_ids is None else self_ids[rows]
-            stays = False
-            if at == len(plan.precisions):  # all levels of a contracted form have left too many candidates
-                again = replace(whole_plan, may_contract=False, active_rows=0)
-                part, more = search_prepared(queries[rows], prepared.whole(), again, self_ids=ids, progress=False)
-                found.distances[rows], found.indices[rows] = part
-                report.include(more)
-                continue
-            if not isinstance(rows, slice):
-                bar.extend(len(rows) * n)
-                stays = len(rows) <= _FEW and at > 0 and search.holds(at - 1) and not search.holds(at)
-            if stays:
-                at -= 1
-            asked = np.ascontiguousarray(queries[rows])
-            status = search.rows(asked, ids, part, level=at, sampled=with_sample, may_retry=not stays)
-            if not isinstance(rows, slice):
-                found.distances[rows], found.indices[rows] = part
-            todo += search.unfinished(rows, status, at)
+        arranged = arrange(queries, prepared, self_ids)
+        if arranged is None:
+            _search(search, lambda rows: queries[rows], self_ids, found, whole_plan)
+        else:
+            order, search.near = arranged
+            part = Neighbors(np.empty_like(found.distances), np.empty_like(found.indices))
+            own = None if self_ids is None else self_ids[order]
+            _search(search, lambda rows: queries[order[rows]], own, part, whole_plan)
+            found.distances[order], found.indices[order] = part
     report.seconds = time.perf_counter() - started
     logger.info("%s", report)
     return found, report
+
+
+def arrange(
+    queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
+) -> tuple[Places, Near] | None:
+    """Return an order of the queries that follows that of the points, and where they are among those.
+
+    None leaves the queries as they are: where points are in their own order, that of the queries does not matter.
+    """
+    clusters = prepared.clusters
+    if clusters is None:
+        return None
+    n = len(prepared.points)
+    if self_ids is not None and np.array_equal(self_ids, np.arange(n)):  # the points themselves
+        return clusters.order, clusters.of_points()
+    near = clusters.near(queries)
+    order = np.argsort(near.places, kind="stable")
+    return order, near.of(order)
+
+
+def _search(
+    search: Search, queries: Rows, self_ids: npt.NDArray[np.int64] | None, found: Neighbors, whole_plan: ExactPlan
+) -> None:
+    """Search for queries in the order in which they come. `whole_plan`: for what no contraction decides."""
+    prepared, plan, report, bar = search.prepared, search.plan, search.report, search.bar
+    m, n = len(found.indices), len(prepared.points)
+    level, sampled = prepared.first_level(plan), plan.sample_rank > 0
+    search.hold(level, n if level else plan.resident_points)
+    pilot = min(m, plan.query_block * plan.threads) if plan.adaptive else 0
+    todo: list[Task] = []
+    if pilot:
+        head = Neighbors(found.distances[:pilot], found.indices[:pilot])
+        ids = None if self_ids is None else self_ids[:pilot]
+        near = None if search.near is None else search.near.of(slice(0, pilot))
+        status = search.rows(queries(slice(0, pilot)), ids, head, level=level, sampled=sampled, near=near)
+        if plan.prefers_finer(level, report.refined / pilot):
+            level += 1
+            search.hold(level, n)
+            todo += search.unfinished(slice(0, pilot), status, level - 1)
+        else:
+            todo += search.unfinished(slice(0, pilot), status, level)
+    if self_ids is not None and plan.active_rows and search.holds(level):
+        rest = Neighbors(found.distances[pilot:], found.indices[pilot:])
+        status = search.join(self_ids, rest, level=level, first=pilot)
+        todo += search.unfinished(slice(pilot, m), status, level)
+    elif pilot < m:
+        todo.append((slice(pilot, m), level, sampled))
+    while todo:
+        rows, at, with_sample = todo.pop()
+        part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice, copies for a list
+        ids = None if self_ids is None else self_ids[rows]
+        stays = False
+        few = not isinstance(rows, slice) and len(rows) <= _FEW
+        if at == len(plan.precisions) and not few:  # all levels of a contraction have left too many candidates
+            again = replace(whole_plan, may_contract=False, active_rows=0)
+            part, more = search_prepared(queries(rows), prepared.whole(), again, self_ids=ids, progress=False)
+            found.distances[rows], found.indices[rows] = part
+            report.include(more)
+            continue
+        if not isinstance(rows, slice):
+            bar.extend(len(rows) * n)
+            beyond = at == len(plan.precisions)
+            stays = few and at > 0 and (beyond or (search.holds(at - 1) and not search.holds(at)))
+        if stays:
+            at -= 1
+        asked = np.ascontiguousarray(queries(rows))
+        near = None if search.near is None else search.near.of(rows)
+        status = search.rows(asked, ids, part, level=at, sampled=with_sample, may_retry=not stays, near=near)
+        if not isinstance(rows, slice):
+            found.distances[rows], found.indices[rows] = part
+        todo += search.unfinished(rows, status, at)
 
 
 @dataclass
@@ -137,7 +191,9 @@ class Search:
     bar: Progress
     report: Report
     # Packed points of this search, which no other search changes.
-    held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
+    held: tuple[str, list[Packed]] = field(default_factory=lambda: ("", []))
+    near: Near | None = None  # where the queries are, if points are in an order of their own
+    looks: bool = True  # as long as looks pay
 
     @property
     def levels(self) -> int:
@@ -150,7 +206,7 @@ class Search:
         self.held = "", []  # release slices before packing new ones
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
-    def resident(self, kernel: str) -> list[_native.PackedPoints]:
+    def resident(self, kernel: str) -> list[Packed]:
         """Return the first slices, as far as they are held packed for `kernel`."""
         return self.held[1] if kernel == self.held[0] else []
 
@@ -182,10 +238,11 @@ class Search:
         level: int,
         sampled: bool,
         may_retry: bool = True,
+        near: Near | None = None,
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Rows that may not be retried are resolved by exact values.
+        Rows that may not be retried are resolved by exact values. `near`: where the queries are.
         """
         plan, precision = self.plan, self.plan.precisions[level]
         kernel = plan.kernel(precision)
@@ -204,6 +261,9 @@ class Search:
                 may_retry and level + 1 < self.levels,
                 plan.capacity,
                 plan.sample_rank if sampled else 0,
+                self.prepared.look,
+                self.prepared.order,
+                self.prepared.sketch,
             )
 
         def close_block(bounds: Bounds, block: _native.RowBlock) -> int:
@@ -211,7 +271,7 @@ class Search:
             return block.finish(found.distances[part], found.indices[part], status[part])
 
         blocks = cut_blocks(0, len(queries), plan.query_block)
-        refined = self.through(blocks, kernel, new_block, close_block, sampled)
+        refined = self.through(blocks, kernel, new_block, close_block, sampled, near)
         return self._count(status, precision, refined)
 
     def through(
@@ -221,18 +281,19 @@ class Search:
         new_block: Callable[[], AnyBlock],
         close_block: Callable[[Bounds, AnyBlock], int],
         sampled: bool,
+        near: Near | None = None,
     ) -> int:
         """Compare blocks of queries with all points, packed for a kernel; return the sum of what closing returns."""
         packed = self.resident(kernel)
         if len(packed) < len(self.prepared.slices) or self.plan.point_splits > 1:
-            return self._stream(blocks, kernel, packed, new_block, close_block, sampled)
+            return self._stream(blocks, kernel, packed, new_block, close_block, sampled, near)
         own = threading.local()  # one block per thread, reopened for each task
 
         def work(bounds: Bounds) -> int:
             if not hasattr(own, "block"):
                 own.block = new_block()
-            own.block.open(*bounds)
-            self._screen(own.block, bounds, packed, sampled)
+            own.block.open(*bounds, *(near or ()))
+            self._screen(own.block, kernel, bounds, packed, sampled)
             return close_block(bounds, own.block)
 
         return sum(self.workers.map(work, blocks))
@@ -273,29 +334,42 @@ class Search:
     def _screen(
         self,
         block: Block,
+        kernel: str,
         bounds: Bounds,
-        packed: list[_native.PackedPoints],
+        packed: list[Packed],
         sampled: bool,
     ) -> None:
         stride = self.plan.sample_stride if sampled else 0
         if sampled:
             for part in packed:
                 self.workers.check()
-                block.screen(part, 0, part.groups, stride, True)
+                block.screen(part.whole, 0, part.whole.groups, stride, True, None)
             block.end_sample()
         for part in packed:
             self.workers.check()
-            block.screen(part, 0, part.groups, stride, False)
-            self.bar.add((bounds[1] - bounds[0]) * part.count)
+            block.screen(part.whole, 0, part.whole.groups, stride, False, self.contracted(part))
+            self.bar.add((bounds[1] - bounds[0]) * part.whole.count)
+        self.judge(kernel, block.looked)
+
+    def contracted(self, part: Packed) -> _native.PackedPoints | None:
+        """Return the contracted copy of a run of points if a look at it is likely to pay."""
+        return part.contracted if self.looks else None
+
+    def judge(self, kernel: str, looked: tuple[int, int]) -> None:
+        """Stop looking where looks do not pay; see :attr:`Block.looked`."""
+        look = self.prepared.look
+        if self.looks and look is not None and looked[0]:
+            self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, *looked)
 
     def _stream(
         self,
         blocks: list[Bounds],
         kernel: str,
-        packed: list[_native.PackedPoints],
+        packed: list[Packed],
         new_block: Callable[[], AnyBlock],
         close_block: Callable[[Bounds, AnyBlock], int],
         sampled: bool,
+        near: Near | None,
     ) -> int:
         """Screen a few blocks at a time against the points that are packed already, then against all others.
 
@@ -311,7 +385,7 @@ class Search:
             tasks = list(zip(batch, opened, strict=False))
             for bounds, parts in tasks:
                 for block in parts:
-                    block.open(*bounds)
+                    block.open(*bounds, *(near or ()))
             for stage in (True, False) if sampled else (False,):
                 for some in self._all_points(kernel, packed):
                     self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
@@ -322,29 +396,30 @@ class Search:
             refined += sum(self.workers.map(lambda task: _close(task, close_block), tasks))
         return refined
 
-    def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
+    def _all_points(self, kernel: str, packed: list[Packed]) -> Iterator[list[Packed]]:
         """Yield the points that are packed already, then the others, in slices that are packed when needed."""
         if packed:
             yield packed
         slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
         pieces = [(a, min(a + size, end)) for begin, end in slices for a in range(begin, end, size)]
         for some in _batches(pieces, self.plan.threads):
-            yield self.prepared.pack(kernel, some, self.workers)
+            yield self.prepared.pack(kernel, some, self.workers, looks=False)
 
     def _pass_over(
         self,
         tasks: Sequence[tuple[Bounds, Sequence[Block]]],
-        packed: list[_native.PackedPoints],
+        packed: list[Packed],
         stride: int,
         take_sample: bool,
     ) -> None:
-        def work(task: tuple[Bounds, Block, list[_native.PackedPoints]]) -> None:
+        def work(task: tuple[Bounds, Block, list[Packed]]) -> None:
             (begin, end), block, share = task
             for part in share:
                 self.workers.check()
-                block.screen(part, 0, part.groups, stride, take_sample)
+                contracted = None if take_sample else self.contracted(part)
+                block.screen(part.whole, 0, part.whole.groups, stride, take_sample, contracted)
                 if not take_sample:
-                    self.bar.add((end - begin) * part.count)
+                    self.bar.add((end - begin) * part.whole.count)
 
         self.workers.map(
             work,

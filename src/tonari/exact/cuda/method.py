@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tonari.core.method import SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
@@ -11,6 +14,7 @@ from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.cuda_graph_capture import capture_if_due
+from tonari.exact.cuda.listed import search_listed
 from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
 from tonari.metrics.problem import refuse_metric
 
@@ -75,3 +79,19 @@ class ExactOnCuda(SearchMethod):
         progress: ProgressLike = None,
     ) -> Any:
         return dispatch.count_within(queries, prepared, plan, limits, self_join=self_join, progress=progress)
+
+    def search_listed(
+        self,
+        queries: Any,
+        points: Any,
+        k: int,
+        metric: str,
+        listed: npt.NDArray[np.int64],
+        begins: npt.NDArray[np.int64],
+        ends: npt.NDArray[np.int64],
+        *,
+        self_ids: npt.NDArray[np.int64] | None = None,
+        threads: int | None = None,
+        found: Neighbors | None = None,
+    ) -> Neighbors:
+        return search_listed(queries, points, k, metric, listed, begins, ends, self_ids=self_ids)

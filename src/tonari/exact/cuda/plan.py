@@ -192,15 +192,58 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
-    n, m, d, k, devices = problem.n, problem.m, problem.d, problem.k, problem.devices
-    form = get_metric(problem.metric).form
-    asked = problem.memory
+    devices, asked = problem.devices, problem.memory
     budget = free if asked is None else min(asked, free)
-    several = len(devices) > 1
-    form_dim = _form_dim(overrides, problem)
+    form_dim, shards = _form_dim(overrides, problem), _ways(problem, overrides)
+    tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
+    choices = [(shard, *_fit(needs, budget, limits)) for shard, needs, limits in shards]
+    shard, needs, slabs, batch = min(choices, key=lambda choice: (-min(choice[3], tile), choice[1].seconds(choice[2])))
+    if batch == 0:
+        where = (
+            f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
+        )
+        least = _least_of(shards, overrides)
+        raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
+    screened = dataclasses.replace(problem, d=needs.screened)
+    in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
+    captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
+    return CudaPlan(
+        n=problem.n,
+        m=problem.m,
+        d=problem.d,
+        k=problem.k,
+        dtype=problem.dtype,
+        metric=problem.metric,
+        method="exact",
+        device="cuda",
+        devices=devices,
+        isa="",
+        threads=0,
+        route=slabs.route,
+        shard=shard,
+        precisions=needs.precisions,
+        form_dim=(None if overrides["form_dim"] is None else form_dim) if form_dim else "full",
+        group=needs.group,
+        width=needs.refined_groups(slabs),
+        query_batch=batch,
+        query_slab=slabs.queries,
+        point_slab=slabs.points,
+        cuda_graph=captured and batch >= problem.m,
+        packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
+        copied_bytes=needs.copied_bytes(slabs),
+        working_bytes=needs.working_bytes(slabs, batch),
+        output_bytes=needs.output_bytes(slabs),
+        seconds=brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs),
+    )
+
+
+def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
+    """Return the ways to divide a search among its devices; see :func:`_shards`."""
+    n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), _form_dim(overrides, problem)
     if form_dim:
         overrides = overrides | {"route": "resident"}
-    _check_overrides(overrides, n, m, len(devices), form, host_points=problem.host_points)
+    _check_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
     wanted = k + problem.self_join
     usual_width = max(_CONTRACTED_WIDTH if form_dim else 0, wanted + max(6, wanted // 8))
     whole = CudaNeeds(
@@ -219,53 +262,23 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         group=GROUP_SIZES[-1],
         width=overrides.get("width", usual_width),
         form_dim=form_dim,
-        several=several,
+        several=devices > 1,
         results=0 if problem.host_queries else m,
     )
-    shards = list(_shards(whole, len(devices), overrides))
-    tile = min(LEAST_BATCH, overrides.get("query_batch", LEAST_BATCH))
-    choices = [(shard, *_fit(needs, budget, limits)) for shard, needs, limits in shards]
-    shard, needs, slabs, batch = min(choices, key=lambda choice: (-min(choice[3], tile), choice[1].seconds(choice[2])))
-    if batch == 0:
-        least = min(
-            made.total_bytes(at, overrides.get("query_batch", 1))
-            for _, part, limits in shards
-            for route in ROUTES
-            for made, at in _on(route, part, limits)
-        )
-        where = (
-            f"of {asked} bytes" if asked == budget else f"of {budget} bytes, which {' and '.join(devices)} can give,"
-        )
-        raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
-    screened = dataclasses.replace(problem, d=needs.screened)
-    in_place = not (several or problem.host_points or problem.host_queries)
-    return CudaPlan(
-        n=n,
-        m=m,
-        d=d,
-        k=k,
-        dtype=problem.dtype,
-        metric=problem.metric,
-        method="exact",
-        device="cuda",
-        devices=devices,
-        isa="",
-        threads=0,
-        route=slabs.route,
-        shard=shard,
-        precisions=needs.precisions,
-        form_dim=(None if overrides["form_dim"] is None else form_dim) if form_dim else "full",
-        group=needs.group,
-        width=needs.refined_groups(slabs),
-        query_batch=batch,
-        query_slab=slabs.queries,
-        point_slab=slabs.points,
-        cuda_graph=usual and not form_dim and asked is None and in_place and slabs.route == "resident" and batch >= m,
-        packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
-        copied_bytes=needs.copied_bytes(slabs),
-        working_bytes=needs.working_bytes(slabs, batch),
-        output_bytes=needs.output_bytes(slabs),
-        seconds=brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs),
+    return list(_shards(whole, devices, overrides))
+
+
+def least_bytes(problem: Problem, **overrides: Any) -> int:
+    """Return the bytes of the search that needs the fewest; arguments as for :func:`plan_on_cuda`."""
+    return _least_of(_ways(problem, overrides), overrides)
+
+
+def _least_of(shards: list[tuple[str, CudaNeeds, dict[str, Any]]], overrides: dict[str, Any]) -> int:
+    return min(
+        made.total_bytes(at, overrides.get("query_batch", 1))
+        for _, part, limits in shards
+        for route in ROUTES
+        for made, at in _on(route, part, limits)
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors
-from tonari.core.progress import Progress, ProgressLike
+from tonari.core.progress import Progress, ProgressLike, counting
 from tonari.core.workers import Workers
 from tonari.costs.formulas import MeanVisits
 from tonari.kdtree.cpu.build import build
@@ -51,7 +51,7 @@ class PreparedTree:
         """Find the k nearest points of every query; see :func:`tonari.kdtree.cpu.search.search_tree`."""
         started = time.perf_counter()
         seconds = plan.seconds - plan.build_seconds
-        with Progress(progress, total=len(queries), seconds=seconds, label="neighbours", unit="query") as bar:
+        with counting(progress, total=len(queries), seconds=seconds, label="neighbours", unit="query") as bar:
             found, visits = search_tree(
                 queries, self.points, self.tree, plan, self_ids=self_ids, bar=bar, rounds=rounds
             )

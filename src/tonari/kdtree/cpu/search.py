@@ -117,8 +117,9 @@ def search_tree(
         return seen
 
     traverse = buffered if plan.traversal == "buffered" else walk
-    blocks = cut(m, plan.query_block)
-    parts = workers.map(lambda block: traverse(block.start, block.stop), blocks)
+    if m <= plan.query_block or (plan.threads == 1 and traverse is walk):  # which stops after each slice by itself
+        return found, traverse(0, m)
+    parts = workers.map(lambda block: traverse(block.start, block.stop), cut(m, plan.query_block))
     total = Visits()
     for part in parts:
         total.add(part.leaves, part.nodes, part.points)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
 
 from tonari import inputs
+from tonari.core.errors import BudgetExceeded
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.exact.cuda import dispatch as run
@@ -15,8 +17,7 @@ from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
 from tonari.exact.cuda.refine import refine_all
 from tonari.metrics import is_own
 from tonari.metrics.problem import make_problem
-
-_LEAST_SLAB = 1 << 15  # points; with smaller slabs the overhead per slab dominates
+from tonari.nn_descent.memory import LEAST_SLAB
 
 
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
@@ -63,7 +64,8 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
 
     plans = [plan()]
     slab = n
-    while plans[-1].query_batch < m and slab > _LEAST_SLAB:
+    while plans[-1].query_batch < m and slab > LEAST_SLAB:
         slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
-        plans.append(plan(route="streamed", point_slab=slab, query_slab=m))
+        with contextlib.suppress(BudgetExceeded):  # slabs need memory to merge their lists
+            plans.append(plan(route="streamed", point_slab=slab, query_slab=m))
     return min(plans, key=visits)

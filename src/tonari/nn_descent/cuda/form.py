@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import torch
 
 from tonari.metrics import get_metric
+from tonari.nn_descent.memory import formed_rows
 
 STEP = 32  # rows are padded with zeros to a multiple of this many columns
-_BLOCK = 1 << 22  # values transformed at once
 SHORT = 128  # rows of up to this many columns are loaded whole by the kernels
 _LARGEST = 256.0  # largest magnitude after scaling
 
@@ -49,7 +49,7 @@ def form_of(points: Any, metric: str) -> Form:
     """Compute the form of points, a tensor of shape (n, d) with finite values."""
     n, d = points.shape
     rows = torch.zeros((n, -(-d // STEP) * STEP), dtype=torch.float16, device=points.device)
-    step = max(1, _BLOCK // d)
+    step = formed_rows(n, d)
     blocks = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
     record = get_metric(metric)
     centre, scale = (0.0, 1.0) if record.angular else _range_of(points, blocks, moved=not record.products)
@@ -69,7 +69,7 @@ def form_of(points: Any, metric: str) -> Form:
 def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
     """Compute the query and member terms of transformed rows, for inner products or for squared L2 distances."""
     squares = torch.empty(len(rows), dtype=torch.float32, device=rows.device)
-    step = max(1, _BLOCK // rows.shape[1])
+    step = formed_rows(*rows.shape)
     for begin in range(0, len(rows), step):
         here = slice(begin, begin + step)
         squares[here] = rows[here].float().square_().sum(1)

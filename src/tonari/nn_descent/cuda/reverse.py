@@ -8,7 +8,7 @@ import torch
 
 from tonari.cuda.launch import launch
 from tonari.nn_descent.entries import ID, MISSING, NEW
-from tonari.nn_descent.memory import SORTED_ON_CUDA
+from tonari.nn_descent.memory import columns_sorted
 
 _BLOCK = 1024
 
@@ -34,7 +34,7 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
     found = torch.full((n, room), MISSING, dtype=torch.int32, device=device)
     counts = torch.zeros(n, dtype=torch.int64, device=device)
     points = torch.arange(n + 1, dtype=torch.int32, device=device)
-    step = max(1, min(hubs, SORTED_ON_CUDA // n))
+    step = columns_sorted(n, hubs)
     for column in range(0, min(hubs, size), step):
         some = entries[:, column : min(column + step, hubs, size)].T
         listed = torch.sort(torch.where(some < 0, n, some & ID).reshape(-1), stable=True)

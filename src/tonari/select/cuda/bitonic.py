@@ -10,6 +10,7 @@ network that spans a row has log²(n) / 2 steps, a radix sort four.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tonari.cuda.launch import launch
@@ -27,9 +28,10 @@ from tonari.select.request import Answer, Request
 
 # Pairs sorted at a time: about 16 per thread of a warp.
 TILE = 512
-# Programs that keep a GPU busy; if there are fewer rows, they are cut into parts of at least PART_TILES tiles.
+# Programs that keep a GPU busy; if there are fewer rows, they are cut into parts. The runs of the parts are merged one
+# after the other, which takes a run a small share of what a tile takes: MERGE_SHARE.
 PROGRAMS = 2048
-PART_TILES = 8
+MERGE_SHARE = 1 / 25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ def select_on_gpu(request: Request) -> Answer:
     size = network_size(request.k)
     tile = max(size, min(TILE, power_of_two(n)))
     tiles = -(-n // tile)
-    parts = max(1, min(PROGRAMS // rows, tiles // PART_TILES))
+    parts = max(1, min(PROGRAMS // rows, tiles // max(1, round(math.sqrt(MERGE_SHARE * tiles)))))
     chunk = -(-tiles // parts) * tile
     parts = -(-n // chunk)
     run_keys = run_ids = None

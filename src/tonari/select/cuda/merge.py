@@ -11,9 +11,7 @@ from tonari import inputs
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.cuda.devices import on
 from tonari.metrics import get_metric
-from tonari.select.cuda.order import MERGE_BYTES, merge_lists
-
-ENTRY_BYTES = 100  # maximum scratch per list entry during a merge: float64 values and int64 indices
+from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES, merge_lists
 
 
 def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, metric: str) -> Neighbors:

@@ -18,6 +18,7 @@ WARPS = 4
 
 
 MERGE_BYTES = 64 << 20  # scratch for merging lists, a block of rows at a time
+ENTRY_BYTES = 100  # maximum scratch per list entry during a merge: float64 values and int64 indices
 
 
 def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:

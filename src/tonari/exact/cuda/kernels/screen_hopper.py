@@ -18,7 +18,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 
-# Renamed between Triton 3.6 and 3.9, where the old name of the first is left, but refuses.
+# Renamed between Triton 3.6 and 3.9, where the old name of the first is still there, but raises.
 load_tile = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 barrier = getattr(gl, "thread_barrier", None) or gl.barrier
 

@@ -1,0 +1,107 @@
+"""Estimators with scikit-learn's interface, its own and tonari's, each in a process of its own with the same data.
+
+Both are called by the same lines. What scikit-learn does around them, in a grid search most of the time, then takes
+either as long: it looks through the modules that are loaded, and the process of a run has loaded others than theirs.
+scikit-learn runs with the OpenBLAS kernels that are fastest here, found by measurement (``cpu.fastest_blas_core``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import children
+
+OURS, SKLEARN = "tonari", "sklearn"
+MODULES = {OURS: "tonari.estimators", SKLEARN: "sklearn.neighbors"}
+
+
+class Searched(NamedTuple):
+    """What a grid search found: the mean score of each candidate, the best one, and its classes of the queries."""
+
+    scores: Any
+    best: int
+    classes: Any
+
+
+def missing() -> str | None:
+    """Why the estimators cannot run, or None."""
+    return None if find_spec(SKLEARN) else f"skipped: module {SKLEARN!r} is not installed"
+
+
+class Estimators:
+    """A process that holds points, and queries and labels of the points if they are given; use as a context manager."""
+
+    def __init__(
+        self, name: str, points: Any, threads: int, blas_core: str | None, *, queries: Any = None, labels: Any = None
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        path = Path(self._folder.name) / "data.npz"
+        np.savez(path, **{key: rows for key, rows in _named(points, queries, labels).items() if rows is not None})
+        variables = children.blas_environment(threads, blas_core)
+        self._child = children.Child(_serve, MODULES[name], str(path), variables=variables)
+
+    def transform(self, n_neighbors: int) -> None:
+        """Make the graph of the points with KNeighborsTransformer."""
+        self._child.ask(("transform", n_neighbors))
+
+    def lists(self, rows: Any) -> tuple[Any, Any]:
+        """The distances and indices that the last graph stores for some rows, in its order."""
+        found: tuple[Any, Any] = self._child.ask(("lists", rows))
+        return found
+
+    def search(self, candidates: Sequence[int], folds: int, loops: int) -> None:
+        """Find the best number of neighbours of KNeighborsClassifier so many times, by cross-validation."""
+        self._child.ask(("search", (candidates, folds, loops)))
+
+    def searched(self) -> Searched:
+        """What the last search found."""
+        found: Searched = self._child.ask(("searched", None))
+        return found
+
+    def __enter__(self) -> Estimators:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+
+def _named(points: Any, queries: Any, labels: Any) -> dict[str, Any]:
+    return {"points": points, "queries": queries, "labels": labels}
+
+
+def _serve(connection: Connection, module: str, path: str) -> None:
+    from sklearn.model_selection import GridSearchCV
+
+    library = importlib.import_module(module)
+    with np.load(path) as file:
+        held = {name: file[name] for name in file.files}
+    points = held["points"]
+    kept: Any = None
+    while True:
+        verb, value = connection.recv()
+        answer: Any = None
+        if verb == "transform":
+            kept = None
+            kept = library.KNeighborsTransformer(n_neighbors=value, n_jobs=-1).fit_transform(points)
+        elif verb == "lists":
+            # scikit-learn's matrix has no order of entries, but keeps that of the lists.
+            entries = kept.indptr[value][:, None] + np.arange(kept.indptr[1])
+            answer = kept.data[entries], kept.indices[entries]
+        elif verb == "search":
+            candidates, folds, loops = value
+            for _ in range(loops):
+                grid = GridSearchCV(library.KNeighborsClassifier(), {"n_neighbors": list(candidates)}, cv=folds)
+                kept = grid.fit(points, held["labels"])
+        else:
+            scores = kept.cv_results_["mean_test_score"]
+            answer = Searched(scores, int(kept.best_params_["n_neighbors"]), kept.predict(held["queries"]))
+        connection.send(("reply", answer))

@@ -1,0 +1,70 @@
+"""What users of scikit-learn and UMAP call, beside what they call today.
+
+================  ====================================================================================================
+``transformer``   KNeighborsTransformer.fit_transform, beside scikit-learn's, in a process each
+``grid-*``        GridSearchCV of KNeighborsClassifier, beside scikit-learn's, in a process each; most of it is
+                  scikit-learn's own work, for both
+``umap``          the neighbours that UMAP(n_neighbors=15) begins with, beside pynndescent with the arguments that
+                  umap-learn gives it; compiled before the clock starts
+``umap-sift``     the same of real descriptors, and beside pynndescent with its own defaults
+``umap-first``    the same in a fresh process, from the import on: pynndescent is loaded from numba's cache on disk, and
+                  compiles what that cannot hold
+================  ====================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...harness.case import Bar, Case, Suite
+from ...harness.peers.estimators import SKLEARN
+from ...harness.run import Run
+from . import estimators, umap
+
+D = 50
+QUERIES = 256  # whose classes are compared
+
+
+def workload(run: Run, case: Case) -> Callable[[], Any]:
+    """The call of a case, for comparing versions."""
+    calls = {estimators.transform: estimators.transform_call, estimators.grid: estimators.grid_call}
+    return calls.get(case.work, umap.call)(run, case)
+
+
+def _case(name: str, n: int, k: int, peer: str, *bars: Bar, m: int = 0, **more: Any) -> Case:
+    shared: dict[str, Any] = {"data": "mixture", "graph": not m, "peers": (peer,)}
+    return Case(name, "cpu", n, m or n, D, k, bars=bars, **shared | more)
+
+
+def _bar(on: str, bound: float) -> Bar:
+    return Bar(on, bound, home="")
+
+
+_UMAP = (_bar(umap.BESIDE_EXACT, 1.0), _bar(umap.BESIDE_RECALL, 2.0), _bar(umap.OF_RECALL, 1.0))
+
+SUITE = Suite(
+    "consumers",
+    "consumers",
+    (
+        _case("transformer", 70_000, 15, SKLEARN, _bar(SKLEARN, 5.0), work=estimators.transform, cost=60.0),
+        *(
+            _case(
+                f"grid-{n}", n, max(estimators.CANDIDATES), SKLEARN, _bar(SKLEARN, 1.0), m=QUERIES, work=estimators.grid
+            )
+            for n in (100, 1_000, 10_000)
+        ),
+        _case("umap", 60_000, 14, umap.PYNNDESCENT, *_UMAP, work=umap.layout, cost=60.0),
+        _case("umap-sift", 60_000, 14, umap.PYNNDESCENT, *_UMAP, data="sift", work=umap.layout, cost=60.0),
+        _case(
+            *("umap-sift-defaults", 60_000, 14, umap.PYNNDESCENT, *_UMAP),
+            data="sift",
+            parameters={"defaults": True},
+            work=umap.layout,
+            cost=60.0,
+        ),
+        _case("umap-first", 60_000, 14, umap.PYNNDESCENT, _bar(umap.PYNNDESCENT, 1.0), work=umap.first, cost=120.0),
+    ),
+    libraries=("tonari", "numpy", "scikit-learn", "pynndescent", "numba"),
+    workload=workload,
+)

@@ -1,0 +1,43 @@
+"""Points that classes and layouts are made of.
+
+===========  ========================================================================================================
+``mixture``  overlapping affine clusters (``datasets.clusters``)
+``sift``     the strongest principal components of real SIFT descriptors
+===========  ========================================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...harness.case import Case
+from ...harness.datasets import clusters, photographs
+from ...harness.run import Run
+
+CLASSES = 5
+NOISE = 0.1  # share of labels that are drawn
+
+
+def points_of(run: Run, case: Case) -> Any:
+    """Points of a case and the queries behind them, NumPy; cases that follow one another share theirs."""
+    shape = (case.data, case.n + case.queries, case.d, case.dtype)
+    if case.data == "sift":
+        return run.keep(shape, lambda: components(photographs.sift_photo(case.n + case.queries).points, case.d))
+    return run.keep(shape, lambda: clusters.make(*shape, "cpu").numpy())
+
+
+def components(rows: Any, d: int) -> Any:
+    """The d strongest principal components of some rows, float32."""
+    centred = rows - rows.mean(axis=0, dtype=np.float64)
+    _, directions = np.linalg.eigh(np.cov(centred.T))
+    return np.ascontiguousarray(centred @ directions[:, : -d - 1 : -1], dtype=np.float32)
+
+
+def labels_of(points: Any) -> Any:
+    """A class of each point: the one of some random directions that it reaches farthest in, but for some noise."""
+    rng = np.random.default_rng(0)
+    classes = ((points - points.mean(axis=0)) @ rng.standard_normal((points.shape[1], CLASSES))).argmax(axis=1)
+    drawn = rng.random(len(points)) < NOISE
+    return np.where(drawn, rng.integers(CLASSES, size=len(points)), classes)

@@ -1,0 +1,26 @@
+// Returned values of rows of bits, and keys that order pairs by them (bits/block.hpp).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace tonari {
+
+constexpr int kBitIdBits = 33;                             // fewer than 2^33 points
+constexpr std::int64_t kMostBits = std::int64_t{1} << 24;  // of a row: float32 holds all whole numbers up to it
+constexpr std::uint64_t kBitIds = (std::uint64_t{1} << kBitIdBits) - 1;
+
+inline std::uint64_t bit_key(float value, std::uint64_t point) {
+  return std::uint64_t{std::bit_cast<std::uint32_t>(value)} << kBitIdBits | point;
+}
+
+inline float value_of_bit_key(std::uint64_t key) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(key >> kBitIdBits));
+}
+
+// Of two rows that differ in so many of the bits that either has.
+inline float jaccard_value(std::int64_t differing, std::int64_t either) {
+  return either == 0 ? 0.0f : static_cast<float>(static_cast<double>(differing) / static_cast<double>(either));
+}
+
+}  // namespace tonari

@@ -1,0 +1,55 @@
+// A look at contracted rows before all columns are compared: which groups of points may hold a survivor.
+//
+//   for tile of queries, for group of points:
+//     contracted scores, of p columns          each at most the score (exact/form.hpp)
+//     mark the group for the tile              if its least lower bound reaches a threshold
+//   the screen of all d columns visits what is marked
+//
+// A contracted score is a lower bound of the score, with the same terms of the point and of the query, so the rows'
+// thresholds serve both, and what is not marked holds no survivor (docs/exactness.md, "A look at contracted rows").
+#pragma once
+
+#include <utility>
+
+#include "exact/pack.hpp"
+
+namespace tonari {
+
+// Products that serve both sides need of the queries, besides, what they are as points.
+struct QueriesAsPoints {
+  std::vector<float> low, own;              // as in PointsView, by row; nobody finds what fills the last tile
+  std::vector<float> tile_norm, tile_rest;  // the largest of each tile of queries
+
+  // `low` and `own`: of the `count` queries.
+  void set(const Kernel& kernel, const PackedQueries& queries, const float* low, const float* own, std::int64_t count);
+  ReverseView view(const float* threshold) const;
+};
+
+class Look {
+ public:
+  // A look before a screen. Null: there is none, and open() and mark() do nothing.
+  Look(const Kernel& screen, const Form* form) : kernel_(form == nullptr ? screen : look_kernel(screen)), form_(form) {}
+
+  // Starts on queries [begin, end).
+  void open(const RowsView& queries, std::int64_t begin, std::int64_t end);
+  // Marks the groups that `task` has to visit. `points`: the contracted copy of the task's points, in the same groups;
+  // null: all groups are visited.
+  void mark(const PackedPoints* points, Task& task);
+
+  const Kernel& kernel() const { return kernel_; }
+  const Form* form() const { return form_; }
+  const PackedQueries& queries() const { return queries_; }
+  QueriesAsPoints& reverse() { return reverse_; }
+  // Pairs of a tile and a group that were looked at, and of those the marked ones.
+  std::pair<std::int64_t, std::int64_t> looked() const { return {looked_, marked_}; }
+
+ private:
+  const Kernel& kernel_;
+  const Form* form_;
+  PackedQueries queries_;
+  QueriesAsPoints reverse_;
+  std::vector<std::uint8_t> marks_;
+  std::int64_t looked_ = 0, marked_ = 0;
+};
+
+}  // namespace tonari

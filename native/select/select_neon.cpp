@@ -1,0 +1,9 @@
+// Every method of k-selection for NEON.
+#include "select/methods.hpp"
+#include "select/selects.hpp"
+
+namespace tonari {
+
+SelectRows select_rows_neon(SelectMethod method, ValueType type) { return method_for(method, type); }
+
+}  // namespace tonari

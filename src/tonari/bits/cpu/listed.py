@@ -1,0 +1,53 @@
+"""The nearest of the points that are listed for each query, among rows of bits: many small problems in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core import _native
+from tonari.core.isa import chosen_isa
+from tonari.core.listed import in_blocks
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import ProgressLike
+from tonari.costs.model import listed_bits_seconds
+
+
+def search_listed(
+    queries: npt.NDArray[np.uint8],
+    points: npt.NDArray[np.uint8],
+    k: int,
+    metric: str,
+    listed: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+    threads: int | None = None,
+    progress: ProgressLike = None,
+    found: Neighbors | None = None,
+) -> Neighbors:
+    """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0], [1], [3]], np.uint8)
+    >>> search_listed(rows[:2], rows, 2, "hamming", np.array([1, 2]), np.array([0, 1]), np.array([2, 2])).indices
+    array([[ 1,  2],
+           [ 2, -1]], dtype=int32)
+    """
+    isa, shape = chosen_isa(), (len(queries), k)
+    if found is None:
+        found = Neighbors(np.empty(shape, np.float32), np.empty(shape, index_dtype(len(points))))
+    distances, indices = found
+    begins, ends = (np.ascontiguousarray(part, np.int64) for part in (begins, ends))
+    seconds = listed_bits_seconds(len(queries), int((ends - begins).sum()), points.shape[1], isa)
+
+    def call(rows: slice) -> None:
+        own = None if self_ids is None else self_ids[rows]
+        part = distances[rows], indices[rows]
+        _native.search_listed_bits(metric, isa, queries[rows], points, k, own, listed, begins[rows], ends[rows], *part)
+
+    in_blocks(ends - begins, seconds, call, threads=threads, progress=progress)
+    return found

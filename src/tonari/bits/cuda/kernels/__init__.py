@@ -1,0 +1,1 @@
+"""Triton kernels for rows of bits."""

@@ -1,0 +1,65 @@
+"""The values of all pairs of some queries and some points, from one product of their bits on matrix units.
+
+    shared     =  S(q x)                                 ROWS x COLUMNS int32, exact: at most 2^24 bits
+    hamming    =  |q| + |x| - 2 shared                   a whole number that float32 holds
+    jaccard    =  hamming / (|q| + |x| - shared)         0 if no bit is set
+
+The reference divides in float64 and rounds the quotient to float32. Both numbers are whole and at most 2^24, so float32
+holds them; float64 has more than twice its 24 bits, and then a quotient that is rounded twice is the one that is
+rounded once (Figueroa, When is double rounding innocuous?, 1995). So this divides in float32, correctly rounded.
+
+Both operands are unpacked (kernels/unpack.py) and come through STAGES buffers, STEP columns at a time. Programs that
+run at the same time have the same points and different queries.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit(do_not_specialize=["m", "row_tiles", "first_own"])
+def values_kernel(
+    # inputs: int8 descriptors of blocks ROWS x STEP and COLUMNS x STEP, and counts of set bits
+    queries,
+    points,
+    query_counts_ptr,
+    point_counts_ptr,
+    # output: float32 (m, n), rows `stride` apart
+    values_ptr,
+    # shapes
+    m,
+    n,
+    width,
+    stride,
+    row_tiles,
+    # the point that query 0 is itself, among these; read if OWN
+    first_own,
+    # constants
+    JACCARD: tl.constexpr,
+    OWN: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    STEP: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    first_row = (tl.program_id(0) % row_tiles) * ROWS
+    first_column = (tl.program_id(0) // row_tiles) * COLUMNS
+    shared = tl.zeros((ROWS, COLUMNS), tl.int32)
+    for at in tl.range(0, width, STEP, num_stages=STAGES):
+        here = tl.cast(at, tl.int32)
+        shared = tl.dot(
+            queries.load([first_row, here]), points.load([first_column, here]).T, shared, out_dtype=tl.int32
+        )
+    row = first_row + tl.arange(0, ROWS)
+    column = first_column + tl.arange(0, COLUMNS)
+    of_query = tl.load(query_counts_ptr + row, mask=row < m, other=0)
+    of_point = tl.load(point_counts_ptr + column, mask=column < n, other=0)
+    both = of_query[:, None] + of_point[None, :]  # [ROWS, COLUMNS]
+    values = (both - 2 * shared).to(tl.float32)
+    if JACCARD:
+        values = tl.div_rn(values, tl.maximum(both - shared, 1).to(tl.float32))
+    if OWN:
+        values = tl.where(column[None, :] == row[:, None] + first_own, float("inf"), values)
+    at = row.to(tl.int64)[:, None] * stride + column[None, :]
+    tl.store(values_ptr + at, values, mask=(row < m)[:, None] & (column < n)[None, :])

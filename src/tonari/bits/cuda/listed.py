@@ -1,0 +1,99 @@
+"""The nearest of the points that are listed for each query, among rows of bits on a device: many lists a launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tonari.core.neighbors import Neighbors
+from tonari.cuda.devices import on
+from tonari.cuda.launch import launch
+from tonari.select.cuda.dispatch import k_smallest
+
+_ENTRIES = 1 << 26  # of padded lists that are on the device at a time
+_WIDENING = 1.25  # lists of a launch are at most so much longer than the shortest
+_LISTED, _BYTES, _WARPS = 32, 32, 4
+
+
+def search_listed(
+    queries: Any,
+    points: Any,
+    k: int,
+    metric: str,
+    listed: npt.NDArray[np.int64],
+    begins: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    *,
+    self_ids: npt.NDArray[np.int64] | None = None,
+) -> Neighbors:
+    """Find the k nearest of the points that are listed for each query; see ``exact/cpu/listed.py``.
+
+    Queries with lists of about the same length share a launch, in which shorter lists are padded.
+
+    Parameters
+    ----------
+    queries, points : uint8 tensors of shape (m, d) and (n, d) on one device
+    k, metric, listed, begins, ends, self_ids
+        As on the CPU; in host memory.
+
+    Returns
+    -------
+    Neighbors of shape (m, k), tensors on the device
+    """
+    device, m = points.device, len(queries)
+    distances = torch.full((m, k), float("inf"), dtype=torch.float32, device=device)
+    indices = torch.full((m, k), -1, dtype=torch.int32, device=device)
+    lengths = ends - begins
+    order = np.argsort(lengths, kind="stable")
+    lengths = lengths[order]
+    at = int(np.searchsorted(lengths, 0, side="right"))  # behind empty lists
+    numbers = torch.from_numpy(listed).to(device)
+    own = None if self_ids is None else torch.from_numpy(self_ids).to(device)
+    with on(device):
+        while at < m:
+            stop = int(np.searchsorted(lengths, max(16, int(lengths[at] * _WIDENING)), side="right"))
+            while (stop - at) * int(lengths[stop - 1]) > _ENTRIES and stop > at + 1:
+                stop = at + (stop - at + 1) // 2
+            rows = torch.from_numpy(order[at:stop]).to(device)
+            first, last = (torch.from_numpy(part[order[at:stop]]).to(device)[:, None] for part in (begins, ends))
+            places = first + torch.arange(int(lengths[stop - 1]), device=device)
+            there = places < last
+            ids = torch.where(there, numbers[torch.where(there, places, 0)], -1).to(torch.int32)
+            near = k_smallest(_values(queries, points, metric, rows, ids, own), min(k, ids.shape[1]))
+            found = ids.gather(1, near.indices.long())
+            distances[rows, : found.shape[1]] = near.values
+            indices[rows, : found.shape[1]] = found.masked_fill(near.values.isinf(), -1)
+            at = stop
+    return Neighbors(distances, indices)
+
+
+def _values(queries: Any, points: Any, metric: str, rows: Any, ids: Any, own: Any) -> Any:
+    """Return the value of each pair, inf where there is no point or it is the query's own."""
+    from tonari.bits.cuda.kernels.listed import listed_values_kernel
+
+    count, longest = ids.shape
+    tiles = -(-longest // _LISTED)
+    values = torch.empty((count, longest), dtype=torch.float32, device=ids.device)
+    launch(
+        listed_values_kernel,
+        count * tiles,
+        {
+            "queries_ptr": queries,
+            "points_ptr": points,
+            "numbers_ptr": rows,
+            "ids_ptr": ids,
+            "own_ptr": own,
+            "values_ptr": values,
+            "d": points.shape[1],
+            "query_stride": queries.stride(0),
+            "point_stride": points.stride(0),
+            "longest": longest,
+            "tiles": tiles,
+        },
+        constants={"JACCARD": metric == "jaccard", "HAS_OWN": own is not None, "LISTED": _LISTED, "BYTES": _BYTES},
+        warps=_WARPS,
+    )
+    return values

@@ -1,0 +1,115 @@
+"""The bytes that a search among rows of bits takes on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tonari.core.neighbors import index_dtype
+from tonari.core.units import MIB
+from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
+
+STEP = 128  # columns of unpacked rows that are multiplied at a time, and of which a row has a whole number
+BLOCK = 4096  # queries at once: unpacked they stay in the second-level cache
+PAIRS = 1 << 29  # whose values are held at once
+UNPACKED_BYTES = 1 << 30  # most for the unpacked points, and for the unpacked queries
+TILE, POINT_TILE = 128, 256  # queries and points of a tile of the product
+SMALL_CHANGE = 64 * MIB
+SELECTING_BYTES = 1 << 30  # scratch of a selection: what it keeps of rows, which it takes in blocks
+_PAIR = 5  # bytes: a value, and whether it is within a limit
+_KEPT = 16  # bytes of a value that a selection keeps, and of its place
+
+
+def unpacked_width(d: int) -> int:
+    """Return the columns of an unpacked row of d bytes.
+
+    >>> unpacked_width(128), unpacked_width(3)
+    (1024, 128)
+    """
+    return -(-8 * d // STEP) * STEP
+
+
+def whole_tiles(points: int) -> int:
+    """Return the number of points in the whole tiles of so many, or so many if they are fewer than two tiles.
+
+    >>> whole_tiles(1000), whole_tiles(300)
+    (768, 300)
+    """
+    return points // POINT_TILE * POINT_TILE if points >= 2 * POINT_TILE else points
+
+
+@dataclass(frozen=True)
+class BitSizes:
+    """What is on a device at once.
+
+    Attributes
+    ----------
+    block, slab : int
+        Queries and points whose values are held.
+    streamed : bool
+        Whether points come slab by slab from host memory in every search, instead of staying on the device.
+    """
+
+    block: int
+    slab: int
+    streamed: bool
+
+
+@dataclass(frozen=True)
+class BitNeeds:
+    """Everything else that memory depends on.
+
+    Attributes
+    ----------
+    n, m, d, k : int
+        m: of one device.
+    points_come, queries_come : bool
+        Whether they have to be copied to the device.
+    results : int
+        Rows of the results of the whole search if they are gathered on a device; 0 if they go to host memory.
+    """
+
+    n: int
+    m: int
+    d: int
+    k: int
+    points_come: bool
+    queries_come: bool
+    results: int
+
+    def wish(self) -> BitSizes:
+        """Return the sizes where memory is plenty."""
+        width = unpacked_width(self.d)
+        most = max(1, min(BLOCK, UNPACKED_BYTES // width))
+        even = -(-self.m // -(-self.m // most))
+        block = min(self.m, most, -(-even // TILE) * TILE)
+        return BitSizes(block, min(self.n, whole_tiles(max(1, min(PAIRS // block, UNPACKED_BYTES // width)))), False)
+
+    def packed_bytes(self, sizes: BitSizes) -> int:
+        """Return the bytes of points that stay on the device."""
+        return self.n * self.d if self.points_come and not sizes.streamed else 0
+
+    def copied_bytes(self, sizes: BitSizes) -> int:
+        """Return the bytes of rows that come during a search: a block of queries, and two slabs of points."""
+        slabs = 2 * sizes.slab if sizes.streamed else 0
+        return self.d * (slabs + (sizes.block if self.queries_come else 0))
+
+    def working_bytes(self, sizes: BitSizes) -> int:
+        """Return the bytes of unpacked rows, of values, of a selection, and of lists that are merged."""
+        block, slab = sizes.block, sizes.slab
+        unpacked = (block + slab) * (unpacked_width(self.d) + 4)
+        found = block * min(self.k, slab)
+        selecting = 8 * found + min(SELECTING_BYTES, block * _KEPT * min(slab, 4 * self.k + 1024))
+        merging = min(MERGE_BYTES, 2 * self.k * block * ENTRY_BYTES) + 2 * self._lists(block) if slab < self.n else 0
+        return SMALL_CHANGE + unpacked + _PAIR * block * slab + selecting + merging
+
+    def output_bytes(self, sizes: BitSizes) -> int:
+        """Return the bytes of results: those of a block, and all that are gathered."""
+        return self._lists(sizes.block + self.results)
+
+    def total_bytes(self, sizes: BitSizes) -> int:
+        """Return the bytes on a device beyond what is there already."""
+        kept = self.packed_bytes(sizes) + self.copied_bytes(sizes)
+        return kept + self.working_bytes(sizes) + self.output_bytes(sizes)
+
+    def _lists(self, rows: int) -> int:
+        return rows * self.k * (4 + index_dtype(self.n).itemsize)

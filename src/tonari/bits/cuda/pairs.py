@@ -1,0 +1,89 @@
+"""The values of all pairs, a block of queries and a slab of points at a time.
+
+for block of queries:
+    unpack      the queries                      8 d bytes of each
+    for slab of points:
+        unpack      the points                   again for each block, which costs little beside its products
+        values      of all pairs                 m n products of 8 d bits, m n values of 4 bytes
+        (the caller selects the nearest, or those within a limit)
+
+All m n values go through memory: 10^10 of them are 40 GB to write and 40 GB to read, beside 2 10^13 operations for
+1,024 bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from tonari.bits.cuda.plan import BitsCudaPlan
+from tonari.bits.cuda.prepared import PreparedBits
+from tonari.bits.cuda.unpack import room_for, unpack
+from tonari.bits.cuda.values import write_values
+from tonari.core.progress import Counter
+from tonari.core.slices import cut
+from tonari.cuda.devices import to_device
+from tonari.cuda.pace import Pace
+
+
+class Pairs:
+    """The pairs of the queries that one device answers.
+
+    Parameters
+    ----------
+    queries : uint8 array or tensor of shape (m, d)
+        All of the search.
+    prepared : PreparedBits
+    plan : BitsCudaPlan
+    at : int
+        The number of the device in the plan.
+    self_join : bool
+        Query i is point i; the value of such a pair is inf.
+    check : callable
+        Called between launches; may raise to end the search.
+    bar : Counter
+        Counts pairs.
+    """
+
+    def __init__(
+        self,
+        queries: Any,
+        prepared: PreparedBits,
+        plan: BitsCudaPlan,
+        at: int,
+        *,
+        self_join: bool,
+        check: Callable[[], None],
+        bar: Counter,
+    ) -> None:
+        self.device = torch.device(plan.devices[at])
+        self.slabs = cut(plan.n, plan.point_slab)
+        self._queries, self._prepared, self._plan, self._at = queries, prepared, plan, at
+        self._self_join, self._check, self._bar = self_join, check, bar
+        self._pace = Pace(self.device)
+        self._asked = room_for(plan.query_block, plan.d, self.device)
+        self._points = room_for(plan.point_slab, plan.d, self.device)
+        self._values = torch.empty((plan.query_block, plan.point_slab), dtype=torch.float32, device=self.device)
+
+    def blocks(self, part: slice) -> list[slice]:
+        """Cut a part of the queries into blocks."""
+        ahead = part.start
+        return [slice(ahead + one.start, ahead + one.stop) for one in cut(part.stop - ahead, self._plan.query_block)]
+
+    def values(self, rows: slice) -> Iterator[tuple[slice, Any]]:
+        """Yield every slab with the values of a block of queries and its points, valid until the next is requested."""
+        plan, count = self._plan, rows.stop - rows.start
+        asked = unpack(to_device(self._queries[rows], self.device), self._asked)
+        with contextlib.closing(self._prepared.arriving(plan, self._at)) as arriving:
+            for slab in self.slabs:
+                self._check()
+                points = unpack(next(arriving), self._points)
+                values = self._values[:count, : slab.stop - slab.start]
+                own = rows.start - slab.start if self._self_join else None
+                write_values(asked, points, plan.metric, values, first_own=own)
+                yield slab, values
+                self._pace.step()
+                self._bar.add(values.numel())

@@ -1,0 +1,37 @@
+"""Rows of bits on CUDA devices, kept between searches."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from tonari.bits.cuda.plan import BitsCudaPlan
+from tonari.core.slices import cut
+from tonari.cuda.devices import to_device
+from tonari.cuda.prefetch import slabs
+from tonari.cuda.streams import Written
+
+
+class PreparedBits:
+    """Points on every device of a plan, or in host memory where the plan streams them.
+
+    Parameters
+    ----------
+    points : uint8 array or tensor of shape (n, d)
+    plan : BitsCudaPlan
+    """
+
+    def __init__(self, points: Any, plan: BitsCudaPlan) -> None:
+        self._points = points
+        self._there = [] if plan.streamed else [to_device(points, device) for device in plan.devices]
+        self._written = [Written(rows) for rows in self._there]
+
+    def arriving(self, plan: BitsCudaPlan, at: int) -> Generator[Any, None, None]:
+        """Yield the plan's slabs of the points on its device number `at`, each valid until the next is requested."""
+        order = cut(plan.n, plan.point_slab)
+        if plan.streamed:
+            yield from slabs(self._points, order, plan.devices[at])
+            return
+        self._written[at].read()
+        for here in order:
+            yield self._there[at][here]

@@ -1,0 +1,82 @@
+"""The k nearest of rows of bits on CUDA. Several devices share the queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from tonari.bits.cuda.pairs import Pairs
+from tonari.bits.cuda.plan import BitsCudaPlan
+from tonari.bits.cuda.prepared import PreparedBits
+from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.slices import cut
+from tonari.cuda.device_threads import a_thread_each, side_by_side
+from tonari.cuda.devices import on
+from tonari.select.cuda.dispatch import k_smallest
+from tonari.select.cuda.merge import merge_into, no_lists
+
+
+def search_bits(
+    queries: Any,
+    prepared: PreparedBits,
+    plan: BitsCudaPlan,
+    *,
+    self_join: bool = False,
+    progress: ProgressLike = None,
+) -> Neighbors:
+    """Find the k nearest points of every query, where the queries are."""
+    found = _new_results(queries, plan)
+    bounds = cut(len(queries), -(-len(queries) // len(plan.devices)))
+    workers = a_thread_each(plan.devices)
+    total = len(queries) * plan.n
+    with (
+        on(plan.devices[0]),
+        Progress(progress, total=total, seconds=plan.seconds, label="neighbours") as bar,
+    ):
+
+        def answer(at: int) -> None:
+            pairs = Pairs(queries, prepared, plan, at, self_join=self_join, check=workers.check, bar=bar)
+            for rows in pairs.blocks(bounds[at]):
+                _write(found, rows, _nearest(pairs, rows, plan))
+
+        side_by_side(workers, plan.devices, len(bounds), answer)
+    return found
+
+
+def _nearest(pairs: Pairs, rows: slice, plan: BitsCudaPlan) -> Neighbors:
+    """Return the k nearest points of a block of queries, on the device.
+
+    In a self-join the query itself, at inf, may be in the list of a slab, but not in that of all points: k are others.
+    """
+    best: Neighbors | None = None
+    for slab, values in pairs.values(rows):
+        near = Neighbors(*k_smallest(values, min(plan.k, values.shape[1])))
+        if len(pairs.slabs) == 1:
+            best = near
+            continue
+        if best is None:
+            best = no_lists(len(values), plan.k, plan.n, plan.metric, double=False, device=pairs.device)
+        merge_into(best, near, slab.start, plan.metric, pairs.device)
+    assert best is not None
+    return best
+
+
+def _new_results(queries: Any, plan: BitsCudaPlan) -> Neighbors:
+    """Allocate the results where the queries are."""
+    shape, ids = (len(queries), plan.k), index_dtype(plan.n)
+    if isinstance(queries, np.ndarray):
+        return Neighbors(np.empty(shape, np.float32), np.empty(shape, ids))
+    given: dict[str, Any] = {"device": queries.device}
+    return Neighbors(
+        torch.empty(shape, dtype=torch.float32, **given),
+        torch.empty(shape, dtype=torch.int64 if ids.itemsize == 8 else torch.int32, **given),
+    )
+
+
+def _write(found: Neighbors, rows: slice, part: Neighbors) -> None:
+    """Write the lists of a block of queries; waits for the device if they go to host memory."""
+    for mine, new in zip(found, part, strict=True):
+        mine[rows] = new.cpu().numpy() if isinstance(mine, np.ndarray) else new

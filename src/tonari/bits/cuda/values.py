@@ -1,0 +1,59 @@
+"""The values of all pairs of unpacked rows; see kernels/values.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonari.bits.cuda.memory import POINT_TILE, STEP, TILE
+from tonari.bits.cuda.unpack import Unpacked
+from tonari.cuda.launch import launch
+
+ROWS, COLUMNS, STAGES, WARPS = TILE, POINT_TILE, 3, 8  # 48 KiB of shared memory for each stage
+
+
+def write_values(
+    queries: Unpacked, points: Unpacked, metric: str, values: Any, *, first_own: int | None = None
+) -> None:
+    """Write the value of every pair.
+
+    Parameters
+    ----------
+    queries, points : Unpacked
+    metric : "hamming" or "jaccard"
+    values : float32 tensor of shape (m, n), whose columns are adjacent
+        Output.
+    first_own : int, optional
+        Query i is point ``i + first_own``, which may be none of these; its value is inf.
+    """
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    from tonari.bits.cuda.kernels.values import values_kernel
+
+    (m, width), n = queries.rows.shape, len(points.rows)
+    row_tiles = -(-m // ROWS)
+    launch(
+        values_kernel,
+        row_tiles * -(-n // COLUMNS),
+        {
+            "queries": TensorDescriptor.from_tensor(queries.rows, [ROWS, STEP]),
+            "points": TensorDescriptor.from_tensor(points.rows, [COLUMNS, STEP]),
+            "query_counts_ptr": queries.counts,
+            "point_counts_ptr": points.counts,
+            "values_ptr": values,
+            "m": m,
+            "n": n,
+            "width": width,
+            "stride": values.stride(0),
+            "row_tiles": row_tiles,
+            "first_own": first_own or 0,
+        },
+        constants={
+            "JACCARD": metric == "jaccard",
+            "OWN": first_own is not None,
+            "ROWS": ROWS,
+            "COLUMNS": COLUMNS,
+            "STEP": STEP,
+            "STAGES": STAGES,
+        },
+        warps=WARPS,
+    )

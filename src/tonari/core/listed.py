@@ -1,0 +1,50 @@
+"""Native calls for queries with lists of different lengths: how threads share them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from tonari.core.progress import Progress, ProgressLike
+from tonari.core.workers import Workers, default_threads
+
+_BLOCK_SECONDS = 0.01  # of one native call, so that Ctrl-C takes effect soon
+
+
+def in_blocks(
+    lengths: npt.NDArray[np.int64],
+    seconds: float,
+    call: Callable[[slice], None],
+    *,
+    threads: int | None,
+    progress: ProgressLike,
+) -> None:
+    """Call `call` for blocks of rows that together are all of them, on any thread.
+
+    Parameters
+    ----------
+    lengths : int64 array of shape (m,)
+        Of the list of each row.
+    seconds : float
+        Of one core for all rows.
+    call : callable(slice)
+    threads : int, optional
+    progress : None, bool or callable(done, total)
+        Counts rows.
+    """
+    m = len(lengths)
+    pairs = np.concatenate([[0], np.cumsum(lengths)])
+    workers = Workers(threads or default_threads(seconds))
+    cost = np.arange(m + 1) * (seconds / max(m, 1)) if not pairs[-1] else pairs * (seconds / pairs[-1])
+    cuts = np.unique([0, *np.searchsorted(cost, np.arange(_BLOCK_SECONDS, seconds, _BLOCK_SECONDS)), m])
+    blocks = [slice(a, b) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+    with Progress(progress, total=m, seconds=seconds / workers.threads, label="neighbours") as bar:
+
+        def work(rows: slice) -> None:
+            workers.check()
+            call(rows)
+            bar.add(rows.stop - rows.start)
+
+        workers.map(work, blocks)

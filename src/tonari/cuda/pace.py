@@ -1,0 +1,31 @@
+"""Let the host launch a step of work while a device does the one before, and no more: Ctrl-C is heard between steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class Pace:
+    """The steps of work on the current stream of one device.
+
+    Parameters
+    ----------
+    device : torch device
+        On the CPU, where Triton's interpreter runs, a launch returns when it is done.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._device = torch.device(device)
+        self._last: Any = None
+
+    def step(self) -> None:
+        """Mark the end of a step, and wait until the one before has finished."""
+        if self._device.type != "cuda":
+            return
+        end = torch.cuda.Event(blocking=True)
+        end.record(torch.cuda.current_stream(self._device))
+        before, self._last = self._last, end
+        if before is not None:
+            before.synchronize()

@@ -1,0 +1,224 @@
+"""The k nearest of rows of bits on CUDA: the reference's bits, whatever the data, the split and the place.
+
+Where there is no GPU the CPU plays the device and Triton's interpreter runs the kernels: shapes have to be tiny there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tonari
+from tests.helpers.bit_rows import MAKERS, few, noise
+from tests.helpers.bits_on_cuda import DEVICE, check, plan_for
+from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_gpu
+from tests.helpers.gpu_checks import tensors
+from tonari import inputs
+from tonari.core.errors import BudgetExceeded
+from tonari.cuda.memory import RESERVE
+from tonari.metrics import BIT_METRICS
+
+if HAS_TORCH:
+    import torch
+
+    from tonari.bits.cuda.method import BitsOnCuda
+
+pytestmark = [needs_torch, *([pytest.mark.gpu] if HAS_CUDA else [])]
+
+
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_hostile_rows(metric: str, maker: str, where: str) -> None:
+    for n, m, d in ((1, 1, 1), (7, 3, 3), (17, 2, 16), (40, 5, 17)):
+        rows = MAKERS[maker](m, d, 1), MAKERS[maker](n, d)
+        queries, points = tensors(DEVICE, *rows) if where == "device" else rows
+        for k in sorted({1, min(n, 5), n}):
+            check(queries, points, k, metric)
+
+
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("maker", ["few", "ends"])
+@pytest.mark.parametrize("point_slab", [8, 15])
+def test_a_graph_leaves_out_each_point_but_not_its_duplicates(metric: str, maker: str, point_slab: int) -> None:
+    points = MAKERS[maker](15, 3)
+    for k in (1, 14):
+        check(points, points, k, metric, self_join=True, point_slab=point_slab)
+
+
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize(("query_block", "point_slab"), [(2, 9), (5, 10), (1, 14)])
+@pytest.mark.parametrize("where", ["host", "device", "streamed"])
+def test_no_split_changes_an_answer(metric: str, query_block: int, point_slab: int, where: str) -> None:
+    queries, points = few(5, 4, 1), few(30, 4)
+    given: dict[str, Any] = {"query_block": query_block, "point_slab": point_slab}
+    if where == "device":
+        queries, points = tensors(DEVICE, queries, points)
+    if where == "streamed":  # there is room for all but the points
+        given["memory"] = plan_for(queries, points, 12, metric, **given).total_bytes - 1
+    assert check(queries, points, 12, metric, **given).streamed == (where == "streamed")
+
+
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_several_devices_share_the_queries(where: str) -> None:
+    queries, points = few(5, 4, 1), few(30, 4)
+    if where == "device":
+        queries, points = tensors(DEVICE, queries, points)
+    check(queries, points, 7, "jaccard", devices=(DEVICE, DEVICE))
+    check(points, points, 3, "hamming", devices=(DEVICE, DEVICE), self_join=True, query_block=4)
+
+
+def test_a_budget_is_kept_or_refused() -> None:
+    given: dict[str, Any] = {"n": 10**6, "m": 10**4, "d": 128, "k": 10}
+    rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (10**6, 128), (0, 0))
+    whole = plan_for(rows[: given["m"]], rows, 10, "hamming", free_bytes=10**11)
+    assert not whole.streamed
+    before = whole
+    for budget in (2 * 10**9, 10**9, 3 * 10**8, 10**8):
+        made = plan_for(rows[: given["m"]], rows, 10, "hamming", free_bytes=10**11, memory=budget)
+        assert made.total_bytes <= budget
+        assert made.query_block * made.point_slab < before.query_block * before.point_slab or made.streamed
+        before = made
+    assert before.streamed
+    with pytest.raises(BudgetExceeded, match="allow at least"):
+        plan_for(rows[: given["m"]], rows, 10, "hamming", memory=10**6)
+
+
+def test_points_leave_the_device_if_they_leave_no_room_for_work() -> None:
+    rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (1_500_000, 128), (0, 0))
+    made = plan_for(rows[:3_000], rows, 2_000, "hamming", free_bytes=10**11, memory=3 * 10**8)
+    assert made.streamed
+    assert (
+        -(-made.m // made.query_block) * -(-made.n // made.point_slab) < 2_000
+    )  # with them there, a hundred times as many
+
+
+def test_prepared_points_stay_where_they_are() -> None:
+    queries, points = noise(3, 4, 1), noise(20, 4)
+    method, plan = BitsOnCuda(), plan_for(queries, points, 2, "hamming")
+    beside = plan.total_bytes - plan.packed_bytes + RESERVE
+    later = method.plan(plan_problem(queries, points), prepared_by=plan, free_bytes=beside)
+    assert (later.streamed, later.query_block, later.point_slab) == (False, plan.query_block, plan.point_slab)
+    whole = {"free_bytes": 8 * 10**9, "query_block": 2, "point_slab": 9}
+    few = plan_for(queries, points, 2, "hamming", **whole)
+    streamed = plan_for(queries, points, 2, "hamming", **whole, memory=few.total_bytes - 1)
+    later = method.plan(plan_problem(queries, points), prepared_by=streamed, free_bytes=8 * 10**9)
+    assert streamed.streamed
+    assert later.streamed
+    assert later.prepare_seconds == 0.0 < plan.prepare_seconds
+    assert method.held_bytes(method.prepare(points, plan), plan) == points.nbytes
+
+
+def plan_problem(queries: Any, points: Any) -> Any:
+    from tonari.metrics.problem import make_problem
+
+    given: dict[str, Any] = {"dtype": "uint8", "metric": "hamming", "devices": (DEVICE,)}
+    return make_problem(len(points), len(queries), points.shape[1], 2, **given)
+
+
+def test_progress_counts_all_pairs() -> None:
+    seen: list[tuple[int, int]] = []
+    check(noise(5, 2, 1), noise(30, 2), 3, "hamming", point_slab=16, progress=lambda *now: seen.append(now))
+    assert seen == [(80, 150), (150, 150)]
+
+
+@pytest.mark.usefixtures("cpu_for_cuda")
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("kind", ["host", "tensors", "bools", "strided"])
+def test_every_verb(metric: str, kind: str) -> None:
+    queries, points = few(3, 4, 1), few(24, 4)
+    q, x = queries, points
+    if kind != "host":
+        q, x = tensors(DEVICE, queries, points)
+    if kind == "bools":
+        q, x = tensors(DEVICE, *(np.unpackbits(rows, axis=1).astype(bool) for rows in (queries, points)))
+    if kind == "strided":
+        x = x.repeat_interleave(2, dim=1)[:, ::2]
+    device = "cuda" if kind == "host" else "auto"
+    given: dict[str, Any] = {"metric": metric, "device": device}
+    truth = tonari.search(queries, points, 5, metric=metric)
+    index = tonari.Index(x, **given)
+    assert index.method == "bits"
+    for found in (tonari.search(q, x, 5, **given), index.search(q, 5)):
+        same(found, truth)
+    graph = tonari.knn_graph(x, 4, include_self=True, **given)
+    whole = tonari.knn_graph(points, 4, metric=metric, include_self=True)
+    same((graph.distances, graph.indices), (whole.distances, whole.indices))
+    alone = tonari.knn_graph(x, 1, include_self=True, **given)
+    assert np.asarray(alone.indices.cpu() if hasattr(alone.indices, "cpu") else alone.indices).tolist() == [
+        [i] for i in range(24)
+    ]
+    radius = float(truth.distances[0, 3])
+    same(tonari.radius_search(q, x, radius, **given), tonari.radius_search(queries, points, radius, metric=metric))
+    same((tonari.radius_count(q, x, radius, **given),), (tonari.radius_count(queries, points, radius, metric=metric),))
+    same(tonari.radius_graph(x, radius, **given), tonari.radius_graph(points, radius, metric=metric))
+    same(tonari.pairs(x, radius, **given), tonari.pairs(points, radius, metric=metric))
+
+
+def same(found: Any, truth: Any) -> None:
+    for mine, right in zip(found, truth, strict=True):
+        here = mine if isinstance(mine, np.ndarray) else mine.cpu().numpy()
+        assert here.dtype == right.dtype
+        assert here.tobytes() == right.tobytes()
+
+
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_bools_are_packed_as_numpy_packs_them() -> None:
+    bools = np.random.default_rng(0).random((30, 32)) < 0.5
+    wide = torch.from_numpy(bools.repeat(2, axis=1)).to(DEVICE)
+    for rows in (torch.from_numpy(bools).to(DEVICE), wide[:, ::2]):
+        packed = inputs.as_device_bits(rows, "points")
+        assert packed.cpu().numpy().tobytes() == np.packbits(bools, axis=1).tobytes()
+
+
+@pytest.mark.usefixtures("cpu_for_cuda")
+def test_what_tensors_are_refused() -> None:
+    for rows, error, words in (
+        (torch.zeros((3, 4), device=DEVICE), TypeError, "float32 are no bits"),
+        (torch.zeros((3, 12), dtype=torch.bool, device=DEVICE), ValueError, "12 columns do not fill whole bytes"),
+        (torch.zeros(8, dtype=torch.bool, device=DEVICE), ValueError, "expected"),
+    ):
+        with pytest.raises(error, match=words):
+            tonari.search(rows, rows, 1, metric="hamming")
+
+
+# --- on a card ---------------------------------------------------------------------------------------------------
+
+
+@on_gpu
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("d", [1, 32, 125, 128, 250])
+def test_large_searches_have_the_bits_of_the_cpu(metric: str, maker: str, d: int) -> None:
+    queries, points = MAKERS[maker](1_000, d, 1), MAKERS[maker](60_000, d)
+    for k, given in ((10, {}), (1, {}), (300, {}), (10, {"memory": "100MB"})):
+        found = tonari.search(*tensors(DEVICE, queries, points), k, metric=metric, **given)
+        same(found, tonari.search(queries, points, k, metric=metric))
+    same(
+        tonari.search(queries[:1], points, 10, metric=metric, device="cuda"),
+        tonari.search(queries[:1], points, 10, metric=metric),
+    )
+    graph, truth = (
+        tonari.knn_graph(rows, 7, metric=metric) for rows in (*tensors(DEVICE, points[:9_000]), points[:9_000])
+    )
+    same((graph.distances, graph.indices), (truth.distances, truth.indices))
+
+
+@on_gpu
+@pytest.mark.parametrize("metric", BIT_METRICS)
+@pytest.mark.parametrize("memory", [None, "300MB"])
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_memory_is_planned(metric: str, memory: str | None, where: str) -> None:
+    queries, points = noise(3_000, 128, 1), noise(1_500_000, 128)
+    rows = tensors(DEVICE, queries, points) if where == "device" else [queries, points]
+    tonari.search(queries[:9], points[:999], 10, metric=metric, device="cuda")
+    for k in (10, 2_000):
+        plan = plan_for(*rows, k, metric, free_bytes=10**11, memory=memory)
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        tonari.search(*rows, k, metric=metric, plan=plan, device="cuda")
+        torch.cuda.synchronize()
+        assert torch.cuda.max_memory_allocated() - before <= plan.total_bytes

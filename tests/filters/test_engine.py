@@ -1,0 +1,95 @@
+"""What searches without rules are expected to take, by which filters choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import checks
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.core.neighbors import Neighbors
+from tonari.exact.cuda import cuda_graph_cache
+from tonari.filters import nearest
+from tonari.filters.engine import Engine
+from tonari.filters.rules import Rules
+from tonari.methods.place import CpuPlace
+
+if HAS_TORCH:
+    import torch
+
+    from tonari.methods.place_cuda import CudaPlace
+
+N, D = 1_000_000, 128
+
+
+def held(*_: Any) -> Any:
+    raise AssertionError
+
+
+@needs_torch
+@pytest.mark.usefixtures("cpu_for_cuda")
+@pytest.mark.parametrize("share", [0.7, 0.5, 0.01])
+def test_rows_on_a_device_are_gathered_rather_than_dropped(share: float) -> None:
+    """There a copy costs next to nothing, where in host memory it costs more than a search for more neighbours."""
+    rows = torch.zeros(1, D).expand(N, D)
+    ids = np.arange(int(share * N))
+    for points, place in ((rows, CudaPlace(("cpu",))), (np.broadcast_to(np.float32(0), (N, D)), CudaPlace(("cpu",)))):
+        engine = Engine(points=points, place=place, metric="euclidean", method="exact", held_nearest=held)
+        gathered = not nearest._keeps_all(engine, 1_000, 10, Rules(m=1_000, n=N, shared=np.arange(N) < len(ids)), ids)
+        assert gathered == (points is rows or share < 0.1)
+
+
+@pytest.mark.parametrize("metric", ["hamming", "jaccard"])
+def test_points_that_are_packed_are_not_packed_again(metric: str) -> None:
+    points = np.broadcast_to(np.uint8(0), (N, D))
+    given: dict[str, Any] = {"points": points, "place": CpuPlace(), "metric": metric, "threads": 1}
+    anew, ready = Engine(**given), Engine(**given, method="bits", held_nearest=held)
+    assert anew.seconds(1, 10) > 1.5 * ready.seconds(1, 10) > 0
+    assert anew.seconds(1, 10, n=N // 1_000) < ready.seconds(1, 10)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_replayed"),
+    [
+        ({}, True),
+        ({"method": "exact"}, True),
+        ({"method": "kdtree"}, False),
+        ({"memory": 10**9}, False),
+        ({"held_nearest": lambda queries, k, progress: Neighbors(queries[:, :k], np.zeros((2, k), np.int32))}, False),
+    ],
+)
+def test_what_was_captured_is_replayed(given: Any, is_replayed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    points, queries = checks.gaussian(50, 3), checks.gaussian(2, 3)
+    captured = Neighbors(np.full((2, 3), np.nan), np.full((2, 3), 7))
+    asked: list[Any] = []
+
+    def replayed(key: Any, rows: Any, progress: Any) -> Neighbors:
+        asked.append((key, rows))
+        return captured
+
+    monkeypatch.setattr(cuda_graph_cache, "key_of", lambda *facts: facts)
+    monkeypatch.setattr(cuda_graph_cache, "replayed", replayed)
+    found = Engine(points=points, place=CpuPlace(), metric="l1", **given).nearest(queries, 3, False)
+    assert (found is captured) == is_replayed == bool(asked)
+    for key, rows in asked:
+        assert key[0] is rows[0] is queries
+        assert key[1] is rows[1] is points
+        assert key[2:] == (3, "l1")
+
+
+@needs_torch
+@pytest.mark.parametrize("columns", [3, 5])
+@pytest.mark.parametrize(("near_there", "ids_there"), [(False, False), (False, True), (True, True)])
+def test_numbers_among_all_points(near_there: bool, ids_there: bool, columns: int) -> None:
+    indices, distances = np.array([[2, 0, 1], [1, 2, 0]], np.int32), np.arange(6, dtype=np.float32).reshape(2, 3)
+    ids = np.array([4, 70, 900])
+    near = Neighbors(*map(torch.from_numpy, (distances, indices))) if near_there else Neighbors(distances, indices)
+    engine = Engine(points=np.zeros((1000, 1), np.float32), place=CpuPlace(), metric="inner_product")
+    found = nearest._renumbered(near, torch.from_numpy(ids) if ids_there else ids, columns, engine)
+    assert all(isinstance(part, torch.Tensor) == near_there for part in found)
+    missing = columns - 3
+    np.testing.assert_array_equal(found.indices, np.pad(ids[indices], ((0, 0), (0, missing)), constant_values=-1))
+    np.testing.assert_array_equal(found.distances, np.pad(distances, ((0, 0), (0, missing)), constant_values=-np.inf))
+    assert str(found.indices.dtype).endswith("int32")

@@ -1,0 +1,38 @@
+"""What routes share: numbers of the source for lists of parts of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch
+from tonari.core.neighbors import Neighbors
+from tonari.shards import common
+
+if HAS_TORCH:
+    import torch
+
+
+@pytest.mark.parametrize("there", [False, pytest.param(True, marks=needs_torch)])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("first", "size", "second"), [(0, 1, 1), (30, 4, 7), (7, 4, 30), (0, 9, 9), (2**31 - 12, 4, 0)]
+)
+def test_numbers_of_two_ranges(
+    first: int, size: int, second: int, dtype: Any, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(common, "_RENUMBERED_AT_ONCE", 2)
+    rng = np.random.default_rng(0)
+    places = rng.integers(-1, 10, (5, 4)).astype(np.int32)
+    distances = rng.random((5, 4), np.float32)
+    given = Neighbors(*map(torch.from_numpy, (distances, places))) if there else Neighbors(distances, places)
+    found = common.shifted(given, np.dtype(dtype), first, size, second)
+    expected = [
+        [-1 if at < 0 else first + at if at < size else second + at - size for at in row] for row in places.tolist()
+    ]
+    assert isinstance(found.indices, np.ndarray)
+    assert found.indices.dtype == dtype
+    np.testing.assert_array_equal(found.indices, expected)
+    np.testing.assert_array_equal(found.distances, distances)
