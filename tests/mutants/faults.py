@@ -401,6 +401,14 @@ _CUDA = (
         ("tests/exact/cuda/test_rehearse.py::test_retries_are_rehearsed_for_the_rows_that_are_left",),
     ),
     Fault(
+        "cuda-prepared-for-always",
+        "src/tonari/cuda/launch.py",
+        "    compiled = _compiled.get(key)\n",
+        "    compiled = _compiled.get(key)\n    prepare_for(Call(kernel, arguments, constants, {}, key[1:]), device)\n",
+        "every launch asks whether its kernel is compiled: repeated searches take longer",
+        ("tests/cuda/test_launch.py::test_only_a_variant_that_is_missing_is_prepared_for",),
+    ),
+    Fault(
         "exact-cuda-query-slab",
         "src/tonari/exact/cuda/routes/streamed.py",
         "place.at(here.start, rows.start)",

@@ -1,6 +1,10 @@
 """CUDA support that all methods share.
 
 launch.py           fast kernel launches, with arguments by name
+rehearsal.py        what some work launches, found out without data (stand_ins.py: its tensors, as Triton sees them)
+ahead.py            compiling that together, when a kernel is missing
+compile.py          compiling one launch, and whether Triton has it on disk
+compile_client.py   starting a process that compiles in parallel (compile_server.py), and telling it what (pickling.py)
 devices.py          moving rows to a device; selecting the current device
 device_threads.py   one thread per device
 staging.py          copies in the background: threads, pinned buffers, a stream

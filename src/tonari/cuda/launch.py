@@ -5,8 +5,8 @@ Triton inspects every argument of a launch to find the compiled variant. For a k
 specialises on. They are launched with the addresses of tensors, which the cache key needs anyway; given a tensor,
 Triton would ask the driver whether the device can access it.
 
-A variant that this process does not have is compiled, in other processes with all that the search needs besides
-(ahead.py). Launches on torch's device "meta" are only noted (rehearsal.py).
+A variant that is not cached here is loaded or compiled; ahead.py may compile the others of the search with it. Launches
+on torch's device "meta" are only noted (rehearsal.py). Neither costs a launch of a cached variant anything.
 
 Arguments are passed by name, in a mapping: a dict of 15 names takes 0.4 µs longer than as many positional arguments,
 while collecting them as keyword arguments of a function takes 2 µs.
@@ -15,12 +15,12 @@ while collecting them as keyword arguments of a function takes 2 µs.
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
 
-from tonari.cuda.ahead import ready
+from tonari.cuda.ahead import prepare_for
+from tonari.cuda.compile import compiling
 from tonari.cuda.rehearsal import Call, note
 
 _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
@@ -29,7 +29,6 @@ _Picker = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 _pickers: dict[Any, tuple[_Picker, _Picker]] = {}
 # (device, kernel, constants in the kernel's order, options, specialisation of each argument) -> compiled variant
 _compiled: dict[Any, Any] = {}
-_compiling = threading.Lock()  # each device launches from a thread of its own
 
 
 def launch(
@@ -83,13 +82,12 @@ def launch(
         return
     first: Any = ordered[0]
     device = getattr(first, "base", first).device
-    rehearsed = device.type == "meta"
-    if not rehearsed and not hasattr(kernel, "device_caches"):  # Triton's interpreter
+    if not hasattr(kernel, "device_caches") and device.type != "meta":  # Triton's interpreter
         kernel[(programs,)](**arguments, **constants, num_warps=warps)
         return
     special, given = _bound(ordered)
     key = (device.index, function, chosen, warps, registers, stages, fused, *special)
-    compiled = None if rehearsed else _compiled.get(key)
+    compiled = _compiled.get(key)
     if compiled is not None:
         compiled[(programs, 1, 1)](*given, *chosen)
         return
@@ -97,11 +95,11 @@ def launch(
     options = {"num_warps": warps, "maxnreg": registers, "num_stages": stages, "enable_fp_fusion": fused}
     asked = {name: option for name, option in options.items() if option is not None}
     call = Call(kernel, arguments, constants, asked, key[1:])
-    if rehearsed:
+    if device.type == "meta":
         note(call)
         return
-    with _compiling:
-        ready(call, device)
+    with compiling:
+        prepare_for(call, device)
         _compiled[key] = kernel[(programs,)](**arguments, **constants, **asked)
 
 

@@ -1,13 +1,33 @@
-"""Noted launches as bytes: Triton's functions go by the names of their modules."""
+"""What a process is told to compile: noted launches as bytes. Triton's functions go by the names of their modules."""
 
 from __future__ import annotations
 
 import importlib
 import io
 import pickle
+from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.rehearsal import Call
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What to compile.
+
+    Attributes
+    ----------
+    calls : list of bytes
+        Each as from :func:`dump_call`.
+    target : tuple
+        The fields of Triton's GPUTarget.
+    processes : int
+        Most processes at once.
+    """
+
+    calls: list[bytes]
+    target: tuple[Any, ...]
+    processes: int
 
 
 class _Pickler(pickle.Pickler):

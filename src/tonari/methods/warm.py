@@ -10,7 +10,6 @@ from tonari import inputs
 from tonari.core.progress import ProgressLike
 from tonari.methods.plan import plan
 from tonari.methods.registry import search_method
-from tonari.metrics import TritonFunction
 
 
 def warm(
@@ -20,7 +19,7 @@ def warm(
     k: int,
     *,
     dtype: npt.DTypeLike = "float32",
-    metric: str | TritonFunction = "euclidean",
+    metric: str = "euclidean",
     device: Any = "cuda",
     self_join: bool = False,
     progress: ProgressLike = None,
@@ -37,7 +36,7 @@ def warm(
         Points, queries, dimensions, neighbours.
     dtype : dtype or its name
         dtype of points and queries.
-    metric : str, or a Triton function as for :func:`tonari.knn_graph`
+    metric : str
     device : str or list of str
         As for :func:`tonari.plan`; nothing is compiled for "cpu".
     self_join : bool
@@ -59,8 +58,9 @@ def warm(
 
     Notes
     -----
-    Kernels of brute force are compiled, which is what ``method="exact"`` runs; those of k-d trees, of NN-Descent and of
-    searches within a radius are compiled when they are first needed.
+    Kernels of brute force are compiled, which is what ``method="exact"`` runs, with and without a mask. Compiled when
+    they are first needed are those of rows that have to be searched again, because no bound proves what was found for
+    them; of searches within a radius and of lists; and those of k-d trees, of NN-Descent and of rows of bits.
 
     Examples
     --------

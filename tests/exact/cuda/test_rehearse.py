@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +23,7 @@ if HAS_TORCH:
     from tonari.cuda.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda import search as engine
-    from tonari.exact.cuda.rehearse import stages_of
+    from tonari.exact.cuda.rehearse import rehearse_preparation, rehearse_search
 
 HERE = {"devices": (DEVICE,)}
 
@@ -40,6 +42,15 @@ def names(variants: set[tuple[Any, ...]]) -> set[str]:
     return {variant[0].__name__ for variant in variants}
 
 
+@pytest.fixture
+def retries(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """The rehearsals of retries, as searches of the test come to them."""
+    given: list[Callable[[], None]] = []
+    usual = engine.expecting
+    monkeypatch.setattr(engine, "expecting", lambda stage: (given.append(stage), usual(stage))[1])
+    return given
+
+
 def search_and_rehearse(
     m: int, n: int, d: int, k: int, metric: str, dtype: str, query_dtype: str, **choices: Any
 ) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
@@ -48,7 +59,7 @@ def search_and_rehearse(
     queries = points if choices.get("self_join") else rows_of(m, d, query_dtype, metric, 1)
     plan = plan_of(queries, points, k, metric, **HERE, **choices)
     self_join = choices.get("self_join", False)
-    at_once = stages_of(plan, name_of_dtype(queries), self_join=self_join)[0]
+    at_once = functools.partial(rehearse_search, plan, name_of_dtype(queries), self_join=self_join)
     with launched() as seen:
         dispatch.search_once(queries, points, plan, self_join=self_join)
     assert seen
@@ -81,51 +92,57 @@ def test_a_rehearsal_launches_what_the_search_launches(
     assert names(at_once - searched) <= {"products_kernel"}, "compiled in vain"
 
 
+@pytest.mark.parametrize("choices", [{}, {"form_dim": 4}, {"route": "streamed", "point_slab": 128}], ids=str)
+def test_a_preparation_launches_what_is_rehearsed(choices: dict[str, Any]) -> None:
+    """And nothing of the search that may follow, whose k is not known yet."""
+    points = rows_of(300, 64)
+    plan = plan_of(points, points, 1, **HERE, **choices)
+    with launched() as seen:
+        dispatch.prepare(torch.from_numpy(points).to(DEVICE), plan)
+    planned = rehearsed(lambda: rehearse_preparation(plan))
+    assert names(set(seen) - planned) == set()
+    assert not {"screen_kernel", "refine_kernel"} & names(planned)
+
+
 def test_a_rehearsal_samples_as_the_search_does() -> None:
     """Thresholds from a sample, which shapes alone decide."""
     plan = plan_of(rows_of(600, 4), rows_of(40_000, 4), 2, **HERE, width=2, group=8)
-    begun = rehearsed(stages_of(plan, "float32", self_join=False)[0])
+    begun = rehearsed(lambda: rehearse_search(plan, "float32", self_join=False))
     assert {"chosen_kernel", "products_kernel"} <= names(begun)
 
 
-def test_retries_are_rehearsed_for_the_rows_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retries_are_rehearsed_for_the_rows_that_are_left(retries: list[Callable[[], None]]) -> None:
     """Points that are all equal: no precision proves a row, and as many are left on each level."""
     points = np.ones((300, 19), np.float32)
     queries = rows_of(6, 19)
     plan = plan_of(queries, points, 3, **HERE, width=2)
-    given = []
-    usual = engine.expecting
-    monkeypatch.setattr(engine, "expecting", lambda stages: (given.append(stages), usual(stages))[1])
     with launched() as seen:
         dispatch.search_once(queries, points, plan)
-    (stages,) = given
-    (again,) = stages()
-    at_once = rehearsed(stages_of(plan, "float32", self_join=False)[0])
+    (again,) = retries
+    at_once = rehearsed(lambda: rehearse_search(plan, "float32", self_join=False))
     retried = rehearsed(again)
     assert "dense_kernel" in names(retried)
     assert names(set(seen) - at_once - retried) == set()
 
 
 @pytest.mark.parametrize("form_dim", [4, None])
-def test_contracted_rows_are_rehearsed(form_dim: int | None) -> None:
+def test_contracted_rows_are_rehearsed(form_dim: int | None, retries: list[Callable[[], None]]) -> None:
     points, queries = rows_of(300, 64), rows_of(5, 64, seed=1)
     plan = plan_of(queries, points, 3, **HERE, form_dim=form_dim or 4)
     prepared = dispatch.prepare(torch.from_numpy(points).to(DEVICE), plan)
-    stages = stages_of(plan, "float32", self_join=False, prepared=prepared if form_dim is None else None)
+    known = prepared if form_dim is None else None
     with launched() as seen:
         dispatch.search(queries, prepared, plan)
-    planned: set[tuple[Any, ...]] = set().union(*(rehearsed(stage) for stage in stages))
+    planned = rehearsed(lambda: rehearse_search(plan, "float32", self_join=False, prepared=known))
     assert "contracted_limits_kernel" in names(set(seen))
-    assert names(set(seen)) <= names(planned)
+    assert names(set(seen)) <= names(planned.union(*map(rehearsed, retries)))
 
 
 def test_a_rehearsal_takes_no_memory_and_touches_no_data() -> None:
     plan = plan_of(rows_of(1, 8), rows_of(1, 8), 1, **HERE)
     huge = {"n": 2**30, "m": 2**20, "query_slab": 2**20, "point_slab": 2**30, "query_batch": 2**14}
-    import dataclasses
-
     planned = dataclasses.replace(plan, **huge)
-    assert "screen_kernel" in names(rehearsed(stages_of(planned, "float32", self_join=False)[0]))
+    assert "screen_kernel" in names(rehearsed(lambda: rehearse_search(planned, "float32", self_join=False)))
 
 
 def test_rows_without_data_are_refused_outside_of_a_rehearsal() -> None:

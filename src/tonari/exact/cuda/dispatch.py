@@ -14,9 +14,11 @@ device of the plan is the current one.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,11 +29,11 @@ from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import ProgressLike
 from tonari.core.radius_neighbors import RadiusNeighbors
-from tonari.cuda.ahead import Stage, compile_all, expecting
+from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.rehearse import stages_of
+from tonari.exact.cuda.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
@@ -60,7 +62,7 @@ ROUTES: dict[str, Route] = {
 
 def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
     """Prepare points for searches by the plan's route."""
-    with on(plan.devices[0]), expecting(lambda: stages_of(plan, plan.dtype, self_join=False), progress):
+    with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
         return _route(plan).prepare(points, plan, progress)
 
 
@@ -82,8 +84,7 @@ def search_once(
 ) -> Neighbors:
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
-    stages = _stages(queries, plan, self_join=self_join)
-    with on(plan.devices[0]), expecting(stages, progress):
+    with on(plan.devices[0]), _expecting(queries, plan, self_join, progress):
         prepared = _route(plan).prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
 
@@ -92,8 +93,7 @@ def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
     """Search prepared points; the logged duration is from `started` until the devices are done."""
-    stages = _stages(queries, plan, self_join=self_join, prepared=prepared)
-    with on(plan.devices[0]), expecting(stages, progress):
+    with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, prepared):
         found, report = _route(plan).search(queries, prepared, plan, self_join=self_join, progress=progress)
     if logger.isEnabledFor(logging.INFO):
         synchronize(plan.devices)
@@ -104,13 +104,13 @@ def _search(
 
 def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> int:
     """Compile what searches by a plan launch; see :func:`tonari.warm`."""
-    stages = stages_of(plan, plan.dtype, self_join=self_join)
-    if not stages:
+    if not can_rehearse(plan):
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
         )
+    stage = functools.partial(rehearse_search, plan, plan.dtype, self_join=self_join)
     with on(plan.devices[0]):
-        return compile_all(lambda: stages, plan.devices[0], progress=progress)
+        return compile_ahead(stage, card_of(plan.devices[0]), progress=progress)
 
 
 def find_within(
@@ -149,10 +149,18 @@ def side_of(queries: Any) -> inputs.Side:
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
 
-def _stages(queries: Any, plan: CudaPlan, *, self_join: bool, prepared: Any = None) -> Callable[[], Sequence[Stage]]:
-    """Return how a search is rehearsed."""
-    alone = prepared if plan.route == "resident" and len(plan.devices) == 1 else None
-    return lambda: stages_of(plan, inputs.name_of_dtype(queries), self_join=self_join, prepared=alone)
+def _expecting(
+    queries: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike, prepared: Any = None
+) -> contextlib.AbstractContextManager[None]:
+    """Return the context of a search, in which missing kernels are compiled together."""
+    if not can_rehearse(plan):
+        return contextlib.nullcontext()
+
+    def stage() -> None:
+        alone = prepared if plan.route == "resident" and len(plan.devices) == 1 else None
+        rehearse_search(plan, inputs.name_of_dtype(queries), self_join=self_join, prepared=alone)
+
+    return expecting(stage, progress)
 
 
 def _route(plan: CudaPlan) -> Route:

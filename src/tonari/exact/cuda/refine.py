@@ -92,18 +92,23 @@ def refine_groups(
     rows = len(groups)
     per_row = CANDIDATE_BYTES * (2 if double else 1) * max(groups.shape[1] * group, k) + 8 * _whole(points.shape[1])
     block = max(1, SCRATCH_BYTES // per_row)
-
-    def refined(here: slice) -> tuple[Any, Any]:
-        ids = None if own is None else own[here]
-        return _refine_rows(queries[here], points, groups[here], k, metric, group, ids, double)
-
-    if rows <= block:
-        return refined(slice(0, rows))
-    distances = torch.empty((rows, k), dtype=torch.float64 if double else torch.float32, device=points.device)
-    indices = torch.empty((rows, k), dtype=torch.int32, device=points.device)
-    for here in to_visit(cut(rows, block), points.device):
-        distances[here], indices[here] = refined(here)
-    return distances, indices
+    parts = [
+        _refine_rows(
+            queries[begin : begin + block],
+            points,
+            groups[begin : begin + block],
+            k,
+            metric,
+            group,
+            None if own is None else own[begin : begin + block],
+            double,
+        )
+        for begin in range(0, max(rows, 1), block)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    distances, indices = zip(*parts, strict=True)
+    return torch.cat(distances), torch.cat(indices)
 
 
 def refine_all(

@@ -1,21 +1,18 @@
 """Rehearsals of a whole search: what its plan will launch (cuda/rehearsal.py), before anything is launched.
 
 The rows are on the device "meta", and everything is done once that a search does without looking at data: prepare the
-points, search the first batch, the last and the pilot rows, merge lists. What depends on data follows as stages of its
-own: retries, of a few rows and of a whole batch.
+points, search the first batch, the last and the pilot rows, merge lists. What depends on data is left out: the choice
+of a contraction, and retries, which search.py rehearses when it knows how many rows they have.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.ahead import Stage
 from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.contracted_search import ContractedPoints
 from tonari.exact.cuda.contraction import Contraction, form_blocks, sampled
@@ -24,56 +21,53 @@ from tonari.exact.cuda.plan import CudaPlan, share
 from tonari.exact.cuda.search import DevicePoints, Search, Searchable
 from tonari.select.cuda.merge import merge_into, no_lists
 
-FEW = 5  # rows: about as many as are not proved at first, if any
+
+def can_rehearse(plan: CudaPlan) -> bool:
+    """Whether searches by a plan are rehearsed: not on the route "host_refine", where the CPU does much of the work."""
+    return plan.route != "host_refine"
 
 
-def stages_of(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepared: Any = None) -> Sequence[Stage]:
-    """Return the rehearsals of a search by a plan: what is needed at once, then retries of few rows, and of many.
+def rehearse_preparation(plan: CudaPlan) -> None:
+    """Prepare points by a plan."""
+    if plan.route == "resident":
+        n, _ = _shares(plan)
+        _prepared(_rows(n, plan.d, plan.dtype), plan_for_part(plan, n, 1, plan.devices[0]))
+
+
+def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepared: Searchable | None = None) -> None:
+    """Prepare points by a plan and search them, once in each way that sizes alone decide.
 
     Parameters
     ----------
     plan : CudaPlan
-        Of the routes, "host_refine" is not rehearsed, because the CPU does much of it.
+        One that can be rehearsed.
     query_dtype : str
     self_join : bool
     prepared : Searchable, optional
         Points that have been prepared on a single device, whose contraction is known.
     """
-    if plan.route == "host_refine":
-        return []
-    by_queries = plan.shard == "queries"
+    n, m = _shares(plan)
+    slabs = [(points, rows) for points in _lengths(n, plan.point_slab) for rows in _lengths(m, plan.query_slab)]
+    merged = (n, m) != slabs[0] or n != plan.n
+    for points, rows in slabs:
+        part = plan_for_part(plan, points, rows, plan.devices[0])
+        held = _prepared(_rows(points, plan.d, plan.dtype), part) if prepared is None else prepared.without_data()
+        begun = held.begin(_rows(rows, plan.d, query_dtype), part)
+        found = _search(begun, rows, self_join)
+        if merged:
+            best = no_lists(rows, plan.k, plan.n, plan.metric, double=begun.double, device="meta")
+            merge_into(best, found, 0, plan.metric, "meta")
+
+
+def _shares(plan: CudaPlan) -> tuple[int, int]:
+    """Return the most points and queries of a device."""
     devices = len(plan.devices)
-    n = plan.n if by_queries else share(plan.n, devices)
-    m = share(plan.m, devices) if by_queries else plan.m
-    begin = functools.partial(_begin, plan, query_dtype, prepared)
-    shapes = [(points, rows) for points in _lengths(n, plan.point_slab) for rows in _lengths(m, plan.query_slab)]
-    merged = (n, m) != shapes[0] or (devices > 1 and not by_queries)
-
-    def at_once() -> None:
-        for points, rows in shapes:
-            begun = begin(points, rows)
-            found = _search(begun, rows, self_join)
-            if merged:
-                best = no_lists(rows, plan.k, plan.n, plan.metric, double=begun.double, device="meta")
-                merge_into(best, found, 0, plan.metric, "meta")
-
-    def again(few: bool) -> None:
-        begun = begin(*shapes[0])
-        rows = min(shapes[0][1], FEW if few else plan.query_batch)
-        begun.rehearse(rows, Place(self_join=self_join).own(rows, "meta"))
-
-    return [at_once, functools.partial(again, True), functools.partial(again, False)]
+    return (plan.n, share(plan.m, devices)) if plan.shard == "queries" else (share(plan.n, devices), plan.m)
 
 
 def _lengths(count: int, slab: int) -> list[int]:
     """Return the lengths of slabs, each once."""
     return list(dict.fromkeys(part.stop - part.start for part in cut(count, slab)))
-
-
-def _begin(plan: CudaPlan, query_dtype: str, prepared: Searchable | None, n: int, m: int) -> Search:
-    part = plan_for_part(plan, n, m, plan.devices[0])
-    points = _prepared(_rows(n, plan.d, plan.dtype), part) if prepared is None else prepared.without_data()
-    return points.begin(_rows(m, plan.d, query_dtype), part)
 
 
 def _prepared(points: Any, plan: CudaPlan) -> Searchable:

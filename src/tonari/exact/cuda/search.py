@@ -192,7 +192,7 @@ def search_on_device(
             twin.width = search.width
             twin.rehearse(left, without_data(own))
 
-        with expecting(lambda: [rehearse]):
+        with expecting(rehearse):
             search.retry(own, found, proved, report)
     return found, report
 

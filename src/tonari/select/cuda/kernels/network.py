@@ -28,23 +28,27 @@ def unpack_words(words):
 
 
 @triton.jit
-def _merge(keys, ids, BLOCK: tl.constexpr, ALTERNATE: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr):
-    """Sort every block of 2^BLOCK entries, each a bitonic sequence; every other block descends if they ALTERNATE."""
-    N: tl.constexpr = keys.numel
+def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
+    """Return 0 in the lower half along the axis of BIT and 1 in the upper half; broadcasts over the hypercube."""
+    return tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - BIT) + [2] + [1] * BIT)
+
+
+@triton.jit
+def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
+    """Sort every block of 2^BLOCK entries, each a bitonic sequence: ascending, or descending where `down` is 1."""
+    BITS: tl.constexpr = _log2(keys.numel)
     for bit in tl.static_range(BLOCK - 1, -1, -1):  # pairs a distance 2^bit apart
-        keys = tl.reshape(keys, [N >> (bit + 1), 2, 1 << bit])
-        other_keys = tl.sum(keys, axis=1, keep_dims=True) - keys
+        upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - bit) + [2] + [1] * bit)
+        other_keys = tl.sum(keys, axis=BITS - 1 - bit, keep_dims=True) - keys
         greater = keys > other_keys
         if not PACKED:
-            ids = tl.reshape(ids, [N >> (bit + 1), 2, 1 << bit])
-            other_ids = tl.sum(ids, axis=1, keep_dims=True) - ids
+            other_ids = tl.sum(ids, axis=BITS - 1 - bit, keep_dims=True) - ids
             greater = greater | ((keys == other_keys) & (ids > other_ids))
-        stay = tl.arange(0, 2)[None, :, None]
-        if ALTERNATE:
-            stay = stay ^ ((tl.arange(0, N >> (bit + 1)) >> (BLOCK - 1 - bit)) & 1)[:, None, None]
-        leave = greater != (stay != DESCENDING)
+        leave = greater != ((upper ^ down) == 1)
         keys = tl.where(leave, other_keys, keys)
-        if not PACKED:
+        if PACKED:
+            ids = keys
+        else:
             ids = tl.where(leave, other_ids, ids)
     return keys, ids
 
@@ -52,36 +56,40 @@ def _merge(keys, ids, BLOCK: tl.constexpr, ALTERNATE: tl.constexpr, DESCENDING: 
 @triton.jit
 def _halve(keys, ids, BIT: tl.constexpr, PACKED: tl.constexpr):
     """Keep the smaller of every two entries 2^BIT apart: half as many entries remain."""
-    N: tl.constexpr = keys.numel
-    keys = tl.reshape(keys, [N >> (BIT + 1), 2, 1 << BIT])
+    BITS: tl.constexpr = _log2(keys.numel)
+    AXIS: tl.constexpr = BITS - 1 - BIT
     if PACKED:
-        keys = tl.min(keys, axis=1)
+        keys = tl.min(keys, axis=AXIS)
+        ids = keys
     else:
-        ids = tl.reshape(ids, [N >> (BIT + 1), 2, 1 << BIT])
-        other_keys = tl.sum(keys, axis=1, keep_dims=True) - keys
-        other_ids = tl.sum(ids, axis=1, keep_dims=True) - ids
+        other_keys = tl.sum(keys, axis=AXIS, keep_dims=True) - keys
+        other_ids = tl.sum(ids, axis=AXIS, keep_dims=True) - ids
         smaller = (keys < other_keys) | ((keys == other_keys) & (ids < other_ids))
         # Of two identical entries (two pads) neither is smaller: keep the lower one.
-        lower = tl.arange(0, 2)[None, :, None] == 0
-        smaller = smaller | ((keys == other_keys) & (ids == other_ids) & lower)
-        keys = tl.sum(tl.where(smaller, keys, 0), axis=1)
-        ids = tl.sum(tl.where(smaller, ids, 0), axis=1)
+        smaller = smaller | ((keys == other_keys) & (ids == other_ids) & (_upper(BIT, BITS) == 0))
+        keys = tl.sum(tl.where(smaller, keys, 0), axis=AXIS)
+        ids = tl.sum(tl.where(smaller, ids, 0), axis=AXIS)
     return keys, ids
 
 
 @triton.jit
-def _begin(keys, ids, PACKED: tl.constexpr):
+def _to_cube(keys, ids, PACKED: tl.constexpr):
+    BITS: tl.constexpr = _log2(keys.numel)
     if PACKED:
-        keys = pack_words(keys, ids)
+        keys = tl.reshape(pack_words(keys, ids), [2] * BITS)
+        ids = keys
+    else:
+        keys = tl.reshape(keys, [2] * BITS)
+        ids = tl.reshape(ids, [2] * BITS)
     return keys, ids
 
 
 @triton.jit
 def _to_row(keys, ids, N: tl.constexpr, PACKED: tl.constexpr):
-    keys = tl.reshape(keys, [N])
     if PACKED:
-        keys, ids = unpack_words(keys)
+        keys, ids = unpack_words(tl.reshape(keys, [N]))
     else:
+        keys = tl.reshape(keys, [N])
         ids = tl.reshape(ids, [N])
     return keys, ids
 
@@ -93,12 +101,18 @@ def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.c
     BLOCK: tl.constexpr = _log2(K)
     PACKED: tl.constexpr = keys.dtype == tl.int32
     tl.static_assert(K >= 2 and K <= N)
-    keys, ids = _begin(keys, ids, PACKED)
+    keys, ids = _to_cube(keys, ids, PACKED)
     for size in tl.static_range(1, BLOCK + 1):
-        keys, ids = _merge(keys, ids, size, size < BITS, DESCENDING * (size == BITS), PACKED)
+        if size < BITS:
+            keys, ids = _merge(keys, ids, size, _upper(size, BITS), PACKED)
+        else:
+            keys, ids = _merge(keys, ids, size, DESCENDING, PACKED)
     for left in tl.static_range(BITS - BLOCK):
         keys, ids = _halve(keys, ids, BLOCK, PACKED)
-        keys, ids = _merge(keys, ids, BLOCK, left < BITS - BLOCK - 1, DESCENDING * (left == BITS - BLOCK - 1), PACKED)
+        if left < BITS - BLOCK - 1:
+            keys, ids = _merge(keys, ids, BLOCK, _upper(BLOCK, BITS - 1 - left), PACKED)
+        else:
+            keys, ids = _merge(keys, ids, BLOCK, DESCENDING, PACKED)
     return _to_row(keys, ids, K, PACKED)
 
 
@@ -111,13 +125,15 @@ def sort_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
 @triton.jit
 def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
     """Sort every run of LENGTH of the N entries by itself: the last step of a network does not alternate."""
+    BITS: tl.constexpr = _log2(N)
     BLOCK: tl.constexpr = _log2(LENGTH)
+    ASCENDING: tl.constexpr = 0
     PACKED: tl.constexpr = keys.dtype == tl.int32
     tl.static_assert(LENGTH >= 2 and LENGTH <= N)
-    keys, ids = _begin(keys, ids, PACKED)
+    keys, ids = _to_cube(keys, ids, PACKED)
     for size in tl.static_range(1, BLOCK):
-        keys, ids = _merge(keys, ids, size, True, 0, PACKED)
-    keys, ids = _merge(keys, ids, BLOCK, False, 0, PACKED)
+        keys, ids = _merge(keys, ids, size, _upper(size, BITS), PACKED)
+    keys, ids = _merge(keys, ids, BLOCK, ASCENDING, PACKED)
     return _to_row(keys, ids, N, PACKED)
 
 
@@ -125,8 +141,8 @@ def sort_rows(keys, ids, N: tl.constexpr, LENGTH: tl.constexpr):
 def merge_pairs(keys, ids, N: tl.constexpr, DESCENDING: tl.constexpr = 0):
     """Sort a bitonic sequence of N entries."""
     PACKED: tl.constexpr = keys.dtype == tl.int32
-    keys, ids = _begin(keys, ids, PACKED)
-    keys, ids = _merge(keys, ids, _log2(N), False, DESCENDING, PACKED)
+    keys, ids = _to_cube(keys, ids, PACKED)
+    keys, ids = _merge(keys, ids, _log2(N), DESCENDING, PACKED)
     return _to_row(keys, ids, N, PACKED)
 
 

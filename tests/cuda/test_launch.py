@@ -1,0 +1,80 @@
+"""What a launch does with a variant that this process has, and with one that it lacks."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.helpers.devices import HAS_TORCH, needs_torch
+
+pytestmark = needs_torch
+if HAS_TORCH:
+    import torch
+
+    from tonari.cuda.rehearsal import Call, Card, rehearsing
+
+    launching = importlib.import_module("tonari.cuda.launch")
+
+
+class Kernel:
+    """Stands for a compiled kernel: notes how often each way of launching it is taken."""
+
+    device_caches: Any = None
+    arg_names = ("x_ptr", "n", "BLOCK")
+
+    def __init__(self) -> None:
+        def copy_kernel(x_ptr: Any, n: int, BLOCK: constexpr) -> None:  # type: ignore[name-defined] # noqa: F821
+            """As Triton's functions are annotated."""
+
+        self.fn = copy_kernel
+        self.by_triton, self.by_variant = 0, 0
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Any]:
+        def compiled(**given: Any) -> dict[Any, Any]:
+            self.by_triton += 1
+
+            def variant(*given: Any) -> None:
+                self.by_variant += 1
+
+            return {(1, 1, 1): variant}
+
+        return compiled
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
+    """The calls for which other kernels may be compiled too."""
+    found: list[Call] = []
+    monkeypatch.setattr(launching, "prepare_for", lambda call, device: found.append(call))
+    monkeypatch.setattr(launching, "_compiled", {})
+    return found
+
+
+def launch(kernel: Any, n: int, device: str = "cpu") -> None:
+    launching.launch(kernel, 1, {"x_ptr": torch.empty(64, device=device), "n": n}, constants={"BLOCK": 4}, warps=1)
+
+
+def test_only_a_variant_that_is_missing_is_prepared_for(asked: list[Call]) -> None:
+    """All other launches, and so all of a repeated search, do not even look whether something is expected."""
+    kernel = Kernel()
+    for _ in range(3):
+        launch(kernel, 16)
+    assert len(asked) == 1
+    assert (kernel.by_triton, kernel.by_variant) == (1, 2)
+    launch(kernel, 17)
+    assert [call.arguments["n"] for call in asked] == [16, 17]
+    assert asked[0].variant != asked[1].variant
+
+
+def test_a_launch_without_data_is_noted_alone(asked: list[Call]) -> None:
+    kernel = Kernel()
+    with rehearsing(Card((9, 0), 132)) as rehearsal:
+        launch(kernel, 16, "meta")
+        launch(kernel, 32, "meta")
+    assert (kernel.by_triton, asked) == (0, [])
+    launch(kernel, 16)
+    assert (kernel.by_triton, kernel.by_variant) == (1, 0)
+    assert list(rehearsal.calls) == [call.variant for call in asked]
