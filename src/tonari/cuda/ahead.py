@@ -1,6 +1,6 @@
 """Compile what a search will launch in parallel processes, when the first of its kernels turns out to be missing.
 
-    dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); costs nothing by itself
+    dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs
     launch       prepare_for(call)     a kernel that this process does not have yet: if Triton has it on disk, nothing;
                                        else the search is rehearsed, once, and a process (compile_client.py) compiles
                                        all that it launches and Triton lacks
@@ -27,7 +27,6 @@ from tonari.cuda.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
 
-LONGEST_LOG = 500  # characters of what processes print that a warning has
 # Makes rows on the device "meta" and does with them what a search does.
 Stage: TypeAlias = Callable[[], None]
 
