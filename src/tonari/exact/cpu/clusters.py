@@ -70,7 +70,7 @@ class Clusters:
         self._columns = min(CLUSTER_COLUMNS, points.shape[1])
         self._form = form.contracted(points, -(-n // SAMPLE_ROWS), self._columns)
         self._workers = workers
-        count = min(n, max(1, round(2 * math.sqrt(n))))
+        count = min(n, max(1, round(math.sqrt(n))))
         rows = self._rows(points)
         sample = rows[:: max(1, n // (_PER_CENTRE * count))]
         self._centres = _chain(_centres(sample, count))
