@@ -337,6 +337,22 @@ _CUDA = (
         ("tests/exact/cuda/test_pack.py::test_bounds_bound",),
     ),
     Fault(
+        "exact-near-of-a-cut-list",
+        "src/tonari/exact/cuda/kernels/near.py",
+        " & (tl.max(counts, 0) <= segment_room)",
+        "",
+        "a row is proved by a list that was too short for all groups near it",
+        ("tests/exact/cuda/test_near.py",),
+    ),
+    Fault(
+        "exact-limit-of-exact-contractions",
+        "src/tonari/exact/cuda/kernels/contracted_limits.py",
+        " + error + tl.load(farthest_ptr)",
+        "",
+        "contracted rows count as if they were not rounded",
+        ("tests/exact/cuda/test_contracted_search.py::test_rounding_to_float32_counts",),
+    ),
+    Fault(
         "exact-cuda-certify-equal",
         "src/tonari/exact/cuda/kernels/certify.py",
         "judged & (next_minimum > threshold)",

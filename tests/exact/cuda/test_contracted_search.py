@@ -109,8 +109,9 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(report.rows_by_precision) == {"float16 in 5 dimensions"}
 
 
-def test_rows_climb_as_far_as_they_have_to() -> None:
+def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
+    monkeypatch.setattr(contracted_search, "ROOMY", contracted_search.WIDER)
     rng = np.random.default_rng(0)
     easy, close, other, same = (np.zeros((140, 20), np.float32) for _ in range(4))
     easy[:, :3] = rng.standard_normal((140, 3))
@@ -126,6 +127,15 @@ def test_rows_climb_as_far_as_they_have_to() -> None:
     assert levels["split in 4 dimensions"] == 1
     assert levels["float16"] == 1
     assert levels["values"] == 1
+
+
+def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
+    """Rows near which there are hundreds of points, where the first search has room for eight."""
+    points = np.zeros((400, 20), np.float32)
+    points[:, :3] = 1e-3 * gaussian(400, 3)
+    points[:, 3:] = gaussian(400, 17, 1)
+    report = check(points[:M] + np.float32(1e-4), points, K, group=8, width=4, form_dim=4, **HERE)
+    assert report.rows_by_precision == {"split in 4 dimensions": M}
 
 
 def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,9 +88,10 @@ def test_plans_leave_the_choice_to_pilot_rows(changes: dict[str, Any], expected:
     shape = {"n": 10**6, "m": 10**6, "d": 960} | {name: changes.pop(name) for name in ("m", "d") if name in changes}
     given = {"free_bytes": 80 * 10**9, "metric": "euclidean", "devices": ("cuda:0",)} | changes
     given |= {"host_points": given.get("route") == "streamed" or "free_bytes" in changes, "host_queries": True}
-    plan = exact_cuda(*shape.values(), 10, form_dim=None, **given)
-    assert plan.form_dim == expected
-    assert not plan.cuda_graph
+    for asked in ({}, {"form_dim": None}):
+        plan = exact_cuda(*shape.values(), 10, **asked, **given)
+        assert plan.form_dim == expected
+        assert not plan.cuda_graph
 
 
 @pytest.mark.usefixtures("dear")

@@ -1,14 +1,16 @@
 """Exact search that screens contracted rows (contraction.py) and refines the original ones.
 
 for batch of queries:
-    screen, select    on contracted rows, as search.py does on packed ones   -> groups, and a bound on all others
-    sieve             distances of their members in p coordinates            -> the nearest members, and the next
-    refine            the k nearest of these, by the original rows           -> a limit on distances in p coordinates
-    refine            all members within the limit                           -> the k best
-    certify           the limit of the k-th value excludes the next member and the other groups
+    screen     contracted rows, as search.py does packed ones
+    limit      of the members of the lowest groups the nearest in p coordinates, by their original rows
+               -> the k-th value V, and how far apart contracted rows of an answer no worse than V may be
+    near       all groups at or below that limit, and of their members those within it, in p coordinates
+    refine     these, by their original rows               -> the k best, which nothing else can be among
 
-A group has few members within the limit, so refining members costs far less than refining groups. Rows that are not
-proved are retried as usual, and then searched like points without a contraction.
+The limit holds before the points are refined, as in a search within a radius. A row is proved if everything at or below
+its limit was there: in the list of the screen, and in the room for groups and members. Rows that are not proved are
+retried with the last precision, whose bounds are far closer, at last with room for nearly all groups; and then searched
+like points without a contraction.
 """
 
 from __future__ import annotations
@@ -17,23 +19,28 @@ from collections.abc import Iterator
 from typing import Any
 
 from tonari.core.neighbors import Neighbors
+from tonari.core.slices import cut
 from tonari.cuda.launch import launch
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.form_dim import choose_contraction
-from tonari.exact.cuda.groups import LEAST_GROUP
-from tonari.exact.cuda.memory import KEPT, WIDER
+from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
+from tonari.exact.cuda.near import near_members
 from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.refine import refine_groups
+from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
 from tonari.exact.cuda.sampling import Sample
 from tonari.exact.cuda.search import Again, DevicePoints, Search
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
 HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
+NEAREST = (
+    20  # and twice k: the members that are refined for the first k-th value, and at most the groups that they are of
+)
+ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
 ROWS = 256  # per program that computes limits
 
 
@@ -131,31 +138,46 @@ class ContractedSearch(Search):
         """Search some rows once; see :meth:`tonari.exact.cuda.search.Search.batch`."""
         import torch
 
-        plan, prepared = self.plan, self.prepared
+        prepared = self.prepared
         contracted = contract(queries, prepared.by, self.flags, first=first)
         packed = pack_queries(contracted.values, prepared.by.screened, precision, self._unread)
-        chosen, following = self.chooser.choose(packed, precision, width, sample)
-        group = plan.group if sample is None else LEAST_GROUP
-        kept = min(KEPT * width, chosen.shape[1] * group)
-        squares, members = refine_groups(
+        screened = self.chooser.screened(packed, precision, sample)
+        group = screened.group
+        count = 2 * self.plan.k + NEAREST
+        lowest, _ = screened.lowest(min(width, count))
+        _, nearest = refine_groups(
             contracted.values,
             prepared.rows.values,
-            chosen,
-            kept + 1,
+            lowest,
+            min(count, lowest.shape[1] * group),
             metric="sqeuclidean",
             group=group,
             own=own,
             double=False,
         )
-        some = self._refine(queries, members[:, : min(plan.k, kept)])
-        within, _ = self._limits(packed.shift, contracted.errors, some.distances[:, -1])
-        candidates = torch.where(squares[:, :kept] <= within[:, None], members[:, :kept], -1)
-        found = self._refine(queries, candidates)
-        within, scores = self._limits(packed.shift, contracted.errors, found.distances[:, -1])
-        proved = squares[:, kept] > within
-        if following is not None:
-            proved &= following > scores
-        return found, proved.to(torch.uint8)
+        some = self._refine(queries, nearest)
+        within, scores = self._limits(packed.shift, contracted.errors, some.distances[:, -1])
+        groups = screened.near(scores, KEPT * width)
+        del screened
+        members = near_members(
+            contracted.values, prepared.rows.values, within, groups, KEPT * width, group=group, own=own
+        )
+        found = self._refine(queries, members.numbers)
+        return found, (groups.whole & members.whole).to(torch.uint8)
+
+    def again(self, precision: str, width: int) -> Again:
+        """Return a search of some rows with all minima, as many at a time as the scratch memory has room for."""
+        search = super().again(precision, width)
+        rows = max(1, SCRATCH_BYTES // (NEAR_BYTES * KEPT * width))
+
+        def search_again(queries: Any, own: Any) -> tuple[Neighbors, Any]:
+            import torch
+
+            parts = [search(queries[here], None if own is None else own[here]) for here in cut(len(queries), rows)]
+            lists, proved = zip(*parts, strict=True)
+            return Neighbors(*(torch.cat(column) for column in zip(*lists, strict=True))), torch.cat(proved)
+
+        return search_again
 
     def level(self, precision: str) -> str:
         """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
@@ -163,7 +185,10 @@ class ContractedSearch(Search):
 
     def levels(self) -> Iterator[tuple[str, Again]]:
         """Yield the levels of contracted rows, and then those of all dimensions."""
-        yield from super().levels()
+        last = self.plan.precisions[-2]
+        for wider in (WIDER, ROOMY):
+            yield self.level(last), self.again(last, wider * self.width)
+        self.prepared.forget(last)
         full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
         rest = Search(self.queries, full, self.plan)
         for precision in self.plan.precisions[:-1]:
@@ -179,7 +204,7 @@ class ContractedSearch(Search):
     def _limits(self, shift: Any, errors: Any, kth: Any) -> tuple[Any, Any]:
         """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
 
-        The squared distance is compared with float64 ones that are rounded to float32.
+        Squared distances are compared with float32 sums of p squares.
         """
         import torch
 
@@ -201,6 +226,7 @@ class ContractedSearch(Search):
                 "scores_ptr": scores,
                 "rows": rows,
                 "d": prepared.form.d,
+                "p": prepared.by.p,
                 "kth_stride": kth.stride(0),
             },
             constants={"METRIC": get_metric(self.plan.metric), "DOUBLE": self.double, "ROWS": ROWS},

@@ -62,7 +62,8 @@ class CudaPlan(Plan):
         compares exact values only.
     form_dim : int, str or None
         Coordinates of the rows that the screen compares: "full", or a number below d, to which rows are contracted
-        (contraction.py). None: chosen when the points are prepared, by pilot rows (form_dim.py).
+        (contraction.py). None, the default of searches that take seconds: chosen when the points are prepared, by pilot
+        rows (form_dim.py).
     group : int
         Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
@@ -173,10 +174,10 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
-    if "form_dim" in overrides and overrides["form_dim"] is None:
+    if overrides.get("form_dim") is None:
         if _may_contract(problem, overrides):
             with contextlib.suppress(BudgetExceeded):
-                return _plan_route(problem, free, overrides, usual=usual)
+                return _plan_route(problem, free, overrides | {"form_dim": None}, usual=usual)
         overrides = overrides | {"form_dim": "full"}
     return _plan_route(problem, free, overrides, usual=usual)
 
@@ -187,7 +188,9 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
     pilot = _PILOT_SHARE * brute_seconds(problem, "", len(problem.devices)) >= _PILOT_SECONDS
-    return screened and pilot and overrides.get("route", "resident") == "resident"
+    n, m = problem.n, problem.m
+    whole = overrides.get("point_slab", n) >= n and overrides.get("query_slab", m) >= m and n <= MOST_POINTS
+    return screened and pilot and whole and overrides.get("route", "resident") == "resident"
 
 
 def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
