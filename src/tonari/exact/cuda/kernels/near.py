@@ -82,7 +82,7 @@ def near_minima_kernel(
     tl.store(found_ptr + row, total)
 
 
-@triton.jit(do_not_specialize=["n", "room", "members_room"])
+@triton.jit(do_not_specialize=["p", "units", "n", "room", "members_room"])
 def near_members_kernel(
     # inputs: contracted rows of queries and points; limits; groups of each row; the point that a row is itself
     queries_ptr, rows_ptr, limits_ptr, groups_ptr, found_ptr, own_ptr,
