@@ -342,7 +342,7 @@ _CUDA = (
         " & (tl.max(counts, 0) <= segment_room)",
         "",
         "a row is proved by a list that was too short for all groups near it",
-        ("tests/exact/cuda/test_near.py",),
+        ("tests/exact/cuda/test_near.py::test_groups_of_lists",),
     ),
     Fault(
         "exact-limit-of-exact-contractions",

@@ -127,6 +127,7 @@ SUITE = Suite(
             warm_scale=0.1,
             work=host.several,
         ),
+        _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
         _contracted(
             "topics", TEN_THOUSAND, 768, cost=62.0, prepared=True, metric="cosine", bars=(seconds(14e-3, "H200"),)
         ),
@@ -156,6 +157,7 @@ SUITE = Suite(
             gigabytes=24.0,
             work=host.streamed,
         ),
+        _contracted("gist", MILLION, 960, cost=120.0, graph=True, bars=(seconds(1.5, "H200"),)),
         _case(
             "graph-10m",
             10 * MILLION,
@@ -169,8 +171,6 @@ SUITE = Suite(
             gigabytes=16.0,
             warm_scale=0.05,
         ),
-        _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
-        _contracted("gist", MILLION, 960, cost=120.0, graph=True, bars=(seconds(1.5, "H200"),)),
     ),
     libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
     repeats=7,

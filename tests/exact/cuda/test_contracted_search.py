@@ -113,10 +113,10 @@ def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> N
     """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
     monkeypatch.setattr(contracted_search, "ROOMY", contracted_search.WIDER)
     rng = np.random.default_rng(0)
-    easy, close, other, same = (np.zeros((140, 20), np.float32) for _ in range(4))
+    easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
     easy[:, :3] = rng.standard_normal((140, 3))
-    close[:, 0] = 40 + 1e-2 * np.arange(140)
-    other[:] = rng.standard_normal((140, 20)) / 4
+    close[:, 0] = 40 + 5e-3 * np.arange(300)
+    other[:] = rng.standard_normal((140, 20))
     other[:, 1] += 40
     same[:, 2] = 40
     points = np.vstack([easy, close, other, same])
@@ -149,7 +149,7 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = contracted_search.prepare_points(rows, plan)
     for _ in range(2):
         found, _ = engine.search_on_device(queries, prepared, plan)
-    assert fitted == [prepared.widths[2]]
+    assert fitted == [prepared.fitted[2].width]
     assert fitted[0] > 2
     assert found.indices[:, 0].tolist() == [0, 1]
 
@@ -162,7 +162,7 @@ def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypat
     queries, rows = tensors(DEVICE, points[:3] + np.float32(0.3), points)
     prepared = contracted_search.prepare_points(rows, plan)
     _, report = engine.search_on_device(queries, prepared, plan)
-    assert prepared.widths == {2: 0}
+    assert prepared.fitted == {2: (2, 1.0)}
     assert not isinstance(prepared.begin(queries, plan), contracted_search.ContractedSearch)
     assert set(report.rows_by_precision) == {"float16"}
 

@@ -9,14 +9,14 @@ for batch of queries:
 
 The limit holds before the points are refined, as in a search within a radius. A row is proved if everything at or below
 its limit was there: in the list of the screen, and in the room for groups and members. Rows that are not proved are
-retried with the last precision, whose bounds are far closer, at last with room for nearly all groups; and then searched
-like points without a contraction.
+retried: if they are few, with all minima and more room; then with the last precision, whose bounds are far closer, at
+last with room for nearly all groups; and then they are searched like points without a contraction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
@@ -32,7 +32,7 @@ from tonari.exact.cuda.packed_copies import Copied, PackedCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.search import Again, DevicePoints, Search
+from tonari.exact.cuda.search import PILOT_UNPROVED, Again, DevicePoints, Search
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
@@ -42,6 +42,13 @@ NEAREST = (
 )
 ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
 ROWS = 256  # per program that computes limits
+
+
+class Fitted(NamedTuple):
+    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
+
+    width: int
+    unproved: float
 
 
 class ContractedPoints(Copied):
@@ -61,8 +68,8 @@ class ContractedPoints(Copied):
     rows : ContractedRows
     farthest : float64 tensor of shape (1,)
         The largest error of any row.
-    widths : dict of int to int
-        By k, the width that earlier searches found to suffice, 0 if none does.
+    fitted : dict of int to Fitted
+        By k, what earlier searches found.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction) -> None:
@@ -70,7 +77,7 @@ class ContractedPoints(Copied):
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
         self.farthest = self.rows.errors.amax()[None]
-        self.widths: dict[int, int] = {}
+        self.fitted: dict[int, Fitted] = {}
         self._full: DevicePoints | None = None
         self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
         tensors = (form.centre, form.scale, by.directions, by.origin, by.stretch, self.farthest)
@@ -83,7 +90,7 @@ class ContractedPoints(Copied):
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
-        if self.widths.get(plan.k) == 0:
+        if plan.k in self.fitted and self.fitted[plan.k].unproved > HOPELESS:
             return Search(queries, self.in_all_dimensions(plan), plan)
         return ContractedSearch(queries, self, plan)
 
@@ -115,13 +122,13 @@ class ContractedSearch(Search):
 
     def __init__(self, queries: Any, prepared: ContractedPoints, plan: CudaPlan) -> None:
         super().__init__(queries, prepared, plan)
-        self.width = prepared.widths.get(plan.k, plan.width)
+        self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(plan.width, 0.0))
         self._unread = new_flags(prepared.points.device)  # contract() sets the flags
 
     @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
-        return self.plan.m + 1 if self.plan.k in self.prepared.widths else FITTED_ROWS
+        return self.plan.m + 1 if self.plan.k in self.prepared.fitted else FITTED_ROWS
 
     def fit_width(self, own: Any) -> Search:
         """Double the width until nearly all of the first rows are proved, and keep it for later searches.
@@ -129,7 +136,7 @@ class ContractedSearch(Search):
         If few of them are, this and later searches screen all dimensions.
         """
         super().fit_width(own)
-        self.prepared.widths[self.plan.k] = 0 if self.unproved > HOPELESS else self.width
+        self.prepared.fitted[self.plan.k] = Fitted(self.width, self.unproved)
         return self.prepared.begin(self.queries, self.plan)
 
     def batch(
@@ -185,10 +192,13 @@ class ContractedSearch(Search):
 
     def levels(self) -> Iterator[tuple[str, Again]]:
         """Yield the levels of contracted rows, and then those of all dimensions."""
-        last = self.plan.precisions[-2]
+        first, last = self.plan.precisions[0], self.plan.precisions[-2]
+        if first != last and self.unproved <= PILOT_UNPROVED:  # few rows are not worth packing the points once more
+            yield self.level(first), self.again(first, WIDER * self.width)
         for wider in (WIDER, ROOMY):
             yield self.level(last), self.again(last, wider * self.width)
-        self.prepared.forget(last)
+        if first != last:
+            self.prepared.forget(last)
         full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
         rest = Search(self.queries, full, self.plan)
         for precision in self.plan.precisions[:-1]:

@@ -175,14 +175,14 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     if overrides.get("form_dim") is None:
-        if _may_contract(problem, overrides):
+        if may_contract(problem, **overrides):
             with contextlib.suppress(BudgetExceeded):
                 return _plan_route(problem, free, overrides | {"form_dim": None}, usual=usual)
         overrides = overrides | {"form_dim": "full"}
     return _plan_route(problem, free, overrides, usual=usual)
 
 
-def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
+def may_contract(problem: Problem, **overrides: Any) -> bool:
     """Whether a contraction may be worth the pilot rows that choose it."""
     metric = get_metric(problem.metric)
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
@@ -207,7 +207,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         )
         least = _least_of(shards, overrides)
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
-    screened = dataclasses.replace(problem, d=needs.screened)
+    chosen = bool(form_dim) and overrides["form_dim"] is None  # by pilot rows, which may choose all dimensions
+    screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     return CudaPlan(
@@ -225,7 +226,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         route=slabs.route,
         shard=shard,
         precisions=needs.precisions,
-        form_dim=(None if overrides["form_dim"] is None else form_dim) if form_dim else "full",
+        form_dim=None if chosen else form_dim or "full",
         group=needs.group,
         width=needs.refined_groups(slabs),
         query_batch=batch,

@@ -115,7 +115,8 @@ def near_members_kernel(
                 x_ptrs[:, None] + column[None, :], mask=present[:, None] & (column < p)[None, :], other=0.0
             )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
-        near = (present & (square <= limit)).to(tl.int32)
+            present = present & (square <= limit)  # of the others no more is read
+        near = present.to(tl.int32)
         place = total + tl.cumsum(near, 0) - near
         tl.store(members_ptr + row * members_room + place, ids, mask=(near > 0) & (place < members_room))
         total += tl.sum(near, 0)
