@@ -15,7 +15,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.cuda_graph_capture import capture_if_due
 from tonari.exact.cuda.listed import search_listed
-from tonari.exact.cuda.plan import CudaPlan, may_contract, plan_on_cuda
+from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
 from tonari.metrics.problem import refuse_metric
 
 
@@ -27,9 +27,6 @@ class ExactOnCuda(SearchMethod):
 
     def refuses(self, problem: Problem) -> str | None:
         return refuse_metric(problem)
-
-    def kind(self, problem: Problem) -> str:
-        return "contracted" if may_contract(problem) else ""
 
     def plan(self, problem: Problem, *, prepared_by: CudaPlan | None = None, **given: Any) -> CudaPlan:
         return plan_on_cuda(problem, prepared_by=prepared_by, **given)

@@ -175,14 +175,14 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     if overrides.get("form_dim") is None:
-        if may_contract(problem, **overrides):
+        if _may_contract(problem, overrides):
             with contextlib.suppress(BudgetExceeded):
                 return _plan_route(problem, free, overrides | {"form_dim": None}, usual=usual)
         overrides = overrides | {"form_dim": "full"}
     return _plan_route(problem, free, overrides, usual=usual)
 
 
-def may_contract(problem: Problem, **overrides: Any) -> bool:
+def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
     """Whether a contraction may be worth the pilot rows that choose it."""
     metric = get_metric(problem.metric)
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
