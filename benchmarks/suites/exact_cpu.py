@@ -264,6 +264,7 @@ SUITE = Suite(
             for metric in ("cosine", "correlation", "inner_product")
         ),
         _case("l1", metric="l1", against=("sklearn",), bars=_bars(5, 5, 3)),
+        _case("minkowski-3", metric="minkowski:3", against=("sklearn",), bars=_bars(5, 5, 3)),
     ),
     libraries=("tonari", "numpy", "faiss-cpu", "scikit-learn"),
     torch=False,

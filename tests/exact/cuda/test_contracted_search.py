@@ -224,7 +224,9 @@ def test_points_beyond_range_are_screened_in_all_dimensions() -> None:
 
 @pytest.mark.parametrize("given", [1, D, 0, -3, True, 2.5, "many"])
 def test_numbers_of_coordinates_that_cannot_be(given: Any) -> None:
-    with pytest.raises(ValueError, match=r"^form_dim=.*: expected 'full' or a whole number from 2 to d - 1 = 18$"):
+    with pytest.raises(
+        ValueError, match=r"^form_dim=.*: expected 'full', 'pilot' or a whole number from 2 to d - 1 = 18$"
+    ):
         plan_of(gaussian(2, D), gaussian(9, D), 1, form_dim=given, **HERE)
 
 

@@ -29,7 +29,7 @@ from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
 from tonari.exact.cuda.near import near_members
 from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
-from tonari.exact.cuda.plan import CudaPlan
+from tonari.exact.cuda.plan import PILOT, CudaPlan
 from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
 from tonari.exact.cuda.sampling import Sample
 from tonari.exact.cuda.search import PILOT_UNPROVED, Again, DevicePoints, Search
@@ -104,7 +104,7 @@ def prepare_points(points: Any, plan: CudaPlan) -> DevicePoints | ContractedPoin
     """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none."""
     if plan.form_dim != "full":
         form = make_form(points, plan.metric)
-        if plan.form_dim is None:
+        if plan.form_dim == PILOT:
             by = choose_contraction(points, form, plan.k, plan.m)
         else:
             by = contraction_of(points, form, int(plan.form_dim))
