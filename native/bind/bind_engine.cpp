@@ -395,6 +395,11 @@ void bind_engine(Module& module) {
               refuse("scale=" + std::to_string(scale) + ": expected a power of two, which rounds nothing");
             }
             const Metric chosen = metric_named(metric);
+            const double power = is_elementwise(chosen) ? degree_of(chosen) * (exponent - 1) : 0;
+            if (power != std::floor(power) || std::fabs(power) > 1000) {
+              refuse("scale=" + std::to_string(scale) + ": expected one of which the power " +
+                     std::to_string(degree_of(chosen)) + " is a power of two from 2^-1000 to 2^1000");
+            }
             new (self) Form(chosen, scale, std::move(centre), checked_directions(chosen, directions, d));
           },
           nb::arg("metric"), nb::arg("centre"), nb::arg("scale"), nb::arg("directions").noconvert() = nb::none())

@@ -7,12 +7,28 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
+#include <type_traits>
 
 #include "core/common.hpp"
 
 namespace tonari {
 
-enum class Metric : int { sqeuclidean, euclidean, inner_product, cosine, correlation, l1, linf, chi2, canberra };
+enum class Metric : int {
+  sqeuclidean,
+  euclidean,
+  inner_product,
+  cosine,
+  correlation,
+  l1,
+  linf,
+  chi2,
+  canberra,
+  power_half,
+  power_three_halves,
+  power_three,
+  power_four,
+};
 
 enum class Family : int {
   squares,   // S((q - x)^2), or its root
@@ -26,9 +42,10 @@ namespace {
 
 struct TermDefaults {
   static constexpr bool maximum = false;          // the largest term instead of their sum
-  static constexpr bool in_trees = false;         // f(q, x) = |q - x|, which boxes bound (kdtree/search_tile.hpp)
-  static constexpr bool scale_free = false;       // f(c q, c x) = f(q, x), instead of c f(q, x)
+  static constexpr bool in_trees = false;         // f(q, x) = of_distance(|q - x|): boxes bound it (kdtree/columns.hpp)
+  static constexpr double degree = 1;             // f(c q, c x) = c^degree f(q, x)
   static constexpr double underflow = 0x1p-1074;  // the most that underflow takes from a term in float64
+  static constexpr double largest = std::numeric_limits<double>::infinity();  // of a form row, for which bounds hold
   // Bounds of a term, which say what rounding its arguments does to it:  f(q, x) <= size(q) + size(x),
   // |f(q, x) - f(q, y)| <= stretch * difference(x, y)
   static constexpr double stretch = 1;
@@ -36,16 +53,19 @@ struct TermDefaults {
   template <class V> static V difference(V x, V y) { return abs(x - y); }
 };
 
-// What each struct defines. V, here and above, is a vector of simd/vec.hpp, whose abs, max and choose are found by its type:
+// What each struct defines. V, here and above, is a vector of simd/vec.hpp, whose abs, sqrt, max and choose are found by its type:
 //   term      the definition's float64 value, every operation rounded
 //   scored    a float32 term of NN-Descent's scores: may be too small at the ends of float32's range, never too large
 //   screened  the same for the screen; elements are 0, or from 2^-60 to 2^40 in magnitude
 //   whole     the term of two whole numbers, if it is a whole number itself
+//   of_distance    the term of two numbers at a distance of t; it ascends with t. For in_trees. If t is infinite it may be
+//                  too small, but no less than the term of the largest number
 
 struct L1 : TermDefaults {
   static constexpr Metric metric = Metric::l1;
   static constexpr char name[] = "l1";
   static constexpr bool in_trees = true;
+  template <class V> static V of_distance(V t) { return t; }
   template <class V> static V term(V q, V x) { return abs(q - x); }
   template <class V> static V scored(V q, V x) { return abs(q - x); }
   template <class V> static V screened(V q, V x) { return abs(q - x); }
@@ -80,7 +100,7 @@ struct Chi2 : TermDefaults {
 struct Canberra : TermDefaults {  // f is itself a metric, so difference = f
   static constexpr Metric metric = Metric::canberra;
   static constexpr char name[] = "canberra";
-  static constexpr bool scale_free = true;
+  static constexpr double degree = 0;
   template <class V> static V size(V x) { return choose(x == 0.0, V(0.0), V(1.0)); }
   template <class V> static V difference(V x, V y) { return term(x, y); }
   template <class V> static V term(V q, V x) {
@@ -94,11 +114,59 @@ struct Canberra : TermDefaults {  // f is itself a metric, so difference = f
   template <class V> static V screened(V q, V x) { return abs(q - x) / max(abs(q) + abs(x), 0x1p-100f); }
 };
 
+// |q - x|^p, by multiplications and square roots in one order, each rounded. docs/exactness.md derives the bounds: for
+// p > 1 they are those of elements of at most `largest`, which form rows of the usual scale have: convexity is 2^(p - 1),
+// rounded up, and stretch p (2 largest)^(p - 1).
+template <class POWER>
+struct PowerTerms : TermDefaults {
+  static constexpr bool in_trees = true;
+  static constexpr double largest = 2;
+  template <class V> static V size(V x) { return POWER::of_distance(abs(x)) * POWER::convexity; }
+  template <class V> static V term(V q, V x) { return POWER::of_distance(abs(q - x)); }
+  template <class V> static V scored(V q, V x) { return term(q, x); }
+  template <class V> static V screened(V q, V x) { return term(q, x); }
+};
+
+struct PowerHalf : PowerTerms<PowerHalf> {  // f is itself a metric, so difference = f
+  // A difference may overflow where its root does not: the largest number takes its place, which is too small.
+  static constexpr Metric metric = Metric::power_half;
+  static constexpr char name[] = "power:0.5";
+  static constexpr double degree = 0.5, convexity = 1, largest = TermDefaults::largest;
+  template <class V> static V of_distance(V t) {
+    return sqrt(min(t, std::numeric_limits<std::remove_cvref_t<decltype(t[0])>>::max()));
+  }
+  template <class V> static V difference(V x, V y) { return term(x, y); }
+};
+
+struct PowerThreeHalves : PowerTerms<PowerThreeHalves> {
+  static constexpr Metric metric = Metric::power_three_halves;
+  static constexpr char name[] = "power:1.5";
+  static constexpr double degree = 1.5, convexity = 1.414214, stretch = 3;
+  template <class V> static V of_distance(V t) { return t * sqrt(t); }
+};
+
+struct PowerThree : PowerTerms<PowerThree> {
+  static constexpr Metric metric = Metric::power_three;
+  static constexpr char name[] = "power:3";
+  static constexpr double degree = 3, convexity = 4, stretch = 48;
+  template <class V> static V of_distance(V t) { return (t * t) * t; }
+};
+
+struct PowerFour : PowerTerms<PowerFour> {
+  static constexpr Metric metric = Metric::power_four;
+  static constexpr char name[] = "power:4";
+  static constexpr double degree = 4, convexity = 8, stretch = 256;
+  template <class V> static V of_distance(V t) {
+    const V square = t * t;
+    return square * square;
+  }
+};
+
 template <class... TERMS>
 struct TermList {
   static constexpr std::size_t count = sizeof...(TERMS);
 };
-using Elementwise = TermList<L1, Linf, Chi2, Canberra>;
+using Elementwise = TermList<L1, Linf, Chi2, Canberra, PowerHalf, PowerThreeHalves, PowerThree, PowerFour>;
 
 template <class FIRST, class... REST, class Visit>
 constexpr decltype(auto) visit_term(TermList<FIRST, REST...>, Metric metric, Visit&& visit) {
@@ -133,8 +201,8 @@ constexpr bool takes_root(Metric metric) { return metric == Metric::euclidean; }
 constexpr bool removes_mean(Metric metric) { return metric == Metric::correlation; }
 
 // The same for elementwise metrics.
-constexpr bool is_scale_free(Metric metric) {
-  return with_term(metric, [](auto term) { return decltype(term)::scale_free; });
+constexpr double degree_of(Metric metric) {
+  return with_term(metric, [](auto term) { return decltype(term)::degree; });
 }
 constexpr double underflow_of(Metric metric) {
   if (!is_elementwise(metric)) return TermDefaults::underflow;

@@ -50,7 +50,7 @@ float Bounds::threshold_from_value(double value, double shift) const {
       size = 2;
       score = 2 * (worst - 1);
       break;
-    case Family::terms: size = score = worst * form_.unit();
+    case Family::terms: size = score = worst * form_.unit;
   }
   // Points beyond the screen's range have the lowest possible score: no threshold may fall below it.
   return std::fmax(round_up(score + size * (kSlack + evaluation)), -kHuge);
@@ -70,7 +70,7 @@ float Bounds::threshold_from_score(double score, double shift) const {
     case Family::angles: return threshold_from_value(std::fmax(0.0, 1 + score / 2 + kSlack), shift);
     case Family::terms: break;
   }
-  return threshold_from_value(std::fmax(0.0, score / form_.unit() * (1 + kSlack)), shift);
+  return threshold_from_value(std::fmax(0.0, score / form_.unit * (1 + kSlack)), shift);
 }
 
 float Bounds::score_within(double value, double shift) const {
@@ -99,7 +99,7 @@ float Bounds::score_within(double value, double shift) const {
       size = 2;
       score = 2 * (best - 1);
       break;
-    case Family::terms: size = score = best * form_.unit();
+    case Family::terms: size = score = best * form_.unit;
   }
   const double bound = score - size * (kSlack + evaluation);
   if (std::isnan(bound)) return -round_up(kInfinity);

@@ -48,6 +48,7 @@ Form::Form(Metric of, double by, std::vector<double> around, Directions along)
   if (is_product(metric)) {
     for (const double c : centre) centre_square += c * c * scale * scale;
   }
+  if (is_elementwise(metric)) unit = std::ldexp(1.0, static_cast<int>(degree_of(metric) * std::ilogb(scale)));
   centre.resize(static_cast<std::size_t>(padded(d)), 0.0);
 }
 

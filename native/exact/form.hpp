@@ -49,17 +49,16 @@ struct Form {
   std::int64_t d;
   double scale;                // a power of two, so that it rounds nothing
   std::vector<double> centre;  // padded(d) values
+  double unit = 1;             // scale^degree of an elementwise metric, a power of two: a value times this is a score
   double centre_square = 0;    // |scale centre|^2, how far the inner product's rows were moved; 0 for all other forms
   Directions directions;
 
+  // The scale of an elementwise metric is such that `unit` is a power of two.
   Form(Metric metric, double scale, std::vector<double> centre, Directions directions = {});
 
   bool contracts() const { return directions.count > 0; }
   // Columns of the rows that the screen compares.
   std::int64_t columns() const { return contracts() ? directions.count + 1 : d; }
-
-  // For an elementwise metric: a value times this is a score.
-  double unit() const { return is_scale_free(metric) ? 1 : scale; }
 };
 
 // The sum in the defined order: by lanes i % 16, which are then added in halves (docs/exactness.md, "The value").

@@ -73,15 +73,18 @@ inline void to_angular_form(const Form& form, double* row) {
 }
 
 inline void to_elementwise_form(const Form& form, double* row) {
-  const double scale = form.scale;
-  if (!is_scale_free(form.metric)) {
-    replace(row, form.d, [scale](Lanes x, std::int64_t) { return x * scale; });
-    return;
-  }
-  replace(row, form.d, [scale](Lanes x, std::int64_t) {  // underflow may take a large part of the value
-    const Lanes scaled = x * scale;
-    const auto lost = (abs(x) > 0.0) & (abs(scaled) < std::numeric_limits<double>::min());
-    return choose(lost, Lanes(std::numeric_limits<double>::quiet_NaN()), scaled);
+  with_term(form.metric, [&](auto term) {
+    using Term = decltype(term);
+    replace(row, form.d, [scale = form.scale](Lanes x, std::int64_t) {
+      const Lanes scaled = x * scale, lost = std::numeric_limits<double>::quiet_NaN();
+      if constexpr (Term::degree == 0) {  // underflow may take a large part of the value
+        return choose((abs(x) > 0.0) & (abs(scaled) < std::numeric_limits<double>::min()), lost, scaled);
+      } else if constexpr (Term::largest < std::numeric_limits<double>::infinity()) {
+        return choose(abs(scaled) <= Term::largest, scaled, lost);
+      } else {
+        return scaled;
+      }
+    });
   });
 }
 

@@ -30,6 +30,7 @@ struct PointSquareStep : SumStep {
 template <class TERM>
 struct TermStep {
   static constexpr bool maximum = TERM::maximum;
+  template <class T> static T of_distance(T t) { return TERM::of_distance(t); }
   template <class T> static T apply(T sum, T q, T x) { return join(sum, TERM::term(q, x)); }
   template <class T> static T join(T a, T b) {
     if constexpr (TERM::maximum) return max(b, a);

@@ -8,14 +8,13 @@
 namespace tonari {
 namespace {
 
-// A square, or |t| (`in_trees` of metrics.hpp). Bounds of boxes are rounded in the same way everywhere, so that every
-// machine visits the same leaves; scores of points may be fused, since exact values follow.
+// A square, or `of_distance` of the term (metrics.hpp). Bounds of boxes are rounded in the same way everywhere, so that
+// every machine visits the same leaves; scores of points may be fused, since exact values follow.
 template <class STEP>
 struct Columns {
   template <class F> static F bound(F sum, F t) {
     if constexpr (std::is_same_v<STEP, SquareStep>) return sum + t * t;
-    else if constexpr (STEP::maximum) return max(sum, abs(t));
-    else return sum + abs(t);
+    else return STEP::join(sum, STEP::of_distance(abs(t)));
   }
   template <class F> static F score(F sum, F t) {
     if constexpr (std::is_same_v<STEP, SquareStep>) return fma(t, t, sum);

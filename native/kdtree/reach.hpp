@@ -23,10 +23,12 @@ class Reach {
     constexpr bool single = std::is_same_v<T, float>;
     constexpr double unit = 0x1p-24, unit64 = 0x1p-53, least = single ? 0x1p-149 : 0x1p-1074;
     const double terms = static_cast<double>(d);
-    // d + 2 roundings in the sum, and for float32 that of the threshold itself; then those of the float64 value.
-    const double n = (single ? (terms + 8) * unit : 0.0) + (3 * terms + 72) * unit64;
+    // d + 6 roundings in the sum, and for float32 that of the threshold itself; then those of the float64 value.
+    const double n = (single ? (terms + 12) * unit : 0.0) + (3 * terms + 72) * unit64;
     factor_ = n < 0.25 ? 1 + n / (1 - 2 * n) : std::numeric_limits<double>::infinity();
     tiny_ = (terms + 8) * least;  // the most that underflow takes from the products
+    constexpr auto largest = static_cast<double>(std::numeric_limits<T>::max());
+    most_ = is_elementwise(metric) && degree_of(metric) < 1 ? std::sqrt(largest) / 2 : largest;
   }
 
   // The threshold for the k-th returned value, which is +infinity where fewer points are known.
@@ -40,17 +42,17 @@ class Reach {
   // A sum with which a point's returned value is at most `value`, a number of the returned type: the same factor, the
   // other way round.
   T within(double value) const {
-    constexpr auto largest = static_cast<double>(std::numeric_limits<T>::max());
     const double sum = (squared_ ? value * value : value) / factor_ - 2 * tiny_;
     if (!(sum >= 0)) return -1;
-    if (sum >= largest) return std::numeric_limits<T>::max();  // not infinity: sums that overflow say nothing
+    // Not infinity: sums that overflow say nothing, nor do those with a root of a difference that overflows.
+    if (sum >= most_) return static_cast<T>(most_);
     const T rounded = static_cast<T>(sum);
     return static_cast<double>(rounded) > sum ? std::nextafter(rounded, T{-1}) : rounded;
   }
 
  private:
   bool squared_;
-  double factor_, tiny_;
+  double factor_, tiny_, most_;
 };
 
 }  // namespace

@@ -71,13 +71,15 @@ struct Avx512 : Generic {
     return static_cast<Truth<BYTES, N>>(bits >> FIRST);
   }
 
-  using Generic::fma, Generic::max, Generic::min;
+  using Generic::fma, Generic::max, Generic::min, Generic::sqrt;
   static F32 fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
   static F64 fma(F64 a, F64 b, F64 c) { return _mm512_fmadd_pd(a, b, c); }
   static F32 min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
   static F64 min(F64 a, F64 b) { return _mm512_min_pd(a, b); }
   static F32 max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
   static F64 max(F64 a, F64 b) { return _mm512_max_pd(a, b); }
+  static F32 sqrt(F32 a) { return _mm512_sqrt_ps(a); }
+  static F64 sqrt(F64 a) { return _mm512_sqrt_pd(a); }
 
   template <class T, int N, class Stored>
   static Raw<T, N> load(const Stored* from) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
+#include <cstddef>
 #include <limits>
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -62,6 +64,14 @@ struct Generic {
   template <class R> static R abs(R a) {
     using I = IntegersOf<R>;
     return reinterpret_cast<R>(reinterpret_cast<I>(a) & std::numeric_limits<ElementOf<I>>::max());
+  }
+  template <class R> static R sqrt(R a) {
+#if defined(__SSE2__)
+    if constexpr (std::is_same_v<R, Raw<float, 4>>) return _mm_sqrt_ps(a);
+    if constexpr (std::is_same_v<R, Raw<double, 2>>) return _mm_sqrt_pd(a);
+#endif
+    for (std::size_t lane = 0; lane < sizeof(R) / sizeof(a[0]); ++lane) a[lane] = std::sqrt(a[lane]);
+    return a;
   }
 
   // N stored values as T.

@@ -36,9 +36,11 @@ struct Neon : Generic {
     }
   }
 
-  using Generic::fma;
+  using Generic::fma, Generic::sqrt;
   static F32 fma(F32 a, F32 b, F32 c) { return vfmaq_f32(c, a, b); }
   static F64 fma(F64 a, F64 b, F64 c) { return vfmaq_f64(c, a, b); }
+  static F32 sqrt(F32 a) { return vsqrtq_f32(a); }
+  static F64 sqrt(F64 a) { return vsqrtq_f64(a); }
 
   template <class T, int N, class Stored>
   static Raw<T, N> load(const Stored* from) {

@@ -14,6 +14,7 @@
 //   fma(a, b, c)              a b + c, rounded once if the target has it, else twice
 //   min, max                  the first if it is smaller (larger), else the second, also where either is NaN
 //   abs                       without the sign
+//   sqrt                      rounded once, as all of the above
 //   < <= > >= ==              a Mask
 //   less_among(mask, a, b)    mask & (a < b) of integers, in one instruction where there is one
 //   & |, any(m), bits(m)      of masks: lane i is bit i; Mask::of(bits) makes one
@@ -198,6 +199,9 @@ struct Vec {
   }
   TONARI_LANEWISE friend Vec abs(Vec a) {
     return each<Vec>([](auto x) { return Target::abs(x); }, a);
+  }
+  TONARI_LANEWISE friend Vec sqrt(Vec a) {
+    return each<Vec>([](auto x) { return Target::sqrt(x); }, a);
   }
   TONARI_LANEWISE friend Vec fma(Vec a, Vec b, Vec c) {
     return each<Vec>([](auto x, auto y, auto z) { return Target::fma(x, y, z); }, a, b, c);

@@ -15,13 +15,14 @@ from tests.helpers.checks import Array, assert_same_neighbors
 from tests.helpers.devices import needs_torch, on_gpu
 from tonari.core.errors import Unsupported
 from tonari.core.neighbors import Neighbors
-from tonari.metrics.changed import change_of
+from tonari.metrics.changed import change_of, first_outside
 from tonari.metrics.definitions import great_circle, unit_vectors
 from tonari.metrics.radius_reference import brute_within
 from tonari.metrics.reference import brute
 
 N, K = 60, 7
 WEIGHTS = [2.0, 0.0, 1.0, 1e-12, 1e12]
+POWERS: list[dict[str, Any]] = [{"metric": f"minkowski:{p}"} for p in (0.5, 1.5, 3, 4)]
 SCALES = {"euclidean": np.sqrt, "sqeuclidean": np.sqrt, "l1": np.positive, "linf": np.sign}
 
 
@@ -110,6 +111,94 @@ def test_a_radius_is_compared_with_the_angle_that_is_returned(maker: Any, closed
     assert tonari.radius_graph(rows, one, **given).indptr[-1] == 2 * len(left)
 
 
+def hostile(maker: str, dtype: Any) -> Array:
+    """Rows with ties and zeros, far from the origin, in far clusters ..., and some beyond what screens compare."""
+    rows = checks.HOSTILE[maker](N, 5, 0).astype(dtype)
+    rows[7] = 0
+    rows[8] = rows[9]
+    rows[-1] *= 50
+    return rows
+
+
+@pytest.mark.parametrize("given", POWERS, ids=str)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("method", ["exact", "kdtree"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_minkowski_is_the_order_of_sums_of_powers(given: Any, maker: str, method: str, dtype: Any) -> None:
+    change, rows = change_of(**given), hostile(maker, dtype)
+    assert change is not None
+    wide = rows.astype(np.float64)
+    sums = brute(wide, wide, K, change.base)
+    truth = sums._replace(distances=change.values(sums.distances))
+    assert_same_neighbors(tonari.search(rows, rows, K, method=method, **given), truth)
+    assert_same_neighbors(tonari.Index(rows, method=method, **given).search(rows, K), truth)
+    limits = np.ascontiguousarray(sums.distances[:, 3])
+    inside = brute_within(wide, wide, limits, change.base)
+    found = tonari.radius_search(rows, rows, change.values(limits), method=method, **given)
+    assert (found.distances <= change.values(limits).repeat(np.diff(found.indptr))).all()
+    # Sums that are a unit in the last place larger may have the same root.
+    more = brute_within(wide, wide, first_outside(change.finish, change.values(limits)), change.base)
+    nearer = more.distances < first_outside(change.finish, change.values(limits)).repeat(np.diff(more.indptr))
+    assert found.indices.tolist() == more.indices[nearer].tolist()
+    assert found.distances.tobytes() == change.values(more.distances[nearer]).tobytes()
+    assert len(inside.indices) <= len(found.indices)
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 1.5, 2, 3, 4, np.inf])
+@pytest.mark.parametrize("maker", ["gaussian", "duplicates", "tight_far_clusters", "one_hot"])
+def test_minkowski_is_that_of_scipy(p: float, maker: str) -> None:
+    distance = pytest.importorskip("scipy.spatial.distance")
+    rows = checks.HOSTILE[maker](N, 5, 0).astype(np.float64)
+    name = {"metric": "chebyshev"} if p == np.inf else {"metric": "minkowski", "p": p}
+    found = tonari.search(rows, rows, K, metric=f"minkowski:{p}")
+    np.testing.assert_allclose(found.distances, np.sort(distance.cdist(rows, rows, **name), axis=1)[:, :K], 1e-13)
+
+
+@pytest.mark.parametrize("given", POWERS, ids=str)
+def test_values_at_the_limit(given: Any) -> None:
+    """The largest that are accepted, beside ordinary ones; the next number is refused by every verb."""
+    change = change_of(**given)
+    assert change is not None
+    largest = change.prepare.largest  # type: ignore[attr-defined]
+    rows = checks.gaussian(N, 3, dtype=np.float64)
+    rows[3], rows[4], rows[5, 0] = largest, -largest, largest
+    sums = brute(rows, rows, K, change.base)
+    truth = sums._replace(distances=change.values(sums.distances))
+    assert np.isfinite(truth.distances).all()
+    for method in ("exact", "kdtree"):
+        assert_same_neighbors(tonari.search(rows, rows, K, method=method, **given), truth)
+    rows[6, 1] = np.nextafter(largest, np.inf)
+    index = tonari.Index(rows[:6], **given)
+    for verb in (
+        lambda: tonari.search(rows[:2], rows, 1, **given),
+        lambda: tonari.knn_graph(rows, 1, **given),
+        lambda: index.search(rows, 1),
+        lambda: index.add(rows),
+        lambda: tonari.pairs(rows, 1.0, **given),
+    ):
+        with pytest.raises(ValueError, match="row 6 has a value"):
+            verb()
+
+
+@pytest.mark.parametrize("given", POWERS, ids=str)
+def test_a_large_minkowski_graph(given: Any) -> None:
+    """Where the screen, NN-Descent and the tree decide, against one another and the reference."""
+    rows = checks.gaussian(3000, 12)
+    rows[::50] = rows[1::50]
+    rows[17] *= 40
+    change = change_of(**given)
+    assert change is not None
+    own, wide = np.arange(3000), rows.astype(np.float64)
+    sums = brute(wide[:300], wide, K, change.base, self_ids=own[:300])
+    truth = sums._replace(distances=change.values(sums.distances))
+    for method in ("exact", "kdtree"):
+        graph = tonari.knn_graph(rows, K, method=method, **given)
+        assert_same_neighbors(Neighbors(graph.distances[:300].copy(), graph.indices[:300].copy()), truth)
+    near = tonari.knn_graph(rows, K, method="nn-descent", recall=0.95, **given)
+    assert near.recall(rows).by_distance > 0.9
+    assert near.metric == given["metric"]
+
+
 @pytest.mark.parametrize("metric", SCALES)
 @pytest.mark.parametrize("maker", checks.HOSTILE)
 @pytest.mark.parametrize("method", ["exact", "kdtree"])
@@ -152,7 +241,7 @@ def test_one_column() -> None:
                           brute(scaled, scaled, N, "l1"))  # fmt: skip
 
 
-@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}])
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}, *POWERS])
 def test_graphs_files_and_copies(given: dict[str, Any], tmp_path: Path) -> None:
     rows, _ = positions(anywhere)
     change = change_of(**given)
@@ -185,7 +274,7 @@ def test_graphs_files_and_copies(given: dict[str, Any], tmp_path: Path) -> None:
     assert (tonari.io.read_ground_truth(file).indices == found.indices).all()
 
 
-@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}])
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "l1", "weights": [2.0, 0.5]}, *POWERS])
 def test_filters(given: dict[str, Any]) -> None:
     rows, _ = positions(anywhere)
     allowed = np.arange(N) % 10 == 0
@@ -202,10 +291,11 @@ def test_filters(given: dict[str, Any]) -> None:
     assert graph.metric == given["metric"]
 
 
-def test_pairs_of_angles_have_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("metric", ["haversine", "minkowski:3"])
+def test_pairs_of_finished_values_have_no_file(metric: str, tmp_path: Path) -> None:
     rows, _ = positions(anywhere)
-    with pytest.raises(Unsupported, match="leave out="):
-        tonari.pairs(rows, 0.1, metric="haversine", out=tmp_path / "pairs.npy")
+    with pytest.raises(Unsupported, match=r"leave out=, or pass the (unit vectors|rows) as float64.*, with metric="):
+        tonari.pairs(rows, 0.1, metric=metric, out=tmp_path / "pairs.npy")
 
 
 def test_a_resumed_search_has_the_same_weights(tmp_path: Path) -> None:
@@ -241,7 +331,7 @@ def test_tensors_come_back_as_tensors() -> None:
 
 
 @on_gpu
-@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "euclidean", "weights": [2.0, 1e-3]}])
+@pytest.mark.parametrize("given", [{"metric": "haversine"}, {"metric": "euclidean", "weights": [2.0, 1e-3]}, *POWERS])
 def test_on_cuda(given: dict[str, Any]) -> None:
     import torch
 

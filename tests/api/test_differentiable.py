@@ -49,7 +49,7 @@ def _within(metric: str) -> dict[str, float]:
     return (
         {"min_similarity": 0.9}
         if METRICS[metric].descending
-        else {"radius": {"cosine": 0.1, "l1": 1.2, "canberra": 1.5}.get(metric, 0.5)}
+        else {"radius": {"cosine": 0.1, "l1": 1.2, "canberra": 1.5, "power:0.5": 2.0}.get(metric, 0.5)}
     )
 
 

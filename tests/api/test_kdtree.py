@@ -143,7 +143,7 @@ def test_plans_for_something_else_are_refused() -> None:
         ({"k": 701}, ValueError, "k=701: the largest k is 700"),
         ({"threads": 0}, ValueError, "threads=0: expected at least 1"),
         ({"memory": "1MB"}, ValueError, "budget of 1000000 bytes cannot hold a tree"),
-        ({"metric": "cosine"}, ValueError, "supports euclidean, sqeuclidean, l1, linf, not cosine"),
+        ({"metric": "cosine"}, ValueError, "supports euclidean, sqeuclidean, l1, linf, .*, not cosine"),
         ({"metric": "euclid"}, ValueError, "unknown metric 'euclid'"),
     ],
     ids=str,

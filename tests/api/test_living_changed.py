@@ -23,10 +23,11 @@ from tonari.core.neighbors import Neighbors
 from tonari.io import FileFormatError
 
 HAVERSINE = {"metric": "haversine"}
+CUBES = {"metric": "minkowski:3"}
 WEIGHTED = {"metric": "euclidean", "weights": [2.0, 0.0, 0.3]}
 L1 = {"metric": "l1", "weights": [1e-3, 1.0, 5.0]}
 HAMMING, JACCARD = {"metric": "hamming"}, {"metric": "jaccard"}
-RADII = {"haversine": 0.4, "euclidean": 2.0, "l1": 3.0, "hamming": 5.0, "jaccard": 0.5}
+RADII = {"haversine": 0.4, "minkowski:3": 1.5, "euclidean": 2.0, "l1": 3.0, "hamming": 5.0, "jaccard": 0.5}
 
 
 def rows_of(metric: str, rng: np.random.Generator, n: int) -> Array:
@@ -64,7 +65,7 @@ def check(index: tonari.Index, points: Array, ids: Array, given: dict[str, Any],
 
 
 @pytest.mark.parametrize("method", ["auto", "kdtree"])
-@pytest.mark.parametrize("given", [HAVERSINE, WEIGHTED, L1, HAMMING, JACCARD], ids=str)
+@pytest.mark.parametrize("given", [HAVERSINE, CUBES, WEIGHTED, L1, HAMMING, JACCARD], ids=str)
 def test_any_sequence_has_the_bits_of_an_index_made_anew(
     given: dict[str, Any], method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +108,7 @@ def test_any_sequence_has_the_bits_of_an_index_made_anew(
     assert len(index.radius_search(queries, RADII[given["metric"]], where=where).indices)
 
 
-@pytest.mark.parametrize("given", [HAVERSINE, WEIGHTED, HAMMING], ids=str)
+@pytest.mark.parametrize("given", [HAVERSINE, CUBES, WEIGHTED, HAMMING], ids=str)
 def test_all_points_may_go_and_others_come(given: dict[str, Any], tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     points = rows_of(given["metric"], rng, 20)
@@ -201,6 +202,6 @@ def test_on_a_device_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @on_gpu
-@pytest.mark.parametrize("given", [HAVERSINE, WEIGHTED, L1, HAMMING, JACCARD], ids=str)
+@pytest.mark.parametrize("given", [HAVERSINE, CUBES, WEIGHTED, L1, HAMMING, JACCARD], ids=str)
 def test_on_a_card_the_bits_are_the_same(given: dict[str, Any]) -> None:
     check_on_device(50_000, given)

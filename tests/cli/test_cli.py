@@ -31,6 +31,7 @@ from tonari.methods.registry import NAMES, overrides_of
 from tonari.metrics import METRICS
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
+from tonari.metrics.roots import cube_root
 
 N, M, D, K = 300, 20, 8, 5
 COMMANDS = ("graph", "search", "pairs", "merge", "recall", "report", "info", "convert", "plan", "warm")
@@ -60,6 +61,20 @@ def test_metrics_have_other_names(folder: Path) -> None:
     assert facts["metric"] == "inner_product"
     error = refused("graph", "points.fbin", "-k", str(K), "-o", "h.npz", "--metric", "manhatan", code=2)
     assert "Did you mean 'manhattan'?" in error
+
+
+def test_minkowski_distances(folder: Path) -> None:
+    facts = as_json("graph", "points.fbin", "-k", str(K), "-o", "g.npz", "--metric", "minkowski:3.0")
+    graph, points = KNNGraph.load("g.npz"), io.read("points.fbin").astype(np.float64)
+    assert facts["metric"] == graph.metric == "minkowski:3"
+    sums = brute(points, points, K, "power:3", self_ids=np.arange(N))
+    np.testing.assert_array_equal(graph.indices, sums.indices)
+    np.testing.assert_array_equal(graph.distances, cube_root(sums.distances))
+    facts = as_json("search", "points.fbin", "queries.npy", "-k", str(K), "-o", "f.npz", "--metric", "minkowski:2")
+    assert facts["metric"] == "euclidean"
+    for metric in ("minkowski", "minkowski:7"):
+        error = refused("graph", "points.fbin", "-k", str(K), "-o", "h.npz", "--metric", metric, code=2)
+        assert f"metric '{metric}' is not supported: expected 'minkowski:p' with p = 0.5, 1, 1.5" in error
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "l1"])

@@ -17,7 +17,7 @@ from tests.helpers import checks
 from tests.helpers.refusals import assert_refused_by_name
 from tonari.compat.scipy import KDTree
 
-NORMS = (1, 2, math.inf)
+NORMS = (1, 1.5, 2, 3, 4, math.inf)
 X = checks.gaussian(20, 3, dtype=np.float64)
 TREE, ORIGINAL = KDTree(X), scipy.spatial.KDTree(X)
 
@@ -37,7 +37,7 @@ def distances_of(tree: KDTree, x: Any, numbers: Any, p: float) -> Any:
     there = numbers < tree.n
     found = tree.data[np.where(there, numbers, 0)]
     gaps = np.abs(np.asarray(x, np.float64)[..., None, :] - found)
-    value = {1: gaps.sum(-1), 2: np.sqrt((gaps**2).sum(-1)), math.inf: gaps.max(-1)}[p]
+    value = gaps.max(-1) if p == math.inf else (gaps**p).sum(-1) ** (1 / p)
     return np.where(there, value, np.inf)
 
 
@@ -205,32 +205,32 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str, tuple[Any, ...]]] =
     ),
     (TREE.query, {"x": X}, "k", (0, -1, 2.0, True, None, [], [0], [2.0], [[1]], "1")),
     (TREE.query, {"x": X}, "eps", (0.1, -1, True, "0", None)),
-    (TREE.query, {"x": X}, "p", (3, 0.5, True, "2", None, math.nan)),
+    (TREE.query, {"x": X}, "p", (5, 0.5, True, "2", None, math.nan)),
     (TREE.query, {"x": X}, "distance_upper_bound", (-1.0, math.nan, "1", None, True)),
     (TREE.query, {"x": X}, "workers", (0, -2, 1.5, True, None)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "x", (None, X[:, :2])),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "r", (-1.0, math.nan, "1", [1.0, 2.0], None)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "eps", (0.1,)),
-    (TREE.query_ball_point, {"x": X, "r": 1.0}, "p", (3,)),
+    (TREE.query_ball_point, {"x": X, "r": 1.0}, "p", (5,)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "workers", (0,)),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "return_sorted", (1, "yes")),
     (TREE.query_ball_point, {"x": X, "r": 1.0}, "return_length", (1, None)),
     (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "other", (None, X, ORIGINAL, KDTree(X[:, :2]))),
     (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "r", (-1.0, [1.0], None, True)),
-    (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "p", (3,)),
+    (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "p", (5,)),
     (TREE.query_ball_tree, {"other": TREE, "r": 1.0}, "eps", (0.1,)),
     (TREE.query_pairs, {"r": 1.0}, "r", (-1.0, [1.0], None, math.nan)),
-    (TREE.query_pairs, {"r": 1.0}, "p", (3,)),
+    (TREE.query_pairs, {"r": 1.0}, "p", (5,)),
     (TREE.query_pairs, {"r": 1.0}, "eps", (0.1,)),
     (TREE.query_pairs, {"r": 1.0}, "output_type", ("list", None)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "other", (None,)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "r", (-1.0, [[1.0]], None, [math.nan])),
-    (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "p", (3,)),
+    (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "p", (5,)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "weights", (X[:, 0],)),
     (TREE.count_neighbors, {"other": TREE, "r": 1.0}, "cumulative", (1, None)),
     (TREE.sparse_distance_matrix, {"other": TREE, "max_distance": 1.0}, "other", (None,)),
     (TREE.sparse_distance_matrix, {"other": TREE, "max_distance": 1.0}, "max_distance", (-1.0, None)),
-    (TREE.sparse_distance_matrix, {"other": TREE, "max_distance": 1.0}, "p", (3,)),
+    (TREE.sparse_distance_matrix, {"other": TREE, "max_distance": 1.0}, "p", (5,)),
     (TREE.sparse_distance_matrix, {"other": TREE, "max_distance": 1.0}, "output_type", ("csr_matrix",)),
 ]
 

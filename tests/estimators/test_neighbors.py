@@ -40,6 +40,16 @@ def test_lists_are_the_reference_s(kind: str, metric: str, algorithm: str, dtype
         np.testing.assert_array_equal(distances, truth.distances)
 
 
+@pytest.mark.filterwarnings("ignore:Mind that for 0 < p < 1")
+@pytest.mark.parametrize("p", [0.5, 1, 1.5, 3, 4])
+def test_minkowski_distances_are_scikit_learns(p: float) -> None:
+    points = checks.gaussian(63, 6, dtype=np.float64)
+    ours = NearestNeighbors(n_neighbors=5, p=p).fit(points).kneighbors()
+    theirs = neighbors.NearestNeighbors(n_neighbors=5, p=p, algorithm="brute").fit(points).kneighbors()
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-13)
+    np.testing.assert_array_equal(ours[1], theirs[1])
+
+
 @pytest.mark.parametrize("n_neighbors", [1, 62, 63])
 @pytest.mark.parametrize("strided", [False, True])
 def test_distances_and_graphs_are_scikit_learns(n_neighbors: int, strided: bool) -> None:

@@ -40,8 +40,8 @@ def test_parameters_are_scikit_learns_with_their_defaults(name: str) -> None:
         ({"metric": "hamming"}, "metric='hamming': expected one of euclidean"),
         ({"metric": "triton:mine"}, "expected one of"),
         ({"metric": np.linalg.norm}, "expected a name; for a callable"),
-        ({"p": 3}, "p=3: expected 1, 2 or inf"),
-        ({"p": "2"}, "p='2': expected 1, 2 or inf"),
+        ({"p": 5}, "p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p"),
+        ({"p": "2"}, "p='2': expected 0.5, 1, 1.5"),
         ({"metric_params": {"V": [1]}}, "scale the columns of X"),
         ({"algorithm": "ball_tree"}, "'auto' takes the fastest, and all give the same answer"),
         ({"leaf_size": 10}, "leaf_size=10: expected 30"),
@@ -57,6 +57,8 @@ def test_refuses(cls: Any, params: dict[str, Any], message: str) -> None:
 
 def test_metrics_by_all_their_names() -> None:
     assert [metric_of("minkowski", p, None) for p in (1, 2, 2.0, np.inf)] == ["l1", "euclidean", "euclidean", "linf"]
+    for p in (0.5, 1.5, 3, 4.0):
+        assert metric_of("minkowski", p, None) == metric_of(f"minkowski:{p}", 2, None) == f"minkowski:{p:g}"
     assert [metric_of(name, 7, {}) for name in ("L2", "manhattan", "Euclidean")] == ["euclidean", "l1", "euclidean"]
     for name, record in METRICS.items():
         if not record.descending:

@@ -26,6 +26,8 @@ Array = npt.NDArray[Any]
 
 ELEMENTWISE = tuple(name for name, metric in METRICS.items() if metric.form == "elementwise")
 
+POWERS = tuple(name for name in ELEMENTWISE if METRICS[name].degree not in (0, 1))
+
 # Of rows. ml_dtypes makes "bfloat16" a dtype of NumPy's.
 DTYPES = ("float32", "float16", np.dtype(ml_dtypes.bfloat16).name, "float64", "uint8", "int8")
 
@@ -99,6 +101,23 @@ def assert_same_neighbors(found: Neighbors, truth: Neighbors, *, metric: str = "
             f"found {found.indices[row].tolist()} at {found.distances[row].tolist()}\n"
             f"truth {truth.indices[row].tolist()} at {truth.distances[row].tolist()}"
         )
+
+
+def sizes(x: Array, metric: str) -> Array:
+    """What `size` of an elementwise metric is for elements: f(q, x) <= size(q) + size(x)."""
+    record = METRICS[metric]
+    if record.degree == 0:
+        return (x != 0).astype(x.dtype)
+    if metric in POWERS:
+        return np.asarray(np.abs(x) ** record.degree * x.dtype.type(2) ** max(0, record.degree - 1))
+    return np.abs(x)
+
+
+def differences(x: Array, y: Array, metric: str) -> Array:
+    """What `difference` of an elementwise metric is for elements: the term, if terms obey the triangle inequality."""
+    record = METRICS[metric]
+    assert record.value is not None
+    return np.abs(x - y) if record.stretch > 1 else record.value(x[None], y[None])
 
 
 def _assert_none(bad: Array, what: str) -> None:

@@ -52,7 +52,7 @@ def test_metrics(metric: str) -> None:
     if metric in TREE_METRICS:
         assert made(metric=metric).metric == metric
         return
-    message = rf"kdtree' supports euclidean, sqeuclidean, l1, linf, not {metric}; use method='exact' or 'auto'"
+    message = rf"kdtree' supports {', '.join(TREE_METRICS)}, not {metric}; use method='exact' or 'auto'"
     with pytest.raises(ValueError, match=message):
         made(metric=metric)
     rows = np.ones((9, 2), np.float32)

@@ -47,7 +47,7 @@ def pair(m: int = 2, n: int = N, d: int = D, dtype: str = "float32", seed: int =
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "int8"])
 @pytest.mark.parametrize(
-    "metric", ["euclidean", "sqeuclidean", "inner_product", "cosine", "linf", "haversine", "jaccard"]
+    "metric", ["euclidean", "sqeuclidean", "inner_product", "cosine", "linf", "haversine", "minkowski:3", "jaccard"]
 )
 @pytest.mark.parametrize("m", [1, 40])
 def test_the_answers_of_a_first_search(dtype: str, metric: str, m: int, decided: list[Any]) -> None:

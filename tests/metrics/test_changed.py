@@ -9,11 +9,12 @@ import pytest
 
 from tests.helpers.devices import needs_torch
 from tonari.core.errors import Unsupported
-from tonari.metrics import changed
+from tonari.metrics import changed, get_metric
 from tonari.metrics.changed import Change, change_of, first_outside
 from tonari.metrics.definitions import great_circle
 from tonari.metrics.problem import make_problem
 
+MINKOWSKI = (0.5, 1.5, 3, 4)
 EARTH = np.random.default_rng(0).uniform(-1.5, 1.5, (9, 2))
 
 
@@ -104,8 +105,65 @@ def test_all_is_within_an_infinite_radius() -> None:
     assert first_outside(great_circle, np.array([np.inf])) == [np.inf]
 
 
+@pytest.mark.parametrize("p", MINKOWSKI)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8", "bfloat16"])
+def test_rows_of_minkowski_are_those_given_in_float64(p: float, dtype: str) -> None:
+    given = (EARTH * 50 + 100).astype(dtype)
+    made = change(f"minkowski:{p:g}").rows(given, "points")
+    assert made.dtype == np.float64
+    assert made.tobytes() == given.astype(np.float64).tobytes()
+
+
+@pytest.mark.parametrize(("p", "largest"), [(3, 1e96), (4, 1e72), (0.5, 1e150), (1.5, 1e150)])
+def test_values_whose_powers_would_overflow(p: float, largest: float) -> None:
+    made = change(f"minkowski:{p:g}")
+    rows = np.array([[1.0, -largest], [largest, 0.0]])
+    assert made.rows(rows, "points").tobytes() == rows.tobytes()
+    value = get_metric(made.base).value
+    assert value is not None
+    many = np.full((10_000, 1), largest)
+    assert np.isfinite(made.values(value(many[:, None], -many[:, None]))).all()
+    rows[1, 0] = -np.nextafter(largest, np.inf)
+    with pytest.raises(
+        ValueError, match=rf"points: row 1 has a value whose \w+ overflows float64 .*1e\+{np.log10(largest):.0f}$"
+    ):
+        made.rows(rows, "points")
+
+
+@pytest.mark.parametrize("p", MINKOWSKI)
+@pytest.mark.parametrize("limit", [0.0, 1e-100, 0.3, 1.0, 7.7, 1e70, -5e-324])
+def test_the_first_sum_outside(p: float, limit: float) -> None:
+    finish = change(f"minkowski:{p:g}").finish
+    assert finish is not None
+    (first,) = first_outside(finish, np.array([limit]))
+    assert finish(np.array([first]))[0] > limit
+    if first > 0:
+        assert finish(np.array([np.nextafter(first, 0)]))[0] <= limit
+    assert first_outside(finish, np.array([np.inf])) == [np.inf]
+
+
+@pytest.mark.parametrize("p", MINKOWSKI)
+def test_roots_ascend_and_undo_powers(p: float) -> None:
+    finish = change(f"minkowski:{p:g}").finish
+    assert finish is not None
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, int(np.array(np.inf).view(np.int64)), 100_000)
+    assert (finish(bits.view(np.float64)) <= finish((bits + 1).view(np.float64))).all()
+    lengths = np.exp(rng.uniform(-150, 150, 1000)).astype(np.longdouble)
+    np.testing.assert_allclose(finish((lengths**p).astype(np.float64)), lengths.astype(np.float64), rtol=5e-16)
+
+
 @needs_torch
-@pytest.mark.parametrize(("metric", "weights"), [("haversine", None), ("l1", [0.0, 0.3]), ("euclidean", [3.0, 1e-9])])
+@pytest.mark.parametrize(
+    ("metric", "weights"),
+    [
+        ("haversine", None),
+        ("minkowski:3", None),
+        ("minkowski:0.5", None),
+        ("l1", [0.0, 0.3]),
+        ("euclidean", [3.0, 1e-9]),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
 def test_tensors_change_as_arrays_do(metric: str, weights: Any, dtype: str) -> None:
     import torch
@@ -114,6 +172,12 @@ def test_tensors_change_as_arrays_do(metric: str, weights: Any, dtype: str) -> N
     values = np.array([0.0, 0.5, 2.0, np.inf])
     assert made.prepare(torch.from_numpy(rows), "points").numpy().tobytes() == made.rows(rows, "points").tobytes()
     assert made.values(torch.from_numpy(values)).numpy().tobytes() == made.values(values).tobytes()
+
+
+@pytest.mark.parametrize("p", MINKOWSKI)
+def test_plans_of_minkowski_name_the_sum_of_powers(p: float) -> None:
+    with pytest.raises(Unsupported, match=f"pass the rows as float64, with metric='power:{p:g}'"):
+        make_problem(10, 10, 2, 3, dtype="float32", metric=f"minkowski:{p:g}")
 
 
 def test_plans_and_other_verbs_name_the_way_out() -> None:

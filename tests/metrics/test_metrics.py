@@ -16,7 +16,7 @@ from tonari.core import _native
 from tonari.core.errors import Unsupported
 from tonari.core.workers import Workers
 from tonari.kdtree.cpu.build import build
-from tonari.metrics import ALIASES, BIT_METRICS, METRICS, UNSUPPORTED, cuda_terms, get_metric
+from tonari.metrics import ALIASES, BIT_METRICS, METRICS, MINKOWSKI, UNSUPPORTED, cuda_terms, get_metric
 from tonari.metrics.reference import pairwise
 
 SOURCE = Path(tonari.__file__).parent
@@ -43,7 +43,7 @@ def test_a_record_is_complete(metric: str) -> None:
     assert record.value is not None
     assert record.root == (record.before_root is not record)
     if not record.elementwise:
-        assert (record.maximum, record.divides, record.scale_free, record.stretch) == (False, False, False, 1.0)
+        assert (record.maximum, record.divides, record.degree, record.stretch) == (False, False, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -58,30 +58,36 @@ def test_facts_of_a_record_are_those_of_its_values(metric: str) -> None:
         columns = np.array([pairwise(rows[:, i : i + 1], rows[:, i : i + 1], metric) for i in range(9)])
         np.testing.assert_allclose(values, columns.max(axis=0) if record.maximum else columns.sum(axis=0), rtol=1e-13)
         assert pairwise(np.zeros((1, 3)), np.zeros((1, 3)), metric) == 0
-        scaled = pairwise(8 * rows, 8 * rows, metric)
-        assert scaled.tobytes() == (values if record.scale_free else 8 * values).tobytes()
+        scaled = pairwise(16 * rows, 16 * rows, metric)
+        assert scaled.tobytes() == (16**record.degree * values).tobytes()
     if record.in_trees and record.elementwise:
-        assert (columns == np.abs(rows.T[:, :, None] - rows.T[:, None, :])).all()
+        distances = np.abs(rows.T[:, :, None] - rows.T[:, None, :]).ravel()
+        terms = columns.ravel()[np.argsort(distances)]
+        assert (np.diff(terms) >= 0).all()
+        np.testing.assert_allclose(terms, np.sort(distances) ** record.degree, rtol=1e-15)
 
 
 @pytest.mark.parametrize("metric", checks.ELEMENTWISE)
 def test_bounds_of_a_record_bound(metric: str) -> None:
     """What screens assume of terms, by elements of all sizes, rounded and flushed to zero."""
     record, rng = METRICS[metric], np.random.default_rng(3)
-    x = np.ldexp(rng.uniform(-1, 1, 4000), rng.integers(-40, 40, 4000))
+    x = np.ldexp(rng.uniform(-1, 1, 4000), rng.integers(-40, 40 if record.largest == np.inf else 3, 4000))
     x[::7] = 0
     x = checks.accepted(x, metric)[:, None]
     q = rng.permutation(np.vstack([x, x * rng.uniform(0.5, 2, x.shape)]))[: len(x)]
+    x[1], q[1], x[2], q[2] = 2, -2, -2, 2
+    x, q = (checks.accepted(np.clip(part, -record.largest, record.largest), metric) for part in (x, q))
     y = np.where(
         rng.random(x.shape) < 0.1, 0, x * (1 + rng.uniform(-1, 1, x.shape) * 2.0 ** -rng.integers(1, 40, x.shape))
     )
+    y = np.clip(y, -record.largest, record.largest)
 
     def term(a: checks.Array, b: checks.Array) -> checks.Array:
         assert record.value is not None
         return record.value(a.T, b.T)
 
-    size = [(part != 0).astype(float) if record.scale_free else np.abs(part) for part in (q, x, y)]
-    difference = term(x, y) if record.stretch == 1 else np.abs(x - y)[:, 0]
+    size = [checks.sizes(part, metric) for part in (q, x, y)]
+    difference = checks.differences(x, y, metric)[:, 0]
     slack = 1 + 1e-12
     assert (term(q, x) <= (size[0] + size[1])[:, 0] * slack).all()
     assert (np.abs(term(q, x) - term(q, y)) <= record.stretch * difference * slack + 1e-12 * term(q, x)).all()
@@ -164,6 +170,33 @@ def test_other_names_are_understood_and_results_have_the_usual_one(other: str) -
         np.testing.assert_array_equal(found.indices, wanted.indices)
         np.testing.assert_array_equal(found.distances, wanted.distances)
     np.testing.assert_array_equal(pairwise(rows, rows, other), pairwise(rows, rows, name))
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ("minkowski:1", "l1"),
+        ("minkowski:2.0", "euclidean"),
+        ("minkowski:inf", "linf"),
+        ("Minkowski:0.50", "minkowski:0.5"),
+        ("minkowski:15e-1", "minkowski:1.5"),
+        ("minkowski:3.0", "minkowski:3"),
+        ("minkowski:4", "minkowski:4"),
+    ],
+)
+def test_minkowski_distances_are_named_by_their_power(other: str, name: str) -> None:
+    assert get_metric(other).name == name
+    assert MINKOWSKI[float(other.partition(":")[2])] == name
+    assert tonari.Index(checks.gaussian(3, 2), metric=other).metric == name
+
+
+@pytest.mark.parametrize(
+    "metric", ["minkowski", "minkowski:", "minkowski:5", "minkowski:-1", "minkowski:nan", "minkowski:p"]
+)
+def test_other_powers_are_refused_with_those_that_are_there(metric: str) -> None:
+    message = rf"metric '{metric}' is not supported: expected 'minkowski:p' with p = 0.5, 1, 1.5, 2, 3, 4 or inf"
+    with pytest.raises(Unsupported, match=message):
+        get_metric(metric)
 
 
 def test_other_names_are_of_metrics_and_are_none() -> None:

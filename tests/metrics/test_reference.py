@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy.spatial import distance
 from scipy.spatial.distance import cdist
 
 from tests.helpers import checks
-from tonari.metrics import METRICS
+from tonari.metrics import CHANGED, METRICS
 from tonari.metrics.reference import brute, pairwise, returned, values_at
 
 EPS = np.finfo(np.float64).eps
@@ -28,6 +29,14 @@ def _sum_by_hand(terms: list[float]) -> float:
     return lanes[0]
 
 
+POWERS_BY_HAND: dict[str, Callable[[float], float]] = {
+    "power:0.5": math.sqrt,
+    "power:1.5": lambda t: t * math.sqrt(t),
+    "power:3": lambda t: t * t * t,
+    "power:4": lambda t: (t * t) * (t * t),
+}
+
+
 def _value_by_hand(q: list[float], x: list[float], metric: str) -> float:
     pairs = list(zip(q, x, strict=True))
     if metric in ("euclidean", "sqeuclidean"):
@@ -41,6 +50,8 @@ def _value_by_hand(q: list[float], x: list[float], metric: str) -> float:
         return max(abs(a - b) for a, b in pairs)
     if metric == "chi2":
         return _sum_by_hand([(a - b) * (a - b) / (a + b) if a + b else 0.0 for a, b in pairs])
+    if metric in POWERS_BY_HAND:
+        return _sum_by_hand([POWERS_BY_HAND[metric](abs(a - b)) for a, b in pairs])
     if METRICS[metric].form == "elementwise":  # of one column SciPy says the term
         terms = [float(cdist([[a]], [[b]], metric)[0, 0]) for a, b in pairs]  # type: ignore[call-overload]
         return max(terms) if METRICS[metric].maximum else _sum_by_hand(terms)
@@ -94,7 +105,7 @@ def test_products_are_rounded_before_they_are_added() -> None:
     assert pairwise(q, x, "inner_product") == 0.0
 
 
-@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product", "l1"])
+@pytest.mark.parametrize("metric", ["sqeuclidean", "inner_product", "l1", "power:3", "power:4"])
 @pytest.mark.parametrize("d", [3, 64, 200])
 def test_sums_are_right_to_rounding(metric: str, d: int) -> None:
     q, x = checks.gaussian(6, d, 1), checks.gaussian(7, d, 2)
@@ -102,12 +113,14 @@ def test_sums_are_right_to_rounding(metric: str, d: int) -> None:
         "sqeuclidean": lambda a, b: (a - b) ** 2,
         "inner_product": lambda a, b: a * b,
         "l1": lambda a, b: abs(a - b),
+        "power:3": lambda a, b: abs(a - b) ** 3,
+        "power:4": lambda a, b: (a - b) ** 4,
     }[metric]
     for i, row in enumerate(pairwise(q, x, metric)):
         for j, value in enumerate(row):
             exact = [term(Fraction(float(a)), Fraction(float(b))) for a, b in zip(q[i], x[j], strict=True)]
-            # Each of at most d/16 + 4 additions, and each term twice, rounds by half an eps of what is summed.
-            bound = EPS / 2 * (d // 16 + 8) * float(sum(map(abs, exact)))
+            # Each of at most d/16 + 4 additions, and each term up to 7 times, rounds by half an eps of what is summed.
+            bound = EPS / 2 * (d // 16 + 12) * float(sum(map(abs, exact)))
             assert abs(float(Fraction(value) - sum(exact))) <= bound
             assert value == pytest.approx(math.fsum(map(float, exact)), abs=2 * bound, rel=0)
 
@@ -121,6 +134,17 @@ def test_agrees_with_scipy(metric: str) -> None:
     q[:, 3] = x[:20, 3] = 0
     by_scipy = cdist(q, x, SCIPY[metric])  # type: ignore[call-overload]
     np.testing.assert_allclose(pairwise(q, x, metric), by_scipy, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.5, 3, 4])
+def test_powers_and_their_roots_agree_with_scipy(p: float) -> None:
+    q, x = checks.gaussian(40, 37, 1, np.float64), checks.gaussian(50, 37, 2, np.float64)
+    q[:, 3] = x[:20, 3] = 0
+    by_scipy = cdist(q, x, "minkowski", p=p)
+    np.testing.assert_allclose(pairwise(q, x, f"power:{p}"), by_scipy**p, rtol=1e-13)
+    root = CHANGED[f"minkowski:{p}"].value
+    assert root is not None
+    np.testing.assert_allclose(root(q.T[:, :, None], x.T[:, None]), by_scipy, rtol=1e-14)
 
 
 def test_chi2_agrees_with_its_formula() -> None:

@@ -35,6 +35,14 @@ class Fault:
 
 _NATIVE = (
     Fault(
+        "exact-degree-of-cubes",
+        "native/core/metrics.hpp",
+        "degree = 3, convexity = 4",
+        "degree = 1, convexity = 4",
+        "scores of cubes are scaled like distances",
+        ("tests/exact/cpu/test_properties.py::test_scaling_by_a_power_of_two",),
+    ),
+    Fault(
         "exact-scale-not-squared",
         "native/exact/bounds.cpp",
         ": worst * scale * scale;",
@@ -329,6 +337,22 @@ _CUDA = (
         ("tests/exact/cuda/test_pack.py::test_bounds_bound",),
     ),
     Fault(
+        "exact-near-of-a-cut-list",
+        "src/tonari/exact/cuda/kernels/near.py",
+        " & (tl.max(counts, 0) <= segment_room)",
+        "",
+        "a row is proved by a list that was too short for all groups near it",
+        ("tests/exact/cuda/test_near.py::test_groups_of_lists",),
+    ),
+    Fault(
+        "exact-limit-of-exact-contractions",
+        "src/tonari/exact/cuda/kernels/contracted_limits.py",
+        " + error + tl.load(farthest_ptr)",
+        "",
+        "contracted rows count as if they were not rounded",
+        ("tests/exact/cuda/test_contracted_search.py::test_rounding_to_float32_counts",),
+    ),
+    Fault(
         "exact-cuda-certify-equal",
         "src/tonari/exact/cuda/kernels/certify.py",
         "judged & (next_minimum > threshold)",
@@ -544,6 +568,14 @@ _PYTHON = (
         "unseen = 1.0",
         "the interval is not zero although every row was measured",
         ("tests/graph/test_recall.py::test_a_sample_of_all_rows_leaves_no_doubt",),
+    ),
+    Fault(
+        "metrics-stretch-of-powers",
+        "src/tonari/metrics/__init__.py",
+        "stretch=256.0",
+        "stretch=64.0",
+        "the bound on what rounding an element does to its fourth power is less than the slope",
+        ("tests/metrics/test_metrics.py::test_bounds_of_a_record_bound",),
     ),
     Fault(
         "methods-repeated-by-data",

@@ -68,7 +68,10 @@ Row plain_form(const Form& form, Row row) {
     switch (family_of(form.metric)) {
       case Family::angles: row[i] = square != 0 && square < 0x1p-960 ? nan : norm == 0 ? 0 : x / norm; break;
       case Family::terms:
-        row[i] = is_scale_free(form.metric) && x != 0 && std::fabs(x * form.scale) < 0x1p-1022 ? nan : x * form.scale;
+        row[i] = with_term(form.metric, [&](auto term) {
+          const double scaled = std::fabs(x * form.scale);
+          return (term.degree == 0 && x != 0 && scaled < 0x1p-1022) || !(scaled <= term.largest) ? nan : x * form.scale;
+        });
         break;
       default: row[i] = (x - form.centre[i]) * form.scale;
     }
@@ -191,7 +194,7 @@ void check_row(Dtype dtype, Metric metric, std::int64_t d, int kind) {
   std::vector<double> centre(size, 0.0);
   if (is_product(metric) || is_euclidean(metric))
     for (double& c : centre) c = draw(kind % 4);
-  const Form form(metric, is_angular(metric) ? 1.0 : 0x1p-3, centre);
+  const Form form(metric, is_angular(metric) ? 1.0 : 0x1p-4, centre);
   const RowsView rows{.data = stored.data(), .n = 3, .d = d, .dtype = dtype};
   for (const std::int64_t i : {1, 2}) {
     Row row(static_cast<std::size_t>(padded(d)), 7.0), wanted(size);
@@ -218,11 +221,34 @@ void check_row(Dtype dtype, Metric metric, std::int64_t d, int kind) {
   }
 }
 
+// What the screens assume of a term (docs/exactness.md, "Elementwise forms"), for elements of at most `largest`.
+template <class TERM>
+void check_bounds() {
+  using One = Vec<double, kRegisterLanes<double>>;
+  const double slack = 1 + 0x1p-40;
+  for (int i = 0; i < 20000; ++i) {
+    double numbers[3];
+    for (double& x : numbers) {
+      x = std::fmax(-TERM::largest, std::fmin(TERM::largest, draw(i % 3) * (i % 5 == 0 ? 4 : 1)));
+      if (TERM::metric == Metric::chi2) x = std::fabs(x);
+    }
+    if (i % 2 == 0) numbers[2] = numbers[1] * (1 + draw(0) * 0x1p-20);
+    if (std::fabs(numbers[2]) > TERM::largest) numbers[2] = numbers[1];
+    const One q = numbers[0], x = numbers[1], y = numbers[2];
+    const double near = TERM::term(q, x)[0], other = TERM::term(q, y)[0], difference = TERM::difference(x, y)[0];
+    const double size = TERM::size(x)[0], allowed = TERM::stretch * difference * slack;
+    expect("term", near <= (TERM::size(q)[0] + size) * slack, TERM::metric, 1);
+    expect("difference of terms", std::fabs(near - other) <= allowed + 0x1p-40 * near, TERM::metric, 1);
+    expect("difference of sizes", TERM::size(y)[0] - size <= allowed, TERM::metric, 1);
+  }
+}
+
 }  // namespace
 
 int main() {
   for (int number = 0; number < kMetrics; ++number) {
     const auto metric = static_cast<Metric>(number);
+    if (is_elementwise(metric)) with_term(metric, [](auto term) { check_bounds<decltype(term)>(); });
     for (const std::int64_t d : {1, 7, 8, 15, 16, 17, 31, 32, 33, 127, 128, 129, 784}) {
       for (int kind = 0; kind < kKinds; ++kind) {
         for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::u8, Dtype::i8, Dtype::f16, Dtype::bf16}) {

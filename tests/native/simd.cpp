@@ -107,6 +107,7 @@ void check_lanes() {
     expect<T, N>("-", stored(p - q), lanewise<T, N>([&](auto i) { return l[i] - m[i]; }));
     expect<T, N>("/", stored(p / V(T{3})), lanewise<T, N>([&](auto i) { return l[i] / T{3}; }));
     expect<T, N>("abs", stored(abs(x)), lanewise<T, N>([&](auto i) { return std::fabs(a[i]); }));
+    expect<T, N>("sqrt", stored(sqrt(abs(p))), lanewise<T, N>([&](auto i) { return std::sqrt(std::fabs(l[i])); }));
     expect<T, N>("fma", stored(fma(p, q, r)), lanewise<T, N>([&](auto i) {
                    return std::is_same_v<Target, Generic> ? l[i] * m[i] + n[i] : std::fma(l[i], m[i], n[i]);
                  }));

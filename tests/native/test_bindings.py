@@ -389,6 +389,8 @@ CASES: dict[str, Case] = {
             ({"centre": []}, "length of the centre=0"),
             ({"centre": [0.0, np.nan]}, "the centre is not finite"),
             *(({"scale": bad}, "expected a power of two") for bad in (0.0, -1.0, 3.0, np.nan, np.inf)),
+            ({"metric": "power:0.5"}, "scale=0.500000: expected one of which the power 0.500000 is a power of two"),
+            ({"metric": "power:4", "scale": 2.0**-251}, r"from 2\^-1000 to 2\^1000"),
         ],
     ),
     "PackedPoints": Case(

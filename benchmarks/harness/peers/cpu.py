@@ -116,13 +116,16 @@ SCIKIT_METRICS = {
     "cosine": "cosine",
     "l1": "manhattan",
     "linf": "chebyshev",
+    "minkowski:3": "minkowski",
 }
+POWERS = {"minkowski:3": 3.0}  # of scikit-learn's p, which other metrics have no use for
 
 
 def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
     from sklearn.neighbors import NearestNeighbors
 
-    index = NearestNeighbors(algorithm="brute", metric=SCIKIT_METRICS[metric], n_jobs=threads).fit(points)
+    settings = {"metric": SCIKIT_METRICS[metric], "p": POWERS.get(metric, 2.0), "n_jobs": threads}
+    index = NearestNeighbors(algorithm="brute", **settings).fit(points)
 
     def search(queries: Array, k: int) -> tuple[Array, Array]:
         with limit_threads(threads):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import children
-from .cpu import SCIKIT_METRICS, Array, limit_threads, unit_rows
+from .cpu import POWERS, SCIKIT_METRICS, Array, limit_threads, unit_rows
 
 Count = Callable[[Array, float], Array]
 
@@ -57,7 +57,8 @@ def _prepare_faiss(points: Array, metric: str, threads: int) -> Count:
 def _prepare_sklearn(points: Array, metric: str, threads: int) -> Count:
     from sklearn.neighbors import NearestNeighbors
 
-    index = NearestNeighbors(algorithm="auto", metric=SCIKIT_METRICS[metric], n_jobs=threads).fit(points)
+    settings = {"metric": SCIKIT_METRICS[metric], "p": POWERS.get(metric, 2.0), "n_jobs": threads}
+    index = NearestNeighbors(algorithm="auto", **settings).fit(points)
 
     def count(queries: Array, radius: float) -> Array:
         with limit_threads(threads):

@@ -224,6 +224,8 @@ def check_reference(
     count = int(np.clip(REFERENCE_WORK // points.size, 4, REFERENCE_ROWS))
     chosen = np.random.default_rng(0).permutation(len(queries))[:count]
     own = chosen.astype(np.int64) if graph else None
+    if reference.get_metric(metric).changed:  # whose values are float64 for rows of any dtype
+        queries, points = queries.astype(np.float64), points.astype(np.float64)
     truth = reference.brute(queries[chosen], points, k, metric, self_ids=own)
     for name, ours, true in (
         ("index", found.indices[chosen], truth.indices),

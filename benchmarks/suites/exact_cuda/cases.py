@@ -50,7 +50,7 @@ def _searches() -> list[Case]:
 
 def _cold() -> list[Case]:
     """First calls: at few and at many neighbours, and where rows are searched again, by kernels that come later."""
-    wanted = {"k10": (10, "gaussian", 3.0), "k256": (256, "gaussian", 3.0), "tight": (10, "tight", 6.0)}
+    wanted = {"k10": (10, "gaussian", 3.0), "k256": (256, "gaussian", 3.0), "tight": (10, "tight", 3.0)}
     changes: dict[str, Any] = {"peers": (), "work": cold.cold_start, "cost": 60.0}
     return [
         _case(f"cold-{name}", MILLION, TEN_THOUSAND, 128, k, data=kind, bars=(seconds(bar, "H200"),), **changes)
@@ -138,6 +138,7 @@ SUITE = Suite(
             warm_scale=0.1,
             work=host.several,
         ),
+        _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
         _contracted(
             "topics", TEN_THOUSAND, 768, cost=62.0, prepared=True, metric="cosine", bars=(seconds(14e-3, "H200"),)
         ),
@@ -167,6 +168,7 @@ SUITE = Suite(
             gigabytes=24.0,
             work=host.streamed,
         ),
+        _contracted("gist", MILLION, 960, cost=120.0, graph=True, bars=(seconds(1.5, "H200"),)),
         _case(
             "graph-10m",
             10 * MILLION,
@@ -180,8 +182,6 @@ SUITE = Suite(
             gigabytes=16.0,
             warm_scale=0.05,
         ),
-        _contracted("topics", MILLION, 768, cost=250.0, graph=True),
-        _contracted("gist", MILLION, 960, cost=300.0, graph=True, bars=(seconds(1.5, "H200"),)),
     ),
     libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
     repeats=7,

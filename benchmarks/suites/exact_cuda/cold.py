@@ -27,24 +27,30 @@ CHILD = "benchmarks.suites.exact_cuda.cold_child"
 
 
 def cold_start(run: Run, case: Case) -> None:
-    """The first call in a fresh process, with nothing compiled; the median of some processes."""
+    """The first call in a fresh process with nothing compiled, by all threads and by one; medians of processes."""
     proof = proof_of(run, case, load(run, case))
-    calls = [first_call(run, case) for _ in range(REPEATS)]
-    timing = timing_of([told["seconds"] for told in calls])
-    proved = run.prove(lambda: min(proof.check(told["answer"], case.k) for told in calls))
-    facts: dict[str, Any] = {"who": "tonari, first call", "proof": PROOF, "proved": proved, "recall": 1.0}
-    facts |= seconds_of(timing) | {"extras": {name: calls[-1][name] for name in ("levels", "compiled_there", "again")}}
-    run.write(case, [facts | verdict for verdict in run.verdicts(case.bars, {"seconds": timing.median})])
+
+    def fact(who: str, repeats: int, **environment: str) -> dict[str, Any]:
+        calls = [first_call(run, case, environment) for _ in range(repeats)]
+        proved = run.prove(lambda: min(proof.check(told["answer"], case.k) for told in calls))
+        timing = seconds_of(timing_of([told["seconds"] for told in calls]))
+        extras = {name: calls[-1][name] for name in ("levels", "kernels", "again")}
+        return {"who": who, "proof": PROOF, "proved": proved, "recall": 1.0, **timing, "extras": extras}
+
+    facts = fact("tonari, first call", REPEATS)
+    verdicts = run.verdicts(case.bars, {"seconds": facts["seconds_median"]})
+    one = fact("tonari, kernels one by one", 1, TONARI_NUM_THREADS="1")
+    run.write(case, [*(facts | verdict for verdict in verdicts), one])
 
 
-def first_call(run: Run, case: Case) -> dict[str, Any]:
+def first_call(run: Run, case: Case, given: dict[str, str]) -> dict[str, Any]:
     """Seconds of a first call, of the call after it, and what the first one returned."""
     import torch
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.npz"
         asked = json.dumps([case.data, case.n, case.m, case.d, case.k, run.where, str(out)])
-        environment = os.environ | {"TRITON_CACHE_DIR": str(Path(folder) / "triton")}
+        environment = os.environ | {"TRITON_CACHE_DIR": str(Path(folder) / "triton")} | given
         command = [sys.executable, "-m", CHILD, asked]
         ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])

@@ -104,6 +104,19 @@ TABLES: dict[str, Table] = {
             Line("one query, SIFT, 99,000 × 128, prepared (not contracted)", {"case": "one-query-sift"}),
         ),
     ),
+    "exact-contracted-cuda": Table(
+        where={"suite": "exact_cuda", **H200},
+        columns=(
+            Column("tonari", seconds(bold=True), {"who": "tonari, chosen"}),
+            Column("all columns", against(who="tonari, form_dim full"), {"who": "tonari, chosen"}),
+            Column("256 columns", seconds(), {"who": "tonari, form_dim 256"}, sparse=True),
+        ),
+        lines=(
+            Line("graph, filter responses, 1,000,000 × 960", {"case": "contracted-graph-gist"}),
+            Line("graph, topics, 1,000,000 × 768", {"case": "contracted-graph-topics"}),
+            Line("10,000 × 1,000,000 × 768, topics, cosine, prepared", {"case": "contracted-topics"}),
+        ),
+    ),
     "exact-h100": Table(
         where={"suite": "exact_cuda", "who": "tonari", **H100},
         columns=CUDA_COLUMNS,

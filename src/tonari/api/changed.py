@@ -41,7 +41,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         if change.finish is not None and given.get("out") is not None:
             raise Unsupported(
                 f"out: metric={change.metric!r} has values that no file takes as they are found; leave out=, or pass "
-                f"the unit vectors with metric={change.base!r}"
+                f"{change.instead}, with metric={change.base!r}"
             )
         first = "queries" if "queries" in given else "points"
         side = inputs.side_of(given[first], first)

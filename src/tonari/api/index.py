@@ -31,8 +31,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex):
     construction; the array itself is kept too, since exact values come from the original rows, and must not change
     meanwhile. On CUDA it is the first search that tells of NaN and the like, so that nothing waits for the device.
 
-    Of "haversine", and with weights, the changed rows (float64) are kept beside the array; queries are changed as they
-    come.
+    Of "haversine" and "minkowski:p", and with weights, the changed rows (float64) are kept beside the array; queries
+    are changed as they come.
 
     With method="auto" the choice is made once, as if as many queries as there are points were to come.
 

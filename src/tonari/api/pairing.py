@@ -61,7 +61,7 @@ def pairs(
     out : path, optional
         A .npy file for the pairs, which are then written block by block, so that there may be more than fit in memory.
         It holds records with the fields ``left``, ``right`` and ``distance``; ``numpy.load(out, mmap_mode="r")`` maps
-        it. It appears when all is done, and replaces an older file. Not for "haversine".
+        it. It appears when all is done, and replaces an older file. Not for "haversine" and "minkowski:p".
     memory : int or str, optional
         As for :func:`search`, beside the pairs that are held: all, or some 8 million with `out`.
 

@@ -69,6 +69,8 @@ def search(
     metric : str
         A name in ``tonari.metrics.METRICS``: "euclidean", "cosine", "correlation", "inner_product", "l1" and others; or
         one of ``tonari.metrics.ALIASES``, such as "manhattan", "chebyshev" or "dot". Case does not matter.
+        "minkowski:p" with p = 0.5, 1.5, 3 or 4: float64 distances sum(abs(q - x)**p)**(1/p); p = 1, 2 and inf are "l1",
+        "euclidean" and "linf". "power:p", of the same four: the sum without the root.
         "haversine": rows are (latitude, longitude) in radians, distances float64 angles on the sphere.
         Of rows of bits: "hamming", the number of bits that differ (as FAISS and cuVS; SciPy and scikit-learn divide it
         by the number of bits), and "jaccard", 1 - abs(q & x) / abs(q | x), 0 if no bit is set.
@@ -79,10 +81,10 @@ def search(
         Columns of weight 0 are left out. Distances are float64, those of the weighted rows; weights that are all 1 are
         none.
     method : str
-        "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1" and "linf"; of use in up to
-        some 30 dimensions, where there are many points and queries. "bits": for "hamming" and "jaccard", which have no
-        other method. "auto": whichever is expected to take less time, told from the sizes and, where a tree may pay,
-        from what a few of the queries would visit. All give the same answer, bit for bit.
+        "exact": brute force. "kdtree": by a k-d tree, for "euclidean", "sqeuclidean", "l1", "linf", "minkowski:p" and
+        "haversine"; of use in up to some 30 dimensions, where there are many points and queries. "bits": for "hamming"
+        and "jaccard", which have no other method. "auto": whichever is expected to take less time, told from the sizes
+        and, where a tree may pay, from what a few of the queries would visit. All give the same answer, bit for bit.
     where : bool array of shape (n,) or (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         Points that may be found: by all queries, or by each. In bytes, bit j % 8 of byte j // 8 is point j, from the
         lowest bit (``numpy.packbits(mask, axis=1, bitorder="little")``); bits beyond n are ignored.
@@ -105,7 +107,8 @@ def search(
         worth: a search of a millisecond or two has one.
     memory : int or str, optional
         Bytes that may be used beyond the input, such as "2GB"; kept by working slice by slice. On CUDA, bytes of each
-        device; default: what is free there. Changed rows, of "haversine" or with weights, are a float64 copy beside it.
+        device; default: what is free there. Changed rows, of "haversine", "minkowski:p" or with weights, are a float64
+        copy beside it.
     progress : None, bool or callable(done, total)
         None shows a bar on a terminal when the work takes over about two seconds.
     plan : Plan, optional
@@ -116,11 +119,11 @@ def search(
     Neighbors(distances, indices)
         Both of shape (m, k), as and where the queries are: NumPy in, NumPy out; a torch tensor, CuPy or JAX array on
         CUDA in, the same on that device out, in the order of its stream and without a way through host memory.
-        distances: float32 (float64 when queries or points are float64, for "haversine" and with weights), unsquared for
-        "euclidean"; similarity, descending, for "inner_product". indices: int32 below 2**31 points. Rows are ordered by
-        (returned distance, index): ties go to the smaller index; for "haversine" by (chord, index). Where `where`,
-        `exclude` and groups leave a query fewer than k points, the last entries are -1 at distance inf (-inf for
-        "inner_product").
+        distances: float32 (float64 when queries or points are float64, for "haversine" and "minkowski:p", and with
+        weights), unsquared for "euclidean"; similarity, descending, for "inner_product". indices: int32 below 2**31
+        points. Rows are ordered by (returned distance, index): ties go to the smaller index; for "haversine" by (chord,
+        index), for "minkowski:p" by (sum of powers, index). Where `where`, `exclude` and groups leave a query fewer
+        than k points, the last entries are -1 at distance inf (-inf for "inner_product").
 
     Raises
     ------
@@ -146,6 +149,8 @@ def search(
     ([[0.0, 5.0]], [[0, 1]])
     >>> tonari.search(points[:1], points, k=2, where=np.array([False, True, True])).indices.tolist()
     [[1, 2]]
+    >>> tonari.search(points[:1], points, k=3, metric="minkowski:3").distances.round(3).tolist()
+    [[0.0, 4.498, 8.996]]
     """
     filtered = not (where is exclude is query_groups is point_groups is groups is None)
     key = None

@@ -1,10 +1,9 @@
 """CUDA support that all methods share.
 
 launch.py           fast kernel launches, with arguments by name
-rehearsal.py        what some work launches, found out without data (stand_ins.py: its tensors, as Triton sees them)
+rehearsal.py        what some work launches, found out without data
 ahead.py            compiling that together, when a kernel is missing
-compile.py          compiling one launch, and whether Triton has it on disk
-compile_client.py   starting a process that compiles in parallel (compile_server.py), and telling it what (pickling.py)
+compile.py          compiling launches, several at once, and whether Triton has one on disk
 devices.py          moving rows to a device; selecting the current device
 device_threads.py   one thread per device
 staging.py          copies in the background: threads, pinned buffers, a stream

@@ -1,9 +1,9 @@
-"""Compile what a search will launch in parallel processes, when the first of its kernels turns out to be missing.
+"""Compile what a search will launch together, when the first of its kernels turns out to be missing.
 
     dispatch     expecting(stage)      how the search that begins is rehearsed (rehearsal.py); takes 2 µs
     launch       prepare_for(call)     a kernel that this process does not have yet: if Triton has it on disk, nothing;
-                                       else the search is rehearsed, once, and a process (compile_client.py) compiles
-                                       all that it launches and Triton lacks
+                                       else the search is rehearsed, once, and threads (compile.py) compile all that it
+                                       launches and Triton lacks
 
 The search waits for all of them: its first batch needs nearly all. What fails here is logged as a warning, and the
 kernel is compiled where it is launched.
@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from typing import Any, TypeAlias
 
 from tonari.core.progress import ProgressLike
 from tonari.core.workers import default_threads
-from tonari.cuda.compile import compile_call, is_compiled
+from tonari.cuda.compile import compile_together, is_compiled
 from tonari.cuda.rehearsal import Call, Card, rehearsing
 
 logger = logging.getLogger("tonari")
@@ -77,7 +75,7 @@ def prepare_for(call: Call, device: Any) -> None:
     if expected is None or expected.used:
         return
     try:
-        if can_fork() and not is_compiled(call):
+        if default_threads() > 1 and not is_compiled(call):
             expected.used = True
             compile_ahead(expected.stage, card_of(device), progress=expected.progress)
     except Exception:  # not the search's: it compiles by itself, and raises what is wrong with that
@@ -90,28 +88,12 @@ def compile_ahead(stage: Stage, card: Card, *, progress: ProgressLike = None) ->
 
     Kernels that fail are logged as a warning.
     """
-    from tonari.cuda.compile_client import Server  # imports what few programs need
-
-    with contextlib.ExitStack() as stack:
-        # The process imports what it needs while this one rehearses.
-        process = stack.enter_context(Server()) if can_fork() else None
-        with rehearsing(card) as rehearsal:
-            stage()
-        calls = [call for call in rehearsal.calls.values() if not is_compiled(call)]
-        if process is None or len(calls) < 2:
-            for call in calls:
-                compile_call(call)
-        else:
-            process.compile(calls, card, progress)
+    with rehearsing(card) as rehearsal:
+        stage()
+    calls = [call for call in rehearsal.calls.values() if not is_compiled(call)]
+    if calls:
+        compile_together(calls, progress)
     return len(calls)
-
-
-def can_fork() -> bool:
-    """Whether this program can compile in processes of Python, for CUDA, and has processors for several."""
-    import torch
-
-    is_python = bool(sys.executable) and not getattr(sys, "frozen", False)
-    return is_python and hasattr(os, "fork") and torch.version.hip is None and default_threads() > 1
 
 
 def card_of(device: Any) -> Card:

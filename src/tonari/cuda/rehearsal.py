@@ -8,13 +8,10 @@ launch instead of making it. Whatever a search launches is noted, because there 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-from tonari.cuda.stand_ins import stand_in
 
 
 class Card(NamedTuple):
@@ -43,7 +40,7 @@ class Call:
     Attributes
     ----------
     kernel : triton.JITFunction
-    arguments : mapping of names to ints, None, tensors and descriptors, or stand-ins for these
+    arguments : mapping of names to ints, None, tensors and descriptors
     constants : mapping of names to values
     options : mapping of names to values
         Triton's, such as ``num_warps``.
@@ -61,6 +58,11 @@ class Call:
     def name(self) -> str:
         """The kernel's name."""
         return str(self.kernel.fn.__name__)
+
+    @property
+    def has_descriptors(self) -> bool:
+        """Whether an argument is a tensor descriptor."""
+        return any(hasattr(argument, "block_shape") for argument in self.arguments.values())
 
 
 class Rehearsal:
@@ -91,16 +93,23 @@ def rehearsed_card() -> Card:
 
 
 def note(call: Call) -> None:
-    """Note a launch on the device "meta", with stand-ins for its tensors."""
-    calls = _rehearsal().calls
-    if call.variant not in calls:
-        given = {name: stand_in(argument) for name, argument in call.arguments.items()}
-        calls[call.variant] = dataclasses.replace(call, arguments=given)
+    """Note a launch on the device "meta"."""
+    _rehearsal().calls.setdefault(call.variant, call)
 
 
 def to_visit(parts: list[slice], device: Any) -> list[slice]:
     """Return slices of rows that are searched in turn: all of them, or in a rehearsal the first two and the last."""
     return parts if device.type != "meta" or len(parts) < 3 else [*parts[:2], parts[-1]]
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Return the rows of several tensors, one after another: torch.cat, which for "meta" takes seconds to import."""
+    import torch
+
+    first = parts[0]
+    if first.device.type != "meta":
+        return torch.cat(list(parts))
+    return first.new_empty((sum(map(len, parts)), *first.shape[1:]))
 
 
 def without_data(tensor: Any) -> Any:

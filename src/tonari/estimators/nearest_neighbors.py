@@ -19,11 +19,11 @@ class NearestNeighbors(Searching):
     leaf_size : int
         Only the default, 30: trees choose the size of their leaves themselves.
     metric : str
-        "minkowski" with p = 1, 2 or inf; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
+        "minkowski" with `p`; "euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev",
         "canberra", "chi2", "haversine", and their other names (``tonari.metrics.ALIASES``). Others are refused with the
         nearest fix.
     p : float
-        1, 2 or inf, for "minkowski".
+        0.5, 1, 1.5, 2, 3, 4 or inf, for "minkowski".
     metric_params : dict, optional
         ``{"w": weights}``: a weight for each column, as `weights` of :func:`tonari.search`.
     n_jobs : int, optional

@@ -7,12 +7,11 @@ from typing import Any
 
 from tonari import inputs
 from tonari.core.workers import default_threads
-from tonari.metrics import CHANGED, METRICS, get_metric
+from tonari.metrics import CHANGED, METRICS, MINKOWSKI, get_metric, powers
 
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
 _LEAF_SIZE = 30  # scikit-learn's default
 _MOST_JOBS = 2**31
-_MINKOWSKI = {1.0: "l1", 2.0: "euclidean", float("inf"): "linf"}
 
 # Metrics that scikit-learn knows, and what to do instead.
 _ELSEWHERE = {
@@ -39,8 +38,11 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
     >>> metric_of("minkowski", 1, None), metric_of("cityblock", 2, None), metric_of("cosine", 2, None)
     ('l1', 'l1', 'cosine')
     >>> metric_of("minkowski", 3, None)
+    'minkowski:3'
+    >>> metric_of("minkowski", 5, None)
     Traceback (most recent call last):
-    ValueError: p=3: expected 1, 2 or inf; for another p use the class of the same name of sklearn.neighbors
+    ValueError: p=5: expected 0.5, 1, 1.5, 2, 3, 4 or inf; for another p use the class of the same name of \
+sklearn.neighbors
     """
     if metric_params is not None and not (isinstance(metric_params, dict) and metric_params.keys() <= {"w"}):
         raise ValueError(
@@ -52,10 +54,10 @@ def metric_of(metric: Any, p: Any, metric_params: Any) -> str:
             f"metric={metric!r}: expected a name; for a callable use the class of the same name of sklearn.neighbors"
         )
     if metric in ("minkowski", "p"):
-        named = _MINKOWSKI.get(float(p)) if isinstance(p, Real) else None
+        named = MINKOWSKI.get(float(p)) if isinstance(p, Real) else None
         if named is None:
             raise ValueError(
-                f"p={p!r}: expected 1, 2 or inf; for another p use the class of the same name of sklearn.neighbors"
+                f"p={p!r}: expected {powers()}; for another p use the class of the same name of sklearn.neighbors"
             )
         return named
     if metric in _ELSEWHERE:

@@ -19,6 +19,7 @@ from tonari.methods.place import Place, problem_of
 from tonari.methods.registry import method_for
 from tonari.methods.where import place_for
 from tonari.metrics import get_metric, is_own
+from tonari.metrics.changed import change_of
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent
 from tonari.nn_descent.plan import DescentPlan
@@ -61,9 +62,12 @@ class Sides:
             raise ValueError(f"graphs by {self.metric!r} cannot be merged: only knn_graph supports a Triton function")
         if lists.weights is not None or get_metric(self.metric).changed:
             what = f"metric={self.metric!r}" + (" and weights" if lists.weights is not None else "")
+            change, instead = change_of(self.metric, lists.weights), ""
+            if change is not None and change.instead:
+                instead = f", or merge graphs of {change.instead}, with metric={change.base!r}"
             raise Unsupported(
                 f"graphs by {what} cannot be merged: their rows were changed before they were compared; build the "
-                "graph of all points by knn_graph"
+                f"graph of all points by knn_graph{instead}"
             )
         if get_metric(self.metric).bits:
             raise Unsupported(

@@ -146,7 +146,7 @@ def local_dimension(lists: Lists) -> LocalDimension | None:
     for _, found in in_blocks(lists):
         if found.indices.shape[1] > 1:
             near = np.maximum(found.distances[np.isfinite(found.distances[:, -1])], 0)
-            pairs.append(log_ratios(np.sqrt(near) if record.squared else near))
+            pairs.append(log_ratios(record.lengths(near)))
     if not pairs:
         return None
     counts, totals = (np.concatenate(part) for part in zip(*pairs, strict=True))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari.core.neighbors import index_dtype
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, room_for
-from tonari.metrics import get_metric, reference
+from tonari.metrics import Metric, get_metric, reference
 
 # The variance in a node of more than SAMPLED_FROM points is estimated from the rows whose number is a multiple of
 # SAMPLE_STEP (a prime, so that periodic data are still sampled well); in a smaller node from at most LOOKED_AT rows.
@@ -158,7 +158,7 @@ def reach_reference(worst: Any, d: int, metric: str) -> Any:
     docs/kdtree.md, "Exactness", derives it.
     """
     single = worst.dtype == np.float32
-    n = (d + 8) * 2.0**-24 * single + (3 * d + 72) * 2.0**-53
+    n = (d + 12) * 2.0**-24 * single + (3 * d + 72) * 2.0**-53
     factor = 1 + n / (1 - 2 * n) if n < 0.25 else np.inf
     with np.errstate(over="ignore"):
         value = np.float64(np.nextafter(worst, np.inf, dtype=worst.dtype) if single else worst)
@@ -173,5 +173,11 @@ def _bounds(row: npt.NDArray[Any], box: npt.NDArray[Any], metric: str) -> npt.ND
     with np.errstate(over="ignore"):
         for x, (lower, upper) in zip(row, box, strict=True):
             t = np.abs(np.minimum(np.maximum(x, lower), upper) - x)
-            sums = np.maximum(sums, t) if record.maximum else sums + (t * t if record.squares else t)
+            sums = np.maximum(sums, t) if record.maximum else sums + (t * t if record.squares else _term(record, t))
     return sums
+
+
+def _term(record: Metric, t: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the terms of numbers at distances of t, in their dtype."""
+    assert record.value is not None
+    return record.value(t[None], np.zeros_like(t)[None])

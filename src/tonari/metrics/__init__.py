@@ -3,8 +3,8 @@
     squares    value(q, x) = S((q - x)^2), or its root         euclidean, sqeuclidean
     products   S(q x), larger is nearer                        inner_product
     angles     1 - S(q x) / (|q| |x|)                          cosine, correlation
-    terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra
-    changed    a function of another metric of changed rows    haversine
+    terms      sum or maximum of f(q_i, x_i)                   l1, linf, chi2, canberra, power:p
+    changed    a function of another metric of changed rows    haversine, minkowski:p
     bits       of rows of bits, packed in bytes                hamming, jaccard
 
 The first three families have the "gemm" form: a matrix product, computed on matrix units, ranks the points by
@@ -27,6 +27,7 @@ says why.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -61,10 +62,10 @@ class Metric:
         Whether each row's mean is subtracted first.
     nonnegative : bool
         Whether negative input is refused.
-    squared : bool
-        Whether values grow with the square of lengths.
+    power : float
+        The power of lengths with which values grow.
     in_trees : bool
-        Whether a k-d tree can bound it, that is, whether its terms are ``abs(q - x)`` or the square of that.
+        Whether a k-d tree can bound it, that is, whether its terms ascend with ``abs(q - x)``.
     self_value : float, optional
         The value of a row with itself; None if it depends on the row.
     cluster_rows : callable, optional
@@ -73,11 +74,14 @@ class Metric:
         Family "terms": whether the value is the largest term instead of their sum.
     divides : bool
         Family "terms": whether a term takes a division, which needs more registers.
-    scale_free : bool
-        Family "terms": whether f(c q, c x) = f(q, x); other terms grow with c.
+    degree : float
+        Family "terms": f(c q, c x) = c**degree f(q, x).
     stretch : float
         Family "terms": ``abs(f(q, x) - f(q, y))`` is at most `stretch` times ``difference(x, y)``
-        (``kernels/terms.py``).
+        (``kernels/terms.py``), for elements of at most `largest`.
+    largest : float
+        Family "terms": the largest magnitude of elements for which `stretch` holds. Rows that have larger ones when
+        they are scaled are decided by exact values.
     underflow : float
         The most that a term of the definition can lose to underflow in float64.
     function : triton.JITFunction, optional
@@ -90,14 +94,15 @@ class Metric:
     root_of: str = ""
     centred: bool = False
     nonnegative: bool = False
-    squared: bool = False
+    power: float = 1.0
     in_trees: bool = False
     self_value: float | None = 0.0
     cluster_rows: Callable[[Float64], Float64] | None = field(default=None, repr=False)
     maximum: bool = False
     divides: bool = False
-    scale_free: bool = False
+    degree: float = 1.0
     stretch: float = 1.0
+    largest: float = math.inf
     underflow: float = 2.0**-1074
     function: Any = field(default=None, repr=False)
 
@@ -146,6 +151,12 @@ class Metric:
         """The metric of which this one is the square root, else this one."""
         return METRICS[self.root_of] if self.root_of else self
 
+    def lengths(self, values: Any) -> Any:
+        """Return values of this metric to the power with which lengths grow; values are at least 0."""
+        if self.power == 1:
+            return values
+        return np.sqrt(values) if self.power == 2 else values ** (1 / self.power)
+
     @property
     def own(self) -> bool:
         """Whether it is a user's Triton function; then f(0, 0) may have any value."""
@@ -156,9 +167,9 @@ METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric("euclidean", "squares", definitions.euclidean, root_of="sqeuclidean", in_trees=True),
-        Metric("sqeuclidean", "squares", definitions.sqeuclidean, squared=True, in_trees=True),
-        Metric("cosine", "angles", definitions.cosine, squared=True),
-        Metric("correlation", "angles", definitions.correlation, squared=True, centred=True),
+        Metric("sqeuclidean", "squares", definitions.sqeuclidean, power=2.0, in_trees=True),
+        Metric("cosine", "angles", definitions.cosine, power=2.0),
+        Metric("correlation", "angles", definitions.correlation, power=2.0, centred=True),
         Metric("inner_product", "products", definitions.inner_product, self_value=None),
         Metric("l1", "terms", definitions.l1, in_trees=True),
         Metric("linf", "terms", definitions.linf, in_trees=True, maximum=True),
@@ -167,18 +178,44 @@ METRICS: dict[str, Metric] = {
             "terms",
             definitions.chi2,
             nonnegative=True,
-            squared=True,
+            power=2.0,
             cluster_rows=np.sqrt,  # the Hellinger distance
             divides=True,
             stretch=3.0,
             underflow=2.0**-536,
         ),
-        Metric("canberra", "terms", definitions.canberra, divides=True, scale_free=True),
+        Metric("canberra", "terms", definitions.canberra, divides=True, degree=0.0),
+        Metric("power:0.5", "terms", definitions.power_half, power=0.5, in_trees=True, degree=0.5),
+        Metric(
+            "power:1.5",
+            "terms",
+            definitions.power_three_halves,
+            power=1.5,
+            in_trees=True,
+            degree=1.5,
+            stretch=3.0,
+            largest=2.0,
+        ),
+        Metric(
+            "power:3", "terms", definitions.power_three, power=3.0, in_trees=True, degree=3.0, stretch=48.0, largest=2.0
+        ),
+        Metric(
+            "power:4", "terms", definitions.power_four, power=4.0, in_trees=True, degree=4.0, stretch=256.0, largest=2.0
+        ),
     )
 }
 
 # Metrics that are others of changed rows (changed.py).
-CHANGED: dict[str, Metric] = {"haversine": Metric("haversine", "changed", definitions.haversine)}
+CHANGED: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("haversine", "changed", definitions.haversine),
+        Metric("minkowski:0.5", "changed", definitions.minkowski_half),
+        Metric("minkowski:1.5", "changed", definitions.minkowski_three_halves),
+        Metric("minkowski:3", "changed", definitions.minkowski_three),
+        Metric("minkowski:4", "changed", definitions.minkowski_four),
+    )
+}
 # Metrics of rows of bits: packed uint8, or bool. A returned value is a float32.
 BIT_METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -208,7 +245,6 @@ UNSUPPORTED = {
     "value",
     "nan_euclidean": "it is a ratio of two sums over the columns that both rows have, neither a product of rows nor a "
     "sum of terms; fill the gaps first (sklearn.impute.SimpleImputer), or use sklearn.impute.KNNImputer",
-    "minkowski": "p = 1, 2 and inf are metric='l1', 'euclidean' and 'linf'; other powers have no terms here",
 }
 
 
@@ -217,6 +253,17 @@ class TritonFunction(Protocol):
 
     __name__: str
 
+
+# The metrics of Minkowski distances, (S |q - x|^p)^(1/p), by p: "minkowski:3", or "minkowski" with p=3 elsewhere.
+MINKOWSKI = {
+    0.5: "minkowski:0.5",
+    1.0: "l1",
+    1.5: "minkowski:1.5",
+    2.0: "euclidean",
+    3.0: "minkowski:3",
+    4.0: "minkowski:4",
+    math.inf: "linf",
+}
 
 OWN = "triton:"  # prefix of the names of users' functions
 _functions: dict[str, Any] = {}
@@ -233,7 +280,8 @@ def get_metric(metric: Any) -> Metric:
     ValueError
         There is no such metric; the message lists all names and suggests the closest one.
     Unsupported
-        It is one of :data:`UNSUPPORTED`; the message says why, and what to do instead.
+        It is one of :data:`UNSUPPORTED`, and the message says why, and what to do instead; or a Minkowski distance of a
+        p that is not in :data:`MINKOWSKI`.
 
     Examples
     --------
@@ -241,6 +289,8 @@ def get_metric(metric: Any) -> Metric:
     True
     >>> get_metric("Manhattan").name
     'l1'
+    >>> get_metric("minkowski:3.0").name, get_metric("minkowski:2").name
+    ('minkowski:3', 'euclidean')
     """
     if isinstance(metric, str):
         if metric in _NAMED:
@@ -250,6 +300,8 @@ def get_metric(metric: Any) -> Metric:
         plain = metric.lower()
         if (name := ALIASES.get(plain, plain)) in _NAMED:
             return _NAMED[name]
+        if plain.partition(":")[0] == "minkowski":
+            return _NAMED[_minkowski(metric)]
         if plain in UNSUPPORTED:
             raise Unsupported(f"metric {metric!r} is not supported: {UNSUPPORTED[plain]}")
     elif type(metric).__module__.startswith("triton."):
@@ -282,6 +334,27 @@ def cuda_terms(metric: str) -> Terms:
     if record.function is None:
         raise ValueError(f"metric {metric!r} is a Triton function that this process has not seen: pass the function")
     return terms.Terms(term=record.function)
+
+
+def powers(least: float = 0.0) -> str:
+    """Return the p of Minkowski distances from `least` on, for a message.
+
+    >>> powers(1)
+    '1, 1.5, 2, 3, 4 or inf'
+    """
+    *others, last = [f"{p:g}" for p in MINKOWSKI if p >= least]
+    return f"{', '.join(others)} or {last}"
+
+
+def _minkowski(metric: str) -> str:
+    """Return the name of the record of "minkowski:p"."""
+    try:
+        p = float(metric.partition(":")[2])
+    except ValueError:
+        p = math.nan
+    if p not in MINKOWSKI:
+        raise Unsupported(f"metric {metric!r} is not supported: expected 'minkowski:p' with p = {powers()}")
+    return MINKOWSKI[p]
 
 
 def _own(name: str, function: Any) -> Metric:

@@ -1,7 +1,9 @@
-"""Metrics that are another metric of changed rows: haversine, and metrics with a weight for each column.
+"""Metrics that are another metric of changed rows: haversine, Minkowski distances, metrics with weights of columns.
 
     haversine(q, x)               = 2 arcsin(min(1, c / 2)),  c = euclidean(u(q), u(x))
     u(lat, lon)                   = (cos lat cos lon, cos lat sin lon, sin lat)
+
+    minkowski:p                   S(|q - x|^p)^(1/p)          rows in float64, compared by power:p, S(|q - x|^p)
 
     sqeuclidean, euclidean        S(w (q - x)^2), its root    rows times sqrt(w)
     l1                            S(w |q - x|)                rows times w
@@ -25,7 +27,15 @@ from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.slices import cut
 from tonari.metrics import get_metric
-from tonari.metrics.definitions import Float64, great_circle, unit_vectors
+from tonari.metrics.definitions import (
+    Float64,
+    great_circle,
+    root_four,
+    root_half,
+    root_three,
+    root_three_halves,
+    unit_vectors,
+)
 from tonari.metrics.radius import limits_of
 from tonari.metrics.trigonometry import LARGEST_ANGLE
 
@@ -58,6 +68,8 @@ class Change:
         Checks and changes rows: an array in host memory, of any accepted dtype, or a torch tensor on CUDA.
     finish : callable(values) -> values, optional
         Makes values of this metric of float64 values of `base`, ascending; None if they are the same.
+    instead : str
+        What to pass, with `base` as the metric, where rows are not changed; "" for weights.
     """
 
     metric: str
@@ -65,6 +77,7 @@ class Change:
     base: str
     prepare: Callable[[Any, str], Any]
     finish: Callable[[Float64], Float64] | None = None
+    instead: str = ""
 
     def rows(self, x: Any, name: str) -> Any:
         """Check an array of any accepted kind, and return the changed rows: of NumPy, or a tensor on CUDA."""
@@ -149,7 +162,7 @@ def change_of(metric: Any, weights: Any = None) -> Change | None:
     record = get_metric(metric)
     numbers = check_weights(record.name, weights)
     if record.changed:
-        return Change(record.name, None, "euclidean", _unit_rows, great_circle)
+        return _CHANGES[record.name]
     if numbers is None:
         return None
     return Change(record.name, numbers, record.name, _Weighting(np.array(numbers), _FACTORS[record.name]))
@@ -227,6 +240,28 @@ def _unit_rows(rows: Any, name: str) -> Any:
     return made if isinstance(rows, np.ndarray) else rows.double().new_tensor(made)
 
 
+@dataclass(frozen=True)
+class _Widening:
+    """Convert rows to float64, and refuse elements beyond `largest`: sums of powers of their differences overflow."""
+
+    metric: str
+    largest: float
+
+    def __call__(self, rows: Any, name: str) -> Any:
+        if isinstance(rows, np.ndarray):
+            wide = np.ascontiguousarray(inputs.as_floats(rows), np.float64)
+        else:
+            wide = rows.double()
+        if len(wide) and max(float(wide.max()), -float(wide.min())) > self.largest:
+            beyond = abs(wide) > self.largest
+            row, column = (int(at[0]) for at in np.nonzero(np.asarray(inputs.to_host(beyond))))
+            raise ValueError(
+                f"{name}: row {row} has a value whose power overflows float64 by metric={self.metric!r} "
+                f"({float(wide[row, column])} in column {column}); scale the data to within {self.largest:g}"
+            )
+        return wide
+
+
 def _in_blocks(function: Callable[[Float64], Float64], values: Float64) -> Float64:
     """Apply a function of elements to blocks, so that its temporaries stay in the cache."""
     made = np.empty(values.shape)
@@ -243,3 +278,19 @@ def _refuse(bad: npt.NDArray[np.bool_], values: Float64, name: str, what: str, e
             f"{name}: row {row} has the {what} {values[row]:g}, expected {expected} in radians; convert degrees by "
             "numpy.radians"
         )
+
+
+def _minkowski(metric: str, base: str, largest: float, root: Callable[[Float64], Float64]) -> Change:
+    return Change(metric, None, base, _Widening(metric, largest), root, "the rows as float64")
+
+
+_CHANGES = {
+    change.metric: change
+    for change in (
+        Change("haversine", None, "euclidean", _unit_rows, great_circle, "the unit vectors as float64 rows"),
+        _minkowski("minkowski:0.5", "power:0.5", inputs.LARGEST_FLOAT64, root_half),
+        _minkowski("minkowski:1.5", "power:1.5", inputs.LARGEST_FLOAT64, root_three_halves),
+        _minkowski("minkowski:3", "power:3", 1e96, root_three),
+        _minkowski("minkowski:4", "power:4", 1e72, root_four),
+    )
+}

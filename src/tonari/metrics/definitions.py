@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tonari.metrics.roots import cube_root, two_thirds
 from tonari.metrics.trigonometry import arcsin, sin_cos
 
 LANES = 16
@@ -91,6 +92,46 @@ def canberra(q: Float64, x: Float64) -> Float64:
     return lane_sum(term, len(q))
 
 
+def power_half(q: Float64, x: Float64) -> Float64:
+    """S(sqrt(abs(q - x)))"""
+    return _powers(np.sqrt, q, x)
+
+
+def power_three_halves(q: Float64, x: Float64) -> Float64:
+    """S(t * sqrt(t)), t = abs(q - x)"""
+    return _powers(lambda t: t * np.sqrt(t), q, x)
+
+
+def power_three(q: Float64, x: Float64) -> Float64:
+    """S((t * t) * t), t = abs(q - x)"""
+    return _powers(lambda t: (t * t) * t, q, x)
+
+
+def power_four(q: Float64, x: Float64) -> Float64:
+    """S((t * t) * (t * t)), t = abs(q - x)"""
+    return _powers(lambda t: (t * t) * (t * t), q, x)
+
+
+def minkowski_half(q: Float64, x: Float64) -> Float64:
+    """The square of power_half."""
+    return root_half(power_half(q, x))
+
+
+def minkowski_three_halves(q: Float64, x: Float64) -> Float64:
+    """power_three_halves to the power of 2 / 3."""
+    return root_three_halves(power_three_halves(q, x))
+
+
+def minkowski_three(q: Float64, x: Float64) -> Float64:
+    """The cube root of power_three."""
+    return root_three(power_three(q, x))
+
+
+def minkowski_four(q: Float64, x: Float64) -> Float64:
+    """The square root of the square root of power_four."""
+    return root_four(power_four(q, x))
+
+
 def haversine(q: Float64, x: Float64) -> Float64:
     """2 * arcsin(min(1, c / 2)), where c is euclidean of the unit vectors of latitude and longitude, in radians."""
     return great_circle(euclidean(unit_vectors(*q), unit_vectors(*x)))
@@ -108,6 +149,28 @@ def great_circle(chord: Float64) -> Float64:
     return np.where(np.isinf(chord), np.inf, angle)
 
 
+def root_half(total: Float64) -> Float64:
+    """Return total ** 2, which may overflow to inf."""
+    with np.errstate(over="ignore"):
+        return total * total
+
+
+def root_three_halves(total: Float64) -> Float64:
+    """Return total ** (2 / 3)."""
+    return two_thirds(total)
+
+
+def root_three(total: Float64) -> Float64:
+    """Return total ** (1 / 3)."""
+    return cube_root(total)
+
+
+def root_four(total: Float64) -> Float64:
+    """Return total ** (1 / 4)."""
+    root: Float64 = np.sqrt(np.sqrt(total))
+    return root
+
+
 def hamming(q: Float64, x: Float64) -> Float64:
     """Number of bits in which rows of bytes differ."""
     return _bit_sum(lambda i: _bytes(q[i]) ^ _bytes(x[i]), len(q))
@@ -117,6 +180,12 @@ def jaccard(q: Float64, x: Float64) -> Float64:
     """1 - |q & x| / |q | x| of the bits of rows of bytes, as one quotient: |q ^ x| / |q | x|; 0 if no bit is set."""
     either = _bit_sum(lambda i: _bytes(q[i]) | _bytes(x[i]), len(q))
     return hamming(q, x) / np.maximum(either, 1.0)
+
+
+def _powers(power: Callable[[Float64], Float64], q: Float64, x: Float64) -> Float64:
+    """Sum a power of abs(q - x); values beyond float64 are inf."""
+    with np.errstate(over="ignore"):
+        return lane_sum(lambda i: power(np.abs(q[i] - x[i])), len(q))
 
 
 def _bytes(numbers: Float64) -> npt.NDArray[np.uint8]:

@@ -5,7 +5,8 @@ float64 and in blocks, by the definitions of ``definitions.py``; so no row is ga
 Which points are nearest does not change in a small neighbourhood, so indices have no part in the derivative.
 
 Where a definition has no derivative, the subgradient is 0: a distance of two equal rows (euclidean), a row of zeros
-(cosine), a constant row (correlation), equal elements (l1, canberra). The largest elements of linf share it evenly.
+(cosine), a constant row (correlation), equal elements (l1, canberra, powers). The largest elements of linf share it
+evenly.
 """
 
 from __future__ import annotations
@@ -70,6 +71,14 @@ def _canberra(q: Tensor, x: Tensor) -> Tensor:
     return ((q - x).abs() / torch.where(total > 0, total, torch.inf)).sum(1)
 
 
+def _power(p: float) -> Callable[[Tensor, Tensor], Tensor]:
+    def value(q: Tensor, x: Tensor) -> Tensor:
+        t = (q - x).abs()
+        return (torch.where(t > 0, t, 1.0).pow(p) * (t > 0)).sum(1)
+
+    return value
+
+
 VALUES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "euclidean": _euclidean,
     "sqeuclidean": _sqeuclidean,
@@ -80,6 +89,10 @@ VALUES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "linf": _linf,
     "chi2": _chi2,
     "canberra": _canberra,
+    "power:0.5": _power(0.5),
+    "power:1.5": _power(1.5),
+    "power:3": _power(3.0),
+    "power:4": _power(4.0),
 }
 
 

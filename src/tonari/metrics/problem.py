@@ -11,6 +11,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
 from tonari.metrics import TritonFunction, get_metric, is_own
+from tonari.metrics.changed import change_of
 
 
 def make_problem(
@@ -56,9 +57,11 @@ def make_problem(
     record = get_metric(metric)
     name = record.name
     if record.changed:
+        change = change_of(name)
+        assert change is not None
         raise Unsupported(
             f"metric={name!r} compares changed rows, which search, Index, knn_graph, kth_distance, pairs and the verbs "
-            "of radii do by themselves; here pass the unit vectors as float64 rows, with metric='euclidean'"
+            f"of radii do by themselves; here pass {change.instead}, with metric={change.base!r}"
         )
     for called, value in (("n", n), ("m", m), ("d", d)):
         if value < 1:

@@ -60,5 +60,5 @@ def hardness(distances: npt.NDArray[Any], metric: str) -> float:
     if record.products:  # its values are not distances
         return 1.0
     near = np.maximum(distances, 0)
-    dimension = intrinsic_dimension(np.sqrt(near) if record.squared else near)
+    dimension = intrinsic_dimension(record.lengths(near))
     return float(2.0 ** (max(0.0, dimension - _EASY) / _DOUBLING))

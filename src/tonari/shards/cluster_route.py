@@ -145,8 +145,9 @@ def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: dealing.Floats
 
 def _reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
     metric = get_metric(worker.job.metric)
-    squared = metric.squared or metric.angular  # 1 - cos is half the square of a distance
-    return dealing.Near(dealing.reaches(distances, numbers, gaps, squared=squared), numbers, ids)
+    squared = metric.power == 2  # as 1 - cos is: half the square of a distance
+    lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
+    return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 
 
 def _write_centres(worker: Worker, args: Any, made: tuple[dealing.Floats, dealing.Floats, dealing.Dealt]) -> Done:

@@ -117,6 +117,7 @@ CASES_TO_RUN: dict[str, dict[str, Any]] = {
     "graph of all columns": {"n": 150, "m": 150, "graph": True, "peers": (exact_cpu.ALL_COLUMNS,), "against": ()},
     "graph": {"n": 150, "m": 150, "graph": True},
     "prepared, one by one": {"prepared": True, "m": 1, "asked": 5},
+    "changed rows": {"metric": "minkowski:3"},
 }
 
 

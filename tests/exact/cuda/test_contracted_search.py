@@ -109,13 +109,14 @@ def test_sampled_thresholds(metric: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(report.rows_by_precision) == {"float16 in 5 dimensions"}
 
 
-def test_rows_climb_as_far_as_they_have_to() -> None:
+def test_rows_climb_as_far_as_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that float16 separates, one that it does not, one for which too much is left out, and one of equals."""
+    monkeypatch.setattr(contracted_search, "ROOMY", contracted_search.WIDER)
     rng = np.random.default_rng(0)
-    easy, close, other, same = (np.zeros((140, 20), np.float32) for _ in range(4))
+    easy, close, other, same = (np.zeros((n, 20), np.float32) for n in (140, 300, 140, 140))
     easy[:, :3] = rng.standard_normal((140, 3))
-    close[:, 0] = 40 + 1e-2 * np.arange(140)
-    other[:] = rng.standard_normal((140, 20)) / 4
+    close[:, 0] = 40 + 5e-3 * np.arange(300)
+    other[:] = rng.standard_normal((140, 20))
     other[:, 1] += 40
     same[:, 2] = 40
     points = np.vstack([easy, close, other, same])
@@ -126,6 +127,15 @@ def test_rows_climb_as_far_as_they_have_to() -> None:
     assert levels["split in 4 dimensions"] == 1
     assert levels["float16"] == 1
     assert levels["values"] == 1
+
+
+def test_the_last_retry_in_few_dimensions_has_room_for_nearly_all() -> None:
+    """Rows near which there are hundreds of points, where the first search has room for eight."""
+    points = np.zeros((400, 20), np.float32)
+    points[:, :3] = 1e-3 * gaussian(400, 3)
+    points[:, 3:] = gaussian(400, 17, 1)
+    report = check(points[:M] + np.float32(1e-4), points, K, group=8, width=4, form_dim=4, **HERE)
+    assert report.rows_by_precision == {"split in 4 dimensions": M}
 
 
 def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +149,7 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = contracted_search.prepare_points(rows, plan)
     for _ in range(2):
         found, _ = engine.search_on_device(queries, prepared, plan)
-    assert fitted == [prepared.widths[2]]
+    assert fitted == [prepared.fitted[2].width]
     assert fitted[0] > 2
     assert found.indices[:, 0].tolist() == [0, 1]
 
@@ -152,7 +162,7 @@ def test_rows_that_cannot_be_contracted_are_screened_in_all_dimensions(monkeypat
     queries, rows = tensors(DEVICE, points[:3] + np.float32(0.3), points)
     prepared = contracted_search.prepare_points(rows, plan)
     _, report = engine.search_on_device(queries, prepared, plan)
-    assert prepared.widths == {2: 0}
+    assert prepared.fitted == {2: (2, 1.0)}
     assert not isinstance(prepared.begin(queries, plan), contracted_search.ContractedSearch)
     assert set(report.rows_by_precision) == {"float16"}
 
@@ -214,7 +224,9 @@ def test_points_beyond_range_are_screened_in_all_dimensions() -> None:
 
 @pytest.mark.parametrize("given", [1, D, 0, -3, True, 2.5, "many"])
 def test_numbers_of_coordinates_that_cannot_be(given: Any) -> None:
-    with pytest.raises(ValueError, match=r"^form_dim=.*: expected 'full' or a whole number from 2 to d - 1 = 18$"):
+    with pytest.raises(
+        ValueError, match=r"^form_dim=.*: expected 'full', 'pilot' or a whole number from 2 to d - 1 = 18$"
+    ):
         plan_of(gaussian(2, D), gaussian(9, D), 1, form_dim=given, **HERE)
 
 

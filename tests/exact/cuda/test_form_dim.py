@@ -73,7 +73,7 @@ def test_the_least_time_wins() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, None),
+        ({}, "pilot"),
         ({"m": 10}, "full"),  # too short for pilot rows
         ({"d": 63}, "full"),
         ({"dtype": "uint8", "query_dtype": "uint8"}, "full"),
@@ -81,16 +81,17 @@ def test_the_least_time_wins() -> None:
         ({"metric": "l1"}, "full"),
         ({"route": "streamed"}, "full"),
         ({"free_bytes": 3 * 10**9}, "full"),  # not enough for everything that it may take
-        ({"metric": "correlation"}, None),
+        ({"metric": "correlation"}, "pilot"),
     ],
 )
-def test_plans_leave_the_choice_to_pilot_rows(changes: dict[str, Any], expected: str | None) -> None:
+def test_plans_leave_the_choice_to_pilot_rows(changes: dict[str, Any], expected: str) -> None:
     shape = {"n": 10**6, "m": 10**6, "d": 960} | {name: changes.pop(name) for name in ("m", "d") if name in changes}
     given = {"free_bytes": 80 * 10**9, "metric": "euclidean", "devices": ("cuda:0",)} | changes
     given |= {"host_points": given.get("route") == "streamed" or "free_bytes" in changes, "host_queries": True}
-    plan = exact_cuda(*shape.values(), 10, form_dim=None, **given)
-    assert plan.form_dim == expected
-    assert not plan.cuda_graph
+    for asked in ({}, {"form_dim": "pilot"}):
+        plan = exact_cuda(*shape.values(), 10, **asked, **given)
+        assert plan.form_dim == expected
+        assert not plan.cuda_graph
 
 
 @pytest.mark.usefixtures("dear")
@@ -107,13 +108,13 @@ def test_whatever_is_chosen_the_answer_is_the_same(metric: str, monkeypatch: pyt
         return by
 
     monkeypatch.setattr(contracted_search, "choose_contraction", watch)
-    report = check(points[:2], points, 3, metric, form_dim=None, devices=(DEVICE,))
+    report = check(points[:2], points, 3, metric, form_dim="pilot", devices=(DEVICE,))
     assert seen == [32]
     assert "float16 in 32 dimensions" in report.rows_by_precision
 
 
 def test_short_searches_are_not_measured() -> None:
-    assert plan_of(gaussian(2, 70), gaussian(140, 70), 3, form_dim=None, devices=(DEVICE,)).form_dim == "full"
+    assert plan_of(gaussian(2, 70), gaussian(140, 70), 3, form_dim="pilot", devices=(DEVICE,)).form_dim == "full"
 
 
 @on_gpu

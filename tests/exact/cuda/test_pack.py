@@ -16,9 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.helpers import checks
 from tests.helpers.checks import ELEMENTWISE
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.gpu_checks import tensor_of
+from tonari.core import _native
+from tonari.exact.cpu import prepared
 from tonari.exact.cuda import form as forms
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import POINT_TILE, group_count
@@ -236,17 +239,18 @@ def norm(rows: Array, metric: str) -> Array:
     """The size of rows in which a metric's rounding is measured."""
     if metric in PRODUCTS:
         return np.asarray(np.sqrt((rows * rows).sum(axis=-1)))
-    sizes = (rows != 0).astype(rows.dtype) if METRICS[metric].scale_free else np.abs(rows)
-    return np.asarray(sizes.max(axis=-1) if METRICS[metric].maximum else sizes.sum(axis=-1))
+    return summed(checks.sizes(rows, metric), metric)
+
+
+def summed(terms: Array, metric: str) -> Array:
+    return np.asarray(terms.max(axis=-1) if METRICS[metric].maximum else terms.sum(axis=-1))
 
 
 def lost(side: Side, metric: str) -> Array:
-    """What rounding takes of rows: a distance in the metric itself, if it obeys the triangle inequality."""
-    record = METRICS[metric]
-    if metric in PRODUCTS or record.stretch > 1:
+    """What rounding takes of rows."""
+    if metric in PRODUCTS:
         return norm(side.form - side.seen, metric)
-    assert record.value is not None
-    return np.asarray(record.value(side.form.T, side.seen.T))
+    return summed(checks.differences(side.form, side.seen, metric), metric)
 
 
 def gamma(d: int, metric: str, precision: str) -> Any:
@@ -341,8 +345,9 @@ def test_bounds_bound(device: str, maker: Callable[..., Array], metric: str, pre
         if metric in ("cosine", "correlation"):
             expected = (side.square == 0) | (side.square >= 2.0**-960)
         else:
-            expected = np.abs(side.form).max(axis=1) <= largest_element(d, precision, points=points)
-            if metric in ELEMENTWISE and METRICS[metric].scale_free:
+            largest = min(largest_element(d, precision, points=points), METRICS[metric].largest)
+            expected = np.abs(side.form).max(axis=1) <= largest
+            if metric in ELEMENTWISE and METRICS[metric].degree == 0:
                 expected &= ((side.form == 0) | (np.abs(side.form) >= 2.0**-1022)).all(axis=1)
         np.testing.assert_array_equal(side.usable, expected)
 
@@ -543,6 +548,24 @@ def test_form_of_a_sample(device: str, maker: Callable[..., Array], monkeypatch:
         else:
             assert not centre.any()
         assert 64 - 2.0**-5 <= np.abs((sample - centre) * scale).max() < 128 + 2.0**-5
+
+
+@on_device
+@pytest.mark.parametrize("metric", checks.POWERS)
+@pytest.mark.parametrize("largest", [1.0, 0.9, 4.0, 3e-30, 1e-70, 1e-300, 7e60, 1e72, 1e150, 0.0])
+def test_scales_of_powers(device: str, metric: str, largest: float) -> None:
+    """The power of the scale is a power of two, on both devices; elements are below 1 unless it would be too small."""
+    rows = np.linspace(-largest, largest / 2, 12).reshape(4, 3)
+    scale = float(host(make_form(torch.from_numpy(rows).to(device), metric).scale)[0])
+    degree = METRICS[metric].degree
+    assert np.frexp(scale**degree)[0] == 0.5
+    assert abs(np.log2(scale) * degree) <= 1000
+    on_cpu = prepared._centre_and_scale(rows, metric)[1]
+    if degree > 1 and 1e-70 <= largest <= 1e72:
+        assert (0.25 if degree % 1 else 0.5) <= largest * scale < 1
+        assert on_cpu == scale
+    assert np.frexp(on_cpu**degree)[0] == 0.5
+    _native.Form(metric, [0.0], on_cpu)
 
 
 @on_device

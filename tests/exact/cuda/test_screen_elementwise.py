@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers import checks
 from tests.helpers.checks import ELEMENTWISE
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tonari.exact.cuda.form import make_form
@@ -37,6 +38,8 @@ SHAPES = [
     (129, 129, 1),
     (129, 127, 100),
 ]
+# Whole numbers of up to these have whole terms, of which float32 holds all sums.
+LARGEST_WHOLE = {"l1": 20, "linf": 20, "power:3": 9, "power:4": 3}
 shapes = pytest.mark.parametrize(("m", "n", "d"), SHAPES)
 
 
@@ -84,12 +87,13 @@ def array(tensor: Any) -> Any:
 
 @on_device
 @pytest.mark.parametrize("group", GROUP_SIZES)
-@pytest.mark.parametrize("metric", [metric for metric in ELEMENTWISE if not METRICS[metric].divides])
+@pytest.mark.parametrize("metric", LARGEST_WHOLE)
 @shapes
 def test_small_integers_are_exact(device: str, m: int, n: int, d: int, metric: str, group: int) -> None:
     """Scores, bounds and the groups themselves, bit for bit; groups of padding are infinite."""
     rng = np.random.default_rng(d)
-    q, x = rng.integers(-20, 21, (m, d)), rng.integers(-20, 21, (n, d))
+    most = LARGEST_WHOLE[metric]
+    q, x = rng.integers(-most, most + 1, (m, d)), rng.integers(-most, most + 1, (n, d))
     queries, points = packed(q, x, device, bounds=True)
     scores = pairwise(q, x, metric) + array(points.low)[:n]
     bounds = np.outer(array(queries.norm), array(points.e1)) + np.outer(array(queries.rest), array(points.e2))
@@ -107,14 +111,15 @@ def test_slices_of_rows(device: str, metric: str) -> None:
     everything = screened(queries, points, metric, 32)
     for rows in (slice(0, 1), slice(3, 20), slice(20, 60), slice(66, 100), slice(8, 8)):
         found = screened(queries, points, metric, 32, rows)
-        # Rows may be in tiles of another size; then products and sums of a quotient may be contracted otherwise.
-        contracted = 2 * 20 * UNIT * 80 if METRICS[metric].divides else 0
+        # Rows may be in tiles of another size; then products and sums of what is rounded may be contracted otherwise.
+        rounded = METRICS[metric].divides or METRICS[metric].degree % 1
+        contracted = 2 * 20 * UNIT * 80 if rounded else 0
         np.testing.assert_allclose(found, everything[rows], rtol=0, atol=contracted)
 
 
 def sizes_of(q: Any, x: Any, metric: str) -> Any:
     """What a score is at most, by the sizes of its elements."""
-    q, x = (rows != 0 if METRICS[metric].scale_free else np.abs(rows) for rows in (q, x))
+    q, x = (checks.sizes(rows, metric) for rows in (q, x))
     return np.add.outer(q.sum(axis=1, dtype=np.float64), x.sum(axis=1, dtype=np.float64))
 
 
@@ -129,6 +134,7 @@ def test_roundings(device: str, m: int, n: int, d: int, metric: str) -> None:
     scores = pairwise(q, x, metric)
     record = METRICS[metric]
     units = d + 15 if record.divides else 1 if record.maximum else d + 1
+    units += 7 if metric in checks.POWERS else 0
     error = (sizes_of(q, x, metric) if record.divides else scores) * UNIT * units
     below = (d + 3) * 2.0**-58 if record.divides else 0
     found = screened(queries, points, metric, 8)
@@ -187,7 +193,7 @@ def test_minima_are_lower_bounds(device: str, metric: str, group: int) -> None:
     form, flags = make_form(points, metric), new_flags(points.device)
     ready, asked = pack_points(points, form, "float32", flags), pack_queries(queries, form, "float32", flags)
     found = screened(asked, ready, metric, group)
-    scores = pairwise(q, x, metric) * (1 if METRICS[metric].scale_free else float(form.scale[0]))
+    scores = pairwise(q, x, metric) * float(form.scale[0]) ** METRICS[metric].degree
     bounds = np.add.outer(array(asked.norm), -array(ready.low)[: len(x)])
     assert (found <= over_groups(scores, group, np.inf).min(axis=2)).all()
     assert (found >= over_groups(scores - 2 * bounds, group, np.inf).min(axis=2)).all()

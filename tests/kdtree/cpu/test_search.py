@@ -22,6 +22,7 @@ from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, room_for
 from tonari.kdtree.plan import TREE_METRICS
 from tonari.kdtree.reference import reach_reference, visits_reference
 from tonari.kdtree.traversal import TRAVERSALS
+from tonari.metrics import get_metric
 from tonari.metrics.reference import brute, pairwise, returned
 
 Array = npt.NDArray[Any]
@@ -301,12 +302,14 @@ def test_the_threshold_covers_every_tie(metric: str, dtype: npt.DTypeLike) -> No
             q = (rng.standard_normal(d) * scale).astype(dtype)
             x = (rng.standard_normal((3000, d)) * scale).astype(dtype)
             values = returned(pairwise(q[None], x, metric)[0], dtype)
-            t = np.abs(x - q)
+            value = get_metric(metric).before_root.value
+            assert value is not None
             for columns in (range(d), reversed(range(d))):
                 sums = np.zeros(len(x), dtype)
                 for i in columns:
-                    term = t[:, i] if metric in ("l1", "linf") else t[:, i] * t[:, i]
-                    sums = np.maximum(sums, term) if metric == "linf" else sums + term
+                    term = value(q[i : i + 1, None], x[:, i][None])  # in their dtype
+                    with np.errstate(over="ignore"):
+                        sums = np.maximum(sums, term) if metric == "linf" else sums + term
                 limits = np.array([reach_reference(value, d, metric) for value in values])
                 assert (sums <= limits).all()
                 if scale >= 1:

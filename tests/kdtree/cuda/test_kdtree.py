@@ -18,7 +18,7 @@ from tests.helpers.gpu_checks import GB, Stop, interrupt, on_host, rows_of, tens
 from tests.helpers.tree_search import DEVICE, check, plan_for, search
 from tonari.kdtree.plan import TREE_METRICS
 from tonari.kdtree.traversal import TRAVERSALS
-from tonari.metrics import get_metric
+from tonari.metrics import METRICS, get_metric
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
@@ -32,7 +32,7 @@ if HAS_TORCH:
     from tonari.kdtree.cuda import dispatch as run
     from tonari.kdtree.cuda.build import _keys, build_on_device, split_bounds
     from tonari.kdtree.cuda.kernels.bounds import limit_of
-    from tonari.kdtree.cuda.search import LARGEST, beyond, order_of
+    from tonari.kdtree.cuda.search import beyond, largest_of, order_of
     from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of
 
     @triton.jit
@@ -236,10 +236,15 @@ def test_rows_beyond_reach_are_answered_by_brute_force(
     check(points, points, 5, self_join=True, traversal=traversal)
 
 
-def test_beyond_knows_its_edge() -> None:
-    edge = np.float32(LARGEST)
+@pytest.mark.parametrize("metric", TREE_METRICS)
+def test_beyond_knows_its_edge(metric: str) -> None:
+    """Sums of 32 terms are finite in float32 up to the edge."""
+    edge = np.float32(largest_of(metric))
+    value = METRICS[metric].before_root.value
+    assert value is not None
+    assert np.isfinite(value(np.full((32, 1), edge), np.full((32, 1), -edge))).all()
     rows = np.array([[edge], [-edge], [np.nextafter(edge, np.float32(np.inf))], [np.nan], [np.inf], [0]], np.float32)
-    assert beyond(torch.from_numpy(rows)).tolist() == [False, False, True, True, True, False]
+    assert beyond(torch.from_numpy(rows), metric).tolist() == [False, False, True, True, True, False]
 
 
 @pytest.mark.parametrize("height", [0, 1, 3, 5])

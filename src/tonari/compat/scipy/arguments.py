@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -13,21 +12,22 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.compat.arguments import leave_out, numbers_of
 from tonari.core.errors import Unsupported
+from tonari.metrics import MINKOWSKI, powers
 
-_METRICS = {1.0: "l1", 2.0: "euclidean", math.inf: "linf"}
+_LEAST_P = 1.0  # SciPy's
 
 
 def metric_of(p: Any, eps: Any) -> str:
     """Return the metric of a Minkowski norm, of an answer that is exact.
 
-    >>> metric_of(1, 0), metric_of(float("inf"), 0.0)
-    ('l1', 'linf')
+    >>> metric_of(1, 0), metric_of(3, 0), metric_of(float("inf"), 0.0)
+    ('l1', 'minkowski:3', 'linf')
     """
     leave_out(eps, 0.0, "eps", "answers are exact")
     number = not isinstance(p, bool) and isinstance(p, Real)
-    name = _METRICS.get(float(p)) if number else None
+    name = MINKOWSKI.get(float(p)) if number and p >= _LEAST_P else None
     if name is None:
-        raise Unsupported(f"p={p!r}: expected 1, 2 or inf; for another p use scipy.spatial.KDTree")
+        raise Unsupported(f"p={p!r}: expected {powers(_LEAST_P)}; for another p use scipy.spatial.KDTree")
     return name
 
 

@@ -94,7 +94,7 @@ class KDTree(TwoTrees):
         k : int or list of int
             How many neighbours, or which: [1] is the nearest alone. It may be more than there are points.
         eps : 0
-        p : 1, 2 or inf
+        p : 1, 1.5, 2, 3, 4 or inf
         distance_upper_bound : float
             Only neighbours nearer than this.
         workers : int
@@ -146,7 +146,7 @@ class KDTree(TwoTrees):
         x : array of shape (..., m)
         r : float or array that can be broadcast to shape (...)
             A point at this distance is within it.
-        p : 1, 2 or inf
+        p : 1, 1.5, 2, 3, 4 or inf
         eps : 0
         workers : int
             Threads; -1 is as many as the work is worth.

@@ -47,7 +47,7 @@ class TwoTrees(ABC):
         other : KDTree
         r : float
             A point at this distance is within it.
-        p : 1, 2 or inf
+        p : 1, 1.5, 2, 3, 4 or inf
         eps : 0
 
         Returns
@@ -65,7 +65,7 @@ class TwoTrees(ABC):
         ----------
         r : float
             Two points at this distance are a pair.
-        p : 1, 2 or inf
+        p : 1, 1.5, 2, 3, 4 or inf
         eps : 0
         output_type : "set" or "ndarray"
 
@@ -89,7 +89,7 @@ class TwoTrees(ABC):
         other : KDTree
             It may be this one: a point and itself are a pair, too.
         r : float or array of shape (radii,)
-        p : 1, 2 or inf
+        p : 1, 1.5, 2, 3, 4 or inf
         weights : None
         cumulative : bool
             Count all pairs at most r apart; else, of radii that ascend, those that are farther apart than the radius
@@ -121,7 +121,7 @@ class TwoTrees(ABC):
         ----------
         other : KDTree
         max_distance : float
-        p : 1, 2 or inf
+        p : 1, 1.5, 2, 3, 4 or inf
         output_type : "dok_matrix", "coo_matrix", "dict" or "ndarray"
             Of SciPy's sparse matrices, which need SciPy; a dict of (i, j) to the distance; or an array of records with
             the fields i, j and v.

@@ -201,11 +201,18 @@ def _centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float
     centre = _native.column_means(points, step) if record.squares else zeros
     if not all(map(math.isfinite, centre)):
         centre = zeros
-    return centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step))
+    degree = record.degree if record.elementwise else 1.0
+    return centre, _power_of_two_below_inverse(_native.largest_magnitude(points, centre, step), degree)
 
 
-def _power_of_two_below_inverse(magnitude: float) -> float:
-    """Return the power of two that scales `magnitude` into [1/2, 1); scaling by it is exact."""
+def _power_of_two_below_inverse(magnitude: float, degree: float) -> float:
+    """Return the power of two that scales `magnitude` into [1/2, 1); scaling by it is exact.
+
+    Its power `degree`, by which values become scores, is a power of two as well, from 2^-1000 to 2^1000: where the
+    degree is no whole number, the scale is a power of four, and `magnitude` becomes 1/4 or more.
+    """
     if magnitude == 0.0 or not math.isfinite(magnitude):
         return 1.0
-    return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(magnitude)[1])))
+    step = 1 if degree.is_integer() else 2
+    most = int(1000 / max(degree, 1.0)) // step * step
+    return math.ldexp(1.0, max(-most, min(most, -math.frexp(magnitude)[1] // step * step)))

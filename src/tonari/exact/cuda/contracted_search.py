@@ -1,42 +1,56 @@
 """Exact search that screens contracted rows (contraction.py) and refines the original ones.
 
 for batch of queries:
-    screen, select    on contracted rows, as search.py does on packed ones   -> groups, and a bound on all others
-    sieve             distances of their members in p coordinates            -> the nearest members, and the next
-    refine            the k nearest of these, by the original rows           -> a limit on distances in p coordinates
-    refine            all members within the limit                           -> the k best
-    certify           the limit of the k-th value excludes the next member and the other groups
+    screen     contracted rows, as search.py does packed ones
+    limit      of the members of the lowest groups the nearest in p coordinates, by their original rows
+               -> the k-th value V, and how far apart contracted rows of an answer no worse than V may be
+    near       all groups at or below that limit, and of their members those within it, in p coordinates
+    refine     these, by their original rows               -> the k best, which nothing else can be among
 
-A group has few members within the limit, so refining members costs far less than refining groups. Rows that are not
-proved are retried as usual, and then searched like points without a contraction.
+The limit holds before the points are refined, as in a search within a radius. A row is proved if everything at or below
+its limit was there: in the list of the screen, and in the room for groups and members. Rows that are not proved are
+retried: if they are few, with all minima and more room; then with the last precision, whose bounds are far closer, at
+last with room for nearly all groups; and then they are searched like points without a contraction.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tonari.core.neighbors import Neighbors
+from tonari.core.slices import cut
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import without_data
+from tonari.cuda.rehearsal import joined, without_data
 from tonari.cuda.streams import Written
 from tonari.exact.cuda.contraction import ContractedRows, Contraction, contract, contraction_of
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.form_dim import choose_contraction
-from tonari.exact.cuda.groups import LEAST_GROUP
-from tonari.exact.cuda.memory import KEPT, WIDER
+from tonari.exact.cuda.memory import KEPT, NEAR_BYTES, WIDER
+from tonari.exact.cuda.near import near_members
 from tonari.exact.cuda.pack import LARGEST_FLOAT16, new_flags, pack_queries
 from tonari.exact.cuda.packed_copies import Copied, PackedCopies
-from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.refine import refine_groups
+from tonari.exact.cuda.plan import PILOT, CudaPlan
+from tonari.exact.cuda.refine import SCRATCH_BYTES, refine_groups
 from tonari.exact.cuda.sampling import Sample
-from tonari.exact.cuda.search import Again, DevicePoints, Search
+from tonari.exact.cuda.search import PILOT_UNPROVED, Again, DevicePoints, Search
 from tonari.metrics import get_metric
 
 FITTED_ROWS = 4096  # least queries for which the width is fitted
 HOPELESS = 0.5  # share of unproved rows at the largest width from which on all dimensions are screened
+NEAREST = (
+    20  # and twice k: the members that are refined for the first k-th value, and at most the groups that they are of
+)
+ROOMY = 64  # times the width: the groups of a row for which the last retry in p coordinates has room
 ROWS = 256  # per program that computes limits
+
+
+class Fitted(NamedTuple):
+    """The width that was fitted to the first rows of a search, and the share of them that it does not prove."""
+
+    width: int
+    unproved: float
 
 
 class ContractedPoints(Copied):
@@ -56,8 +70,8 @@ class ContractedPoints(Copied):
     rows : ContractedRows
     farthest : float64 tensor of shape (1,)
         The largest error of any row.
-    widths : dict of int to int
-        By k, the width that earlier searches found to suffice, 0 if none does.
+    fitted : dict of int to Fitted
+        By k, what earlier searches found.
     """
 
     def __init__(self, points: Any, form: DeviceForm, by: Contraction) -> None:
@@ -65,7 +79,7 @@ class ContractedPoints(Copied):
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
         self.farthest = self.rows.errors.amax()[None]
-        self.widths: dict[int, int] = {}
+        self.fitted: dict[int, Fitted] = {}
         self._full: DevicePoints | None = None
         self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
         tensors = (form.centre, form.scale, by.directions, by.origin, by.stretch, self.farthest)
@@ -78,7 +92,7 @@ class ContractedPoints(Copied):
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries, in all dimensions if earlier ones proved few rows in fewer."""
-        if self.widths.get(plan.k) == 0:
+        if plan.k in self.fitted and self.fitted[plan.k].unproved > HOPELESS:
             return Search(queries, self.in_all_dimensions(plan), plan)
         return ContractedSearch(queries, self, plan)
 
@@ -89,7 +103,7 @@ class ContractedPoints(Copied):
         )
         tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
         twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))
-        twin.widths = dict(self.widths)
+        twin.fitted = dict(self.fitted)
         return twin
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
@@ -102,7 +116,7 @@ def prepare_points(points: Any, plan: CudaPlan) -> DevicePoints | ContractedPoin
     """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none."""
     if plan.form_dim != "full":
         form = make_form(points, plan.metric)
-        if plan.form_dim is None:
+        if plan.form_dim == PILOT:
             by = choose_contraction(points, form, plan.k, plan.m)
         else:
             by = contraction_of(points, form, int(plan.form_dim))
@@ -120,13 +134,13 @@ class ContractedSearch(Search):
 
     def __init__(self, queries: Any, prepared: ContractedPoints, plan: CudaPlan) -> None:
         super().__init__(queries, prepared, plan)
-        self.width = prepared.widths.get(plan.k, plan.width)
+        self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(plan.width, 0.0))
         self._unread = new_flags(prepared.points.device)  # contract() sets the flags
 
     @property
     def least_fitted(self) -> int:
         """The least number of queries for which the width is fitted."""
-        return self.plan.m + 1 if self.plan.k in self.prepared.widths else FITTED_ROWS
+        return self.plan.m + 1 if self.plan.k in self.prepared.fitted else FITTED_ROWS
 
     def fit_width(self, own: Any) -> Search:
         """Double the width until nearly all of the first rows are proved, and keep it for later searches.
@@ -134,7 +148,7 @@ class ContractedSearch(Search):
         If few of them are, this and later searches screen all dimensions.
         """
         super().fit_width(own)
-        self.prepared.widths[self.plan.k] = 0 if self.unproved > HOPELESS else self.width
+        self.prepared.fitted[self.plan.k] = Fitted(self.width, self.unproved)
         return self.prepared.begin(self.queries, self.plan)
 
     def batch(
@@ -143,31 +157,44 @@ class ContractedSearch(Search):
         """Search some rows once; see :meth:`tonari.exact.cuda.search.Search.batch`."""
         import torch
 
-        plan, prepared = self.plan, self.prepared
+        prepared = self.prepared
         contracted = contract(queries, prepared.by, self.flags, first=first)
         packed = pack_queries(contracted.values, prepared.by.screened, precision, self._unread)
-        chosen, following = self.chooser.choose(packed, precision, width, sample)
-        group = plan.group if sample is None else LEAST_GROUP
-        kept = min(KEPT * width, chosen.shape[1] * group)
-        squares, members = refine_groups(
+        screened = self.chooser.screened(packed, precision, sample)
+        group = screened.group
+        count = 2 * self.plan.k + NEAREST
+        lowest, _ = screened.lowest(min(width, count))
+        _, nearest = refine_groups(
             contracted.values,
             prepared.rows.values,
-            chosen,
-            kept + 1,
+            lowest,
+            min(count, lowest.shape[1] * group),
             metric="sqeuclidean",
             group=group,
             own=own,
             double=False,
         )
-        some = self._refine(queries, members[:, : min(plan.k, kept)])
-        within, _ = self._limits(packed.shift, contracted.errors, some.distances[:, -1])
-        candidates = torch.where(squares[:, :kept] <= within[:, None], members[:, :kept], -1)
-        found = self._refine(queries, candidates)
-        within, scores = self._limits(packed.shift, contracted.errors, found.distances[:, -1])
-        proved = squares[:, kept] > within
-        if following is not None:
-            proved &= following > scores
-        return found, proved.to(torch.uint8)
+        some = self._refine(queries, nearest)
+        within, scores = self._limits(packed.shift, contracted.errors, some.distances[:, -1])
+        groups = screened.near(scores, KEPT * width)
+        del screened
+        members = near_members(
+            contracted.values, prepared.rows.values, within, groups, KEPT * width, group=group, own=own
+        )
+        found = self._refine(queries, members.numbers)
+        return found, (groups.whole & members.whole).to(torch.uint8)
+
+    def again(self, precision: str, width: int) -> Again:
+        """Return a search of some rows with all minima, as many at a time as the scratch memory has room for."""
+        search = super().again(precision, width)
+        rows = max(1, SCRATCH_BYTES // (NEAR_BYTES * KEPT * width))
+
+        def search_again(queries: Any, own: Any) -> tuple[Neighbors, Any]:
+            parts = [search(queries[here], None if own is None else own[here]) for here in cut(len(queries), rows)]
+            lists, proved = zip(*parts, strict=True)
+            return Neighbors(*map(joined, zip(*lists, strict=True))), joined(proved)
+
+        return search_again
 
     def level(self, precision: str) -> str:
         """Return what reports call a precision of this search, such as "float16 in 64 dimensions"."""
@@ -175,7 +202,13 @@ class ContractedSearch(Search):
 
     def levels(self) -> Iterator[tuple[str, Again]]:
         """Yield the levels of contracted rows, and then those of all dimensions."""
-        yield from super().levels()
+        first, last = self.plan.precisions[0], self.plan.precisions[-2]
+        if first != last and self.unproved <= PILOT_UNPROVED:  # few rows are not worth packing the points once more
+            yield self.level(first), self.again(first, WIDER * self.width)
+        for wider in (WIDER, ROOMY):
+            yield self.level(last), self.again(last, wider * self.width)
+        if first != last:
+            self.prepared.forget(last)
         full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
         rest = Search(self.queries, full, self.plan)
         for precision in self.plan.precisions[:-1]:
@@ -191,7 +224,7 @@ class ContractedSearch(Search):
     def _limits(self, shift: Any, errors: Any, kth: Any) -> tuple[Any, Any]:
         """Return the largest squared distance, and score, that contracted rows of an answer may have: float32 (rows,).
 
-        The squared distance is compared with float64 ones that are rounded to float32.
+        Squared distances are compared with float32 sums of p squares.
         """
         import torch
 
@@ -213,6 +246,7 @@ class ContractedSearch(Search):
                 "scores_ptr": scores,
                 "rows": rows,
                 "d": prepared.form.d,
+                "p": prepared.by.p,
                 "kth_stride": kth.stride(0),
             },
             constants={"METRIC": get_metric(self.plan.metric), "DOUBLE": self.double, "ROWS": ROWS},

@@ -12,11 +12,12 @@ product has no centre.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from tonari.cuda.launch import launch
-from tonari.metrics import get_metric
+from tonari.metrics import Metric, get_metric
 
 # Results are correct with any centre and scale (the bounds measure their effect); those of a sample are good enough.
 SAMPLE_ROWS = 8192
@@ -36,7 +37,7 @@ class DeviceForm:
     d : int
     centre : float64 tensor (d,)
     scale : float64 tensor (1,)
-        A power of two from 2^-493 to 2^500.
+        A power of two from 2^-493 to 2^500, and so is scale^degree of an elementwise metric, from 2^-1000 to 2^1000.
     """
 
     metric: str
@@ -48,7 +49,8 @@ class DeviceForm:
 def make_form(points: Any, metric: str) -> DeviceForm:
     """Choose centre and scale for points, from at most SAMPLE_ROWS of them, without waiting for the device.
 
-    The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of that if rows are centred. Bytes keep
+    The largest sampled element of a form row is in [2^6, 2^7), or within 2^-5 of that if rows are centred. For a metric
+    whose bounds hold only for elements of at most `largest` it is in [1/4, 1), far below that. Bytes keep
     scale 1 under L2 and the inner product, and are exact in float16. Values that searches refuse count as 0.
 
     Parameters
@@ -109,7 +111,15 @@ def make_form(points: Any, metric: str) -> DeviceForm:
             "d": d,
             "count": count,
         },
-        constants={"CENTRED": centred, "WHOLE": whole, **tile},
+        constants={"CENTRED": centred, "WHOLE": whole, **_powers_of(family), **tile},
         warps=16,
     )
     return DeviceForm(metric, d, centre, scale)
+
+
+def _powers_of(metric: Metric) -> dict[str, int]:
+    """Return what the exponent of the scale has to be: where it begins, its least and largest value, and its factor."""
+    degree = metric.degree if metric.elementwise else 1.0
+    step = 1 if degree.is_integer() else 2
+    most = min(500, int(1000 / max(degree, 1.0))) // step * step
+    return {"TOP": 6 if metric.largest == math.inf else -1, "LEAST": -most, "MOST": most, "EVERY": step}

@@ -20,7 +20,8 @@ SMALL_CHANGE = 64 * MIB  # flags, sums, rounding by the allocator
 LEAST_BATCH = 128  # rows of a tile of the screen: with fewer, matrix units are partly idle
 MEMBER_BYTES = 32  # per member of a group while the members are sorted for the CPU
 MOST_POINTS = 2**31 - 1  # on one device at once, where points are numbered in int32
-KEPT = 2  # members per group that are refined if rows are contracted: few of a group are near
+KEPT = 2  # times the width: the groups near a row, and their members, for which there is room if rows are contracted
+NEAR_BYTES = 32  # per such group and member, beside which what they are found by is small
 WIDEST = 8  # searches fit the width to the data, up to this many times the planned one
 WIDER = 4  # rows that were not proved at first are retried with this many times as many groups
 
@@ -213,8 +214,8 @@ class CudaNeeds:
         norms = 16  # norm, rest, shift
         packed = norms + max(self._packed_row(precision, self.d) for precision in self.precisions[:-1])
         if self.form_dim:  # its contraction, its nearest members and which of them are candidates, and two results
-            near = KEPT * min(groups, WIDEST * self.width) + 1
-            packed += self._contracted_row() + 16 * near + 2 * self._list_bytes() + 16
+            near = KEPT * WIDEST * self.width
+            packed += self._contracted_row() + NEAR_BYTES * near + 2 * self._list_bytes() + 16
         original = self.d * self.query_itemsize if slabs.route == "host_refine" and self.host_queries else 0
         return 4 * groups + 4 * -(-groups // 8) + selected + packed + original + 8 * self.self_join
 

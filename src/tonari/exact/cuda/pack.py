@@ -207,7 +207,7 @@ def _launch(
 
     n, d = rows.shape
     height, width = out["values_ptr"].shape
-    terms = cuda_terms(form.metric)
+    metric, terms = get_metric(form.metric), cuda_terms(form.metric)
     launch(
         pack_kernel,
         -(-n // tile),
@@ -226,12 +226,12 @@ def _launch(
             "first_row": first,
         },
         constants={
-            "METRIC": get_metric(form.metric).before_root,
+            "METRIC": metric.before_root,
             "SIZE": terms.size,
             "DIFFERENCE": terms.difference,
             "PRECISION": precision,
             "POINTS": points,
-            "LIMIT": largest_element(d, precision, points=points),
+            "LIMIT": min(largest_element(d, precision, points=points), metric.largest),
             "STEP": math.gcd(d, rows.stride(0), 4),
             "ROWS": tile,
             "T": 4 if width == 16 else 8,

@@ -29,6 +29,7 @@ ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they a
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
 SHARDS = ("points", "queries")
+PILOT = "pilot"  # the form_dim that pilot rows choose
 
 # Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
 # and its plan is cached, because querying and planning both take longer than a small search.
@@ -60,9 +61,10 @@ class CudaPlan(Plan):
     precisions : tuple of str
         Precisions of the screen, first to last. Rows that one cannot prove are retried at the next. The last, "values",
         compares exact values only.
-    form_dim : int, str or None
+    form_dim : int or str
         Coordinates of the rows that the screen compares: "full", or a number below d, to which rows are contracted
-        (contraction.py). None: chosen when the points are prepared, by pilot rows (form_dim.py).
+        (contraction.py). "pilot", the default of searches that take seconds: chosen when the points are prepared, by
+        pilot rows (form_dim.py).
     group : int
         Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
@@ -86,7 +88,7 @@ class CudaPlan(Plan):
     route: str
     shard: str
     precisions: tuple[str, ...]
-    form_dim: int | str | None
+    form_dim: int | str
     group: int
     width: int
     query_batch: int
@@ -173,10 +175,10 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
     """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
-    if "form_dim" in overrides and overrides["form_dim"] is None:
+    if overrides.get("form_dim", PILOT) == PILOT:
         if _may_contract(problem, overrides):
             with contextlib.suppress(BudgetExceeded):
-                return _plan_route(problem, free, overrides, usual=usual)
+                return _plan_route(problem, free, overrides | {"form_dim": PILOT}, usual=usual)
         overrides = overrides | {"form_dim": "full"}
     return _plan_route(problem, free, overrides, usual=usual)
 
@@ -187,7 +189,9 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
     pilot = _PILOT_SHARE * brute_seconds(problem, "", len(problem.devices)) >= _PILOT_SECONDS
-    return screened and pilot and overrides.get("route", "resident") == "resident"
+    n, m = problem.n, problem.m
+    whole = overrides.get("point_slab", n) >= n and overrides.get("query_slab", m) >= m and n <= MOST_POINTS
+    return screened and pilot and whole and overrides.get("route", "resident") == "resident"
 
 
 def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
@@ -204,7 +208,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         )
         least = _least_of(shards, overrides)
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
-    screened = dataclasses.replace(problem, d=needs.screened)
+    chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
+    screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     return CudaPlan(
@@ -222,7 +227,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         route=slabs.route,
         shard=shard,
         precisions=needs.precisions,
-        form_dim=(None if overrides["form_dim"] is None else form_dim) if form_dim else "full",
+        form_dim=PILOT if chosen else form_dim or "full",
         group=needs.group,
         width=needs.refined_groups(slabs),
         query_batch=batch,
@@ -287,12 +292,14 @@ def _form_dim(overrides: dict[str, Any], problem: Problem) -> int:
     given = overrides.get("form_dim", "full")
     if given == "full":
         return 0
-    if given is None:
+    if given == PILOT:
         return largest_form_dim(problem.d)  # memory is planned for the most
     whole = type(given) is int or (isinstance(given, str) and given.isdecimal())  # text comes from the command line
     asked = int(given) if whole else 0
     if not 2 <= asked < problem.d:
-        raise ValueError(f"form_dim={given!r}: expected 'full' or a whole number from 2 to d - 1 = {problem.d - 1}")
+        raise ValueError(
+            f"form_dim={given!r}: expected 'full', 'pilot' or a whole number from 2 to d - 1 = {problem.d - 1}"
+        )
     metric = get_metric(problem.metric)
     if not (metric.squares or metric.angular):
         raise Unsupported(

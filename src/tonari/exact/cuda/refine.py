@@ -17,7 +17,7 @@ from typing import Any
 
 from tonari.core.slices import cut
 from tonari.cuda.launch import launch
-from tonari.cuda.rehearsal import to_visit
+from tonari.cuda.rehearsal import joined, to_visit
 from tonari.exact.cuda.groups import POINT_TILE
 from tonari.metrics import cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
@@ -87,8 +87,6 @@ def refine_groups(
     -----
     Queries are processed in blocks, so that scratch memory stays below ``SCRATCH_BYTES`` unless one query needs more.
     """
-    import torch
-
     rows = len(groups)
     per_row = CANDIDATE_BYTES * (2 if double else 1) * max(groups.shape[1] * group, k) + 8 * _whole(points.shape[1])
     block = max(1, SCRATCH_BYTES // per_row)
@@ -108,7 +106,7 @@ def refine_groups(
     if len(parts) == 1:
         return parts[0]
     distances, indices = zip(*parts, strict=True)
-    return torch.cat(distances), torch.cat(indices)
+    return joined(distances), joined(indices)
 
 
 def refine_all(

@@ -17,7 +17,7 @@ from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.contracted_search import ContractedPoints
 from tonari.exact.cuda.contraction import Contraction, form_blocks, sampled
 from tonari.exact.cuda.partition import Place, plan_for_part
-from tonari.exact.cuda.plan import CudaPlan, share
+from tonari.exact.cuda.plan import PILOT, CudaPlan, share
 from tonari.exact.cuda.search import DevicePoints, Search, Searchable
 from tonari.select.cuda.merge import merge_into, no_lists
 
@@ -77,7 +77,7 @@ def _prepared(points: Any, plan: CudaPlan) -> Searchable:
         return full
     form = full.form
     _, origin = sampled(points, form)
-    if plan.form_dim is None:
+    if plan.form_dim == PILOT:
         next(form_blocks(points, form, origin))
         return full
     directions = torch.empty((plan.d, int(plan.form_dim) - 1), dtype=torch.float64, device=points.device)

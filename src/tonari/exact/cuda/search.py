@@ -25,7 +25,6 @@ from tonari.cuda.devices import on
 from tonari.cuda.matrix_units import check_matrix_units
 from tonari.cuda.rehearsal import without_data
 from tonari.cuda.streams import Written
-from tonari.exact.cuda.candidate_groups import choose_groups
 from tonari.exact.cuda.certify import certify
 from tonari.exact.cuda.form import DeviceForm, make_form
 from tonari.exact.cuda.groups import LEAST_GROUP, group_count
@@ -38,6 +37,7 @@ from tonari.exact.cuda.refine import refine_all, refine_groups
 from tonari.exact.cuda.sampling import LEAST_ROWS, Sample, sample_for
 from tonari.exact.cuda.screen import screen, screen_below
 from tonari.exact.cuda.screen_elementwise import screen_elementwise
+from tonari.exact.cuda.screened import AllMinima, Listed
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.select.cuda.dispatch import k_smallest
@@ -249,13 +249,14 @@ class Chooser:
         Groups have the plan's size, or LEAST_GROUP points if a sample is used. The bound is None if there are no other
         points.
         """
-        groups = group_count(len(self.prepared.points), self.plan.group)
-        width = min(width, groups)
-        if sample is not None:
-            return self._sampled(packed, precision, width, sample)
-        minima = self._minima(packed, precision, 1, groups)
-        lowest = k_smallest(minima, min(width + 1, groups))
-        return lowest.indices[:, :width], lowest.values[:, width] if width < groups else None
+        return self.screened(packed, precision, sample).lowest(width)
+
+    def screened(self, packed: Any, precision: str, sample: Sample | None) -> AllMinima | Listed:
+        """Screen all points: all minima, or those below a threshold from a sample."""
+        if sample is None:
+            minima = self._minima(packed, precision, 1, group_count(len(self.prepared.points), self.plan.group))
+            return AllMinima(minima, self.plan.group)
+        return self._sampled(packed, precision, sample)
 
     def _minima(self, packed: Any, precision: str, stride: int, groups: int) -> Any:
         import torch
@@ -269,16 +270,15 @@ class Chooser:
             screen(packed, points, everything, self.plan.group, minima)
         return minima
 
-    def _sampled(self, packed: Any, precision: str, width: int, sample: Sample) -> tuple[Any, Any]:
-        """Return the groups with the lowest minima below a sampled threshold, and a bound on all others."""
+    def _sampled(self, packed: Any, precision: str, sample: Sample) -> Listed:
+        """Return the groups below a sampled threshold."""
         m = len(packed.values)
         count = -(-len(self.prepared.points) // sample.stride)
         minima = self._minima(packed, precision, sample.stride, group_count(count, self.plan.group))
         thresholds = k_smallest(minima, sample.rank).values[:, -1].contiguous()
         del minima
         points = self.prepared.packed(precision)
-        lists = screen_below(packed, points, slice(0, m), thresholds, sample.capacity)
-        return choose_groups(lists, thresholds, width, width + max(6, width // 4))
+        return Listed(screen_below(packed, points, slice(0, m), thresholds, sample.capacity), thresholds)
 
 
 class _Answer:

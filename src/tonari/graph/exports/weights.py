@@ -51,7 +51,7 @@ def _gaussian(lists: Lists) -> scipy.sparse.csr_matrix:
     apart = matrix.data > 0
     with np.errstate(divide="ignore", over="ignore"):
         ratios = matrix.data[apart] / (scales[rows] * scales[matrix.indices])[apart]
-        matrix.data[apart] = np.exp(-ratios if get_metric(lists.metric).squared else -(ratios**2))
+        matrix.data[apart] = np.exp(-(ratios ** (2 / get_metric(lists.metric).power)))
     matrix.data[~apart] = 1.0
     return matrix
 

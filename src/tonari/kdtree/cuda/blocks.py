@@ -95,7 +95,7 @@ def answer_blocks(
         arriving = slabs_of(given, blocks, device) if staged else _moved(given, blocks, device)
         stack.enter_context(contextlib.closing(arriving))
         for here, (rows, *best) in zip(blocks, arriving, strict=True):
-            far = beyond(rows)
+            far = beyond(rows, asked.plan.metric)
             in_place = None if merging else results.in_place(here)
             lists = _search(rows, here, tree, first_point, in_place, asked)
             if merging:

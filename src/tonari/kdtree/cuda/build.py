@@ -33,7 +33,7 @@ def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> Devic
     Waits for the device. Messages number the points from `first`.
     """
     rows = to_device(points, device)
-    if bool(beyond(rows).any()):
+    if bool(beyond(rows, plan.metric).any()):
         inputs.check_values(points, "points", first=first, nonnegative=False)
         return None
     return build_on_device(rows, leaf=leaf_of(len(points), plan.leaf), double=plan.held == "float64")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +15,7 @@ from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
 
-# Squared differences of larger values could overflow in single precision.
-LARGEST = 2.0**60
+_MOST_COLUMNS = 32  # of a tree on CUDA
 LISTS = (32, 64)  # lengths of the list of nearest points
 HOME_QUERIES = 8  # per program
 
@@ -62,9 +62,9 @@ def walk(
 
     Parameters
     ----------
-    queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows, magnitudes up to LARGEST
+    queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows, magnitudes up to :func:`largest_of`
     tree : DeviceTree
-        Of points with magnitudes up to LARGEST.
+        Of points with magnitudes up to :func:`largest_of`.
     order : int64 tensor
         Query numbers; queries that are near each other should be adjacent.
     k : int
@@ -150,11 +150,22 @@ def in_steps(
         begin += len(some)
 
 
-def beyond(rows: Any) -> Any:
+def largest_of(metric: str) -> float:
+    """Return the magnitude up to which no sum of terms overflows in single precision, a power of two.
+
+    >>> math.log2(largest_of("euclidean")), math.log2(largest_of("power:4"))
+    (60.0, 29.0)
+    """
+    record = get_metric(metric)
+    power = 2.0 if record.squares else max(record.power, 2.0)  # 32 terms of twice the magnitude are at most 2^127
+    return 2.0 ** (math.floor((127 - math.log2(_MOST_COLUMNS)) / power) - 1)
+
+
+def beyond(rows: Any, metric: str) -> Any:
     """Return a bool tensor: which rows have a value that is not finite or too large for the tree to compare."""
     if not rows.dtype.is_floating_point:
         return torch.zeros(len(rows), dtype=torch.bool, device=rows.device)
-    return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= LARGEST)
+    return ~(torch.maximum(rows.amax(1), -rows.amin(1)) <= largest_of(metric))
 
 
 def box_offsets(tree: DeviceTree) -> dict[str, int]:

@@ -45,7 +45,7 @@ class Ball(NamedTuple):
     Attributes
     ----------
     queries : tensor of shape (m, d), contiguous, of the dtype of the tree's rows
-        Magnitudes up to ``search.LARGEST`` where the limit is not negative.
+        Magnitudes up to ``search.largest_of`` where the limit is not negative.
     tree : DeviceTree
     limits : tensor of shape (m,), of the dtype of returned distances, which is the tree's; without NaN and -0.0
     metric : str

@@ -100,7 +100,7 @@ class _Asked:
             self.bar.add(len(rows))
             return self._brute(here, numbers, slab)
         tree.written.read()
-        far = beyond(rows)
+        far = beyond(rows, self.plan.metric)
         left = far.nonzero()[:, 0]
         if len(left):
             inputs.check_values(self.queries[here], "queries", first=here.start, nonnegative=False)

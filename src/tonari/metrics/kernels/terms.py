@@ -144,10 +144,130 @@ def is_there(x):
     return tl.where(x == 0, 0.0, 1.0).to(x.dtype)
 
 
+@triton.jit
+def half(t):
+    return tl.sqrt(t)
+
+
+@triton.jit
+def three_halves(t):
+    return t * tl.sqrt(t)
+
+
+@triton.jit
+def cube(t):
+    return (t * t) * t
+
+
+@triton.jit
+def fourth(t):
+    square = t * t
+    return square * square
+
+
+@triton.jit
+def of_distance(t, METRIC: tl.constexpr):
+    """Return the term of two numbers at a distance of t, for the metrics that trees bound."""
+    if METRIC.degree == 0.5:
+        return half(t)
+    if METRIC.degree == 1.5:
+        return three_halves(t)
+    if METRIC.degree == 3:
+        return cube(t)
+    if METRIC.degree == 4:
+        return fourth(t)
+    return t
+
+
+@triton.jit
+def power_half(q, x):
+    return half(tl.abs(q - x))
+
+
+@triton.jit
+def power_three_halves(q, x):
+    return three_halves(tl.abs(q - x))
+
+
+@triton.jit
+def power_three(q, x):
+    return cube(tl.abs(q - x))
+
+
+@triton.jit
+def power_four(q, x):
+    return fourth(tl.abs(q - x))
+
+
+@triton.jit
+def add_roots(total, q, x):
+    """power:0.5. Roundings, in units: a half for the difference and 2 for the root, which is within 2^-23 of itself."""
+    t0, t1, t2, t3 = four_of(power_half(q, x))
+    total += t0
+    total += t1
+    total += t2
+    return total + t3
+
+
+@triton.jit
+def add_roots_of_cubes(total, q, x):
+    """power:1.5. Roundings, in units: 1.5 for the difference, 2 for the root, 1 for the product."""
+    t0, t1, t2, t3 = four_of(power_three_halves(q, x))
+    total += t0
+    total += t1
+    total += t2
+    return total + t3
+
+
+@triton.jit
+def add_cubes(total, q, x):
+    """power:3. Roundings, in units: 3 for the difference, 1 for each product. A cube may lose 2^-126 to underflow."""
+    t0, t1, t2, t3 = four_of(power_three(q, x))
+    total += t0
+    total += t1
+    total += t2
+    return total + t3
+
+
+@triton.jit
+def add_fourth_powers(total, q, x):
+    """power:4. Roundings, in units: 4 for the difference, 2 for its square, 1 for the product."""
+    t0, t1, t2, t3 = four_of(power_four(q, x))
+    total += t0
+    total += t1
+    total += t2
+    return total + t3
+
+
+# Of elements of at most `largest`, sizes of p > 1 are 2^(p - 1) |x|^p, rounded up.
+@triton.jit
+def size_half(x):
+    return half(tl.abs(x))
+
+
+@triton.jit
+def size_three_halves(x):
+    return three_halves(tl.abs(x)) * 1.414214
+
+
+@triton.jit
+def size_three(x):
+    return cube(tl.abs(x)) * 4.0
+
+
+@triton.jit
+def size_four(x):
+    return fourth(tl.abs(x)) * 8.0
+
+
 NONE = Terms(None)
 TERMS = {
     "l1": Terms(distance, add_distances, size=magnitude, difference=distance),
     "linf": Terms(distance, join_distances, size=magnitude, difference=distance),
     "chi2": Terms(chi2_term, add_inverse_sums, inverse, 4.0, magnitude, distance),
     "canberra": Terms(canberra_term, add_ratios, lifted, size=is_there, difference=canberra_term),
+    "power:0.5": Terms(power_half, add_roots, size=size_half, difference=power_half),
+    "power:1.5": Terms(power_three_halves, add_roots_of_cubes, size=size_three_halves, difference=distance),
+    "power:3": Terms(power_three, add_cubes, size=size_three, difference=distance),
+    "power:4": Terms(power_four, add_fourth_powers, size=size_four, difference=distance),
 }

@@ -12,6 +12,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from tonari.exact.cuda.kernels.groups import part_number
+
 
 @triton.jit
 def chosen_kernel(
@@ -34,8 +36,7 @@ def chosen_kernel(
     place = end - wanted
     for part in tl.static_range(4):
         bit = (mask >> part) & 1
-        # The part's number among groups of a quarter of the size (groups.py).
-        number = (group // 4) * 16 + 4 * part + group % 4
+        number = part_number(group, part)
         tl.store(groups_ptr + row * room + place, number, mask=(bit > 0) & (place < room))
         place += bit
     squeezed = tl.min(tl.where(end > room, value, float("inf")), 0)

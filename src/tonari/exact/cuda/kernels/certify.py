@@ -20,6 +20,25 @@ _REACH = tl.constexpr(2.0**511)  # larger scaled values might overflow when they
 
 
 @triton.jit
+def unit_of(scale, METRIC: tl.constexpr):
+    """Return what a value of an elementwise metric is multiplied by for a score: scale^degree, without a rounding."""
+    if METRIC.degree == 0:
+        unit = scale * 0 + 1.0
+    elif METRIC.degree == 0.5:
+        unit = tl.sqrt(scale)
+    elif METRIC.degree == 1.5:
+        unit = scale * tl.sqrt(scale)
+    elif METRIC.degree == 3:
+        unit = scale * scale * scale
+    elif METRIC.degree == 4:
+        unit = (scale * scale) * (scale * scale)
+    else:
+        tl.static_assert(METRIC.degree == 1)
+        unit = scale
+    return unit
+
+
+@triton.jit
 def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
     """Return the worst true value that may be returned as `value`, and the query's shift; whether both are bounded; and
     the relative error of evaluating a value.
@@ -42,7 +61,10 @@ def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constex
         worst = value - slack
     else:
         worst = value + slack
-    judged = judged & (tl.abs(worst) <= _REACH / scale)
+    if METRIC.elementwise:
+        judged = judged & (tl.abs(worst) <= _REACH / unit_of(scale, METRIC))
+    else:
+        judged = judged & (tl.abs(worst) <= _REACH / scale)
     if not DOUBLE:
         judged = judged & (tl.abs(worst) < _LARGEST)
     if METRIC.angular:
@@ -78,10 +100,7 @@ def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.conste
         score = 2 * (worst - 1) * scale * scale
         size = 2 * scale * scale + worst * 0
     else:
-        if METRIC.scale_free:
-            score = worst
-        else:
-            score = worst * scale
+        score = worst * unit_of(scale, METRIC)
         size = score
     threshold = score + size * (evaluation + SLACK)
     return tl.maximum(threshold, _HUGE), judged & (threshold < _LARGEST)

@@ -6,7 +6,8 @@ Let g be the contracted rows as stored, and V the k-th value. A point whose retu
     |g(q) - g(x)|  <=  (1 + stretch) sqrt(S) + error(q) + error(x)  =  R
     score          =  |g(x)|^2 - 2 <g(q), g(x)>  <=  R^2 - |g(q)|^2
 
-Both bounds are rounded up, and +inf where nothing is bounded. One program has ROWS rows; all arithmetic is float64.
+The squares are compared with float32 sums of p squares. Both bounds are rounded up, and +inf where nothing is bounded.
+One program has ROWS rows; all arithmetic is float64.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from tonari.exact.cuda.kernels.pack import round_up
 
 _LARGEST = tl.constexpr(1e30)  # far above every square of rows that are packed
 _INFINITY = tl.constexpr(float("inf"))
-# Squares are compared as float32 values, rounded to nearest from float64 ones.
-_RETURNED = tl.constexpr(2.0**-22)
+# Per term of a float32 sum of p squares, twice its roundings: the difference counts twice, square and sum once each.
+_ROUNDING = tl.constexpr(2.0**-23)
 _TINY = tl.constexpr(2.0**-100)
 
 
-@triton.jit(do_not_specialize=["rows", "d", "kth_stride"])
+@triton.jit(do_not_specialize=["rows", "d", "p", "kth_stride"])
 def contracted_limits_kernel(
     # inputs
     shift_ptr,  # |g(q)|^2
@@ -39,6 +40,7 @@ def contracted_limits_kernel(
     # shapes
     rows,
     d,
+    p,
     kth_stride,
     # constants
     METRIC: tl.constexpr,
@@ -62,7 +64,7 @@ def contracted_limits_kernel(
     judged = judged & (reach_square + slack < _LARGEST)
     reach_square = tl.where(judged, reach_square, 0.0)
     slack = tl.where(judged, slack, 0.0)
-    squares = round_up((reach_square + slack) * (1 + _RETURNED) + _TINY)
+    squares = round_up((reach_square + slack) * (1 + (p + 8) * _ROUNDING) + _TINY)
     scores = round_up(reach_square - shift + slack)
     tl.store(squares_ptr + row, tl.where(judged, squares, _INFINITY), mask=present)
     tl.store(scores_ptr + row, tl.where(judged, scores, _INFINITY), mask=present)

@@ -4,9 +4,10 @@
     settle   one program combines the parts: with c the mean of a column, the largest |x - c| of the sample is at the
              minimum or the maximum, so that the rows need not be read again
 
-The scale 2^p brings that magnitude into [2^6, 2^7). The centre is then rounded to a multiple of 2^-4 / 2^p. Any centre
-is correct, and this one keeps integers exact: if x is a multiple of 2^-4 / 2^p and |x'| < 2^7, then x' is a multiple of
-2^-4 with 11 bits, which is exact in float16. So SIFT vectors and images are screened without rounding, even as float32.
+The scale 2^p brings that magnitude into [2^6, 2^7), or below 1 for metrics that ask for it. The centre is then rounded
+to a multiple of 2^-4 / 2^p. Any centre is correct, and this one keeps integers exact: if x is a multiple of 2^-4 / 2^p
+and |x'| < 2^7, then x' is a multiple of 2^-4 with 11 bits, which is exact in float16. So SIFT vectors and images are
+screened without rounding, even as float32.
 """
 
 from __future__ import annotations
@@ -94,6 +95,10 @@ def settle_kernel(
     count,
     CENTRED: tl.constexpr,
     WHOLE: tl.constexpr,  # scale 1 and an integer centre
+    TOP: tl.constexpr,  # exponent of the largest element of a form row
+    LEAST: tl.constexpr,  # exponents of the scale, which is a power of 2^EVERY
+    MOST: tl.constexpr,
+    EVERY: tl.constexpr,
     PARTS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -111,7 +116,8 @@ def settle_kernel(
         magnitude = tl.max(magnitudes, 0)
         exponent = (magnitude.to(tl.int64, bitcast=True) >> 52) - 1023
         # Input is at most 1e150 < 2^499, so form rows are finite whatever the sample was.
-        power = tl.where(magnitude > 0, tl.minimum(6 - exponent, 500), 0)
+        power = tl.minimum(tl.maximum(TOP - exponent, LEAST), MOST)
+        power = tl.where(magnitude > 0, (power & -EVERY), 0)
         scale = ((power + 1023) << 52).to(tl.float64, bitcast=True)
         grid = 16 * scale
     tl.store(scale_ptr, scale)

@@ -20,3 +20,9 @@ def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
     rest = group % PER_TILE
     run = (rest // 4) * (GROUP // 2) + (member >> 1)
     return tile * POINT_TILE + 8 * run + 2 * (rest % 4) + (member & 1)
+
+
+@triton.jit
+def part_number(group, part):
+    """Return the number, among groups of a quarter of the size, of part number `part` of a group."""
+    return (group // 4) * 16 + 4 * part + group % 4

@@ -192,7 +192,7 @@ def pack_kernel(
             x = less_mean(x, column, mean, varies, d)
         form = x * factor[:, None, None]
         fits = tl.abs(form) <= LIMIT
-        if METRIC.scale_free:  # terms of tiny elements are not tiny, so underflow is not negligible
+        if METRIC.degree == 0:  # terms of tiny elements are not tiny, so underflow is not negligible
             fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
         form = tl.where(fits, form, 0.0)
         lost += tl.sum(((sound & fits) == 0).to(tl.int32), 2)

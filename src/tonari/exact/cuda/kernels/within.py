@@ -18,6 +18,7 @@ import triton
 import triton.language as tl
 
 from tonari.exact.cuda.kernels.certify import threshold_of
+from tonari.exact.cuda.kernels.groups import part_number
 from tonari.exact.cuda.kernels.pack import round_up
 from tonari.exact.cuda.kernels.refine import candidates, values_of
 
@@ -88,8 +89,7 @@ def listed_parts_kernel(
             group = entry >> 4
             for part in tl.static_range(4):
                 bit = (mask >> part) & 1
-                # The part's number among groups of a quarter of the size (groups.py).
-                number = (group // 4) * 16 + 4 * part + group % 4
+                number = part_number(group, part)
                 tl.store(parts_ptr + place, number, mask=bit > 0)
                 place += bit
         total += tl.sum(wanted, 0)

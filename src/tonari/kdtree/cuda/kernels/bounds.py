@@ -13,6 +13,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from tonari.metrics.kernels.terms import of_distance
+
 
 @triton.jit
 def add_difference(total, t, METRIC: tl.constexpr):
@@ -21,7 +23,7 @@ def add_difference(total, t, METRIC: tl.constexpr):
         return tl.fma(t, t, total)
     if METRIC.maximum:
         return tl.maximum(total, tl.abs(t))
-    return total + tl.abs(t)
+    return total + of_distance(tl.abs(t), METRIC)
 
 
 @triton.jit

@@ -10,6 +10,7 @@ import triton
 import triton.language as tl
 
 from tonari.kdtree.cuda.kernels.bounds import limit_of
+from tonari.metrics.kernels.terms import of_distance
 
 NO_ID = tl.constexpr(0x7FFFFFFF)
 
@@ -20,7 +21,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
     lanes = ()
     for j in tl.static_range(min(D, 16)):
         t = query[j].to(tl.float64) - points[j].to(tl.float64)
-        total = t * t if METRIC.squares else tl.abs(t)
+        total = t * t if METRIC.squares else of_distance(tl.abs(t), METRIC)
         for i in tl.static_range(j + 16, D, 16):
             t = query[i].to(tl.float64) - points[i].to(tl.float64)
             if METRIC.squares:
@@ -28,7 +29,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
             elif METRIC.maximum:
                 total = tl.maximum(total, tl.abs(t))
             else:
-                total = total + tl.abs(t)
+                total = total + of_distance(tl.abs(t), METRIC)
         lanes = lanes + (total,)
     # Reduce pairwise: 16, 8, 4, 2, 1 lanes. Lanes without a dimension would be zeros, which change nothing.
     for half in tl.static_range(4):

@@ -1,0 +1,89 @@
+"""Cube roots from additions, multiplications and divisions alone, in float64.
+
+NumPy's own depends on the C library in its last bit; IEEE 754 defines these operations, so that the bits here are the
+same everywhere. For x = 2^(3 k) m, with m from 1/2 to 4, Newton's method takes a linear guess of the cube root of m to
+y, within a few units in the last place:
+
+    y  <-  y - (y - m / y^2) / 3            the relative error e becomes about e^2: 2^-4, 2^-8, ... 2^-64
+
+One more step has the residual m - y^3 from exact products (Dekker, "A floating-point technique for extending the
+available precision", Numerische Mathematik 18, 1971), so that
+
+    root  =  y + (m - y^3) / (3 y^2)        rounded once, from a number within 2^-90 of the cube root of m
+
+The cube roots of neighbouring numbers are 2^-55 apart, relative to them, so those numbers ascend with x, and so do
+their roundings. They are within 0.5 + 2^-37 units in the last place.
+
+x^(2/3) is the cube root of m^2, rounded, times 2^(2 k). It ascends as both do; where k changes m^2 falls from 16 to
+1/4, and its root by the factor 4 with which 2^(2 k) grows. Rounding m^2 moves the root by at most a third of a unit in
+the last place: it is within 0.84 of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Float64 = npt.NDArray[np.float64]
+
+_STEPS = 4
+_SPLIT = 134217729.0  # 2^27 + 1
+_GUESS = 0.72, 0.24  # of the line that is within a sixteenth of the cube root from 1/2 to 4
+
+
+def cube_root(x: Float64) -> Float64:
+    """Return the cube root of numbers of at least 0, of which inf is one.
+
+    >>> import numpy as np
+    >>> cube_root(np.array([0.0, 8.0, 0.001]))
+    array([0. , 2. , 0.1])
+    """
+    usual, m, third = _parts(x)
+    return np.where(usual, np.ldexp(_root(m), third), x)
+
+
+def two_thirds(x: Float64) -> Float64:
+    """Return x**(2/3) of numbers of at least 0, of which inf is one.
+
+    >>> import numpy as np
+    >>> two_thirds(np.array([0.0, 8.0, 0.001]))
+    array([0.  , 4.  , 0.01])
+    """
+    usual, m, third = _parts(x)
+    _, square, more = _parts(m * m)
+    return np.where(usual, np.ldexp(_root(square), 2 * third + more), x)
+
+
+def _parts(x: Float64) -> tuple[npt.NDArray[np.bool_], Float64, npt.NDArray[np.int32]]:
+    """Return which numbers are neither 0 nor inf, and m from 1/2 to 4 and k of x = 2^(3 k) m, of 1 for the others."""
+    usual = (x > 0) & (x < np.inf)
+    fraction, exponent = np.frexp(np.where(usual, x, 1.0))  # exact, as ldexp is
+    third = exponent // 3
+    return usual, np.ldexp(fraction, exponent - 3 * third), third
+
+
+def _root(m: Float64) -> Float64:
+    """Return the cube root of numbers from 1/2 to 4."""
+    y = _GUESS[0] + _GUESS[1] * m
+    for _ in range(_STEPS):
+        y = y - (y - m / (y * y)) / 3.0
+    square, square_low = _product(y, y)
+    cube, cube_low = _product(square, y)
+    residual = ((m - cube) - cube_low) - square_low * y  # m - cube is exact: they are close
+    root: Float64 = y + residual / (3.0 * square)
+    return root
+
+
+def _product(a: Float64, b: Float64) -> tuple[Float64, Float64]:
+    """Return a * b, rounded, and what was lost; of numbers that are neither huge nor tiny."""
+    product = a * b
+    a_high, a_low = _halves(a)
+    b_high, b_low = _halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _halves(a: Float64) -> tuple[Float64, Float64]:
+    """Return a as a sum of two numbers of 26 bits."""
+    scaled = _SPLIT * a
+    high = scaled - (scaled - a)
+    return high, a - high

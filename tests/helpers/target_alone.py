@@ -1,0 +1,43 @@
+"""Stands for Triton's driver where there is no GPU: kernels are compiled for one, and loading them only noted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+HOPPER = ("cuda", 90, 32)
+
+
+class TargetAlone:
+    """Says what to compile for.
+
+    Attributes
+    ----------
+    loaded : list of str
+        Names of the kernels that were loaded.
+    """
+
+    def __init__(self, target: tuple[Any, ...] = HOPPER) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget(*target)
+        self.loaded: list[str] = []
+        self.utils = SimpleNamespace(
+            load_binary=self._load, get_device_properties=lambda device: {"max_shared_mem": 232448}
+        )
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> Any:
+        return self._target
+
+    def launcher_cls(self, src: Any, metadata: Any) -> Any:
+        return object()
+
+    def _load(self, name: str, *_: Any) -> tuple[Any, ...]:
+        self.loaded.append(name)
+        return None, None, 0, 0, 1024
