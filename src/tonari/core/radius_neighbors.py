@@ -70,13 +70,13 @@ def limits_for(
     >>> limits_for(0.1, 1, np.float32, closed=True, descending=False) < np.float32(0.1)
     array([ True])
     """
-    asked = np.broadcast_to(np.asarray(radius, dtype=np.float64), (m,))
+    asked = np.atleast_1d(np.asarray(radius, dtype=np.float64))
     outwards = -1.0 if descending else 1.0
     with np.errstate(over="ignore"):
         limits = asked.astype(dtype)
     inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
     limits[~inside] = np.nextafter(limits[~inside], np.asarray(-np.inf * outwards, dtype=dtype))
-    return limits
+    return limits if np.ndim(radius) else np.full(m, limits[0])
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:

@@ -9,12 +9,17 @@ RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and 
 
 def free_memory(devices: tuple[str, ...]) -> int:
     """Return the bytes available on each of these CUDA devices: free memory plus torch's unused cached memory."""
+    return min(_free_on(name) for name in devices)
+
+
+def _free_on(device: str) -> int:
     import torch
 
-    cuda = torch.cuda
-    return min(
-        int(cuda.mem_get_info(name)[0] + cuda.memory_reserved(name) - cuda.memory_allocated(name)) for name in devices
-    )
+    free, _ = torch.cuda.mem_get_info(device)  # starts CUDA, without which there are no statistics
+    # torch.cuda.memory_reserved() and memory_allocated() sort all statistics, each time: 0.2 ms, longer than a search.
+    held = torch.cuda.memory_stats_as_nested_dict(device)
+    reserved, allocated = (held[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
+    return int(free + reserved - allocated)
 
 
 def available(devices: tuple[str, ...], free_bytes: int | None = None) -> int:

@@ -15,6 +15,7 @@ from tonari.nn_descent.updates import GNND, SEGMENT
 
 LEAST_SLAB = 1 << 15  # points of a search for true neighbours; with smaller slabs the overhead per slab dominates
 SCORES_OF_A_PAIR = 16  # on CUDA, minimum number of members kept per (point, cluster) pair
+USUAL_PROBES = 16  # near clusters of a point on CUDA for which a block's rows are meant
 # Numbers sorted at once on CUDA: two per point between these, or one per point if that is more.
 LEAST_SORTED_ON_CUDA, MOST_SORTED_ON_CUDA = 1 << 20, 1 << 22
 MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
@@ -125,9 +126,14 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
     return lists + max(n * (4 * 2 * p + 3 * 4 * 2 * p + 4), n * 2 * 4 * 2 * p + rows * of_a_row)
 
 
+def scanned_rows(plan: DescentPlan) -> int:
+    """Return the points whose near clusters are scanned at once on CUDA: as many pairs whatever a point's clusters."""
+    return plan.block * max(1, USUAL_PROBES // plan.n_probe)
+
+
 def _start_on_cuda(plan: DescentPlan) -> int:
     """Return the bytes of a start on CUDA: the clusters of each point and their centres; then a block's scores."""
-    n, rows = plan.n, min(plan.n, plan.block)
+    n, rows = plan.n, min(plan.n, scanned_rows(plan))
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32
     near = n * (12 + plan.n_probe * cluster_bytes(plan.n_clusters))

@@ -6,6 +6,7 @@ extends down to leaves of 64 points, and the device sorts two million keys in ha
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,7 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
     return DeviceTree(n, d, leaf, ids, blocks, boxes, levels, Written(ids, blocks, boxes))
 
 
+@functools.lru_cache(maxsize=4)
 def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:
     """Return the bounds of the segments, in leaves, before each round of splits.
 

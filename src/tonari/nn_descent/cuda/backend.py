@@ -20,7 +20,7 @@ from tonari.nn_descent.cuda.random_entries import random_on
 from tonari.nn_descent.cuda.rounds import round_of
 from tonari.nn_descent.cuda.scan import scan
 from tonari.nn_descent.entries import MISSING, NEW
-from tonari.nn_descent.memory import list_bytes, truth_bytes
+from tonari.nn_descent.memory import list_bytes, scanned_rows, truth_bytes
 from tonari.nn_descent.plan import DescentPlan
 
 
@@ -69,7 +69,7 @@ class CudaBackend:
             form = self._formed()
             clusters = find_clusters(form, plan)
             self._order = clusters.order
-            return scan(form, clusters, size, plan.block, boundary=boundary)
+            return scan(form, clusters, size, scanned_rows(plan), boundary=boundary)
 
     def entries_of(self, indices: Any, *, new: bool) -> Any:
         ids = torch.as_tensor(indices, device=self.points.device).to(torch.int32)
