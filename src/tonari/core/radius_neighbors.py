@@ -59,7 +59,8 @@ def limits_for(
     Returns
     -------
     array of shape (m,) of the dtype
-        A point is within the radius if its returned value is at most this (at least, for similarities).
+        A point is within the radius if its returned value is at most this (at least, for similarities). One number for
+        all queries is held once, in an array that is not to be written.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def limits_for(
         limits = asked.astype(dtype)
     inside = limits * outwards <= asked * outwards if closed else limits * outwards < asked * outwards
     limits[~inside] = np.nextafter(limits[~inside], np.asarray(-np.inf * outwards, dtype=dtype))
-    return limits if np.ndim(radius) else np.full(m, limits[0])
+    return limits if np.ndim(radius) else np.broadcast_to(limits, (m,))
 
 
 def later_points(found: RadiusNeighbors, first: int) -> RadiusNeighbors:

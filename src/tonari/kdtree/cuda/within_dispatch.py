@@ -54,7 +54,7 @@ def within(
     ):
 
         def answer(at: int) -> Any:
-            asked = _Asked(queries, prepared, plan, limits + 0.0, verb, self_join, at, workers.check, bar)
+            asked = _Asked(queries, prepared, plan, limits, verb, self_join, at, workers.check, bar)
             return verb.stack([verb.move(block, where) for block in asked.answer(bounds[at], slabs)])
 
         return verb.stack(side_by_side(workers, plan.devices, len(bounds), answer))
@@ -62,7 +62,7 @@ def within(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A search and the device, number `at` of the plan's, that answers a part of it. Limits are not -0.0."""
+    """A search and the device, number `at` of the plan's, that answers a part of it."""
 
     queries: Any
     prepared: PreparedTrees
@@ -104,7 +104,7 @@ class _Asked:
         left = far.nonzero()[:, 0]
         if len(left):
             inputs.check_values(self.queries[here], "queries", first=here.start, nonnegative=False)
-        limits = torch.from_numpy(self.limits[here]).to(self.device)
+        limits = _on_device(self.limits[here], self.device)
         own = torch.arange(here.start - slab.start, here.stop - slab.start, device=self.device)
         ball = Ball(
             rows.to(tree.rows.dtype).contiguous(),
@@ -153,3 +153,11 @@ class _Asked:
         if not self.verb.listed:
             return counts
         return RadiusNeighbors(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), ids, values)
+
+
+def _on_device(limits: npt.NDArray[Any], device: Any) -> Any:
+    """Return limits on a device, without -0.0. One for all queries is written there: copies to it take longer."""
+    if limits.strides == (0,) and len(limits):
+        one = float(limits[0]) + 0.0
+        return torch.full(limits.shape, one, dtype=getattr(torch, limits.dtype.name), device=device)
+    return torch.from_numpy(limits + 0.0).to(device)
