@@ -109,7 +109,7 @@ def test_an_index_is_searched_on_another_stream_than_it_was_made_on(
     warm = tonari.Index(points, method=method, metric=metric).search(queries, 7)
     assert_same_neighbors(on_host(warm), truth, metric=metric)
     monkeypatch.setattr(engine, "pack_points", busy_first(engine.pack_points))
-    monkeypatch.setattr(building, "_boxes", busy_first(building._boxes))
+    monkeypatch.setattr(building, "_placed", busy_first(building._placed))
     # What memory held before must not look right.
     torch.full((1 << 28,), float("nan"), device="cuda")
     makers, readers = ([torch.cuda.Stream() for _ in range(2)] for _ in range(2))

@@ -1,4 +1,8 @@
-"""Build the tree on a CUDA device: all segments of a level are split at once by sorting (segment, value) keys.
+"""Build the tree on a CUDA device.
+
+    split      all segments of a level at once, by sorting (segment, value) keys, until each is a node of 32 leaves
+    halve      each node by itself, five times (kernels/halve.py)
+    place      the points in their leaves, and boxes around them (kernels/place.py)
 
 gieseke2014 builds its top tree on the host (section 3.3), because the tree is small compared with the queries. Here it
 extends down to leaves of 64 points, and the device sorts two million keys in half a millisecond.
@@ -7,6 +11,7 @@ extends down to leaves of 64 points, and the device sorts two million keys in ha
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -25,6 +30,7 @@ SAMPLED = 1 << 17  # points sampled per level to find the dimension in which eac
 MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, as SAMPLED is
 SPREAD_SEGMENTS = 16  # per program
 KEY_BLOCK = 1024
+MOST_HALVED = 128  # points of a leaf up to which a program holds those of a node
 MOST_STEP_BITS = 24  # the significand of float32
 
 
@@ -53,40 +59,52 @@ def build_on_device(points: Any, *, leaf: int, double: bool) -> DeviceTree:
     """
     n, d = points.shape
     rows = points.to(torch.float64 if double else torch.float32).contiguous()
-    device = rows.device
     leaves = -(-n // leaf)
-    rounds = split_bounds(leaves)
-    # One copy for all rounds: every copy to the device waits for the work queued before it.
-    places = torch.from_numpy(np.minimum(np.concatenate([*rounds, [0]]) * leaf, n)).to(device)
-    order = torch.arange(n, device=device)
-    for bounds in places.split([*map(len, rounds), 1])[:-1]:
-        order = order[torch.sort(_keys(rows, order, bounds), stable=True).indices]
+    order = _ordered(rows, leaf, leaves)
+    ids, placed, boxes, levels = _placed(rows, order, leaf, leaves)
+    return DeviceTree(n, d, leaf, ids, placed, boxes, levels, Written(ids, placed, boxes))
 
-    room = leaves * leaf
-    ids = torch.full((room,), -1, dtype=torch.int32, device=device)
-    ids[:n] = order
-    placed = torch.full((room, d), float("inf"), dtype=rows.dtype, device=device)
-    placed[:n] = rows[order]
-    blocks = placed.view(room // BLOCK, BLOCK, d).transpose(1, 2).contiguous()
-    boxes, levels = _boxes(blocks, leaf, n)
-    return DeviceTree(n, d, leaf, ids, blocks, boxes, levels, Written(ids, blocks, boxes))
+
+def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
+    """Return the row numbers by leaf, int64 (n,): every leaf is full but the last."""
+    from tonari.kdtree.cuda.kernels.halve import halve_kernel
+
+    n, d = rows.shape
+    order = torch.arange(n, device=rows.device)
+    halved = leaf <= MOST_HALVED
+    rounds = split_bounds(leaves, WIDTH if halved else 1)
+    if rounds:
+        # One copy for all rounds: every copy to the device waits for the work queued before it.
+        places = torch.from_numpy(np.minimum(np.concatenate(rounds) * leaf, n)).to(rows.device)
+        for bounds in places.split([*map(len, rounds)]):
+            order = order[torch.sort(_keys(rows, order, bounds), stable=True).indices]
+    if halved and leaves > 1:
+        room = 1 << (leaf - 1).bit_length()
+        launch(
+            halve_kernel,
+            -(-leaves // WIDTH),
+            {"rows_ptr": rows, "order_ptr": order, "n": n, "leaf": leaf},
+            constants={"D": d, "LEAF": room, "LEVELS": WIDTH.bit_length() - 1, "BITS": MOST_STEP_BITS},
+            warps=room // 8,
+        )
+    return order
 
 
 @functools.lru_cache(maxsize=4)
-def split_bounds(leaves: int) -> list[npt.NDArray[np.int64]]:
-    """Return the bounds of the segments, in leaves, before each round of splits.
+def split_bounds(leaves: int, whole: int = 1) -> list[npt.NDArray[np.int64]]:
+    """Return the bounds of the segments, in leaves, before each round of splits, until none has more than `whole`.
 
     A segment is cut as near to its middle as possible while its left part consists of whole nodes. Nodes are runs of 32
     children; this way none of them spans a cut made at a higher level.
 
     >>> [bounds.tolist() for bounds in split_bounds(5)]
     [[0, 5], [0, 3, 5], [0, 2, 3, 4, 5]]
-    >>> split_bounds(70)[0].tolist(), split_bounds(70)[1].tolist()
-    ([0, 70], [0, 64, 70])
+    >>> [bounds.tolist() for bounds in split_bounds(70, whole=32)]
+    [[0, 70], [0, 64, 70]]
     """
     bounds = np.array([0, leaves], np.int64)
     found = []
-    while (sizes := np.diff(bounds)).max() > 1:
+    while (sizes := np.diff(bounds)).max() > whole:
         found.append(bounds)
         unit = np.ones_like(sizes)
         while (wider := unit * WIDTH < sizes).any():
@@ -149,25 +167,37 @@ def _keys(rows: Any, order: Any, bounds: Any) -> Any:
     return keys
 
 
-def _boxes(blocks: Any, leaf: int, n: int) -> tuple[Any, tuple[int, ...]]:
-    """Compute the boxes of all levels, concatenated, and the node at which each level begins."""
-    d = blocks.shape[1]
-    leaves = -(-n // leaf)
-    counts = levels_of(leaves)
-    boxes = torch.full((sum(counts), d, 2, WIDTH), float("inf"), dtype=blocks.dtype, device=blocks.device)
-    low = blocks.amin(2).view(leaves, -1, d).amin(1)
-    # Padding after the last point is +inf, which must not enter the maxima.
-    high = blocks.masked_fill(blocks == float("inf"), -float("inf")).amax(2).view(leaves, -1, d).amax(1)
-    levels = []
-    begin = 0
-    for nodes in counts:
-        levels.append(begin)
-        whole = nodes * WIDTH
-        padded = torch.full((2, whole, d), float("inf"), dtype=blocks.dtype, device=blocks.device)
-        padded[0, : len(low)] = low
-        padded[1, : len(high)] = high
-        boxes[begin : begin + nodes] = padded.view(2, nodes, WIDTH, d).permute(1, 3, 0, 2)
-        padded[1, len(high) :] = -float("inf")
-        low, high = padded[0].view(nodes, WIDTH, d).amin(1), padded[1].view(nodes, WIDTH, d).amax(1)
-        begin += nodes
-    return boxes, tuple(levels)
+def _placed(rows: Any, order: Any, leaf: int, leaves: int) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """Return ids, rows and boxes of the tree, as it holds them, and the node at which each level of boxes begins."""
+    from tonari.kdtree.cuda.kernels.place import enclose_kernel, place_kernel
+
+    (n, d), device = rows.shape, rows.device
+    blocks, counts = leaf // BLOCK, levels_of(leaves)
+    ids = torch.empty(leaves * leaf, dtype=torch.int32, device=device)
+    placed = torch.empty((leaves * blocks, d, BLOCK), dtype=rows.dtype, device=device)
+    boxes = torch.full((sum(counts), d, 2, WIDTH), float("inf"), dtype=rows.dtype, device=device)
+    launch(
+        place_kernel,
+        leaves,
+        {
+            "rows_ptr": rows,
+            "order_ptr": order,
+            "ids_ptr": ids,
+            "placed_ptr": placed,
+            "boxes_ptr": boxes,
+            "n": n,
+            "blocks": blocks,
+        },
+        constants={"D": d, "BLOCK": BLOCK, "WIDTH": WIDTH},
+        warps=1,
+    )
+    levels = tuple(itertools.accumulate(counts[:-1], initial=0))
+    for (below, begin), (children, nodes) in zip(itertools.pairwise(levels), itertools.pairwise(counts), strict=True):
+        launch(
+            enclose_kernel,
+            nodes,
+            {"boxes_ptr": boxes, "below": below, "children": children, "begin": begin},
+            constants={"D": d, "WIDTH": WIDTH},
+            warps=1,
+        )
+    return ids, placed, boxes, levels
