@@ -33,48 +33,63 @@ def halve_kernel(
     BITS: tl.constexpr,
 ):
     """Order the points of a node by leaf; LEAF is a power of two from `leaf` on."""
-    leaves: tl.constexpr = 1 << LEVELS
-    first = tl.program_id(0).to(tl.int64) * leaves * leaf
-    value_type = rows_ptr.dtype.element_ty
+    first = tl.program_id(0).to(tl.int64) * (1 << LEVELS) * leaf
     for level in tl.static_range(LEVELS):
-        count: tl.constexpr = 1 << level
-        length: tl.constexpr = (leaves >> level) * LEAF
-        size = (leaves >> level) * leaf
-        place = tl.arange(0, length)[None, :]
-        at = first + tl.arange(0, count)[:, None] * size + place
-        present = (place < size) & (at < n)
-        row = tl.load(order_ptr + at, mask=present, other=0).to(tl.int64)
-        points = tl.maximum(tl.sum(present.to(tl.int32), axis=1), 1)
+        _halve(rows_ptr, order_ptr, first, n, leaf, D, LEAF, 1 << level, 1 << (LEVELS - level), BITS)
 
-        most = tl.full([count], -1, value_type)
-        low = tl.zeros([count], value_type)
-        width = tl.zeros([count], value_type)
-        values = tl.zeros([count, length], value_type)
-        for dimension in tl.range(D):
-            value = tl.load(rows_ptr + row * D + dimension, mask=present, other=0)
-            gaps = tl.where(present, value - (tl.sum(value, axis=1) / points)[:, None], 0)
-            spread = tl.sum(gaps * gaps, axis=1)
-            wider = spread > most
-            most = tl.where(wider, spread, most)
-            least = tl.min(tl.where(present, value, float("inf")), axis=1)
-            low = tl.where(wider, least, low)
-            width = tl.where(wider, tl.max(tl.where(present, value, float("-inf")), axis=1) - least, width)
-            values = tl.where(wider[:, None], value, values)
-        above = tl.where(present, values - low[:, None], 0) / tl.where(width > 0, width, 1)[:, None]
-        step = (above * ((1 << BITS) - 1)).to(tl.int32)
 
-        half = size // 2
-        middle = tl.zeros([count], tl.int32)
-        for bit in tl.range(BITS):
-            larger = middle + (1 << (BITS - 1 - bit))
-            smaller = tl.sum((present & (step < larger[:, None])).to(tl.int32), axis=1)
-            middle = tl.where(smaller < half, larger, middle)
-        below = present & (step < middle[:, None])
-        tied = (present & (step == middle[:, None])).to(tl.int32)
-        room = half - tl.sum(below.to(tl.int32), axis=1)
-        left = (below | ((tied > 0) & (tl.cumsum(tied, axis=1) <= room[:, None]))).to(tl.int32)
-        before = tl.cumsum(left, axis=1) - left
-        to = at - place + tl.where(left > 0, before, half + place - before)
-        tl.debug_barrier()  # all threads have loaded
-        tl.store(order_ptr + to, row, mask=present)
-        tl.debug_barrier()  # what others have stored is loaded next
+@triton.jit
+def _halve(
+    rows_ptr,
+    order_ptr,
+    first,
+    n,
+    leaf,
+    D: tl.constexpr,
+    LEAF: tl.constexpr,
+    COUNT: tl.constexpr,
+    LEAVES: tl.constexpr,
+    BITS: tl.constexpr,
+):
+    """Halve COUNT segments of LEAVES leaves each, from position `first` on."""
+    length: tl.constexpr = LEAVES * LEAF
+    size = LEAVES * leaf
+    value_type = rows_ptr.dtype.element_ty
+    place = tl.arange(0, length)[None, :]
+    at = first + tl.arange(0, COUNT)[:, None] * size + place
+    present = (place < size) & (at < n)
+    row = tl.load(order_ptr + at, mask=present, other=0).to(tl.int64)
+    points = tl.maximum(tl.sum(present.to(tl.int32), axis=1), 1)
+
+    most = tl.full([COUNT], -1, value_type)
+    low = tl.zeros([COUNT], value_type)
+    width = tl.zeros([COUNT], value_type)
+    values = tl.zeros([COUNT, length], value_type)
+    for dimension in tl.range(D):
+        value = tl.load(rows_ptr + row * D + dimension, mask=present, other=0)
+        gaps = tl.where(present, value - (tl.sum(value, axis=1) / points)[:, None], 0)
+        spread = tl.sum(gaps * gaps, axis=1)
+        wider = spread > most
+        most = tl.where(wider, spread, most)
+        least = tl.min(tl.where(present, value, float("inf")), axis=1)
+        low = tl.where(wider, least, low)
+        width = tl.where(wider, tl.max(tl.where(present, value, float("-inf")), axis=1) - least, width)
+        values = tl.where(wider[:, None], value, values)
+    above = tl.where(present, values - low[:, None], 0) / tl.where(width > 0, width, 1)[:, None]
+    step = (above * ((1 << BITS) - 1)).to(tl.int32)
+
+    half = size // 2
+    middle = tl.zeros([COUNT], tl.int32)
+    for bit in tl.range(BITS):
+        larger = middle + (1 << (BITS - 1 - bit))
+        smaller = tl.sum((present & (step < larger[:, None])).to(tl.int32), axis=1)
+        middle = tl.where(smaller < half, larger, middle)
+    below = present & (step < middle[:, None])
+    tied = (present & (step == middle[:, None])).to(tl.int32)
+    room = half - tl.sum(below.to(tl.int32), axis=1)
+    left = (below | ((tied > 0) & (tl.cumsum(tied, axis=1) <= room[:, None]))).to(tl.int32)
+    before = tl.cumsum(left, axis=1) - left
+    to = at - place + tl.where(left > 0, before, half + place - before)
+    tl.debug_barrier()  # all threads have loaded
+    tl.store(order_ptr + to, row, mask=present)
+    tl.debug_barrier()  # what others have stored is loaded next
