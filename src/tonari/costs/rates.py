@@ -180,9 +180,9 @@ TREE = {
         double=1.6,
     ),
     "cuda": TreeCosts(
-        start=3e-3,
-        split=8e-11,
-        placed=5e-11,
+        start=1.9e-3,
+        split=6e-11,
+        placed=9e-11,
         query=4e-10,
         neighbour=2.6e-11,
         neighbour_value=0.0,

@@ -153,7 +153,7 @@ class OnCuda(NamedTuple):
         tree = device_tree_bytes(slab, d, leaf_of(slab, self.leaf), held)
         packed = 2 * tree if kept and slab < n else tree
         points = slab * self.point_in
-        building = slab * (3 * d * held + 48)  # rows as given, rows in leaf order, and rows with padding masked
+        building = slab * (d * held + 48)  # rows as the tree holds them, and what sorting takes
         lists = self.results if slab == n else 2 * self.results  # lists of the current slab, and the best so far
         room = budget - packed - points - lists - SMALL_CHANGE_ON_CUDA
         wanted = m if asked is None else min(m, asked)

@@ -1,4 +1,4 @@
-"""Kernels of the build are compiled for a GPU where there is none: Triton's interpreter runs what its compiler refuses."""
+"""Kernels of the build compile for a GPU where there is none: Triton's interpreter runs what its compiler refuses."""
 
 from __future__ import annotations
 

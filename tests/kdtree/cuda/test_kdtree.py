@@ -94,9 +94,25 @@ def test_the_record_of_hard_rows(make: Any) -> None:
     check_record(tree_of(points), points)
 
 
-def test_a_leaf_of_several_blocks() -> None:
-    points = checks.gaussian(1000, 2)
-    check_record(tree_of(points, leaf=192), points)
+@on_gpu
+@pytest.mark.parametrize("make", [checks.gaussian, checks.duplicates, checks.all_equal])
+@pytest.mark.parametrize("d", [2, 25])
+def test_the_record_of_many_rows(make: Any, d: int) -> None:
+    """Quotients on a card may exceed 1, and what ties then has to stay within its node."""
+    points = make(100_000, d)
+    check_record(tree_of(points), points)
+
+
+@pytest.mark.parametrize("leaf", [128, 192])
+@pytest.mark.parametrize("n", [1000, 5000])
+def test_a_leaf_of_several_blocks(n: int, leaf: int) -> None:
+    points = checks.gaussian(n, 2)
+    check_record(tree_of(points, leaf=leaf), points)
+
+
+def test_wide_rows_are_split_by_sorting_alone() -> None:
+    points = checks.gaussian(3000, 21)
+    check_record(tree_of(points), points)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "uint8", "int8"])

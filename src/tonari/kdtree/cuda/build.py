@@ -30,7 +30,9 @@ SAMPLED = 1 << 17  # points sampled per level to find the dimension in which eac
 MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # limits of the sample per segment; powers of two, as SAMPLED is
 SPREAD_SEGMENTS = 16  # per program
 KEY_BLOCK = 1024
-MOST_HALVED = 128  # points of a leaf up to which a program holds those of a node
+# A program holds the points of a node whose leaves have at most so many. It reads the rows five times, which takes
+# longer than sorting if they have more than so many columns.
+MOST_HALVED, MOST_HALVED_COLUMNS = 128, 20
 MOST_STEP_BITS = 24  # the significand of float32
 
 
@@ -71,7 +73,7 @@ def _ordered(rows: Any, leaf: int, leaves: int) -> Any:
 
     n, d = rows.shape
     order = torch.arange(n, device=rows.device)
-    halved = leaf <= MOST_HALVED
+    halved = leaf <= MOST_HALVED and d <= MOST_HALVED_COLUMNS
     rounds = split_bounds(leaves, WIDTH if halved else 1)
     if rounds:
         # One copy for all rounds: every copy to the device waits for the work queued before it.

@@ -75,8 +75,9 @@ def _halve(
         low = tl.where(wider, least, low)
         width = tl.where(wider, tl.max(tl.where(present, value, float("-inf")), axis=1) - least, width)
         values = tl.where(wider[:, None], value, values)
-    above = tl.where(present, values - low[:, None], 0) / tl.where(width > 0, width, 1)[:, None]
-    step = (above * ((1 << BITS) - 1)).to(tl.int32)
+    last: tl.constexpr = (1 << BITS) - 1
+    step = tl.where(present, values - low[:, None], 0) / tl.where(width > 0, width, 1)[:, None] * last
+    step = tl.minimum(step, last).to(tl.int32)  # a quotient of single precision may exceed 1
 
     half = size // 2
     middle = tl.zeros([COUNT], tl.int32)
