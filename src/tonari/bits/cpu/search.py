@@ -113,7 +113,7 @@ class Scan:
         """Compare a block of queries with a part of the points."""
         plan, held, count = self.plan, self.prepared, rows.stop - rows.start
         own = np.arange(rows.start, rows.stop, dtype=np.int64) if self.self_join else None
-        limits = None if self.limits is None else self.limits[rows]
+        limits = None if self.limits is None else np.ascontiguousarray(self.limits[rows])
         block = _native.BitBlock(
             *(plan.isa, plan.metric, self.queries[rows], held.words, held.counts, held.n, plan.k),
             *(limits, own, self.lists),
