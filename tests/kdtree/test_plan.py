@@ -199,7 +199,10 @@ def test_limits_on_cuda() -> None:
         ({"d": 33}, r"d=33: on CUDA method='kdtree' takes d up to 32"),
         ({"n": 2**31}, r"n=2147483648: on CUDA method='kdtree' takes n up to 2147483647"),
         ({"threads": 2}, r"threads=2: the search runs on cuda:0"),
-        ({"isa": "avx2"}, r"cannot override isa; these can be: buffer, height, leaf, point_slab, query_block, sort, "),
+        ({"isa": "avx2"}, r"cannot override isa; these can be: buffer, height, leaf, most_visits, point_slab, "),
+        ({"most_visits": 9, "traversal": "buffered"}, r"most_visits: only the walk counts visits"),
+        ({"most_visits": 9, "point_slab": 1000}, r"most_visits: needs one tree of all 1000000 points, not trees of 1000"),
+        ({"most_visits": 0}, r"most_visits must be a whole number of at least 1, got 0"),
         ({"free_bytes": 6 * 10**8}, r"cannot hold a tree"),
     ):
         with pytest.raises(ValueError, match=message):

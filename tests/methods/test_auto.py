@@ -233,7 +233,7 @@ class TreeStandIn(ExactStandIn, TreeMethod):
         return refusal(problem)
 
     def plan(self, problem: Problem, **given: Any) -> Any:
-        return plan_tree(problem, free_bytes=80 * 10**9)
+        return plan_tree(problem, free_bytes=80 * 10**9, **given)
 
     def prepare(self, points: Any, plan: Any, progress: Any = None) -> Any:
         self.prepared.append(len(points))
@@ -244,18 +244,26 @@ class TreeStandIn(ExactStandIn, TreeMethod):
         return MeanVisits(leaves, leaves / 4, leaves * plan.n / 2**plan.height)
 
 
-def chosen_on_cuda(
-    n: int, m: int, d: int, k: int, leaves: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
-) -> tuple[str, list[int]]:
+def decided_on_cuda(
+    n: int, m: int, d: int, k: int, leaves: Callable[[int], float], monkeypatch: pytest.MonkeyPatch, **asked: Any
+) -> tuple[Any, list[int]]:
+    """What is decided for one search, or for others like it, and the sizes of the trees that were built to decide."""
     methods: dict[str, Any] = {"exact": ExactStandIn(), "kdtree": TreeStandIn(leaves)}
     for asked in ("method_for", "search_method"):
         monkeypatch.setattr(choosing, asked, lambda name, device: methods[name])
     rows = np.broadcast_to(np.float32(0), (max(n, m), d))
     asked_for = plans.problem(n, m, d, k, devices=("cuda:0",), host_points=False, host_queries=False)
-    made = choosing.choose(asked_for, rows[:n], rows[:m])
-    assert (made.prepared is None) == (made.plan.method == "exact")
+    many = asked.pop("many", False)
+    asked_for = dataclasses.replace(asked_for, **asked)
+    made = choosing.choose(asked_for, rows[:n], rows[:m], as_if=rows[:m] if many else None)
+    assert (made.prepared is not None) == (made.plan.method == "kdtree" and made.by_data)
     assert made.reason
-    return made.plan.method, methods["kdtree"].prepared
+    return made, methods["kdtree"].prepared
+
+
+def chosen_on_cuda(*given: Any, **asked: Any) -> tuple[str, list[int]]:
+    made, prepared = decided_on_cuda(*given, **asked)
+    return made.plan.method, prepared
 
 
 def test_a_tree_that_does_not_fit_whole_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,8 +278,26 @@ def test_a_tree_that_does_not_fit_whole_is_not_tried(monkeypatch: pytest.MonkeyP
 
 def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.MonkeyPatch) -> None:
     # A card builds so fast that trees of samples would cost as much as the tree itself.
-    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: 100.0, monkeypatch) == ("kdtree", [2_000_000])
-    assert chosen_on_cuda(2_000_000, 10_000_000, 10, 10, lambda n: n / 64, monkeypatch) == ("exact", [2_000_000])
+    for sizes, many in (((2_000_000, 10_000_000, 15, 10), False), ((2_000_000, 10_000_000, 10, 10), True)):
+        assert chosen_on_cuda(*sizes, lambda n: 100.0, monkeypatch, many=many) == ("kdtree", [2_000_000])
+        assert chosen_on_cuda(*sizes, lambda n: n / 64, monkeypatch, many=many) == ("exact", [2_000_000])
+
+
+def test_on_cuda_one_search_takes_a_tree_without_looking_where_uniform_points_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is bounded: as many visits as brute force is worth, to all queries or to the last one alone."""
+    sizes = (2_000_000, 100_000, 3, 10)
+    made, prepared = decided_on_cuda(*sizes, lambda n: n / 64, monkeypatch)
+    assert (made.plan.method, prepared, made.by_data) == ("kdtree", [], False)
+    brute = brute_seconds(plans.problem(*sizes), "", 1)
+    seen = expected_visits(2_000_000, 3, 10, made.plan.height)
+    worth = brute / tree_seconds(made.plan, 100_000, seen) * (seen.leaves + seen.nodes)
+    assert made.plan.most_visits == pytest.approx(worth, rel=0.01)
+    few, _ = decided_on_cuda(2_000_000, 1000, 2, 10, lambda n: n / 64, monkeypatch)
+    assert few.plan.most_visits == pytest.approx(brute_seconds(plans.problem(2_000_000, 1000, 2, 10), "", 1) / 1e-6, rel=0.01)
+    looked, prepared = decided_on_cuda(*sizes, lambda n: 5.0, monkeypatch, memory=10**9)
+    assert (looked.plan.most_visits, prepared) == (0, [2_000_000])  # brute force has no room beside the tree
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks
+from tests.helpers.devices import on_gpu
 from tonari.methods.registry import NAMES
 
 
@@ -128,3 +129,12 @@ def test_what_is_for_others_is_refused() -> None:
         tonari.explain(rows, rows, 2, recall=0.9)
     with pytest.raises(ValueError, match="recall=1"):
         tonari.explain(None, rows, 2, recall=1)
+
+
+@on_gpu
+def test_on_cuda_sizes_alone_may_settle_it() -> None:
+    """One search takes a tree unseen where uniform points would, and shapes say so."""
+    made = tonari.explain((100_000, 3), (2_000_000, 3), 10, device="cuda")
+    assert made.method == "kdtree"
+    assert "by a k-d tree of uniform points" in made.reason
+    assert tonari.explain((100_000, 20), (2_000_000, 20), 10, device="cuda").method is None

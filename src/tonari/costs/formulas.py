@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tonari.core.units import MIB
 
-_CROWDED_QUERIES, _VERY_MANY = 1000, 400_000
+_CROWDED_QUERIES, _VERY_MANY, _MOST_BLURRED = 1000, 400_000, 100.0
 _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # bytes: the cache of one core, and the one that cores share
 
 
@@ -64,9 +64,9 @@ class BruteCosts:
     crowd : float
         Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions: these queries were
         observed to take longer than later ones.
-    coarse : float
-        The number of dimensions at which the cost of a pair doubles; the increase grows with the square of
-        coarse / d, because float16 separates points poorly in few dimensions.
+    blurred : float
+        Extra cost of a pair, as a share of it, times (n / k)^(3 / d), and at most 100: the squared distance of near
+        points of few dimensions falls below the screen's errors as there are more.
     """
 
     start: float
@@ -79,7 +79,7 @@ class BruteCosts:
     again: float = 0.0
     neighbour_value: float = 0.0
     crowd: float = 0.0
-    coarse: float = 0.0
+    blurred: float = 0.0
 
     def seconds(self, n: int, m: int, d: int, k: int, workers: int) -> float:
         """Return the cost of the whole search on this many cores or devices."""
@@ -91,7 +91,7 @@ class BruteCosts:
 
     def answering(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of answering the queries on one core or device."""
-        pair = (self.pair + self.pair_value * d) * (1 + (self.coarse / d) ** 2)
+        pair = (self.pair + self.pair_value * d) * (1 + min(_MOST_BLURRED, self.blurred * (n / k) ** (3 / d)))
         queries = m * (self.query + (self.query_neighbour + self.neighbour_value * d) * k) + m * n * pair
         crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
         return queries + crowd

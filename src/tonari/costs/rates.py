@@ -95,7 +95,7 @@ BRUTE = {
         pair_value=1.75e-11,
     ),
     ("cuda", "gemm"): BruteCosts(
-        start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=2.8e-13, pair_value=2.7e-15, coarse=5.5
+        start=7e-4, point=3e-10, query=1e-8, query_neighbour=2e-9, pair=2.8e-13, pair_value=2.7e-15, blurred=1e-6
     ),
     ("cuda", "elementwise"): BruteCosts(
         start=7e-4, point=1e-10, query=1e-8, query_neighbour=2e-9, pair=3.2e-13, pair_value=1e-13
@@ -181,8 +181,8 @@ TREE = {
     ),
     "cuda": TreeCosts(
         start=1.9e-3,
-        split=6e-11,
-        placed=9e-11,
+        split=4.2e-11,
+        placed=1e-10,
         query=4e-10,
         neighbour=2.6e-11,
         neighbour_value=0.0,

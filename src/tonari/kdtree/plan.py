@@ -50,7 +50,8 @@ OVERRIDES = {
     "isa": Override("instruction set: generic, avx2, avx512 or neon", "word"),
 }
 OVERRIDES_ON_CUDA = {name: known for name, known in OVERRIDES.items() if name != "isa"} | {
-    "point_slab": Override("points per tree")
+    "point_slab": Override("points per tree"),
+    "most_visits": Override("nodes and leaves that a query of the walk may visit before it is left to brute force"),
 }
 
 MOST_K_ON_CUDA, MOST_DIMENSIONS_ON_CUDA = 64, 32
@@ -96,6 +97,9 @@ class TreePlan(Plan):
         with all of them at once. The result is the same.
     buffer : int
         Queries per leaf buffer, all of which are emptied once one is half full; 0 for the walk.
+    most_visits : int
+        Nodes and leaves that a query may visit before it is left to brute force; 0 for any number. The result is the
+        same, and a query that would visit most of the tree takes at most twice what brute force takes.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int
@@ -114,6 +118,7 @@ class TreePlan(Plan):
     query_block: int
     traversal: str
     buffer: int
+    most_visits: int
 
     def for_problem(self, problem: Problem) -> TreePlan:
         """Adapt the plan to a problem: float64 queries, unknown when the plan was made, need a float64 tree."""
@@ -164,6 +169,9 @@ def plan_tree(
     held = np.dtype(held_as(problem.dtype, problem.query_dtype))
     on_cuda, traversal = bool(problem.devices), choose(overrides)
     height, leaf = _shape(n, d, overrides, traversal, on_cuda=on_cuda)
+    most_visits = int(overrides.get("most_visits", 0))
+    if most_visits and traversal != "walk":
+        raise ValueError("most_visits: only the walk counts visits; leave traversal='buffered' out")
     isa, threads = "", 0
     if not problem.devices:
         isa = _isa(overrides.get("isa"))
@@ -185,6 +193,8 @@ def plan_tree(
             free += prepared_by.packed_bytes + prepared_by.copied_bytes
         budget = free if budget is None else min(budget, free)
         slab, kept, memories = _on_cuda(problem, needs, leaf, budget, overrides.get("point_slab"), prepared_by)
+        if most_visits and slab < n:
+            raise ValueError(f"most_visits: needs one tree of all {n} points, not trees of {slab}")
     else:
         memories = on_cpu(needs, k, height, threads)
     made = TreePlan(
@@ -207,6 +217,7 @@ def plan_tree(
         query_block=memories.block,
         traversal=traversal,
         buffer=buffer_of(traversal, overrides, height, on_cuda=on_cuda),
+        most_visits=most_visits,
         threads=threads,
         packed_bytes=memories.packed,
         copied_bytes=memories.copied,

@@ -8,6 +8,11 @@ steps that each cost little compared with what they may save:
     sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow
     probe      build the whole tree, which the search can then use, and decide
 
+On CUDA a probe of a few queries keeps the device waiting for longer than many searches take. So a search for which a
+tree is expected to be sooner among uniform points takes it without looking; most data are easier. Should they be
+harder, a query that has visited as much as brute force is worth is left to that (`most_visits` of
+:class:`tonari.kdtree.plan.TreePlan`), and the search takes about twice as long as by brute force at most.
+
 For a graph that may miss neighbours, NN-Descent is compared with that choice by its expected time and, if that is less,
 by how hard the problem is for it, estimated from a few hundred points (``nn_descent/intrinsic_dimension.py``). If
 NN-Descent then fails to reach its recall, the exact graph is built after all.
@@ -28,7 +33,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.costs.formulas import MeanVisits
-from tonari.costs.model import arrival_seconds, build_seconds, least_build_seconds, tree_seconds
+from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, least_build_seconds, tree_seconds
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import by_force as brute_force
 from tonari.methods.registry import method_for, search_method
@@ -55,6 +60,8 @@ _SAMPLE_PER_NEIGHBOUR = 16
 # Without a sample, a tree is only tried if brute force takes longer than the build by at least this share of the build
 # per dimension.
 _EXCESS_PER_DIMENSION = 0.1
+_LEAST_VISITS = 64  # of a query that is not looked at before it is searched
+_VISIT_SECONDS = 1e-6  # on CUDA, for a query alone to visit a node or a leaf
 _GROWTH_DAMPING = 0.25  # visits that grow as n^p in the sample grow as n^(p - _GROWTH_DAMPING p²) beyond it
 _LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that the sample predicts
 CLEARLY = 1.5  # least expected speed-up before a graph that may miss neighbours is chosen
@@ -70,7 +77,7 @@ def choose(
     problem : Problem
     points, queries : checked rows
     as_if : rows, optional
-        Queries to decide by, if they are not those that the plan is for.
+        Queries to decide by: the choice is not for one search of `queries` alone, and worth a look at the data.
     progress : None, bool or callable(done, total)
 
     Returns
@@ -81,7 +88,8 @@ def choose(
     settled = by_sizes(problem, len(queries if as_if is None else as_if))
     if isinstance(settled, Decision):
         return settled
-    return _by_data(settled, points, queries if as_if is None else as_if, progress)
+    unseen = without_looking(settled) if as_if is None else None
+    return unseen or _by_data(settled, points, queries if as_if is None else as_if, progress)
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
@@ -123,9 +131,10 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     probing = math.inf if step is None else 4 * least + 1.25 * build / step
     if probing > build / 2 or build * _CHEAP_BUILD_FACTOR < brute:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
-    if brute < build + probing:
+    open_choice = Open(problem, by_force, tree_method, tree, m, step)
+    if brute < build + probing and not (problem.devices and open_choice.by_tree_of_uniform <= brute):
         return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
-    return Open(problem, by_force, tree_method, tree, m, step)
+    return open_choice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,6 +160,38 @@ class Open:
     m: int
     step: int | None
 
+    @property
+    def by_tree_of_uniform(self) -> float:
+        """Seconds of a tree and its search if the points are uniform."""
+        return build_seconds(self.tree) + tree_seconds(self.tree, self.m, self._seen_in_uniform)
+
+    @property
+    def _seen_in_uniform(self) -> MeanVisits:
+        tree = self.tree
+        return expected_visits(tree.n, tree.d, tree.k, tree.height)
+
+    def bounded(self, times: float = 1.0) -> Any:
+        """Return the plan of the tree; on CUDA, a query is left to brute force before it takes `times` as long as by it.
+
+        With a budget it is not bounded: brute force beside the tree needs memory of its own.
+        """
+        if not self.problem.devices or self.problem.memory is not None:
+            return self.tree
+        seen, brute = self._seen_in_uniform, times * self.by_force.seconds
+        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # one of every query
+        most = int(min(brute / visit, brute / _VISIT_SECONDS))
+        return dataclasses.replace(self.tree, most_visits=max(_LEAST_VISITS, most))
+
+
+def without_looking(choice: Open) -> Decision | None:
+    """Take a tree on CUDA for one search, if it is expected to be sooner among uniform points; else return None."""
+    plan, brute, seconds = choice.bounded(), choice.by_force.seconds, choice.by_tree_of_uniform
+    if not plan.most_visits or brute < seconds:
+        return None
+    reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of uniform points"
+    logger.info("auto takes method='%s': %s", plan.method, reason)
+    return Decision(choice.method, plan, None, seconds, reason)
+
 
 def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> Decision:
     """Decide by what some queries visit in trees."""
@@ -161,12 +202,13 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
         if build + _LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepared = choice.method.prepare(points, tree, progress)
+    looking = choice.bounded(_FAR_FACTOR)
     for count in sorted({_FIRST_PROBED, _count(m, _PROBED)}):
-        seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, tree))
+        seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, looking))
         search = tree_seconds(tree, m, seen)
         if not brute / _FAR_FACTOR < search < brute * _FAR_FACTOR:
             break
-    by_tree = Decision(choice.method, tree, prepared, search)
+    by_tree = Decision(choice.method, choice.bounded(), prepared, search)
     return _chosen(choice.by_force if search > brute else by_tree, brute, search, seen)
 
 
@@ -192,7 +234,7 @@ def choose_graph(
         As in :class:`tonari.nn_descent.plan.DescentPlan`.
     progress : None, bool or callable(done, total)
     """
-    exact = choose(problem, points, points, progress=progress)
+    exact = choose(problem, points, points, as_if=points, progress=progress)
     method = method_for("nn-descent", problem.device)
     why_not = method.refuses(problem)
     if why_not is not None:

@@ -14,7 +14,7 @@ from tonari.core.floats import in_default_floats
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
-from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster
+from tonari.methods.auto import by_sizes, choose, choose_graph, is_clearly_faster, without_looking
 from tonari.methods.decision import Decision
 from tonari.methods.place import problem_of
 from tonari.methods.registry import NAMES, is_exact, method_for
@@ -181,8 +181,9 @@ def _problem_of_shapes(
 
 def _from_sizes(problem: Problem, recall: float | None) -> Decision | None:
     """Decide by sizes alone; None if it depends on the data."""
-    decision = by_sizes(problem, problem.m)
-    if not isinstance(decision, Decision):
+    made = by_sizes(problem, problem.m)
+    decision = made if isinstance(made, Decision) else without_looking(made) if recall is None else None
+    if decision is None:
         return None
     descent = None if recall is None else candidate("nn-descent", problem, recall).plan
     return None if descent is not None and is_clearly_faster(problem, descent, decision) else decision

@@ -47,7 +47,8 @@ def decide_within(
         choice = by_sizes(problem, problem.m)
         if not isinstance(choice, Decision):
             k = _mean_count(problem, points, queries, limits)
-            choice = choose(dataclasses.replace(problem, k=k, memory=None), points, queries, progress=progress)
+            nearest = dataclasses.replace(problem, k=k, memory=None)
+            choice = choose(nearest, points, queries, as_if=queries, progress=progress)
         method, prepared = choice.plan.method, choice.prepared
     made = search_method(method, problem.device)
     plan = made.plan(problem)

@@ -425,6 +425,44 @@ def test_visits_are_those_of_the_recursive_traversal(n: int, d: int, k: int) -> 
     assert seen.points == seen.leaves * 64
 
 
+@pytest.mark.parametrize("most", [1, 2, 5, 10**6])
+def test_a_query_that_visits_much_is_left_to_brute_force(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bits are the same, and those are left that have not ended before their last visit."""
+    given_up: list[Array] = []
+    by_force = run._by_brute_force
+
+    def counting(queries: Any, points: Any, plan: Any, own: Any, bar: Any) -> Any:
+        given_up.append(np.asarray(on_host(queries)))
+        return by_force(queries, points, plan, own, bar)
+
+    monkeypatch.setattr(run, "_by_brute_force", counting)
+    if not HAS_CUDA:
+        monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
+    points, queries = checks.gaussian(N, 3), checks.gaussian(M, 3, 1)
+    queries[0] = 50.0  # as near to every leaf
+    tree = tree_of(points)
+    visits = [sum(visits_by_hand(tree, query, 5)) for query in queries]
+    check(queries, points, 5, most_visits=most)
+    left = [query for query, count in zip(queries, visits, strict=True) if count >= most]
+    assert len(given_up) == bool(left)
+    assert not left or (np.asarray(left) == given_up[0]).all()
+
+
+def test_graphs_leave_rows_to_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not HAS_CUDA:
+        monkeypatch.setattr(device_memory, "free_memory", lambda devices: 8 * GB)
+    rows = checks.duplicates(N // 2, 3)
+    check(rows, rows, 4, self_join=True, most_visits=2)
+    check(rows, rows, 4, "l1", self_join=True, most_visits=1, query_block=50)
+
+
+def test_a_probe_ends_with_the_visits_of_the_plan() -> None:
+    points, queries = checks.gaussian(3000, 6), checks.gaussian(12, 6, 1)
+    plan = plan_for(queries, points, 5, most_visits=7)
+    seen = run.probe(run.prepare(points, plan), queries, plan)
+    assert seen.leaves + seen.nodes <= 8  # a leaf may be one beyond
+
+
 def test_queries_come_in_the_order_of_their_first_leaves() -> None:
     tree = tree_of(checks.gaussian(3000, 3))
     queries = checks.gaussian(200, 3, 1)

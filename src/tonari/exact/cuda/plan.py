@@ -27,7 +27,9 @@ from tonari.metrics.problem import refuse_metric
 ROUTES = ("resident", "host_refine", "streamed")  # in the order in which they are tried
 # Precisions by form, first to last; the last one resolves all remaining rows by exact values.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
-
+# Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
+# leaves many rows of few columns to a second one. Bytes are exact in float16.
+_SPLIT_FIRST = 16
 SHARDS = ("points", "queries")
 PILOT = "pilot"  # the form_dim that pilot rows choose
 
@@ -158,6 +160,8 @@ def plan_on_cuda(
         if small is not None:
             return small
     budget = available(problem.devices, free_bytes)
+    if free_bytes is None and usual and prepared_by is None:
+        return _plan_usual(problem, _rounded(budget))
     if prepared_by is not None and prepared_by.route != "streamed":
         budget += prepared_by.packed_bytes + prepared_by.copied_bytes
     return _plan_within(problem, budget, overrides, usual=usual)
@@ -171,6 +175,21 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
     except BudgetExceeded:
         return None
     return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan_usual(problem: Problem, free: int) -> CudaPlan:
+    return _plan_within(problem, free, {}, usual=True)
+
+
+def _rounded(free: int) -> int:
+    """Return free memory to six bits, rounded down: searches of the same sizes then have one plan.
+
+    >>> _rounded(127), _rounded(128), _rounded(131)
+    (126, 128, 128)
+    """
+    last = max(0, free.bit_length() - 6)
+    return free >> last << last
 
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
@@ -263,7 +282,7 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
         self_join=problem.self_join,
         host_points=problem.host_points,
         host_queries=problem.host_queries,
-        precisions=tuple(overrides.get("precisions", PRECISIONS[form])),
+        precisions=tuple(overrides.get("precisions", usual_precisions(form, d, problem.dtype))),
         group=GROUP_SIZES[-1],
         width=overrides.get("width", usual_width),
         form_dim=form_dim,
@@ -271,6 +290,17 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
         results=0 if problem.host_queries else m,
     )
     return list(_shards(whole, devices, overrides))
+
+
+def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
+    """Return the precisions of the screen of rows of d columns, first to last.
+
+    >>> usual_precisions("gemm", 3, "float32"), usual_precisions("gemm", 3, "uint8")
+    (('split', 'values'), ('float16', 'split', 'values'))
+    """
+    levels = PRECISIONS[form]
+    exact = inputs.dtype_of(dtype).kind in "iu"
+    return levels[1:] if form == "gemm" and d <= _SPLIT_FIRST and not exact else levels
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
@@ -395,7 +425,7 @@ def _fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[Cuda
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in _on(route, needs, overrides)
         ]
         if choices:
-            bests.append(max(choices, key=lambda c: (min(c[2], tile), len(c[0].precisions), -c[0].seconds(c[1]))))
+            bests.append(max(choices, key=lambda c: (min(c[2], tile), "split" in c[0].precisions, -c[0].seconds(c[1]))))
             if bests[-1][2] >= tile:
                 return bests[-1]
     return max(bests, key=lambda choice: choice[2])
@@ -414,7 +444,8 @@ def _on(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tup
         return
     ways = [needs.precisions]
     if "precisions" not in overrides:  # "split" needs a packed copy of its own, so try without it, too
-        short = tuple(level for level in needs.precisions if level != "split")
+        usual = PRECISIONS["gemm" if needs.gemm else "elementwise"]
+        short = tuple(level for level in usual if level != "split")
         ways = [short] if route == "host_refine" else [needs.precisions, short]
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
     for slabs in _slabs(route, needs, overrides):

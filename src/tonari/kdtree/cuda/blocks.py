@@ -97,7 +97,7 @@ def answer_blocks(
         for here, (rows, *best) in zip(blocks, arriving, strict=True):
             far = beyond(rows, asked.plan.metric)
             in_place = None if merging else results.in_place(here)
-            lists = _search(rows, here, tree, first_point, in_place, asked)
+            lists = _search(rows, here, tree, first_point, in_place, far, asked)
             if merging:
                 merged = Neighbors(*(one.clone() if staged else one for one in best))
                 merge_into(merged, lists, first_point, asked.plan.metric, device)
@@ -124,8 +124,13 @@ def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list
         yield [to_device(rows[here], device) for rows in given]
 
 
-def _search(given: Any, here: slice, tree: DeviceTree, first_point: int, out: Neighbors | None, asked: Asked) -> Any:
-    """Launch the search of a block of queries on the device, and return its lists: `out`, or new ones."""
+def _search(
+    given: Any, here: slice, tree: DeviceTree, first_point: int, out: Neighbors | None, far: Any, asked: Asked
+) -> Any:
+    """Launch the search of a block of queries on the device, and return its lists: `out`, or new ones.
+
+    `far` is set for queries that are given up.
+    """
     plan, device, m, k = asked.plan, tree.rows.device, len(given), min(asked.plan.k, tree.n)
     rows = given.to(tree.rows.dtype).contiguous()
     order = order_of(rows, tree, plan.metric) if plan.sort else torch.arange(m, device=device)
@@ -135,7 +140,8 @@ def _search(given: Any, here: slice, tree: DeviceTree, first_point: int, out: Ne
     if plan.traversal == "buffered":
         search_by_rounds(rows, tree, order, k, plan.metric, lists, buffer=plan.buffer, rounds=asked.rounds, **both)
     else:
-        walk_in_steps(rows, tree, order, k, plan.metric, lists, steps=asked.steps, **both)
+        both |= {"most_visits": plan.most_visits, "given_up": far, "steps": asked.steps}
+        walk_in_steps(rows, tree, order, k, plan.metric, lists, **both)
     return lists
 
 
@@ -166,7 +172,7 @@ class _Results:
         return Neighbors(*(view[here] for view in self._views))
 
     def begin(self, here: slice, lists: Neighbors, far: Any) -> None:
-        """Start to bring the lists of a block, and a bool tensor: which of its queries a tree cannot compare."""
+        """Start to bring the lists of a block, and a bool tensor: which of its queries are left to brute force."""
         if self._collector is None:
             for view, values in zip(self._views, lists, strict=True):
                 view[here] = values

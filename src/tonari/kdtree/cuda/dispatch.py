@@ -152,7 +152,9 @@ def probe(prepared: PreparedTrees, queries: Any, plan: TreePlan) -> MeanVisits:
             found = new_lists(plan, len(rows), k, rows.device)
             visits = torch.zeros((len(rows), 2), dtype=torch.int32, device=rows.device)
             order = torch.arange(len(rows), device=rows.device)  # so few are not worth sorting
-            walk(rows, tree, order, k, plan.metric, found, visits=visits)
+            given_up = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
+            most = {"most_visits": plan.most_visits, "given_up": given_up}
+            walk(rows, tree, order, k, plan.metric, found, visits=visits, **most)
             of_tree = [total / len(rows) for total in visits.sum(0).tolist()]
             leaves, nodes, points = leaves + of_tree[0], nodes + of_tree[1], points + of_tree[0] * tree.leaf
     return MeanVisits(leaves, nodes, points)

@@ -57,6 +57,8 @@ def walk(
     *,
     own: Any = None,
     visits: Any = None,
+    most_visits: int = 0,
+    given_up: Any = None,
 ) -> None:
     """Find the neighbours of the queries listed in `order`, and write them to `found`.
 
@@ -77,6 +79,10 @@ def walk(
         For each query the point that it is, which is not reported.
     visits : int32 tensor of shape (m, 2), optional
         Output: leaves and nodes that each query visits.
+    most_visits : int
+        Nodes and leaves that a query may visit; 0 for any number.
+    given_up : bool tensor of shape (m,), optional
+        Output, with `most_visits`: set for queries that visited as many. Their lists are not meaningful.
     """
     from tonari.kdtree.cuda.kernels.search import search_kernel
 
@@ -93,7 +99,9 @@ def walk(
             "distances_ptr": found.distances,
             "indices_ptr": found.indices,
             "visits_ptr": visits,
+            "given_up_ptr": given_up.view(torch.uint8) if most_visits else None,
             "k": k,
+            "most_visits": most_visits,
             "blocks": tree.leaf // BLOCK,
             **box_offsets(tree),
         },
@@ -107,6 +115,7 @@ def walk(
             "WIDTH": WIDTH,
             "HAS_OWN": own is not None,
             "COUNT": visits is not None,
+            "BOUNDED": most_visits > 0,
         },
         warps=1,
         fused=False,
@@ -122,6 +131,8 @@ def walk_in_steps(
     found: Neighbors,
     *,
     own: Any = None,
+    most_visits: int = 0,
+    given_up: Any = None,
     steps: Steps,
     check: Callable[[], None],
     bar: Counter,
@@ -129,7 +140,9 @@ def walk_in_steps(
     """Search as :func:`walk` does, a step at a time: `check` is called before each, and `bar` counts its queries."""
     in_steps(
         order,
-        lambda some: walk(queries, tree, some, k, metric, found, own=own),
+        lambda some: walk(
+            queries, tree, some, k, metric, found, own=own, most_visits=most_visits, given_up=given_up
+        ),
         steps=steps,
         check=check,
         bar=bar,

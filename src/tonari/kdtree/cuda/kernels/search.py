@@ -8,6 +8,9 @@
                   enough, exact float64 values, summed in the order of exact/cuda/kernels/value.py, then rounded
     list          the LIST nearest so far, ascending by (value, id), one per lane; insertion shifts the tail up a lane
 
+    given up      a query that may visit so many nodes and leaves, and has not ended then, is marked; its list is not
+                  meaningful
+
 Exact: everything skipped is farther than the k-th value so far (kernels/bounds.py). Launch with ``fused=False``.
 """
 
@@ -49,14 +52,19 @@ def scan_leaf(
 
 @triton.jit
 def visit(
-    query, values, ids, limit, visits, node, level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
+    query, values, ids, limit, visits, left, node, level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
-    LIST: tl.constexpr, WIDTH: tl.constexpr, NOTHING: tl.constexpr, COUNT: tl.constexpr,
+    LIST: tl.constexpr, WIDTH: tl.constexpr, NOTHING: tl.constexpr, COUNT: tl.constexpr, BOUNDED: tl.constexpr,
 ):  # fmt: skip
-    """Search everything below a node; return the updated list, limit and counts. Children of level 0 are leaves."""
+    """Search everything below a node; return the updated list, limit and counts. Children of level 0 are leaves.
+
+    BOUNDED: no more nodes and leaves than are `left`; nothing is near enough once none is.
+    """
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     if COUNT:
         visits += tl.where(tl.arange(0, 2) == 1, 1, 0)
+    if BOUNDED:
+        left -= 1
     nearest = tl.min(keys)
     while nearest <= limit:
         child = node * WIDTH + (nearest & (WIDTH - 1))
@@ -67,17 +75,21 @@ def visit(
             )  # fmt: skip
             if COUNT:
                 visits += tl.where(tl.arange(0, 2) == 0, 1, 0)
+            if BOUNDED:
+                left -= 1
         else:
-            values, ids, limit, visits = visit(
-                query, values, ids, limit, visits, child, level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
-                LEVEL - 1, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT,
+            values, ids, limit, visits, left = visit(
+                query, values, ids, limit, visits, left, child, level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
+                LEVEL - 1, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT, BOUNDED,
             )  # fmt: skip
+        if BOUNDED:
+            limit = tl.where(left > 0, limit, -1)  # keys are at least 0
         keys = tl.where(keys == nearest, 0x7FFFFFFF, keys)
         nearest = tl.min(keys)
-    return values, ids, limit, visits
+    return values, ids, limit, visits, left
 
 
-@triton.jit(do_not_specialize=["k", "levels_1", "levels_2", "levels_3"])
+@triton.jit(do_not_specialize=["k", "most_visits", "levels_1", "levels_2", "levels_3"])
 def search_kernel(
     # inputs
     queries_ptr,
@@ -90,8 +102,10 @@ def search_kernel(
     distances_ptr,
     indices_ptr,
     visits_ptr,  # [query][2]: leaves, nodes; or None
+    given_up_ptr,  # [query], uint8: 1 is written if it is given up; or None
     # shapes
     k,
+    most_visits,  # of nodes and leaves, before a query is given up
     blocks,  # per leaf
     levels_1,  # offsets of the boxes of levels 1, 2, 3
     levels_2,
@@ -106,6 +120,7 @@ def search_kernel(
     WIDTH: tl.constexpr,
     HAS_OWN: tl.constexpr,
     COUNT: tl.constexpr,
+    BOUNDED: tl.constexpr,
 ):
     """Find the neighbours of one query."""
     NOTHING: tl.constexpr = 0x7FF0000000000000 if DOUBLE else 0x7F800000
@@ -120,12 +135,15 @@ def search_kernel(
     ids = tl.full([LIST], NO_ID, tl.int32)
     limit = tl.full([], 3.0e38, tl.float32).to(tl.int32, bitcast=True) | (WIDTH - 1)
     visits = tl.zeros([2], tl.int32)
-    values, ids, limit, visits = visit(
-        query, values, ids, limit, visits, tl.full([], 0, tl.int32), level_ptrs, rows_ptr, ids_ptr, own, k, blocks,
-        TOP, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT,
+    left = tl.full([], 0, tl.int32) + most_visits
+    values, ids, limit, visits, left = visit(
+        query, values, ids, limit, visits, left, tl.full([], 0, tl.int32), level_ptrs, rows_ptr, ids_ptr, own, k,
+        blocks, TOP, D, METRIC, DOUBLE, BLOCK, LIST, WIDTH, NOTHING, COUNT, BOUNDED,
     )  # fmt: skip
     found = values.to(tl.float64 if DOUBLE else tl.float32, bitcast=True)
     tl.store(distances_ptr + row * k + slot, found, mask=slot < k)
     tl.store(indices_ptr + row * k + slot, tl.where(ids == NO_ID, -1, ids), mask=slot < k)
     if COUNT:
         tl.store(visits_ptr + row * 2 + tl.arange(0, 2), visits)
+    if BOUNDED:
+        tl.store(given_up_ptr + row, tl.full([], 1, tl.uint8), mask=left <= 0)
