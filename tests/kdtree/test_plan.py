@@ -201,7 +201,10 @@ def test_limits_on_cuda() -> None:
         ({"threads": 2}, r"threads=2: the search runs on cuda:0"),
         ({"isa": "avx2"}, r"cannot override isa; these can be: buffer, height, leaf, most_visits, point_slab, "),
         ({"most_visits": 9, "traversal": "buffered"}, r"most_visits: only the walk counts visits"),
-        ({"most_visits": 9, "point_slab": 1000}, r"most_visits: needs one tree of all 1000000 points, not trees of 1000"),
+        (
+            {"most_visits": 9, "point_slab": 1000},
+            r"most_visits: needs one tree of all 1000000 points, not trees of 1000",
+        ),
         ({"most_visits": 0}, r"most_visits must be a whole number of at least 1, got 0"),
         ({"free_bytes": 6 * 10**8}, r"cannot hold a tree"),
     ):

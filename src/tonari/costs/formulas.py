@@ -91,7 +91,8 @@ class BruteCosts:
 
     def answering(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of answering the queries on one core or device."""
-        pair = (self.pair + self.pair_value * d) * (1 + min(_MOST_BLURRED, self.blurred * (n / k) ** (3 / d)))
+        extra = min(_MOST_BLURRED, self.blurred * math.pow(n / k, 3 / d))
+        pair = (self.pair + self.pair_value * d) * (1 + extra)
         queries = m * (self.query + (self.query_neighbour + self.neighbour_value * d) * k) + m * n * pair
         crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
         return queries + crowd

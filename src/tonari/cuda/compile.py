@@ -22,15 +22,7 @@ from tonari.cuda.rehearsal import Call
 logger = logging.getLogger("tonari")
 
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
-
-# What takes longest to compile, first to last: the screen on Hopper's matrix units, and the networks that sort.
-_LONGEST = (
-    "screen_hopper_kernel",
-    "answer_kernel",
-    "finish_kernel",
-    "top_down_kernel",
-    "resident_kernel",
-)
+_turn = threading.Lock()  # held while one kernel is translated from Python
 
 
 class _Missing(Exception):
@@ -63,7 +55,8 @@ def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> No
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
         for call in sorted(calls, key=_effort, reverse=True):
-            _begin_to_compile(call, pool)
+            with _instead_of_making_ir(call.kernel, _made_in_turn):
+                compile_call(call)
         for _ in as_completed(pool.futures):
             bar.add(1)
     failed = [error for future in pool.futures if (error := future.exception()) is not None]
@@ -77,31 +70,12 @@ def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> No
         )
 
 
-def _begin_to_compile(call: Call, pool: _Loading) -> None:
-    """Let a thread compile a variant; return once it has translated it from Python.
+def _effort(call: Call) -> tuple[bool, int]:
+    """Return what orders kernels about as long as they take to compile.
 
-    That part holds the interpreter's lock: if all were translated side by side, all would end last.
+    The screen on Hopper's matrix units takes a quarter of the time of all; of the others those with many constants.
     """
-    translated = threading.Event()
-
-    def made(usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        try:
-            return usual(*given, **named)
-        finally:
-            translated.set()
-
-    before = len(pool.futures)
-    with _instead_of_making_ir(call.kernel, made):
-        compile_call(call)
-    if len(pool.futures) > before:
-        pool.futures[-1].add_done_callback(lambda _: translated.set())  # one that fails before, or is on disk
-        translated.wait()
-
-
-def _effort(call: Call) -> tuple[int, int]:
-    """Return what orders kernels about as long as they take to compile: after the longest, those of many constants."""
-    rank = _LONGEST.index(call.name) if call.name in _LONGEST else len(_LONGEST)
-    return -rank, len(call.constants)
+    return call.has_descriptors, len(call.constants)
 
 
 class _Loading(Executor):
@@ -190,3 +164,9 @@ def _instead_of_making_ir(kernel: Any, make_ir: Callable[..., Any]) -> Iterator[
 
 def _not_made(usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
     raise _Missing
+
+
+def _made_in_turn(usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Translate one kernel at a time: this holds the interpreter's lock, and side by side all would end last."""
+    with _turn:
+        return usual(*given, **named)

@@ -171,7 +171,7 @@ class Open:
         return expected_visits(tree.n, tree.d, tree.k, tree.height)
 
     def bounded(self, times: float = 1.0) -> Any:
-        """Return the plan of the tree; on CUDA, a query is left to brute force before it takes `times` as long as by it.
+        """Return the plan of the tree; on CUDA a query is left to brute force once it took `times` as long as by that.
 
         With a budget it is not bounded: brute force beside the tree needs memory of its own.
         """

@@ -79,9 +79,17 @@ def test_plan_takes_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_ladder_goes_by_form(metric: str) -> None:
-    plan = made(metric=metric)
-    assert plan.precisions == PRECISIONS[get_metric(metric).form]
-    assert plan.precisions[-1] == "values"
+    whole = PRECISIONS[get_metric(metric).form]
+    assert whole[-1] == "values"
+    assert made(d=17, metric=metric).precisions == whole
+    # Few columns are screened in the second precision from the start, but for bytes, which are exact in the first.
+    assert made(d=16, metric=metric).precisions == whole[whole[0] == "float16" :]
+    assert made(d=16, metric=metric, dtype="uint8").precisions == whole
+
+
+def test_where_there_is_no_room_for_split_it_is_left_out_in_few_columns_too() -> None:
+    short = ("float16", "values")
+    assert made(d=8, route="host_refine", host_points=True).precisions == short
 
 
 # ---------------------------------------------------------------- bytes

@@ -34,6 +34,7 @@ if HAS_TORCH:
 
 N, M, D = 140, 2, 11  # two tiles of points, the second one short
 HERE = {"devices": (DEVICE,)}
+ALL = ("float16", "split", "values")
 ROUTES: dict[str, dict[str, Any]] = {
     "streamed": {"route": "streamed", "point_slab": 128, "query_slab": 2, **HERE},
     "host_refine": {"route": "host_refine", "point_slab": 128, **HERE},
@@ -112,6 +113,8 @@ def test_nothing_is_found() -> None:
 def test_hostile_data(name: str, metric: str, share: float) -> None:
     points = accepted((HOSTILE | {"widest": checks.widest})[name](N, 6, 0), metric)
     check(points[5::90], points, metric, share)
+    if METRICS[metric].form == "gemm":
+        check(points[5::90], points, metric, share, precisions=ALL)
 
 
 @pytest.mark.parametrize("name", ["all_equal", "zero_rows"])
@@ -197,7 +200,7 @@ def test_a_higher_precision_is_taken_where_it_pays(apart: float, monkeypatch: py
     points[:150, 1] = apart * np.arange(150)
     points[150:] = -8 + gaussian(150, 4)
     queries = points[[75, 20, 200]]
-    check(queries, points, limits=np.array([0.015, 0.015, 1e-3], np.float32), query_batch=128)
+    check(queries, points, limits=np.array([0.015, 0.015, 1e-3], np.float32), query_batch=128, precisions=ALL)
     assert seen[:2] == [(3, "float16"), (2, "split")]
 
 
@@ -205,7 +208,7 @@ def test_a_higher_precision_is_given_up_where_it_does_not_pay(monkeypatch: pytes
     monkeypatch.setattr(engine, "FEWEST_HARD", 2)
     seen = counting_lists(monkeypatch)
     points = duplicates(N, 3)
-    check(points[:3], points, limits=1.0, query_batch=1)
+    check(points[:3], points, limits=1.0, query_batch=1, precisions=ALL)
     assert seen == [(1, "float16"), (1, "split"), (1, "float16"), (1, "float16")]
 
 

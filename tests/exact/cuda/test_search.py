@@ -46,6 +46,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.search import DevicePoints, search_on_device
 
 HERE = {"devices": (DEVICE,)}
+ALL = {"precisions": ("float16", "split", "values")} | HERE
 PRODUCTS = [name for name, metric in METRICS.items() if metric.form == "gemm"]
 N, M, D, K = 140, 3, 19, 3  # two tiles of points, the second one short
 
@@ -129,7 +130,9 @@ def test_a_whole_graph() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_data(name: str) -> None:
     points = HOSTILE[name](N, 6, 0)
-    check(points[5::60] if name != "gaussian" else gaussian(M, 6, 1), points, K, width=4, **HERE)
+    queries = points[5::60] if name != "gaussian" else gaussian(M, 6, 1)
+    for given in (HERE, ALL):
+        check(queries, points, K, width=4, **given)
 
 
 @pytest.mark.full
@@ -142,7 +145,7 @@ def test_hostile_data_by_other_metrics(metric: str, name: str) -> None:
 
 def test_rows_climb_as_far_as_they_have_to() -> None:
     queries, points = clusters_for_each_precision()
-    report = check(queries, points, K, group=8, width=2, **HERE)
+    report = check(queries, points, K, group=8, width=2, **ALL)
     assert report.rows_by_precision == {"float16": 1, "split": 1, "values": 1}
 
 
@@ -156,7 +159,7 @@ def test_rows_climb_among_themselves() -> None:
     """A row is not a neighbour of its own on any level."""
     points = clusters_for_each_precision()[1]
     ids = np.array([70, 140 + 70, 280 + 70])
-    plan = plan_of(points[ids], points, K, group=8, width=2, query_batch=1, **HERE)
+    plan = plan_of(points[ids], points, K, group=8, width=2, query_batch=1, **ALL)
     rows, queries, own = tensors(DEVICE, points, points[ids], ids)
     found, report = search_on_device(queries, DevicePoints(rows, plan.metric, plan.precisions[0]), plan, own=own)
     truth = brute(points[ids], points, K, self_ids=ids)
@@ -215,7 +218,7 @@ def test_samples_that_fail_cost_no_truth(n: int, sample: Any, sampled: Any, monk
 
     monkeypatch.setattr(engine.Search, "retry", count)
     points = gaussian(n, 6)
-    report = check(points[[0, 128]] + 1e-3, points, 5, width=9, group=8, **HERE)
+    report = check(points[[0, 128]] + 1e-3, points, 5, width=9, group=8, **ALL)
     assert unproved == [2]
     assert report.rows_by_precision == {"float16": 2}
 

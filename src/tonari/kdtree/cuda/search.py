@@ -140,9 +140,7 @@ def walk_in_steps(
     """Search as :func:`walk` does, a step at a time: `check` is called before each, and `bar` counts its queries."""
     in_steps(
         order,
-        lambda some: walk(
-            queries, tree, some, k, metric, found, own=own, most_visits=most_visits, given_up=given_up
-        ),
+        lambda some: walk(queries, tree, some, k, metric, found, own=own, most_visits=most_visits, given_up=given_up),
         steps=steps,
         check=check,
         bar=bar,
