@@ -99,7 +99,7 @@ class TreePlan(Plan):
         Queries per leaf buffer, all of which are emptied once one is half full; 0 for the walk.
     most_visits : int
         Nodes and leaves that a query may visit before it is left to brute force; 0 for any number. The result is the
-        same, and a query that would visit most of the tree takes at most twice what brute force takes.
+        same, and a query that would visit most of the tree does not.
     threads : int
         0 on CUDA.
     packed_bytes, copied_bytes, working_bytes, output_bytes : int

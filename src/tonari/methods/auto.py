@@ -10,8 +10,8 @@ steps that each cost little compared with what they may save:
 
 On CUDA a probe of a few queries keeps the device waiting for longer than many searches take. So a search for which a
 tree is expected to be sooner among uniform points takes it without looking; most data are easier. Should they be
-harder, a query that has visited as much as brute force is worth is left to that (`most_visits` of
-:class:`tonari.kdtree.plan.TreePlan`), and the search takes about twice as long as by brute force at most.
+harder, a query that has visited far more than brute force is worth is left to that (`most_visits` of
+:class:`tonari.kdtree.plan.TreePlan`), so that no search takes many times as long as by brute force.
 
 For a graph that may miss neighbours, NN-Descent is compared with that choice by its expected time and, if that is less,
 by how hard the problem is for it, estimated from a few hundred points (``nn_descent/intrinsic_dimension.py``). If
@@ -61,6 +61,7 @@ _SAMPLE_PER_NEIGHBOUR = 16
 # per dimension.
 _EXCESS_PER_DIMENSION = 0.1
 _LEAST_VISITS = 64  # of a query that is not looked at before it is searched
+_PATIENCE = 8.0  # times its expected seconds; few queries may visit far more than others, at less a visit than expected
 _VISIT_SECONDS = 1e-6  # on CUDA, for a query alone to visit a node or a leaf
 _GROWTH_DAMPING = 0.25  # visits that grow as n^p in the sample grow as n^(p - _GROWTH_DAMPING p²) beyond it
 _LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that the sample predicts
@@ -171,7 +172,8 @@ class Open:
         return expected_visits(tree.n, tree.d, tree.k, tree.height)
 
     def bounded(self, times: float = 1.0) -> Any:
-        """Return the plan of the tree; on CUDA a query is left to brute force once it took `times` as long as by that.
+        """Return the plan of the tree; on CUDA a query is left to brute force once it has visited far more than that is
+        worth, `times` as much if the choice has yet to be made.
 
         With a budget it is not bounded: brute force beside the tree needs memory of its own.
         """
@@ -179,7 +181,7 @@ class Open:
             return self.tree
         seen, brute = self._seen_in_uniform, times * self.by_force.seconds
         visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # one of every query
-        most = int(min(brute / visit, brute / _VISIT_SECONDS))
+        most = int(min(_PATIENCE * brute / visit, brute / _VISIT_SECONDS))
         return dataclasses.replace(self.tree, most_visits=max(_LEAST_VISITS, most))
 
 
@@ -208,7 +210,7 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
         search = tree_seconds(tree, m, seen)
         if not brute / _FAR_FACTOR < search < brute * _FAR_FACTOR:
             break
-    by_tree = Decision(choice.method, choice.bounded(), prepared, search)
+    by_tree = Decision(choice.method, tree, prepared, search)
     return _chosen(choice.by_force if search > brute else by_tree, brute, search, seen)
 
 
