@@ -286,7 +286,7 @@ def test_on_cuda_the_tree_is_taken_by_what_is_visited(monkeypatch: pytest.Monkey
 def test_on_cuda_one_search_takes_a_tree_without_looking_where_uniform_points_would(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is bounded: eight times the visits that brute force is worth, or as many as one query alone makes meanwhile."""
+    """It is bounded: eight times the visits that brute force is worth, or what one query alone can make meanwhile."""
     sizes = (2_000_000, 100_000, 3, 10)
     made, prepared = decided_on_cuda(*sizes, lambda n: n / 64, monkeypatch)
     assert (made.plan.method, prepared, made.by_data) == ("kdtree", [], False)
