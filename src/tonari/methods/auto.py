@@ -10,8 +10,8 @@ steps that each cost little compared with what they may save:
 
 On CUDA a probe of a few queries keeps the device waiting for longer than many searches take. So a search for which a
 tree is expected to be sooner among uniform points takes it without looking; most data are easier. Should they be
-harder, a query that has visited far more than brute force is worth is left to that (`most_visits` of
-:class:`tonari.kdtree.plan.TreePlan`), so that no search takes many times as long as by brute force.
+harder, a query is left to brute force once its visits have cost several times its share of that (`most_visits` of
+:class:`tonari.kdtree.plan.TreePlan`).
 
 For a graph that may miss neighbours, NN-Descent is compared with that choice by its expected time and, if that is less,
 by how hard the problem is for it, estimated from a few hundred points (``nn_descent/intrinsic_dimension.py``). If
@@ -132,10 +132,10 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     probing = math.inf if step is None else 4 * least + 1.25 * build / step
     if probing > build / 2 or build * _CHEAP_BUILD_FACTOR < brute:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
-    open_choice = Open(problem, by_force, tree_method, tree, m, step)
-    if brute < build + probing and not (problem.devices and open_choice.by_tree_of_uniform <= brute):
+    choice = Open(problem, by_force, tree_method, tree, m, step)
+    if brute < build + probing and not (problem.devices and choice.by_tree_of_uniform <= brute):
         return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
-    return open_choice
+    return choice
 
 
 @dataclasses.dataclass(frozen=True)

@@ -180,23 +180,31 @@ def test_graphs_hold_no_more_than_they_may() -> None:
 
 
 def asked_for(few: Graphs, name: Hashable) -> bool:
-    """Look for the graph of a key that has none; whether it is due then."""
+    """Look for the graph of a key that has none; whether it is to be captured then."""
     assert few.get((None, name)) is None
-    return few.is_due((None, name))
+    return few.claim((None, name))
 
 
-def test_the_second_call_is_due_and_no_other() -> None:
+def test_the_second_call_is_captured_and_no_other() -> None:
     few = Graphs()
     assert [asked_for(few, "a") for _ in range(4)] == [False, True, False, False]
     assert not asked_for(few, "b")
-    assert not few.is_due((None, "c"))
+    assert not few.claim((None, "c"))
+
+
+def test_of_calls_at_once_one_is_captured() -> None:
+    few = Graphs()
+    for _ in range(4):
+        assert few.get((None, "a")) is None
+    assert [few.claim((None, "a")) for _ in range(4)] == [True, False, False, False]
+    assert not asked_for(few, "a")
 
 
 def test_a_graph_that_was_given_up_has_to_be_called_for_twice_again() -> None:
     few = Graphs()
     assert [asked_for(few, "a") for _ in range(2)] == [False, True]
     few.put((None, "a"), Held())
-    assert not few.is_due((None, "a"))
+    assert not few.claim((None, "a"))
     assert few.forget((None, "a"))
     assert not few.forget((None, "a"))
     assert [asked_for(few, "a") for _ in range(2)] == [False, True]

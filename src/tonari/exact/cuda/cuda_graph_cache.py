@@ -13,6 +13,7 @@ This module imports nothing that a search on the CPU does not need.
 from __future__ import annotations
 
 import atexit
+import math
 import sys
 import threading
 import weakref
@@ -85,7 +86,7 @@ class Graphs:
         self.most, self.held_bytes = most, held_bytes
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
-        self._seen: dict[GraphKey, int] = {}
+        self._seen: dict[GraphKey, float] = {}  # searches without a graph; -inf once it is claimed
         # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
         self._lock = threading.RLock()
 
@@ -101,13 +102,16 @@ class Graphs:
                 del self._seen[next(iter(self._seen))]
             return None
 
-    def is_due(self, key: GraphKey) -> bool:
-        """Whether this is the second search of a key, which is to be captured.
+    def claim(self, key: GraphKey) -> bool:
+        """Whether the caller is to capture searches of a key: True once, from the second search on.
 
-        Later ones are not due: they have no graph only because capturing failed.
+        Later searches have no graph because another thread is capturing it, or because capturing failed.
         """
         with self._lock:
-            return self._seen.get(key) == 2
+            if self._seen.get(key, 0) < 2:
+                return False
+            self._seen[key] = -math.inf
+            return True
 
     def make_room(self, nbytes: int) -> None:
         """Evict graphs until one more of `nbytes` fits."""

@@ -70,7 +70,7 @@ def capture_if_due(
         key = key_of(queries, points, plan.k, plan.metric, self_join=self_join)
     given = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     nbytes = _held_bytes(plan, given, prepared is not None)
-    if key is None or nbytes > LARGEST_BYTES or not GRAPHS.is_due(key):
+    if key is None or nbytes > LARGEST_BYTES or not GRAPHS.claim(key):
         return None
     with _capturing, on(plan.devices[0]), _no_collection():
         GRAPHS.make_room(nbytes)

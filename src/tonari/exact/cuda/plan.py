@@ -179,6 +179,7 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...])
 
 @functools.lru_cache(maxsize=1024)
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
+    """Return the plan of a search that overrides nothing, kept for the next of the same sizes."""
     return _plan_within(problem, free, {}, usual=True)
 
 
@@ -425,6 +426,7 @@ def _fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[Cuda
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in _on(route, needs, overrides)
         ]
         if choices:
+            # Without "split", all rows that float16 does not prove would be compared with all points.
             bests.append(max(choices, key=lambda c: (min(c[2], tile), "split" in c[0].precisions, -c[0].seconds(c[1]))))
             if bests[-1][2] >= tile:
                 return bests[-1]

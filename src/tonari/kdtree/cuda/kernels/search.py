@@ -8,8 +8,8 @@
                   enough, exact float64 values, summed in the order of exact/cuda/kernels/value.py, then rounded
     list          the LIST nearest so far, ascending by (value, id), one per lane; insertion shifts the tail up a lane
 
-    given up      a query that may visit so many nodes and leaves, and has not ended then, is marked; its list is not
-                  meaningful
+    given up      a query that has visited `most_visits` nodes and leaves and has not ended is marked; its list then
+                  means nothing
 
 Exact: everything skipped is farther than the k-th value so far (kernels/bounds.py). Launch with ``fused=False``.
 """
