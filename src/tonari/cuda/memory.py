@@ -5,6 +5,9 @@ from __future__ import annotations
 from tonari.core.units import MIB
 
 RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and allocator fragmentation
+# Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
+# and its plan is kept, because querying and planning both take longer than a small search.
+SPARE = 1024 * MIB
 
 
 def free_memory(devices: tuple[str, ...]) -> int:

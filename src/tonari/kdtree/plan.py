@@ -22,7 +22,7 @@ from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
 from tonari.core.workers import default_threads
 from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, tree_seconds, tree_work
-from tonari.cuda.memory import available
+from tonari.cuda.memory import RESERVE, SPARE, available
 from tonari.inputs.overrides import check_overrides
 from tonari.kdtree.cpu.tree import check_height, plan_height
 from tonari.kdtree.memory import OnCuda, TreeMemory, TreeNeeds, on_cpu
@@ -161,6 +161,10 @@ def plan_tree(
     >>> made.height, made.leaf, made.held
     (14, 64, 'float32')
     """
+    if problem.devices and problem.memory is None and free_bytes is None and prepared_by is None and not overrides:
+        small = _plan_within_spare(problem)
+        if small is not None:
+            return small
     why_not = refusal(problem)
     if why_not is not None:
         raise Unsupported(why_not)
@@ -233,6 +237,17 @@ def plan_tree(
             f"{made.total_bytes}, or use method='exact'"
         )
     return made
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan_within_spare(problem: Problem) -> TreePlan | None:
+    """Return the plan on CUDA for one tree and all queries at once, if the spare memory suffices, or None."""
+    try:
+        plan = plan_tree(problem, free_bytes=SPARE + RESERVE)
+    except BudgetExceeded:
+        return None
+    whole = plan.point_slab == plan.n and plan.query_block * len(plan.devices) >= plan.m
+    return plan if whole else None
 
 
 def _on_cuda(

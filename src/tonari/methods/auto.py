@@ -60,6 +60,9 @@ _SAMPLE_PER_NEIGHBOUR = 16
 # Without a sample, a tree is only tried if brute force takes longer than the build by at least this share of the build
 # per dimension.
 _EXCESS_PER_DIMENSION = 0.1
+# On CUDA, if a tree of uniform points would take this many times as long as brute force, it is only tried if brute
+# force takes longer by this many times the build: a look that is in vain then costs little.
+_UNLIKELY_FACTOR, _UNLIKELY_EXCESS = 2.0, 7.0
 _LEAST_VISITS = 64  # of a query that is not looked at before it is searched
 _PATIENCE = 8.0  # times its expected seconds; few queries may visit far more than others, at less a visit than expected
 _VISIT_SECONDS = 1e-6  # on CUDA, for a query alone to visit a node or a leaf
@@ -133,7 +136,13 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     if probing > build / 2 or build * _CHEAP_BUILD_FACTOR < brute:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
     choice = Open(problem, by_force, tree_method, tree, m, step)
-    if brute < build + probing and not (problem.devices and choice.by_tree_of_uniform <= brute):
+    if problem.devices:
+        uniform = choice.by_tree_of_uniform
+        if uniform <= brute:
+            return choice
+        if uniform > _UNLIKELY_FACTOR * brute:
+            probing = max(probing, _UNLIKELY_EXCESS * build)
+    if brute < build + probing:
         return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
     return choice
 
@@ -171,25 +180,31 @@ class Open:
         tree = self.tree
         return expected_visits(tree.n, tree.d, tree.k, tree.height)
 
-    def bounded(self, times: float = 1.0) -> Any:
-        """Return the plan of the tree; on CUDA a query is left to brute force once it has visited far more than that is
-        worth, `times` as much if the choice has yet to be made.
+    @property
+    def can_be_bounded(self) -> bool:
+        """Whether queries can be left to brute force: on CUDA, and without a budget, since that needs memory too."""
+        return bool(self.problem.devices) and self.problem.memory is None
 
-        With a budget it is not bounded: brute force beside the tree needs memory of its own.
+    def bounded(self, times: float = 1.0) -> Any:
+        """Return the plan of the tree; if possible, a query is left to brute force once it has visited far more than
+        that is worth, `times` as much if the choice has yet to be made. Small trees have fewer nodes than that.
         """
-        if not self.problem.devices or self.problem.memory is not None:
+        if not self.can_be_bounded:
             return self.tree
         seen, brute = self._seen_in_uniform, times * self.by_force.seconds
         visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # one of every query
         most = int(min(_PATIENCE * brute / visit, brute / _VISIT_SECONDS))
+        if most >= 2 << self.tree.height:  # there are fewer nodes than leaves
+            return self.tree
         return dataclasses.replace(self.tree, most_visits=max(_LEAST_VISITS, most))
 
 
 def without_looking(choice: Open) -> Decision | None:
     """Take a tree on CUDA for one search, if it is expected to be sooner among uniform points; else return None."""
-    plan, brute, seconds = choice.bounded(), choice.by_force.seconds, choice.by_tree_of_uniform
-    if not plan.most_visits or brute < seconds:
+    brute, seconds = choice.by_force.seconds, choice.by_tree_of_uniform
+    if not choice.can_be_bounded or brute < seconds:
         return None
+    plan = choice.bounded()
     reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of uniform points"
     logger.info("auto takes method='%s': %s", plan.method, reason)
     return Decision(choice.method, plan, None, seconds, reason)

@@ -15,7 +15,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
 from tonari.costs.model import brute_seconds
-from tonari.cuda.memory import available
+from tonari.cuda.memory import SPARE, available
 from tonari.exact.cuda.form_dim import largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.memory import LEAST_BATCH, MOST_POINTS, CudaNeeds, Slabs
@@ -33,9 +33,6 @@ _SPLIT_FIRST = 16
 SHARDS = ("points", "queries")
 PILOT = "pilot"  # the form_dim that pilot rows choose
 
-# Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
-# and its plan is cached, because querying and planning both take longer than a small search.
-_SPARE_BYTES = 1 << 30
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
 _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, and may take of a whole search
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
@@ -171,7 +168,7 @@ def plan_on_cuda(
 def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
     """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
     try:
-        plan = _plan_within(problem, _SPARE_BYTES, dict(overrides), usual=True)
+        plan = _plan_within(problem, SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
         return None
     return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
