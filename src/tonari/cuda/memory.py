@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 from tonari.core.units import MIB
 
 RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and allocator fragmentation
@@ -10,19 +13,34 @@ RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and 
 SPARE = 1024 * MIB
 
 
+_KNOWN_SECONDS = 1.0  # for how long what the driver said counts: asking takes 0.7 ms, longer than a search
+_known: dict[str, tuple[float, int]] = {}  # device -> when it was asked, and what torch has or could have
+
+
 def free_memory(devices: tuple[str, ...]) -> int:
-    """Return the bytes available on each of these CUDA devices: free memory plus torch's unused cached memory."""
+    """Return the bytes available on each of these CUDA devices: free memory plus torch's unused cached memory.
+
+    What others than torch take is noticed a second later.
+    """
     return min(_free_on(name) for name in devices)
 
 
 def _free_on(device: str) -> int:
     import torch
 
-    free, _ = torch.cuda.mem_get_info(device)  # starts CUDA, without which there are no statistics
-    # torch.cuda.memory_reserved() and memory_allocated() sort all statistics, each time: 0.2 ms, longer than a search.
-    held = torch.cuda.memory_stats_as_nested_dict(device)
-    reserved, allocated = (held[name]["all"]["current"] for name in ("reserved_bytes", "allocated_bytes"))
-    return int(free + reserved - allocated)
+    asked, ours = _known.get(device, (-math.inf, 0))
+    if time.monotonic() - asked > _KNOWN_SECONDS:
+        free, _ = torch.cuda.mem_get_info(device)  # starts CUDA, without which there are no statistics
+        ours = int(free + _held(device, "reserved_bytes"))
+        _known[device] = time.monotonic(), ours
+    return ours - _held(device, "allocated_bytes")
+
+
+def _held(device: str, name: str) -> int:
+    import torch
+
+    # torch.cuda.memory_reserved() and memory_allocated() sort all statistics, each time: 0.2 ms.
+    return int(torch.cuda.memory_stats_as_nested_dict(device)[name]["all"]["current"])
 
 
 def available(devices: tuple[str, ...], free_bytes: int | None = None) -> int:

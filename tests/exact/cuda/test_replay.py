@@ -45,11 +45,12 @@ N, M, D, K = 45, 3, 17, 4
 class Redone:
     """A stand-in for a CUDA graph, with fixed outputs."""
 
-    def __init__(self, work: Callable[[], Neighbors]) -> None:
+    def __init__(self, work: Callable[[], tuple[Neighbors, Any]]) -> None:
         self.work, self.made = work, work()
 
     def replay(self) -> None:
-        for ours, theirs in zip(self.made, self.work(), strict=True):
+        (found, proved), (new, new_proved) = self.made, self.work()
+        for ours, theirs in zip((*found, proved), (*new, new_proved), strict=True):
             ours.copy_(theirs)
 
 
@@ -60,7 +61,7 @@ class NoStream:
         """All is done already."""
 
 
-def record(work: Callable[[], Neighbors], device: Any) -> tuple[Redone, Neighbors]:
+def record(work: Callable[[], tuple[Neighbors, Any]], device: Any) -> tuple[Redone, tuple[Neighbors, Any]]:
     graph = Redone(work)
     return graph, graph.made
 
@@ -99,7 +100,7 @@ class Counts:
     """How searches were made."""
 
     def __init__(self) -> None:
-        self.captured = self.replayed = self.refused = self.stepwise = 0
+        self.captured = self.replayed = self.refused = self.stepwise = self.again = 0
 
     def __repr__(self) -> str:
         return f"{self.captured} captured, {self.replayed} replayed, {self.refused} refused, {self.stepwise} stepwise"
@@ -109,6 +110,7 @@ class Counts:
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     counts = Counts()
     answer, route, take = replay.CapturedSearch.answer, run.ROUTES["resident"], replay.record
+    finish = replay.finish
 
     def counted_answer(self: Any, *given: Any) -> Neighbors | None:
         found = answer(self, *given)
@@ -124,6 +126,11 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
         counts.captured += 1
         return take(*given)
 
+    def counted_finish(*given: Any, **named: Any) -> Any:
+        counts.again += 1
+        return finish(*given, **named)
+
+    monkeypatch.setattr(replay, "finish", counted_finish)
     monkeypatch.setattr(replay.CapturedSearch, "answer", counted_answer)
     monkeypatch.setattr(replay, "record", counted_record)
     monkeypatch.setitem(run.ROUTES, "resident", run.Route(route.prepare, counted_search))
@@ -395,14 +402,57 @@ def test_an_index_of_bad_points_is_refused_by_every_search() -> None:
             index.search(there(data(0)[0]), K)
 
 
-def test_rows_that_are_not_proved_are_searched_step_by_step(counts: Counts) -> None:
+def partly_equal(n: int) -> tuple[Array, Array]:
+    """Points most of which are copies of one, and queries near others; those near the copies are not proved at once."""
+    queries, points = data(2, n)
+    points[20:] = points[20]
+    queries[1:] = points[20]
+    return queries, points
+
+
+def test_rows_that_are_not_proved_are_searched_again(counts: Counts, caplog: pytest.LogCaptureFixture) -> None:
     n = 200
     for seed in range(2):
         check(*data(seed, n))
     check(data(2)[0], checks.all_equal(n, D))
-    assert counts.refused == 1, counts
+    with caplog.at_level(logging.INFO, logger="tonari"):
+        check(*partly_equal(n))
+    assert f"{M} rows" in caplog.text
     check(*data(3, n))
-    assert (counts.stepwise, counts.replayed) == (2, 2), counts
+    assert (counts.stepwise, counts.replayed, counts.refused, counts.again) == (1, 4, 0, 2), counts
+
+
+def test_rows_of_an_index_that_are_not_proved_are_searched_again(counts: Counts) -> None:
+    queries, points = partly_equal(200)
+    index, expected = tonari.Index(there(points)), brute(queries, points, K, "euclidean")
+    for _ in range(3):
+        assert_same_neighbors(on_host(index.search(there(queries), K)), expected)
+    assert (counts.stepwise, counts.replayed, counts.refused) == (1, 2, 0), counts
+    assert counts.again == 2, counts
+
+
+@on_gpu
+def test_rows_of_a_graph_that_are_not_proved_are_searched_again(counts: Counts) -> None:
+    points = there(partly_equal(200)[1])
+    stepwise, *again = (tonari.knn_graph(points, K, method="exact") for _ in range(3))
+    for graph in again:
+        assert torch.equal(graph.distances, stepwise.distances)
+        assert torch.equal(graph.indices, stepwise.indices)
+    assert (counts.stepwise, counts.replayed, counts.refused, counts.again) == (1, 2, 0, 2), counts
+
+
+def test_without_memory_to_search_rows_again_searches_do_without_graphs(
+    counts: Counts, kept: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any, **named: Any) -> Any:
+        raise torch.cuda.OutOfMemoryError
+
+    for seed in range(2):
+        check(*data(seed, 200))
+    monkeypatch.setattr(replay, "finish", fail)
+    check(*partly_equal(200))
+    assert (counts.stepwise, counts.replayed, counts.refused) == (2, 1, 1), counts
+    assert kept.nbytes == 0
 
 
 @pytest.mark.full

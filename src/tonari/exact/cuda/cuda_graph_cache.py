@@ -40,7 +40,7 @@ class Graph(Protocol):
     nbytes: int
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        """Search with new values; None if that takes more than the graph does, such as a retry."""
+        """Search with new values; None if that has to be done without the graph, such as to refuse a value."""
 
 
 def key_of(

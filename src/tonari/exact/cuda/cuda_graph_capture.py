@@ -6,8 +6,9 @@ fixed addresses, so the input is copied to the graph's own buffers, and the outp
     copy the input | replay | copy the output | wait | check the state
 
 The state (flags of the rows, and the number of proved rows) is copied to pinned memory by the graph itself. The output
-is copied before the state is known, so that the host waits for the device only once. If a value is invalid or a row is
-not proved, the graph gives no answer, and the search is run without it, which raises the error or retries the rows.
+is copied before the state is known, so that the host waits for the device only once. Rows that are not proved are
+searched again, step by step. If a value is invalid, the graph gives no answer, and the search is run without it, which
+raises the error.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tonari.cuda.devices import on
 from tonari.exact.cuda.cuda_graph_cache import GRAPHS, key_of, key_on
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.search import DevicePoints, attempt
+from tonari.exact.cuda.search import DevicePoints, attempt, finish
 from tonari.exact.report import Report
 from tonari.inputs.values import NO_ROW
 
@@ -135,7 +136,7 @@ class CapturedSearch:
         self.plan, self.nbytes = plan, nbytes
         self._lock = threading.Lock()
         self._device = given[0].device
-        self._proved = [NO_ROW] * 6 + [plan.m]
+        self._held = None if prepared is None else weakref.ref(prepared)
         # Buffers made in inference mode could not be written to outside it.
         with torch.inference_mode(False), torch.no_grad():
             self._given = tuple(torch.empty(rows.shape, dtype=rows.dtype, device=self._device) for rows in given)
@@ -143,19 +144,20 @@ class CapturedSearch:
             state = torch.empty(7, dtype=torch.int64, pin_memory=self._device.type == "cuda")
             self._state = state.numpy()  # its tolist() is faster than a tensor's
 
-            held = None if prepared is None else weakref.ref(prepared)
-
-            def search() -> Neighbors:
-                points: Any = held() if held else DevicePoints(self._given[-1], plan.metric, plan.precisions[0])
-                found, here = attempt(self._given[0], points, plan, own=own)
+            def search() -> tuple[Neighbors, Any]:
+                found, proved, here = attempt(self._given[0], self._points(self._given), plan, own=own)
                 state.copy_(here, non_blocking=True)
-                return found
+                return found, proved
 
             for ours, theirs in zip(self._given, given, strict=True):
                 ours.copy_(theirs)
             search()  # compiles kernels, which is impossible during a capture
-            self._graph, self._found = record(search, self._device)
+            self._graph, (self._found, self._proved) = record(search, self._device)
             self._own = own
+
+    def _points(self, given: tuple[Any, ...]) -> Any:
+        """Return the prepared points, or pack those that are given."""
+        return self._held() if self._held else DevicePoints(given[-1], self.plan.metric, self.plan.precisions[0])
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
         """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
@@ -163,9 +165,9 @@ class CapturedSearch:
         Returns
         -------
         Neighbors of new tensors, or None
-            None if a value is invalid, if a row is not proved, or if there is no memory for the result.
+            None if a value is invalid, or if there is no memory for the result.
         """
-        started = time.perf_counter()
+        started, plan = time.perf_counter(), self.plan
         # The lock protects the buffers: when it is released, no work on the device uses them any more.
         with self._lock:
             stream = torch.cuda.current_stream(self._device)
@@ -179,15 +181,29 @@ class CapturedSearch:
                 return None
             finally:
                 stream.synchronize()
-            if self._state.tolist() != self._proved:
+            *flags, certified = self._state.tolist()
+            if flags != [NO_ROW] * 6:
                 return None
-        plan = self.plan
+            proved = None
+            if certified < plan.m:
+                proved = self._proved.clone()
+                stream.synchronize()
+        if proved is None:
+            report = Report(rows=plan.m)
+            report.certify(plan.precisions[0], plan.m)
+        else:
+            rows = tuple(theirs.detach().contiguous() for theirs in given)
+            try:
+                with on(plan.devices[0]):
+                    report = finish(rows[0], self._points(rows), plan, found, proved, certified, own=self._own)
+            except torch.cuda.OutOfMemoryError:
+                GRAPHS.forget()
+                return None
         if progress is not None and progress is not False:
             with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
                 bar.add(bar.total)
         if logger.isEnabledFor(logging.INFO):
-            report = Report(rows=plan.m, seconds=time.perf_counter() - started)
-            report.certify(plan.precisions[0], plan.m)
+            report.seconds = time.perf_counter() - started
             logger.info("%s", report)
         return found
 

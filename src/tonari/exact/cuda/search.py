@@ -184,33 +184,57 @@ def search_on_device(
     if own is None:
         inputs.check_flags(flags[3:], queries, "queries", first=first_query)
     report.certify(search.level(plan.precisions[0]), certified)
-    if certified < m:
-        left = min(m - certified, plan.query_batch)
-
-        def rehearse() -> None:
-            twin = prepared.without_data().begin(without_data(queries), plan)
-            twin.width = search.width
-            twin.rehearse(left, without_data(own))
-
-        with expecting(rehearse):
-            search.retry(own, found, proved, report)
+    _prove_others(search, own, found, proved, certified, report)
     return found, report
 
 
-def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = None) -> tuple[Neighbors, Any]:
+def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = None) -> tuple[Neighbors, Any, Any]:
     """Search a single batch of queries once, without retries, without waiting for the device or checking values.
 
     For the parameters see :func:`search_on_device`.
 
     Returns
     -------
-    Neighbors of tensors of shape (m, k), and int64 tensor of shape (7,)
-        Flags of the points, flags of the queries, and the number of proved rows. The answer is valid if all rows are
-        proved and no flag is below ``inputs.values.NO_ROW``.
+    Neighbors of tensors of shape (m, k), uint8 tensor of shape (m,) and int64 tensor of shape (7,)
+        1 for each row that is proved; flags of the points, flags of the queries, and the number of proved rows. Rows
+        that are proved are valid if no flag is below ``inputs.values.NO_ROW``.
     """
     search = prepared.begin(queries, plan)
     found, proved = search.batch(queries, own, plan.precisions[0], search.width, search.sample)
-    return found, search.state(proved)
+    return found, proved, search.state(proved)
+
+
+def finish(
+    queries: Any,
+    prepared: DevicePoints,
+    plan: CudaPlan,
+    found: Neighbors,
+    proved: Any,
+    certified: int,
+    *,
+    own: Any = None,
+) -> Report:
+    """Search again the rows that an :func:`attempt` did not prove, all but `certified`, and write them to `found`."""
+    report = Report(rows=len(queries))
+    report.certify(plan.precisions[0], certified)
+    _prove_others(prepared.begin(queries, plan), own, found, proved, certified, report)
+    return report
+
+
+def _prove_others(search: Search, own: Any, found: Neighbors, proved: Any, certified: int, report: Report) -> None:
+    """Search the rows again that are not among the `certified` ones, expecting kernels that this has to compile."""
+    queries, prepared, plan = search.queries, search.prepared, search.plan
+    left = min(len(queries) - certified, plan.query_batch)
+    if left == 0:
+        return
+
+    def rehearse() -> None:
+        twin = prepared.without_data().begin(without_data(queries), plan)
+        twin.width = search.width
+        twin.rehearse(left, without_data(own))
+
+    with expecting(rehearse):
+        search.retry(own, found, proved, report)
 
 
 def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
