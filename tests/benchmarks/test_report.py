@@ -143,6 +143,23 @@ def test_bars_are_counted() -> None:
         text_of(cells.bars_kept(), row())
 
 
+def test_of_each_cell_of_a_grid_the_newest_row_counts() -> None:
+    rows = [
+        row(passed=False, value=3.0, n=10_000, m=1, d=3, data="sift", date="2026-11-21T11:00Z"),
+        row(passed=True, value=1.1, n=10_000, m=1, d=3, data="sift", date="2026-11-22T11:00Z"),
+        row(passed=False, value=1.3, n=20_000, m=1, d=3, data="sift", date="2026-11-21T11:00Z"),
+        row(passed=False, value=1.25, n=20_000, m=2000, d=3, data="sift", date="2026-11-21T11:00Z"),
+        row(passed=None, n=20_000, m=3000, d=3, data="sift"),
+    ]
+    assert text_of(cells.share_within(1.15), *rows) == "1 of 3 (33 %)"
+    assert text_of(cells.share_within(1.25), *rows) == "2 of 3 (67 %)"
+    beyond = "sift d = 3, 20,000 × 1: 1.30; sift d = 3, 20,000 × 2,000: 1.25"
+    assert text_of(cells.cells_beyond(1.15), *rows) == beyond
+    assert text_of(cells.cells_beyond(1.3), *rows) == "none"
+    with pytest.raises(Missing):
+        text_of(cells.share_within(1.15), row())
+
+
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [(2.5e-6, "2.50 µs"), (1.193e-4, "0.119 ms"), (0.0787, "78.7 ms"), (0.1056, "0.106 s"), (2.709, "2.71 s"),

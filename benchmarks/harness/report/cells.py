@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..rows import Row
+from ..rows import Row, newest
 from .results import Missing, Results, Where, asked, ratio, value
 
 
@@ -268,6 +268,33 @@ def largest_value(form: str = ".2f") -> Kind:
         return Cell(format(max(row["value"] for row in rows), form), rows)
 
     return cell
+
+
+def share_within(bound: float) -> Kind:
+    """How many cells of a grid have a value of at most `bound`; of each cell the newest row counts."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        rows = _of_grid(results, where)
+        kept = sum(row["value"] <= bound for row in rows)
+        return Cell(f"{kept} of {len(rows)} ({percent(kept / len(rows))})", rows)
+
+    return cell
+
+
+def cells_beyond(bound: float) -> Kind:
+    """The cells of a grid whose value is more than `bound`, the largest first; of each cell the newest row counts."""
+
+    def cell(results: Results, where: Where) -> Cell:
+        rows = _of_grid(results, where)
+        beyond = sorted((row for row in rows if row["value"] > bound), key=lambda row: -row["value"])
+        told = (f"{row['data']} d = {row['d']}, {row['n']:,} × {row['m']:,}: {row['value']:.2f}" for row in beyond)
+        return Cell("; ".join(told) or "none", rows)
+
+    return cell
+
+
+def _of_grid(results: Results, where: Where) -> tuple[Row, ...]:
+    return tuple(newest(_judged(results, where), "case", "n", "m", "d", "k", "device", "machine", "isa", "threads"))
 
 
 def _judged(results: Results, where: Where) -> tuple[Row, ...]:
