@@ -55,8 +55,7 @@ def test_a_tree_for_many_points_in_3_dimensions(
     with caplog.at_level(logging.INFO, logger="tonari"):
         found = tonari.search(QUERIES, UNIFORM, 5, metric=metric)
     assert "auto takes method='kdtree'" in caplog.text
-    assert built.count(len(UNIFORM)) == 1  # the tree that was probed is the one that answers
-    assert max(built[:-1]) <= len(UNIFORM) // choosing.SAMPLE + 1
+    assert built == [len(UNIFORM)]  # the tree that was probed is the one that answers; no sample is worth it
     some = Neighbors(*(np.ascontiguousarray(part[::100]) for part in found))
     assert_same_neighbors(some, tonari.search(QUERIES[::100], UNIFORM, 5, metric=metric, method="exact"))
 
@@ -327,6 +326,16 @@ def test_on_cuda_a_tree_that_is_unlikely_to_win_is_only_tried_if_that_costs_litt
     """In 15 dimensions a tree of uniform points is far behind."""
     assert chosen_on_cuda(200_000, 100_000, 15, 10, lambda n: 5.0, monkeypatch) == ("exact", [])
     assert chosen_on_cuda(200_000, 1_000_000, 15, 10, lambda n: 5.0, monkeypatch) == ("kdtree", [200_000])
+
+
+def test_on_the_cpu_samples_are_left_out_where_uniform_points_are_far_sooner(built: list[int]) -> None:
+    for d, step in ((3, None), (15, choosing.SAMPLE)):
+        choice = choosing.by_sizes(plans.problem(100_000, 1000, d, 10, threads=2), 1000)
+        assert isinstance(choice, choosing.Open)
+        assert choice.step == step
+    rows = np.random.default_rng(2).random((100_000, 15), dtype=np.float32)
+    tonari.search(rows[:1000], rows, 10, method="auto")
+    assert 0 < max(built) <= len(rows) // choosing.SAMPLE + 1  # trees of samples alone
 
 
 @pytest.mark.parametrize(

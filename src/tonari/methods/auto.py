@@ -5,7 +5,8 @@ steps that each cost little compared with what they may save:
 
     sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem;
                among few points take what is expected to be faster for uniform ones
-    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow
+    sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. Left out if a
+               tree of uniform points would take half the time of brute force or less
     probe      build the whole tree, which the search can then use, and decide
 
 On CUDA a probe of a few queries keeps the device waiting for longer than many searches take. So a search for which a
@@ -136,8 +137,10 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     if probing > build / 2 or build * _CHEAP_BUILD_FACTOR < brute:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
     choice = Open(problem, by_force, tree_method, tree, m, step)
+    uniform = choice.by_tree_of_uniform
+    if not problem.devices and uniform * _FAR_FACTOR <= brute:
+        return dataclasses.replace(choice, step=None)
     if problem.devices:
-        uniform = choice.by_tree_of_uniform
         if uniform <= brute:
             return choice
         if uniform > _UNLIKELY_FACTOR * brute:
