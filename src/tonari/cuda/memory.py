@@ -12,7 +12,6 @@ RESERVE = 512 * MIB  # free memory that plans leave unused, for kernel code and 
 # and its plan is kept, because querying and planning both take longer than a small search.
 SPARE = 1024 * MIB
 
-
 _KNOWN_SECONDS = 1.0  # for how long what the driver said counts: asking takes 0.7 ms, longer than a search
 _known: dict[str, tuple[float, int]] = {}  # device -> when it was asked, and what torch has or could have
 

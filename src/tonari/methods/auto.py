@@ -138,13 +138,13 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
     choice = Open(problem, by_force, tree_method, tree, m, step)
     uniform = choice.by_tree_of_uniform
-    if not problem.devices and uniform * _FAR_FACTOR <= brute:
-        return dataclasses.replace(choice, step=None)
-    if problem.devices:
-        if uniform <= brute:
-            return choice
-        if uniform > _UNLIKELY_FACTOR * brute:
-            probing = max(probing, _UNLIKELY_EXCESS * build)
+    if not problem.devices:
+        if uniform * _FAR_FACTOR <= brute:
+            return dataclasses.replace(choice, step=None)
+    elif uniform <= brute:
+        return choice
+    elif uniform > _UNLIKELY_FACTOR * brute:
+        probing = max(probing, _UNLIKELY_EXCESS * build)
     if brute < build + probing:
         return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
     return choice
