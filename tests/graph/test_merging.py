@@ -106,10 +106,10 @@ def test_what_was_known_is_not_new_and_what_was_missing_stays_so(monkeypatch: py
     graph_b.indices[5, -2:], graph_b.distances[5, -2:] = -1, np.inf
     given: list[Any] = []
 
-    def spy(steps: Any, plan: Any, progress: Any, begin: Any, boundary: int) -> Any:
+    def spy(steps: Any, plan: Any, progress: Any, begin: Any, boundary: int, measure: Any) -> Any:
         entries = begin()
         given.append((entries.copy(), boundary))
-        return build(steps, plan, progress, lambda: entries, boundary)
+        return build(steps, plan, progress, lambda: entries, boundary, measure=measure)
 
     monkeypatch.setattr(merging, "build", spy)
     made = tonari.merge(graph_a, graph_b, a, b, recall=0.9)

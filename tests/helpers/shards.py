@@ -38,9 +38,9 @@ api = importlib.import_module("tonari.api.shards")
 
 
 def plans_of(
-    rows: int, block: int | None = None, clusters: int | None = None, route: str | None = None
+    rows: int, block: int | None = None, clusters: int | None = None, route: str | None = None, group: int = 2
 ) -> Callable[..., ShardPlan]:
-    """Return a planner that makes shards of so many rows at most, whatever the memory."""
+    """Return a planner that makes shards of so many rows at most, whatever the memory; slabs meet by groups."""
 
     def planned(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
         made, n = _PLANNED(sizes, method, memory), sizes.source.n
@@ -51,7 +51,7 @@ def plans_of(
             shards = math.ceil(plan.COPIES * n / (0.9 * rows))
             centres = max(2, min(4 * shards, n // 4)) if clusters is None else clusters
             return dataclasses.replace(made, rows=rows, shards=shards, block=block or rows, clusters=centres)
-        return dataclasses.replace(made, rows=min(rows, n), shards=shards, block=block or rows)
+        return dataclasses.replace(made, rows=min(rows, n), shards=shards, block=block or rows, group=group)
 
     return planned
 
@@ -62,9 +62,10 @@ def by_shards(
     block: int | None = None,
     clusters: int | None = None,
     route: str | None = None,
+    group: int = 2,
 ) -> None:
     """Let builds that begin in this process have shards of so many rows."""
-    monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters, route))
+    monkeypatch.setattr(build, "plan_build", plans_of(rows, block, clusters, route, group))
     if route == "exact-pairs":  # whatever is faster
         monkeypatch.setattr(across, "can_join", lambda metric, d, isa: get_metric(metric).form == "gemm")
 
@@ -131,16 +132,17 @@ class Shuffled:
     """An executor that runs tasks in a random order, each on one of several workers, which get the job pickled."""
 
     def __init__(self, seed: int, workers: int) -> None:
-        self._rng, self._count = np.random.default_rng(seed), workers
+        self._rng, self.workers = np.random.default_rng(seed), workers
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks; some of them twice, as may happen when a worker is thought dead."""
-        workers = [Worker(pickle.loads(pickle.dumps(job)), "cpu") for _ in range(self._count)]
+        workers = [Worker(pickle.loads(pickle.dumps(job)), "cpu") for _ in range(self.workers)]
         for at in self._rng.permutation(len(tasks)).tolist():
-            task, worker = tasks[at], workers[int(self._rng.integers(self._count))]
+            task, worker = tasks[at], workers[int(self._rng.integers(self.workers))]
             step = step_of(job, task)
             if at % 3 == 0:  # up to its record, which is the last that it writes
-                step.write(worker, task.args, step.compute(worker, task.args, step.read(worker, task.args)))
+                pieces = step.read(worker, task.args)
+                step.write(worker, task.args, (step.compute(worker, task.args, piece) for piece in pieces))
             run_task(worker, task, lambda: None)
             done(task)
 

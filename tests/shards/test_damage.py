@@ -67,8 +67,8 @@ PARTS = [
     ("clusters", "rows-000001", "shard-000002-indices"),
     ("clusters", "rows-000001", "shard-000002-distances"),
     ("clusters", "recall", "truth-000000-indices"),
-    ("ggm", "pair-000001-000000-000002", "graph-000002-000000-indices"),
-    ("ggm", "pair-000001-000001-000003", "lists-000001-000001-distances"),
+    ("ggm", "inner-000001", "graph-000002-000000-indices"),
+    ("ggm", "pair-000000-000000-000001", "lists-000001-000000-distances"),
 ]
 
 
@@ -120,7 +120,7 @@ def test_a_missing_part(
     [
         ("exact", "rows-000003", "rows-000000"),
         ("clusters", "rows-000000", "members-000001"),
-        ("ggm", "pair-000001-000000-000002", "graph-000000"),
+        ("ggm", "pair-000000-000000-000001", "graph-000000"),
     ],
 )
 def test_a_damaged_record(

@@ -24,7 +24,7 @@ from tonari.graph.lists import Lists
 from tonari.graph.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other
 from tonari.methods.place import problem_of
 from tonari.methods.registry import search_method
-from tonari.nn_descent.driver import Measure, build, report_of
+from tonari.nn_descent.driver import Measure, Measuring, build, report_of
 from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
 from tonari.nn_descent.report import DescentReport
@@ -45,8 +45,12 @@ def merge_lists(
     threads: int | None,
     memory: int | str | None,
     progress: ProgressLike,
+    measure: Measuring | None = None,
 ) -> Lists:
-    """Join two graphs, each given with its points; see :func:`tonari.merge`."""
+    """Join two graphs, each given with its points; see :func:`tonari.merge`.
+
+    With `measure`, rounds stop when that is satisfied (:func:`tonari.nn_descent.driver.build`), and the first is light.
+    """
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     check_name(update)
     for name in ("metric", "k", "include_self"):
@@ -57,10 +61,10 @@ def merge_lists(
     own = sides.own(a[0], 0), sides.own(b[0], 1)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, sides.metric), "exact")
-    plan = sides.plan(recall, seed, threads, memory, update)
+    plan = sides.plan(recall, seed, threads, memory, update, **({"light_rounds": 1} if measure else {}))
     crossing = _Crossing(sides, threads, memory)
     if crossing.seconds > _SHARE * plan.seconds:
-        return sides.joined(*_descended(sides, own, plan, progress))
+        return sides.joined(*_descended(sides, own, plan, progress, measure))
     return sides.joined(*crossing.run(own, None if a[0].exact and b[0].exact else plan, progress))
 
 
@@ -170,7 +174,13 @@ class _Crossing:
         return found, measured.method, measured.seed, report
 
 
-def _descended(sides: Sides, own: tuple[Neighbors, Neighbors], plan: DescentPlan, progress: ProgressLike) -> _Made:
+def _descended(
+    sides: Sides,
+    own: tuple[Neighbors, Neighbors],
+    plan: DescentPlan,
+    progress: ProgressLike,
+    measure: Measuring | None,
+) -> _Made:
     """Return the joined lists, computed by rounds that compare points of different sides."""
     boundary = len(sides.a)
     backend = sides.descent.backend(sides.both, plan)
@@ -181,5 +191,5 @@ def _descended(sides: Sides, own: tuple[Neighbors, Neighbors], plan: DescentPlan
         del of_a, of_b  # a device has no room for them as well
         return backend.beside(kept, backend.seeds(boundary, plan.list_size - sides.k))
 
-    found, report = build(backend, plan, progress, begin, boundary)
+    found, report = build(backend, plan, progress, begin, boundary, measure=measure)
     return beside_rows(found, sides.both), plan.method, plan.seed, report

@@ -31,7 +31,16 @@ plan_logger = logging.getLogger("tonari.plan")  # the command line shows it with
 
 
 class Executor(Protocol):
-    """What runs tasks."""
+    """What runs tasks.
+
+    Attributes
+    ----------
+    workers : int
+        How many tasks run at the same time.
+    """
+
+    @property
+    def workers(self) -> int: ...
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks, in any order, and call `done` after each; raise where one cannot be done."""
@@ -65,7 +74,7 @@ def build(request: Request, folder: Path, executor: Executor, *, resume: bool, p
         sync_directory(folder.absolute().parent)
     started = time.perf_counter()
     with Lock(folder):
-        manifest = begin(request, folder, resume=resume)
+        manifest = begin(request, folder, resume=resume, workers=executor.workers)
         job = _job(request, folder, manifest)
         if manifest.state == COMPLETE:
             job.files.complete()  # a run may have ended before it gave the files their names
@@ -79,8 +88,8 @@ def build(request: Request, folder: Path, executor: Executor, *, resume: bool, p
         _finish(job, manifest, rows, time.perf_counter() - started)
 
 
-def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
-    """Return the manifest of a build that is to go on, or write a new one.
+def begin(request: Request, folder: Path, *, resume: bool, workers: int = 1) -> Manifest:
+    """Return the manifest of a build that is to go on, or write a new one for so many workers.
 
     Raises
     ------
@@ -105,8 +114,10 @@ def begin(request: Request, folder: Path, *, resume: bool) -> Manifest:
             return manifest
         remove_graph(folder)
     m = None if request.queries is None else request.queries.n
-    asked = Sizes(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m)
-    plan = plan_build(asked, request.method, request.memory)
+    sizes = Sizes(
+        *(request.source, request.k, request.metric, request.recall, request.devices, request.threads, m, workers)
+    )
+    plan = plan_build(sizes, request.method, request.memory)
     method = "exact" if plan.is_exact else "nn-descent"
     made = Manifest(
         state=BUILDING,

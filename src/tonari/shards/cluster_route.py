@@ -32,6 +32,7 @@ from tonari.shards.common import (
     TRUTH,
     empty_lists,
     in_host_memory,
+    lists_here,
     merge_into,
     nearest_of_all,
     recall_stage,
@@ -41,7 +42,7 @@ from tonari.shards.common import (
 )
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import COPIES, ShardPlan
-from tonari.shards.tasks import Route, Stage, Step, Task, Worker
+from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done, Workspace
 
 logger = logging.getLogger("tonari")
@@ -224,8 +225,8 @@ def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving])
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    names = _shard_parts(args[0])
-    return Done({name: worker.job.files.save(name, part) for name, part in zip(names, found, strict=True)})
+    named = dict(zip(_shard_parts(args[0]), found, strict=True))
+    return Done(worker.job.files.save_all(named, worker.threads))
 
 
 def _shard_parts(shard: int) -> tuple[str, str]:
@@ -262,7 +263,7 @@ def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[A
 
 
 def _write_rows(worker: Worker, args: tuple[int, int, int], found: Neighbors) -> Done:
-    return Done(rows=worker.job.files.write_rows(args[1], found))
+    return Done(rows=worker.job.files.write_rows(args[1], found, worker.threads))
 
 
 # --- one shard that holds all
@@ -273,7 +274,7 @@ def _read_all(worker: Worker, args: Any) -> Any:
 
 
 def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
-    return Neighbors(*map(in_host_memory, worker.graph(rows, worker.job.seed, worker.job.target)))
+    return lists_here(worker.graph(rows, worker.job.seed, worker.job.target))
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
@@ -306,11 +307,11 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
 CLUSTERS = Route(
     {
         "truth": TRUTH,
-        "all": Step(_read_all, _compute_all, _write_rows),
-        "centres": Step(lambda worker, args: None, _compute_centres, _write_centres),
-        "members": Step(_read_block, _compute_members, _write_members),
-        "shard": Step(_read_shard, _compute_shard, _write_shard),
-        "rows": Step(_read_lists, _compute_rows, _write_rows),
+        "all": in_one_piece(_read_all, _compute_all, _write_rows),
+        "centres": in_one_piece(lambda worker, args: None, _compute_centres, _write_centres),
+        "members": in_one_piece(_read_block, _compute_members, _write_members),
+        "shard": in_one_piece(_read_shard, _compute_shard, _write_shard),
+        "rows": in_one_piece(_read_lists, _compute_rows, _write_rows),
         "recall": RECALL,
     },
     _stages,

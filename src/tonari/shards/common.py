@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
@@ -18,7 +19,7 @@ from tonari.inputs import to_host
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards.plan import ShardPlan
-from tonari.shards.tasks import Stage, Step, Task, Worker
+from tonari.shards.tasks import Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
 
@@ -62,16 +63,20 @@ def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], fou
     Workers(worker.threads).map(merge, cut(len(rows), _MERGED_AT_ONCE))
 
 
+def lists_here(found: Neighbors) -> Neighbors:
+    """Return lists in host memory."""
+    if isinstance(found.indices, np.ndarray):
+        return found
+    return _carried(found, inputs.dtype_of(inputs.name_of_dtype(found.indices)), lambda some: some)
+
+
 def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
     """Return lists in host memory with the numbers that their points have in the source, in the dtype of `ids`."""
     if isinstance(found.indices, np.ndarray):
         indices = found.indices
         return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
-    numbers, parts = found.indices.new_tensor(ids), []
-    for some in found.indices.split(_RENUMBERED_AT_ONCE):
-        named = numbers[some.long().clamp(min=0)].masked_fill_(some < 0, -1)
-        parts.append(in_host_memory(named))
-    return Neighbors(in_host_memory(found.distances), np.concatenate(parts))
+    numbers = found.indices.new_tensor(ids)
+    return _carried(found, ids.dtype, lambda some: numbers[some.long().clamp(min=0)].masked_fill_(some < 0, -1))
 
 
 def shifted(found: Neighbors, dtype: np.dtype[Any], first: int, size: int, second: int) -> Neighbors:
@@ -88,12 +93,28 @@ def shifted(found: Neighbors, dtype: np.dtype[Any], first: int, size: int, secon
         return Neighbors(found.distances, ids)
     import torch
 
-    parts = []
-    for some in found.indices.split(_RENUMBERED_AT_ONCE):
+    number = torch.int64 if dtype.itemsize == 8 else torch.int32
+
+    def moved(some: Any) -> Any:
         ids = some.to(torch.int64)
-        ids = torch.where(ids < 0, ids, ids + torch.where(ids < size, first, second - size))
-        parts.append(in_host_memory(ids.to(torch.int64 if dtype.itemsize == 8 else torch.int32)))
-    return Neighbors(in_host_memory(found.distances), np.concatenate(parts))
+        return torch.where(ids < 0, ids, ids + torch.where(ids < size, first, second - size)).to(number)
+
+    return _carried(found, dtype, moved)
+
+
+def _carried(found: Neighbors, dtype: np.dtype[Any], renumber: Callable[[Any], Any]) -> Neighbors:
+    """Copy lists from a device, where their numbers are changed, some rows at a time, to numbers of a dtype."""
+    from tonari.cuda.collect import Collector
+
+    distances, indices = (part.contiguous() for part in found)
+    values = inputs.dtype_of(inputs.name_of_dtype(distances))
+    out = Neighbors(np.empty(distances.shape, values), np.empty(indices.shape, dtype))
+    with Collector(indices.device) as collector:
+        collector.collect(distances, out.distances)
+        for part in cut(len(indices), _RENUMBERED_AT_ONCE):
+            collector.collect(renumber(indices[part]), out.indices[part])
+            collector.arrive()
+    return out
 
 
 def nearest_of_all(
@@ -173,8 +194,8 @@ def _compute_recall(worker: Worker, args: Any, data: Any) -> Recall:
     return neighbors_recall(found, truth, metric=job.metric, population=job.source.n)
 
 
-TRUTH = Step(lambda worker, args: None, _compute_truth, _write_truth)
-RECALL = Step(lambda worker, args: None, _compute_recall, lambda worker, args, made: Done(facts=made.__dict__))
+TRUTH = in_one_piece(lambda worker, args: None, _compute_truth, _write_truth)
+RECALL = in_one_piece(lambda worker, args: None, _compute_recall, lambda worker, args, made: Done(facts=made.__dict__))
 
 
 def truth_stage(n: int, plan: ShardPlan) -> Stage:

@@ -13,6 +13,7 @@ import numpy as np
 from tonari.core.neighbors import Neighbors
 from tonari.shards import pair_rounds
 from tonari.shards.common import empty_lists
+from tonari.shards.pair_rounds import Meeting
 from tonari.shards.tasks import Route, Worker
 
 
@@ -21,9 +22,9 @@ def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
     return worker.nearest(rows, rows, k, self_join=True) if k else empty_lists(worker, len(rows))
 
 
-def _meet(worker: Worker, rows: Any, graphs: list[Neighbors], kept: list[Neighbors]) -> Neighbors:
-    known = np.concatenate([lists.distances[:, -1] for lists in kept]).astype(np.float64)
-    return worker.across(rows, len(graphs[0].indices), known)
+def _meet(worker: Worker, meeting: Meeting) -> Neighbors:
+    known = np.concatenate([lists.distances[:, -1] for lists in meeting.kept()]).astype(np.float64)
+    return worker.across(meeting.waiting.arrive(), len(meeting.graphs[0].indices), known)
 
 
 EXACT_PAIRS = Route(pair_rounds.steps(_graph, _meet), pair_rounds.stages)

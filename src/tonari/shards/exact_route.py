@@ -16,7 +16,7 @@ from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.shards.common import blocks, empty_lists, merge_into, renumbered
 from tonari.shards.plan import ShardPlan
-from tonari.shards.tasks import Route, Stage, Step, Task, Worker
+from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done, Workspace
 
 
@@ -48,7 +48,7 @@ def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
 
 
 def _write(worker: Worker, args: tuple[int, int], found: Neighbors) -> Done:
-    return Done(rows=worker.job.files.write_rows(args[0], found))
+    return Done(rows=worker.job.files.write_rows(args[0], found, worker.threads))
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
@@ -60,4 +60,4 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     )
 
 
-EXACT = Route({"rows": Step(_read, _compute, _write)}, _stages)
+EXACT = Route({"rows": in_one_piece(_read, _compute, _write)}, _stages)

@@ -9,13 +9,14 @@ import functools
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from tonari.core.leaving import Helper
 from tonari.shards.routes import step_of
-from tonari.shards.tasks import Job, Step, Task, Worker
+from tonari.shards.tasks import Job, Task, Worker
 from tonari.streams.pipeline import Ended, Pipeline
 
 logger = logging.getLogger("tonari")
@@ -37,6 +38,10 @@ class LocalExecutor:
 
     def __init__(self, devices: Sequence[str] = ()) -> None:
         self.devices = tuple(devices) or ("cpu",)
+
+    @property
+    def workers(self) -> int:
+        return len(self.devices)
 
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks, in any order; `done` is called after each, from any thread.
@@ -92,20 +97,23 @@ def _work(
     def check(*_: int) -> None:
         pipeline.check()
 
-    with Worker(job, device, check, workers=workers) as worker, _Writer(pipeline) as writer:
-        read = _read(worker, todo, pipeline)
-        ahead = job.plan.reads_ahead
-        for task, data in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
-            pipeline.check()
-            step, started = step_of(job, task), time.perf_counter()
-            made = _tried(functools.partial(step.compute, worker, task.args, data))
-            logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
-            del data
-            writer.put(functools.partial(_finish, worker, task, step, made, done))
-            del made
+    with Worker(job, device, check, workers=workers) as worker:
+        write = functools.partial(_write_all, worker, done)
+        with _Writer(pipeline, write, ahead=job.plan.reads_ahead) as writer:
+            read = _read(worker, todo, pipeline)
+            ahead = job.plan.reads_ahead
+            for task, piece in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
+                pipeline.check()
+                step, started = step_of(job, task), time.perf_counter()
+                made = _tried(functools.partial(step.compute, worker, task.args, piece))
+                logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
+                del piece
+                writer.put((task, made))
+                del made
 
 
 def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterator[tuple[Task, Any]]:
+    """Yield tasks, each with its pieces, one after the other."""
     while True:
         pipeline.check()
         try:
@@ -114,10 +122,12 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
             return
         worker.job.check_unchanged()
         started = time.perf_counter()
-        data = step_of(worker.job, task).read(worker, task.args)
-        logger.debug("%s: read in %.3g s", task.name, time.perf_counter() - started)
-        yield task, data
-        del data
+        for piece in step_of(worker.job, task).read(worker, task.args):
+            logger.debug("%s: read in %.3g s", task.name, time.perf_counter() - started)
+            yield task, piece
+            del piece
+            pipeline.check()
+            started = time.perf_counter()
 
 
 def _tried(work: Callable[[], Any]) -> Any:
@@ -130,51 +140,101 @@ def _tried(work: Callable[[], Any]) -> Any:
     raise AssertionError
 
 
-def _finish(worker: Worker, task: Task, step: Step, made: Any, done: Callable[[Task], None]) -> None:
+def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[tuple[Task, Any]]) -> None:
+    """Write tasks of which pieces come one after the other."""
+    for task, first in computed:
+        _finish(worker, task, _pieces([first], computed), done)
+
+
+def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[Any]:
+    """Yield what was computed of a task; the caller takes as much as there is."""
+    yield first.pop()
+    for _, made in others:
+        yield made
+        del made
+
+
+def _finish(worker: Worker, task: Task, computed: Iterator[Any], done: Callable[[Task], None]) -> None:
     started = time.perf_counter()
-    worker.job.files.finish(task.name, step.write(worker, task.args, made))
+    worker.job.files.finish(task.name, step_of(worker.job, task).write(worker, task.args, computed))
     logger.debug("%s: written in %.3g s", task.name, time.perf_counter() - started)
     done(task)
 
 
 class _Writer:
-    """A thread that writes one task while another is computed."""
+    """A thread that writes what is computed while more is; a context manager, which waits for it.
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-        self._thread: threading.Thread | None = None
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Stopped if the interpreter exits.
+    write : callable(iterator)
+        Takes all that is put.
+    ahead : bool
+        Whether something may wait to be written while more is computed. Otherwise `put` waits until it is taken.
+    """
+
+    def __init__(self, pipeline: Pipeline, write: Callable[[Iterator[Any]], None], *, ahead: bool) -> None:
+        self._ahead = ahead
+        self._changed = threading.Condition()
+        self._waiting: deque[Any] = deque()
+        self._asks = self._ended = self._dropped = False
         self._error: BaseException | None = None
-
-    def put(self, write: Callable[[], None]) -> None:
-        """Write when the last one is written; raises what went wrong with it."""
-        self.close()
-
-        def run() -> None:
-            try:
-                write()
-            except BaseException as error:
-                self._error = error
-
-        self._thread = Helper(run, self._pipeline.stop, name="tonari-write", daemon=True)
+        self._thread = Helper(functools.partial(self._run, write), pipeline.stop, name="tonari-write", daemon=True)
         self._thread.start()
 
-    def close(self) -> None:
-        """Wait for the last one; raises what went wrong with it."""
-        self._wait()
+    def put(self, made: Any) -> None:
+        """Have something written; raises what went wrong with what was put before."""
+        with self._changed:
+            while self._thread.is_alive() and (self._waiting or not (self._ahead or self._asks)):
+                self._changed.wait(_WAKE_SECONDS)
+            self._raise()
+            self._waiting.append(made)
+            self._changed.notify_all()
+
+    def _run(self, write: Callable[[Iterator[Any]], None]) -> None:
+        try:
+            write(self._given())
+        except Ended:
+            pass
+        except BaseException as error:
+            self._error = error
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _given(self) -> Iterator[Any]:
+        while True:
+            with self._changed:
+                self._asks = True
+                self._changed.notify_all()
+                while not self._waiting and not self._ended:
+                    self._changed.wait()
+                self._asks = False
+                if not self._waiting:
+                    if self._dropped:
+                        raise Ended
+                    return
+                made = self._waiting.popleft()
+                self._changed.notify_all()
+            yield made
+            del made
+
+    def _raise(self) -> None:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-
-    def _wait(self) -> None:
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join(_WAKE_SECONDS)
-        self._thread = None
 
     def __enter__(self) -> _Writer:
         return self
 
     def __exit__(self, failed: object, *_: object) -> None:
+        with self._changed:
+            self._ended = True
+            self._dropped = failed is not None  # tasks whose pieces have all come are still written
+            self._changed.notify_all()
+        while self._thread.is_alive():
+            self._thread.join(_WAKE_SECONDS)
         if failed is None:
-            self.close()
-        else:
-            self._wait()  # what it writes is kept, and the directory is left only after that
+            self._raise()

@@ -8,13 +8,20 @@ recall           measured on the sample
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors
 from tonari.graph.lists import Lists
 from tonari.graph.merging import merge_lists
+from tonari.metrics import get_metric
+from tonari.metrics.recall import Recall
 from tonari.shards import pair_rounds
-from tonari.shards.common import RECALL, TRUTH, recall_stage, truth_stage
+from tonari.shards.common import RECALL, TRUTH, in_host_memory, recall_stage, truth_of, truth_stage
+from tonari.shards.pair_rounds import Meeting
 from tonari.shards.plan import ShardPlan
 from tonari.shards.tasks import Route, Stage, Worker
 from tonari.shards.workspace import Workspace
@@ -24,12 +31,13 @@ def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
     return worker.graph(rows, worker.job.seed + shard, worker.job.target)
 
 
-def _merge(worker: Worker, rows: Any, graphs: list[Neighbors], kept: list[Neighbors]) -> Neighbors:
-    job = worker.job
-    size = len(graphs[0].indices)
-    parts = rows[:size], rows[size:]
+def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
+    job, (first, second) = worker.job, meeting.slabs
+    rows = meeting.waiting.arrive()
+    size = first.stop - first.start
     sides = [
-        (Lists(found, job.metric, "nn-descent", seed=job.seed), part) for found, part in zip(graphs, parts, strict=True)
+        (Lists(found, job.metric, "nn-descent", seed=job.seed), part)
+        for found, part in zip(meeting.graphs, (rows[:size], rows[size:]), strict=True)
     ]
     return merge_lists(
         *sides,
@@ -39,7 +47,56 @@ def _merge(worker: Worker, rows: Any, graphs: list[Neighbors], kept: list[Neighb
         threads=job.threads,
         memory=worker.memory,
         progress=worker.progress,
+        measure=_Crossing.of(worker, first, second),
     ).found
+
+
+@dataclass(frozen=True)
+class _Crossing:
+    """Measures how many of the neighbours that cross two slabs a merge has found.
+
+    The true neighbours of the sample among all rows are known. Those in the other slab are among the nearest of the two
+    slabs as well. So no search for the truth of a pair is needed; but a pair has few such neighbours, and a merge stops
+    by their share itself, not by an interval of it.
+
+    Attributes
+    ----------
+    rows : int64 array or tensor, where the lists are
+        Sampled rows, by their places among the rows of both slabs.
+    others, values : arrays
+        A true neighbour of each on the other side, and its distance.
+    metric : str
+    k : int
+    """
+
+    rows: Any
+    others: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
+    metric: str
+    k: int
+
+    @classmethod
+    def of(cls, worker: Worker, first: slice, second: slice) -> _Crossing:
+        rows, truth = truth_of(worker)
+        size, found = first.stop - first.start, []
+        for here, there, at, to in ((first, second, 0, size), (second, first, size, 0)):
+            sampled = slice(*np.searchsorted(rows, [here.start, here.stop]).tolist())
+            indices = truth.indices[sampled]
+            row, column = np.nonzero((indices >= there.start) & (indices < there.stop))
+            places = rows[sampled][row] - here.start + at, indices[row, column] - there.start + to
+            found.append((*places, truth.distances[sampled][row, column]))
+        at, others, values = map(np.concatenate, zip(*found, strict=True))
+        return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k)
+
+    def __call__(self, found: Neighbors) -> Recall:
+        """Return the share of these neighbours that are in their rows' lists, or are tied with the last there."""
+        share = 1.0
+        if len(self.rows):
+            listed = Neighbors(*(in_host_memory(part[self.rows]) for part in found))
+            last = listed.distances[:, -1]
+            full = last >= self.values if get_metric(self.metric).descending else last <= self.values
+            share = float((full | (listed.indices == self.others[:, None]).any(axis=1)).mean())
+        return Recall(share, share, share, share, len(self.rows), self.k)
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:

@@ -81,6 +81,10 @@ class DaskExecutor:
                     "dask worker --resources GPU=1"
                 )
 
+    @property
+    def workers(self) -> int:
+        return max(1, len(self._client.nthreads()))
+
     def run(self, job: Job, tasks: Sequence[Task], done: Callable[[Task], None]) -> None:
         """Run tasks, in any order; `done` is called after each, from this thread.
 

@@ -1,33 +1,60 @@
 """Slabs of consecutive rows, of which every two meet once.
 
     graph-S          the graph of a slab
-    pair-R-A-B       round R: two slabs meet, and each row keeps the nearest of all that it met
+    inner-G          a group of slabs: every two of them meet, and each row keeps the nearest of all that it met
+    pair-R-A-B       round R: every slab of one group meets every slab of another
     rows-S           the lists of a slab, as rows of the result
 
-The rounds are those of a tournament in which every two players meet once: in a round each slab is in one pair at most,
-so its pairs run on several workers. What a pair finds depends on the rows, the graphs and the lists of its two slabs.
-These do not change during a round, and a round leaves lists of its own; so the result does not depend on what ran
-where, or on a round that was repeated.
+The rounds are those of a tournament in which every two players, the groups, meet once: in a round each group is in one
+pair at most, so its pairs run on several workers. What two slabs find depends on their rows, their graphs, and the
+lists that they had before the round. These do not change during a round, and a round leaves lists of its own; so the
+result does not depend on what ran where, or on a round that was repeated.
+
+Lists are kept in memory while the slabs of two groups meet, and are written as soon as a slab has met all. With g slabs
+in a group g² meetings write 2 g lists: the larger the groups, the less is written, and the more is lost by a kill. A
+group of one slab has no meetings of its own.
 """
 
 from __future__ import annotations
 
-import functools
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tonari.core.neighbors import Neighbors, index_dtype
-from tonari.shards.common import empty_lists, in_host_memory, merge_into, shifted
+from tonari.shards.common import empty_lists, lists_here, merge_into, shifted
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
-from tonari.shards.tasks import Job, Stage, Step, Task, Worker
+from tonari.shards.tasks import Job, Stage, Step, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done, Workspace
 
+
+class Meeting(NamedTuple):
+    """Two slabs that meet.
+
+    Attributes
+    ----------
+    slabs : pair of slices
+        Their rows in the source.
+    waiting : Arriving
+        The rows of both, one after the other.
+    graphs : list of Neighbors
+        Of each slab, with numbers within it.
+    kept : callable()
+        Returns what the rows of each met before the round, with numbers of the source.
+    """
+
+    slabs: tuple[slice, slice]
+    waiting: Arriving
+    graphs: list[Neighbors]
+    kept: Callable[[], list[Neighbors]]
+
+
 GraphOf = Callable[[Worker, int, Any], Neighbors]
-Met = Callable[[Worker, Any, list[Neighbors], list[Neighbors]], Neighbors]
-Merged = Callable[[], list[Neighbors]]
+Met = Callable[[Worker, Meeting], Neighbors]
 
 
 def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
@@ -37,42 +64,46 @@ def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
     ----------
     graph_of : callable(worker, slab, rows)
         Returns the lists of a slab's rows; they may be shorter than k.
-    met : callable(worker, rows, graphs, kept)
+    met : callable(worker, meeting)
         Returns lists of the rows of two slabs, one after the other, with those that they find in the other slab, by
-        their places in `rows`, and possibly others. `graphs` are those of the two, `kept` what their rows met so far.
+        their places among these rows, and possibly others.
     """
 
     def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:
         return graph_of(worker, args[0], waiting.arrive())
 
-    def compute_pair(worker: Worker, args: tuple[int, int, int], read: Any) -> Merged:
-        waiting, graphs, kept = read
-        found = _numbered(worker, args, met(worker, waiting.arrive(), graphs, kept))
-        if worker.place.devices:  # which computes the next pair while lists in host memory are merged
-            return functools.partial(_merged, worker, args, found, kept)
-        made = _merged(worker, args, found, kept)
-        return lambda: made
+    def compute_meeting(worker: Worker, args: Any, meeting: Meeting) -> Neighbors:
+        first, second = meeting.slabs
+        found = met(worker, meeting)
+        return shifted(found, index_dtype(worker.job.source.n), first.start, first.stop - first.start, second.start)
 
     return {
-        "shard": Step(_read_shard, compute_shard, _write_shard),
-        "pair": Step(_read_pair, compute_pair, _write_pair),
-        "rows": Step(_read_rows, lambda worker, args, found: found, _write_rows),
+        "shard": in_one_piece(_read_shard, compute_shard, _write_shard),
+        "inner": Step(_read_inner, compute_meeting, _write_inner),
+        "pair": Step(_read_pair, compute_meeting, _write_pair),
+        "rows": in_one_piece(_read_rows, lambda worker, args, found: found, _write_rows),
     }
 
 
-def rounds_of(shards: int) -> list[list[tuple[int, int]]]:
-    """Return the rounds of a tournament in which every two of the shards meet once.
+def rounds_of(players: int) -> list[list[tuple[int, int]]]:
+    """Return the rounds of a tournament in which every two of the players meet once.
 
     >>> rounds_of(4)
     [[(0, 3), (1, 2)], [(0, 2), (1, 3)], [(0, 1), (2, 3)]]
     """
-    ring: list[int | None] = [*range(shards), *([None] if shards % 2 else [])]
+    ring: list[int | None] = [*range(players), *([None] if players % 2 else [])]
     made = []
     for _ in range(len(ring) - 1):
         pairs = zip(ring[: len(ring) // 2], reversed(ring[len(ring) // 2 :]), strict=True)
         made.append(sorted((min(a, b), max(a, b)) for a, b in pairs if a is not None and b is not None))
         ring = [ring[0], ring[-1], *ring[1:-1]]
     return made
+
+
+def groups_of(plan: ShardPlan) -> list[range]:
+    """Return the slabs of each group; all have the same number, to one slab."""
+    count = -(-plan.shards // plan.group)
+    return [range(plan.shards * at // count, plan.shards * (at + 1) // count) for at in range(count)]
 
 
 def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
@@ -92,8 +123,8 @@ def _load(worker: Worker, kind: str, shard: int, version: int, by: str) -> Neigh
 
 
 def _save(worker: Worker, kind: str, shard: int, version: int, found: Neighbors) -> dict[str, list[int]]:
-    named = zip(_parts(kind, shard, version), found, strict=True)
-    return {name: worker.job.files.save(name, part) for name, part in named}
+    named = dict(zip(_parts(kind, shard, version), found, strict=True))
+    return worker.job.files.save_all(named, worker.threads)
 
 
 # --- shards
@@ -104,60 +135,101 @@ def _read_shard(worker: Worker, args: tuple[int]) -> Arriving:
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    return Done(_save(worker, "graph", args[0], 0, Neighbors(*map(in_host_memory, found))))
+    return Done(_save(worker, "graph", args[0], 0, lists_here(found)))
 
 
-# --- pairs
+# --- meetings
+
+_Pairs = list[tuple[int, int]]
 
 
-def _read_pair(worker: Worker, args: tuple[int, int, int]) -> tuple[Arriving, list[Neighbors], list[Neighbors]]:
-    """Read the rows of two shards into one array, their graphs, and what their rows met so far."""
+def _inner_pairs(job: Job, group: int) -> _Pairs:
+    return list(itertools.combinations(groups_of(job.plan)[group], 2))
+
+
+def _pairs(job: Job, first: int, second: int) -> _Pairs:
+    groups = groups_of(job.plan)
+    return list(itertools.product(groups[first], groups[second]))
+
+
+def _read_inner(worker: Worker, args: tuple[int]) -> Iterator[Meeting]:
+    for pair in _inner_pairs(worker.job, *args):
+        yield _meeting(worker, pair, lambda shard: _of_graph(worker, shard))
+
+
+def _read_pair(worker: Worker, args: tuple[int, int, int]) -> Iterator[Meeting]:
     at, *both = args
-    slabs = [_slab(worker.job, shard) for shard in both]
-    waiting = worker.rows_of(slabs)
-    graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in both]
-    return waiting, graphs, [_lists(worker, shard, at) for shard in both]
+    for pair in _pairs(worker.job, *both):
+        yield _meeting(worker, pair, lambda shard: _lists(worker, shard, at))
 
 
-def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
-    """Return the lists of a shard before a round, as numbers of the source."""
-    for version in range(at, 0, -1):
-        for pair in rounds_of(worker.job.plan.shards)[version - 1]:
-            if shard in pair:
-                return _load(worker, "lists", shard, version, _pair_name(version - 1, pair))
-    return _as_rows(worker, _load(worker, "graph", shard, 0, f"graph-{shard:06}"), _slab(worker.job, shard).start)
+def _meeting(worker: Worker, pair: tuple[int, int], kept_of: Callable[[int], Neighbors]) -> Meeting:
+    first, second = (_slab(worker.job, shard) for shard in pair)
+    waiting = worker.rows_of([first, second])
+    graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in pair]
+    return Meeting((first, second), waiting, graphs, lambda: [kept_of(shard) for shard in pair])
 
 
-def _as_rows(worker: Worker, found: Neighbors, first: int) -> Neighbors:
-    """Return lists with `first` added to their numbers, and k columns."""
+def _write_inner(worker: Worker, args: tuple[int], found: Iterator[Neighbors]) -> Done:
+    pairs = _inner_pairs(worker.job, *args)
+    return _write_met(worker, pairs, 0, lambda shard: _of_graph(worker, shard), found)
+
+
+def _write_pair(worker: Worker, args: tuple[int, int, int], found: Iterator[Neighbors]) -> Done:
+    at, *both = args
+    pairs = _pairs(worker.job, *both)
+    return _write_met(worker, pairs, at + 1, lambda shard: _lists(worker, shard, at), found)
+
+
+def _write_met(
+    worker: Worker, pairs: _Pairs, version: int, kept_of: Callable[[int], Neighbors], found: Iterator[Neighbors]
+) -> Done:
+    """Merge what pairs of slabs find into copies of their lists, and write those of a slab that has met all."""
+    left = Counter(itertools.chain.from_iterable(pairs))
+    lists: dict[int, Neighbors] = {}
+    parts: dict[str, list[int]] = {}
+    for pair in pairs:
+        both, begin = next(found), 0
+        for shard in pair:
+            if shard not in lists:
+                lists[shard] = Neighbors(*map(np.array, kept_of(shard)))
+            size = len(lists[shard].indices)
+            here = Neighbors(*(part[begin : begin + size] for part in both))
+            merge_into(worker, lists[shard], np.arange(size), here)
+            begin += size
+        del both, here
+        left.subtract(pair)
+        for shard in pair:
+            if not left[shard]:
+                parts |= _save(worker, "lists", shard, version, lists.pop(shard))
+    return Done(parts)
+
+
+def _of_graph(worker: Worker, shard: int) -> Neighbors:
+    """Return the lists of a shard's graph, with numbers of the source, and k columns."""
+    found, first = _load(worker, "graph", shard, 0, f"graph-{shard:06}"), _slab(worker.job, shard).start
     kept = empty_lists(worker, len(found.indices))
     indices = found.indices + np.where(found.indices < 0, 0, first).astype(kept.indices.dtype)
     merge_into(worker, kept, np.arange(len(indices)), Neighbors(found.distances, indices))
     return kept
 
 
-def _numbered(worker: Worker, args: tuple[int, int, int], found: Neighbors) -> Neighbors:
-    """Return lists of the rows of two slabs in host memory, with the numbers that their points have in the source."""
-    first, second = (_slab(worker.job, shard) for shard in args[1:])
-    return shifted(found, index_dtype(worker.job.source.n), first.start, first.stop - first.start, second.start)
+def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
+    """Return the lists of a shard before a round, with numbers of the source."""
+    groups = groups_of(worker.job.plan)
+    group = next(number for number, shards in enumerate(groups) if shard in shards)
+    rounds = rounds_of(len(groups))
+    for version in range(at, 0, -1):
+        for pair in rounds[version - 1]:
+            if group in pair:
+                return _load(worker, "lists", shard, version, _pair_name(version - 1, pair))
+    if len(groups[group]) > 1:
+        return _load(worker, "lists", shard, 0, _inner_name(group))
+    return _of_graph(worker, shard)
 
 
-def _merged(worker: Worker, args: tuple[int, int, int], found: Neighbors, kept: list[Neighbors]) -> list[Neighbors]:
-    """Merge what two slabs found into copies of their lists."""
-    made, size = [], len(kept[0].indices)
-    for here, old in zip((slice(0, size), slice(size, None)), kept, strict=True):
-        new = Neighbors(*map(np.array, old))
-        merge_into(worker, new, np.arange(len(new.indices)), Neighbors(*(part[here] for part in found)))
-        made.append(new)
-    return made
-
-
-def _write_pair(worker: Worker, args: tuple[int, int, int], merged: Merged) -> Done:
-    at, *both = args
-    parts: dict[str, list[int]] = {}
-    for shard, found in zip(both, merged(), strict=True):
-        parts |= _save(worker, "lists", shard, at + 1, found)
-    return Done(parts)
+def _inner_name(group: int) -> str:
+    return f"inner-{group:06}"
 
 
 def _pair_name(at: int, pair: tuple[int, int]) -> str:
@@ -168,36 +240,40 @@ def _pair_name(at: int, pair: tuple[int, int]) -> str:
 
 
 def _read_rows(worker: Worker, args: tuple[int]) -> Neighbors:
-    found = _lists(worker, args[0], len(rounds_of(worker.job.plan.shards)))
-    return Neighbors(*map(np.array, found))
+    rounds = rounds_of(len(groups_of(worker.job.plan)))
+    return Neighbors(*map(np.array, _lists(worker, args[0], len(rounds))))
 
 
 def _write_rows(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    return Done(rows=worker.job.files.write_rows(_slab(worker.job, args[0]).start, found))
+    return Done(rows=worker.job.files.write_rows(_slab(worker.job, args[0]).start, found, worker.threads))
 
 
 def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     """Yield the stages of a build."""
-    shards, size = plan.shards, plan.rows
-    yield Stage([Task(f"graph-{at:06}", "shard", (at,), size) for at in range(shards)])
-    rounds = rounds_of(shards)
-    for at, pairs in enumerate(rounds):
-        met = [shard for pair in pairs for shard in pair]
-        older = (_parts("lists", shard, before) for shard in met for before in _versions(rounds, shard, at)[-1:])
+    shards, size, groups = plan.shards, 2 * plan.rows, groups_of(plan)
+    yield Stage([Task(f"graph-{at:06}", "shard", (at,), plan.rows) for at in range(shards)])
+    inner = {at: len(group) * (len(group) - 1) // 2 for at, group in enumerate(groups)}
+    tasks = [Task(_inner_name(at), "inner", (at,), size * meetings) for at, meetings in inner.items() if meetings]
+    if tasks:
+        yield Stage(tasks)
+    last = {group: [0] if inner[group] else [] for group in inner}  # the version of its lists, if there is one
+    for at, pairs in enumerate(rounds_of(len(groups))):
+        met = [group for pair in pairs for group in pair]
+        older = [name for group in met for name in _of_group(groups[group], last[group])]
+        meetings = {pair: len(groups[pair[0]]) * len(groups[pair[1]]) for pair in pairs}
         yield Stage(
-            [Task(_pair_name(at, pair), "pair", (at, *pair), 2 * size) for pair in pairs],
-            drops=tuple(name for names in older for name in names),
+            [Task(_pair_name(at, pair), "pair", (at, *pair), size * meetings[pair]) for pair in pairs],
+            drops=tuple(older),
         )
-    last = [
-        _parts("lists", shard, made) for shard in range(shards) for made in _versions(rounds, shard, len(rounds))[-1:]
-    ]
-    graphs = [_parts("graph", shard, 0) for shard in range(shards)]
+        last |= {group: [at + 1] for group in met}
+    graphs = [name for shard in range(shards) for name in _parts("graph", shard, 0)]
+    lists = [name for at, group in enumerate(groups) for name in _of_group(group, last[at])]
     yield Stage(
         [Task(f"rows-{at:06}", "rows", (at,)) for at in range(shards)],
-        drops=tuple(name for names in (*last, *graphs) for name in names),
+        drops=(*lists, *graphs),
     )
 
 
-def _versions(rounds: list[list[tuple[int, int]]], shard: int, before: int) -> list[int]:
-    """Return the versions of a shard's lists that rounds before this one made."""
-    return [at + 1 for at in range(before) if any(shard in pair for pair in rounds[at])]
+def _of_group(shards: range, versions: list[int]) -> list[str]:
+    """Return the names of the lists of a group's slabs."""
+    return [name for version in versions for shard in shards for name in _parts("lists", shard, version)]

@@ -31,6 +31,7 @@ _STAGED_SHARE = 4  # of the host's free memory, one part may be page-locked for 
 _ROOM = 0.9  # of a shard's rows, that the expected largest shard may take
 _READ_RATE = 1.5e9  # bytes a second that come from files; a guess, for the choice of a route
 _LEAST_ROWS = 256
+_MOST_GROUP = 4  # slabs whose lists are in memory while they meet those of another group
 _MOST_BLOCK = 1 << 20  # rows of the result that are joined at a time
 _PER_SHARD = 32  # centres of a shard, about; between these numbers in all:
 _CLUSTERS = (64, 2048)
@@ -53,6 +54,8 @@ class ShardPlan:
         Rows of the result that are joined at a time.
     clusters : int
         Centres by which rows are dealt to shards; 0 for the other routes.
+    group : int
+        Most slabs of a group, whose lists stay in memory while they meet those of another (pair_rounds.py).
     staged_bytes : int
         Page-locked host memory in which the rows of the next task wait for their device; 0 where they do so on it.
     engine_bytes : int
@@ -75,6 +78,7 @@ class ShardPlan:
     device_bytes: int
     disk_bytes: int
     seconds: float
+    group: int = 1
 
     @property
     def is_exact(self) -> bool:
@@ -110,6 +114,7 @@ class Sizes:
     devices: tuple[str, ...]
     threads: int | None
     queries: int | None = None  # of a search; None for a graph
+    workers: int = 1  # tasks that run at the same time
 
     @property
     def asked(self) -> int:
@@ -369,11 +374,11 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), _LEAST_ROWS)
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
 
-    def needs(rows: int) -> Needs:
-        lists = (8 + 2 * sizes.sets) * rows
+    def needs(rows: int, group: int = _MOST_GROUP) -> Needs:
         if not sizes.devices:
-            return Needs(sizes, rows_held=2 * rows, lists_held=lists)
-        return Needs(sizes, **_waiting(2 * rows, staged=staged), lists_held=lists)
+            return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
+        # Of two groups; and of two slabs each what is computed, what waits, and what is merged.
+        return Needs(sizes, **_waiting(2 * rows, staged=staged), lists_held=(2 * group + 6) * rows)
 
     def engine(rows: int, start: str) -> Plan:
         return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall, start=start)
@@ -398,8 +403,8 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     shards = -(-n // rows)
     rows = -(-n // shards)
     one, pair = engine(rows, "clusters"), engine(2 * rows, "graph")
-    pairs = shards * (shards - 1) // 2
-    return needs(rows).plan(
+    pairs, group = shards * (shards - 1) // 2, _group(sizes, shards)
+    return needs(rows, group).plan(
         "ggm",
         budget,
         max(one.total_bytes, pair.total_bytes),
@@ -409,7 +414,19 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
         block=rows,
         disk_bytes=5 * sizes.lists_bytes(n),
         rows_read=n * (1 + shards),
+        group=group,
     )
+
+
+def _group(sizes: Sizes, shards: int) -> int:
+    """Return the slabs of a group: the most with which all workers have as many pairs of groups in a round."""
+    if not sizes.devices:  # lists are within the budget
+        return 1
+    for size in range(_MOST_GROUP, 1, -1):
+        pairs = -(-shards // size) // 2
+        if pairs and pairs % sizes.workers == 0:
+            return size
+    return 1
 
 
 _ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": _exact, "clusters": _clusters, "ggm": _ggm}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from tonari.core.floats import in_default_floats
 from tonari.shards.cluster_route import CLUSTERS
@@ -26,7 +27,14 @@ def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> 
     if not job.files.is_done(task.name):
         job.check_unchanged()
         step = step_of(job, task)
-        made = step.compute(worker, task.args, step.read(worker, task.args))
-        before_writing()
-        job.files.finish(task.name, step.write(worker, task.args, made))
+        job.files.finish(task.name, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
     return task.name
+
+
+def _computed(worker: Worker, step: Step, task: Task, before_writing: Callable[[], None]) -> Iterator[Any]:
+    for piece in step.read(worker, task.args):
+        made = step.compute(worker, task.args, piece)
+        del piece
+        before_writing()
+        yield made
+        del made

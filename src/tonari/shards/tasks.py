@@ -1,8 +1,9 @@
-"""Tasks: what is computed at a time. A task has three steps, so that one can be read while another is computed.
+"""Tasks: what is done or lost at a time. A task has three steps, so that one can be read while another is computed.
 
-    read      from the source and from parts of earlier tasks
-    compute   on a device
-    write     parts and rows of the result; and at last the record that the task is done
+    read      from the source and from parts of earlier tasks; in pieces, most tasks in one
+    compute   a piece, on a device
+    write     parts and rows of the result, from all pieces, each as soon as it is computed; and at last the record that
+              the task is done
 
 A task is described by a few numbers: points never travel through an executor. It may be run again at any time, and
 leaves the same files.
@@ -56,11 +57,33 @@ class Task(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The three steps of a kind of task; see the head of this file."""
+    """The three steps of a kind of task; see the head of this file.
 
-    read: Callable[[Worker, Any], Any]
+    Attributes
+    ----------
+    read : callable(worker, args)
+        Yields the pieces of a task.
+    compute : callable(worker, args, piece)
+    write : callable(worker, args, computed)
+        Given an iterator of what was computed of each piece, in order; takes exactly as many as there are.
+    """
+
+    read: Callable[[Worker, Any], Iterator[Any]]
     compute: Callable[[Worker, Any, Any], Any]
-    write: Callable[[Worker, Any, Any], Done]
+    write: Callable[[Worker, Any, Iterator[Any]], Done]
+
+
+def in_one_piece(
+    read: Callable[[Worker, Any], Any],
+    compute: Callable[[Worker, Any, Any], Any],
+    write: Callable[[Worker, Any, Any], Done],
+) -> Step:
+    """Return the steps of tasks that have one piece each."""
+
+    def pieces(worker: Worker, args: Any) -> Iterator[Any]:
+        yield read(worker, args)
+
+    return Step(pieces, compute, lambda worker, args, computed: write(worker, args, next(computed)))
 
 
 class Stage(NamedTuple):

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.workers import Workers
 from tonari.graph.directory import BUILDING, DISTANCES, INDICES, MANIFEST, array_path
 from tonari.io import npy
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
@@ -89,6 +90,11 @@ class Workspace:
         with full_disk_named(self.folder), atomic(self._part(name), named=False) as file:
             npy.write_array(file, whole)
         return [int(whole.nbytes), _checksum(whole)]
+
+    def save_all(self, arrays: Mapping[str, npt.NDArray[Any]], threads: int) -> dict[str, list[int]]:
+        """Write several parts, each by a thread; return the size and checksum of each."""
+        saved = Workers(min(threads, len(arrays))).map(lambda name: self.save(name, arrays[name]), arrays)
+        return dict(zip(arrays, saved, strict=True))
 
     def load(self, name: str, by: str) -> npt.NDArray[Any]:
         """Map a part that a task wrote, and check it.
@@ -182,10 +188,11 @@ class Workspace:
                 os.fsync(file.fileno())
         sync_directory(self.folder)
 
-    def write_rows(self, begin: int, found: Neighbors) -> list[int]:
-        """Write rows of the result; return their range and checksums."""
-        sums = []
-        for name, array in ((INDICES, found.indices), (DISTANCES, found.distances)):
+    def write_rows(self, begin: int, found: Neighbors, threads: int) -> list[int]:
+        """Write rows of the result, indices and distances each by a thread; return their range and checksums."""
+
+        def write(named: tuple[str, npt.NDArray[Any]]) -> int:
+            name, array = named
             rows = np.ascontiguousarray(array, self._dtypes[name])
             offset = len(npy.header(rows.dtype, (self.n, self.k))) + begin * self.k * rows.itemsize
             with full_disk_named(self.folder), array_path(self.folder, name, BUILDING).open("r+b", 0) as file:
@@ -194,7 +201,9 @@ class Workspace:
                 while left:
                     left = left[file.write(left) :]
                 os.fsync(file.fileno())
-            sums.append(_checksum(rows))
+            return _checksum(rows)
+
+        sums = Workers(min(threads, 2)).map(write, ((INDICES, found.indices), (DISTANCES, found.distances)))
         return [begin, begin + len(found.indices), *sums]
 
     def rows(self, state: str = BUILDING) -> Neighbors:

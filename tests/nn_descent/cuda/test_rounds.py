@@ -246,7 +246,7 @@ def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
     form = form_of(torch.from_numpy(points).to(DEVICE), "euclidean")
     found = find_clusters(form, plan_for(points, 1, n_clusters=1, train_per_cluster=8, kmeans_iters=1))
     assert found.order.tolist() == list(range(n))
-    ids = _scan_block(form, found, 0, n, 16, 256, None)[1].cpu().numpy()
+    ids = _scan_block(form, found.order, found.bounds, found.near[found.order], 0, 16, 256)[1].cpu().numpy()
     assert ids.shape == (n, 16)
     first = np.arange(n) // tile * tile  # the tile's first row: so many around it, or at an end, are met
     begin = np.clip(first - 128, 0, n - 256)
@@ -257,14 +257,20 @@ def test_of_a_large_cluster_those_around_a_tile_are_compared() -> None:
         assert ((listed >= begin[row]) & (listed < begin[row] + 256)).all()
 
 
-def test_seeds_lie_across() -> None:
-    n = 400 if HAS_CUDA else 60
+@pytest.mark.parametrize("side", [1, 15, 59])
+def test_seeds_are_the_nearest_across(side: int) -> None:
+    n, boundary = (400, 400 * side // 60) if HAS_CUDA else (60, side)
     points = checks.gaussian(n, 5)
-    on_card, _ = steps_for(points, 5, n_clusters=2, train_per_cluster=8, kmeans_iters=1)
-    ids = check_lists(on_card.seeds(n // 4, 8).cpu().numpy(), n)
-    sides = (ids < n // 4) == (np.arange(n) < n // 4)[:, None]
-    assert not sides[ids >= 0].any()
-    assert (ids >= 0).mean() > 0.5
+    on_card, _ = steps_for(points, 5, n_clusters=3, n_probe=3, train_per_cluster=8, kmeans_iters=1)  # all points meet
+    ids = check_lists(on_card.seeds(boundary, 8).cpu().numpy(), n)
+    below = np.arange(n) < boundary
+    assert not ((ids < boundary) == below[:, None])[ids >= 0].any()
+    for here, there in ((below, ~below), (~below, below)):
+        k = min(8, int(there.sum()))
+        others, listed = np.flatnonzero(there), ids[here]
+        assert (listed[:, :k] >= 0).all()
+        truth = others[brute(points[here], points[there], k).indices]
+        assert (listed[:, :, None] == truth[:, None, :]).any(axis=1).mean() > 0.95
 
 
 @pytest.mark.parametrize("count", [1, 5])

@@ -39,7 +39,8 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
         The nearest first, padded with MISSING.
     """
     n, probes = clusters.near.shape
-    count = len(clusters.bounds) - 1
+    bounds = clusters.bounds if boundary is None else _bounds_by_side(clusters, boundary)
+    count = len(bounds) - 1
     best = SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
@@ -47,7 +48,11 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     entries = torch.empty((n, size), dtype=torch.int32, device=clusters.near.device)
     for begin in range(0, n, block):
         rows = clusters.order[begin : begin + block]
-        scores, ids = _scan_block(form, clusters, begin, len(rows), best, limit, boundary)
+        near = clusters.near[rows]
+        if boundary is not None:
+            near = 2 * near.to(torch.int32) + (rows < boundary)[:, None]
+        scores, ids = _scan_block(form, clusters.order, bounds, near, begin, best, limit)
+        del near
         kept = k_smallest(scores, min(size, scores.shape[1])).indices
         members = ids.gather(1, kept.long())
         entries[rows, : members.shape[1]] = torch.where(members >= 0, members | NEW, MISSING)
@@ -56,16 +61,31 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
     return entries
 
 
-def _scan_block(
-    form: Form, clusters: Clusters, begin: int, rows: int, best: int, limit: int, boundary: int | None
-) -> tuple[Any, Any]:
-    """Return scores and ids, (rows, probes * best), for the points from position `begin` in the order of clusters."""
+def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
+    """Return bounds of the members of each cluster below a number, and of the others, in turn.
+
+    Members ascend, so that a binary search of each cluster finds where the others begin.
+    """
+    order, low, high = clusters.order, clusters.bounds[:-1], clusters.bounds[1:]
+    for _ in range(len(order).bit_length()):
+        middle = (low + high) // 2
+        below = (low < high) & (order[middle.clamp(max=len(order) - 1)] < boundary)
+        low, high = torch.where(below, middle + 1, low), torch.where(below, high, middle)
+    bounds = clusters.bounds.new_empty(2 * len(clusters.bounds) - 1)
+    bounds[::2], bounds[1::2] = clusters.bounds, low
+    return bounds
+
+
+def _scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best: int, limit: int) -> tuple[Any, Any]:
+    """Return scores and ids, (rows, probes * best), for the points from position `begin` in the order of clusters.
+
+    `near` are the clusters of each that are scanned.
+    """
     from tonari.nn_descent.cuda.kernels.scan import scan_kernel
 
-    near, order, bounds = clusters
-    probes, count = near.shape[1], len(bounds) - 1
+    (rows, probes), count = near.shape, len(bounds) - 1
     device = near.device
-    pairs = torch.sort(near[order[begin : begin + rows]].view(-1), stable=True)
+    pairs = torch.sort(near.view(-1), stable=True)
     numbers = torch.arange(count + 1, dtype=near.dtype, device=device)
     pair_bounds = torch.searchsorted(pairs.values, numbers)
     tiles = torch.zeros(count + 1, dtype=torch.int64, device=device)
@@ -94,7 +114,6 @@ def _scan_block(
             "probes": probes,
             "first": begin,
             "limit": limit,
-            "boundary": 0 if boundary is None else boundary,
         },
         constants={
             "D": width,
@@ -102,7 +121,6 @@ def _scan_block(
             "QUERIES": QUERIES,
             "MEMBERS": MEMBERS,
             "BEST": best,
-            "ACROSS": boundary is not None,
         },
         warps=_WARPS,
     )

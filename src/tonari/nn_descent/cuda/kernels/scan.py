@@ -28,7 +28,7 @@ def member_range(bounds_ptr, cluster, at, limit):
     return begin, tl.minimum(end, begin + limit)
 
 
-@triton.jit(do_not_specialize=["clusters", "probes", "first", "limit", "boundary"])
+@triton.jit(do_not_specialize=["clusters", "probes", "first", "limit"])
 def scan_kernel(
     # inputs
     rows_ptr,
@@ -48,14 +48,12 @@ def scan_kernel(
     probes,
     first,
     limit,
-    boundary,
     # constants
     D: tl.constexpr,
     STEP: tl.constexpr,
     QUERIES: tl.constexpr,
     MEMBERS: tl.constexpr,
     BEST: tl.constexpr,
-    ACROSS: tl.constexpr,
 ):
     """Write the best members of each pair; `pairs` are numbered by query, then by probe."""
     tl.static_assert(STEP >= D or D % STEP == 0, "steps of columns are loaded without a mask")
@@ -95,8 +93,6 @@ def scan_kernel(
             terms = tl.load(member_terms_ptr + member)
             score = tl.maximum(query_terms[:, None] + terms[None, :] - 2.0 * product, 0.0)
             allowed = member_present[None, :] & (member[None, :] != query[:, None])
-            if ACROSS:
-                allowed = allowed & ((member < boundary)[None, :] != (query < boundary)[:, None])
             number = (at - low).to(tl.int32) + column
             bits = score.to(tl.int32, bitcast=True) & _SCORES
             key = tl.where(allowed, bits | number[None, :], _LAST)
