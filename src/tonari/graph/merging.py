@@ -49,7 +49,7 @@ def merge_lists(
 ) -> Lists:
     """Join two graphs, each given with its points; see :func:`tonari.merge`.
 
-    With `measure`, rounds stop when that is satisfied (:func:`tonari.nn_descent.driver.build`), and the first is light.
+    With `measure`, rounds stop when that is satisfied; see :func:`tonari.nn_descent.driver.build`.
     """
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     check_name(update)
@@ -61,7 +61,7 @@ def merge_lists(
     own = sides.own(a[0], 0), sides.own(b[0], 1)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, sides.metric), "exact")
-    plan = sides.plan(recall, seed, threads, memory, update, **({"light_rounds": 1} if measure else {}))
+    plan = sides.plan(recall, seed, threads, memory, update)
     crossing = _Crossing(sides, threads, memory)
     if crossing.seconds > _SHARE * plan.seconds:
         return sides.joined(*_descended(sides, own, plan, progress, measure))

@@ -122,18 +122,12 @@ class Sides:
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(
-        self,
-        recall: float,
-        seed: int,
-        threads: int | None,
-        memory: int | str | None,
-        update: str | None = None,
-        **overrides: int,
+        self, recall: float, seed: int, threads: int | None, memory: int | str | None, update: str | None = None
     ) -> DescentPlan:
         """Plan NN-Descent for the points of both sides."""
         given: dict[str, Any] = {"self_join": True, "threads": threads, "memory": memory}
         problem = problem_of(self.place, self.both, self.both, self.k, self.metric, **given)
-        named = overrides if update is None else overrides | {"update": update}
+        named = {} if update is None else {"update": update}
         return self.descent.plan(problem, recall=recall, seed=seed, start="graph", **named)
 
     def joined(

@@ -32,6 +32,7 @@ from tonari.shards.common import (
     TRUTH,
     empty_lists,
     in_host_memory,
+    join,
     lists_here,
     merge_into,
     nearest_of_all,
@@ -253,8 +254,7 @@ def _read_lists(worker: Worker, args: tuple[int, int, int]) -> list[tuple[Any, N
 def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[Any, Neighbors]]) -> Neighbors:
     _, begin, end = args
     kept = empty_lists(worker, end - begin)
-    for rows, found in read:
-        merge_into(worker, kept, rows, found)
+    join(worker, kept, read)
     short = np.flatnonzero(kept.indices[:, -1] < 0)
     if len(short):  # in shards of few rows
         job = worker.job

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,15 +52,22 @@ def empty_lists(worker: Worker, rows: int) -> Neighbors:
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
-    """Merge lists of points of the source into some of the rows of others, in place; no row is named twice."""
+    """Merge lists of points of the source into some of the rows of others, in place; row numbers ascend."""
+    join(worker, kept, [(rows, found)])
+
+
+def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
+    """Merge several lists of the same rows as :func:`merge_into` does, those of some rows at a time by each thread."""
     descending = get_metric(worker.job.metric).descending
-    distances = np.ascontiguousarray(found.distances, kept.distances.dtype)
-    indices = np.ascontiguousarray(found.indices, kept.indices.dtype)
 
-    def merge(part: slice) -> None:
-        _native.merge_into(*kept, rows[part], distances[part], indices[part], descending)
+    def merge(here: slice) -> None:
+        for rows, found in parts:
+            some = slice(*np.searchsorted(rows, [here.start, here.stop]).tolist())
+            distances = np.ascontiguousarray(found.distances[some], kept.distances.dtype)
+            indices = np.ascontiguousarray(found.indices[some], kept.indices.dtype)
+            _native.merge_into(*kept, rows[some], distances, indices, descending)
 
-    Workers(worker.threads).map(merge, cut(len(rows), _MERGED_AT_ONCE))
+    Workers(worker.threads).map(merge, cut(len(kept.indices), _MERGED_AT_ONCE))
 
 
 def lists_here(found: Neighbors) -> Neighbors:
