@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ def test_numbers_of_two_ranges(
     places = rng.integers(-1, 10, (5, 4)).astype(np.int32)
     distances = rng.random((5, 4), np.float32)
     given = Neighbors(*map(torch.from_numpy, (distances, places))) if there else Neighbors(distances, places)
-    found = common.shifted(given, np.dtype(dtype), first, size, second)
+    source, plan = SimpleNamespace(n=2**31 if dtype is np.int64 else 99), SimpleNamespace(staged_bytes=0)
+    worker: Any = SimpleNamespace(job=SimpleNamespace(source=source, plan=plan))
+    found = common.shifted(worker, given, slice(first, first + size), slice(second, second + 10 - size))
     expected = [
         [-1 if at < 0 else first + at if at < size else second + at - size for at in row] for row in places.tolist()
     ]

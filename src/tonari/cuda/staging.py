@@ -27,6 +27,11 @@ PIECE_BYTES = 4 << 20
 MOST_THREADS = 8  # more do not copy faster
 
 
+def empty_on_host(shape: tuple[int, ...], dtype: str, *, locked: bool) -> Any:
+    """Return a tensor in host memory; if page-locked, of memory that torch keeps and uses anew."""
+    return torch.empty(shape, dtype=getattr(torch, dtype), pin_memory=locked)
+
+
 class Piece:
     """A pinned buffer, and the event after which it may be used again."""
 

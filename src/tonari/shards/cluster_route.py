@@ -222,7 +222,7 @@ def _compute_shard(worker: Worker, args: tuple[int], data: tuple[Any, Arriving])
     if len(ids) < 2:
         return empty_lists(worker, len(ids))
     found = worker.graph(waiting.arrive(), worker.job.seed + args[0], 1 - _LOST_IN_SHARDS * (1 - worker.job.target))
-    return renumbered(found, ids.astype(index_dtype(worker.job.source.n)))
+    return renumbered(worker, found, ids.astype(index_dtype(worker.job.source.n)))
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
@@ -274,7 +274,7 @@ def _read_all(worker: Worker, args: Any) -> Any:
 
 
 def _compute_all(worker: Worker, args: Any, rows: Any) -> Neighbors:
-    return lists_here(worker.graph(rows, worker.job.seed, worker.job.target))
+    return lists_here(worker, worker.graph(rows, worker.job.seed, worker.job.target))
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:

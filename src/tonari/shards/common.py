@@ -14,17 +14,19 @@ from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.slices import cut
 from tonari.core.workers import Workers
+from tonari.cuda.streams import synchronize
 from tonari.graph.directory import value_dtype
 from tonari.inputs import to_host
 from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards.plan import ShardPlan
-from tonari.shards.tasks import Stage, Task, Worker, in_one_piece
+from tonari.shards.tasks import Job, Stage, Task, Worker, in_one_piece
 from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
 
 _RENUMBERED_AT_ONCE = 1 << 18  # rows on a device
-_MERGED_AT_ONCE = 1 << 14  # rows that a thread merges at a time
+_MERGED_AT_ONCE = 1 << 14  # rows, at least, that a thread merges at a time: each call waits for its turn in Python
+_KNOWN_OF_A_PAIR, _MOST_SAMPLED = 100, 1 << 14  # true neighbours across two shards; rows of the sample for that
 _TRUTH_TASKS = 4  # of which several workers take some each
 
 
@@ -67,61 +69,72 @@ def join(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.i
             indices = np.ascontiguousarray(found.indices[some], kept.indices.dtype)
             _native.merge_into(*kept, rows[some], distances, indices, descending)
 
-    Workers(worker.threads).map(merge, cut(len(kept.indices), _MERGED_AT_ONCE))
+    size = max(_MERGED_AT_ONCE, -(-len(kept.indices) // worker.threads))
+    Workers(worker.threads).map(merge, cut(len(kept.indices), size))
 
 
-def lists_here(found: Neighbors) -> Neighbors:
+def lists_here(worker: Worker, found: Neighbors) -> Neighbors:
     """Return lists in host memory."""
     if isinstance(found.indices, np.ndarray):
         return found
-    return _carried(found, inputs.dtype_of(inputs.name_of_dtype(found.indices)), lambda some: some)
+    return _carried(worker, found, inputs.dtype_of(inputs.name_of_dtype(found.indices)), lambda some: some)
 
 
-def renumbered(found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
+def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
     """Return lists in host memory with the numbers that their points have in the source, in the dtype of `ids`."""
     if isinstance(found.indices, np.ndarray):
         indices = found.indices
         return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
     numbers = found.indices.new_tensor(ids)
-    return _carried(found, ids.dtype, lambda some: numbers[some.long().clamp(min=0)].masked_fill_(some < 0, -1))
+
+    def named(some: Any) -> Any:
+        return numbers[some.long().clamp(min=0)].masked_fill_(some < 0, -1)
+
+    return _carried(worker, found, ids.dtype, named)
 
 
-def shifted(found: Neighbors, dtype: np.dtype[Any], first: int, size: int, second: int) -> Neighbors:
-    """Return lists of two ranges of rows in host memory, with the numbers that their points have in the source.
-
-    Numbers below `size` are of the range that begins at `first`, the others of that which begins at `second`.
-
-    >>> shifted(Neighbors(np.zeros((1, 3), np.float32), np.array([[2, 1, -1]])), np.dtype(np.int32), 10, 2, 70).indices
-    array([[70, 11, -1]], dtype=int32)
-    """
+def shifted(worker: Worker, found: Neighbors, first: slice, second: slice) -> Neighbors:
+    """Return lists of two ranges of rows in host memory, with the numbers that their points have in the source."""
+    dtype, size, moved = index_dtype(worker.job.source.n), first.stop - first.start, second.start - first.stop
     if isinstance(found.indices, np.ndarray):
         ids = found.indices.astype(dtype)
-        ids += np.where(ids < 0, 0, np.where(ids < size, first, second - size)).astype(dtype)
+        ids += np.where(ids < 0, 0, first.start + np.where(ids < size, 0, moved)).astype(dtype)
         return Neighbors(found.distances, ids)
     import torch
 
-    number = torch.int64 if dtype.itemsize == 8 else torch.int32
-
-    def moved(some: Any) -> Any:
+    def named(some: Any) -> Any:
         ids = some.to(torch.int64)
-        return torch.where(ids < 0, ids, ids + torch.where(ids < size, first, second - size)).to(number)
+        return torch.where(ids < 0, ids, first.start + ids + (ids >= size) * moved)
 
-    return _carried(found, dtype, moved)
+    return _carried(worker, found, dtype, named)
 
 
-def _carried(found: Neighbors, dtype: np.dtype[Any], renumber: Callable[[Any], Any]) -> Neighbors:
-    """Copy lists from a device, where their numbers are changed, some rows at a time, to numbers of a dtype."""
+def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Callable[[Any], Any]) -> Neighbors:
+    """Copy lists from a device, where their numbers are changed, some rows at a time, to numbers of a dtype.
+
+    They are page-locked in host memory if rows are, by the plan: memory that is used anew, while the first touch of
+    other memory takes longer than the copy.
+    """
     from tonari.cuda.collect import Collector
+    from tonari.cuda.staging import empty_on_host
 
-    distances, indices = (part.contiguous() for part in found)
-    values = inputs.dtype_of(inputs.name_of_dtype(distances))
-    out = Neighbors(np.empty(distances.shape, values), np.empty(indices.shape, dtype))
-    with Collector(indices.device) as collector:
-        collector.collect(distances, out.distances)
+    shape, device = tuple(found.indices.shape), found.indices.device
+    locked = worker.job.plan.staged_bytes > 0 and device.type == "cuda"
+    distances = empty_on_host(shape, inputs.name_of_dtype(found.distances), locked=locked)
+    indices = empty_on_host(shape, dtype.name, locked=locked)
+    with Collector(device) as collector:
         for part in cut(len(indices), _RENUMBERED_AT_ONCE):
-            collector.collect(renumber(indices[part]), out.indices[part])
-            collector.arrive()
-    return out
+            for there, here in (
+                (found.distances[part], distances[part]),
+                (named(found.indices[part]).to(indices.dtype), indices[part]),
+            ):
+                if locked:
+                    here.copy_(there, non_blocking=True)
+                else:
+                    collector.collect(there.contiguous(), here.numpy())
+        collector.arrive()
+    synchronize((device,))
+    return Neighbors(distances.numpy(), indices.numpy())
 
 
 def nearest_of_all(
@@ -135,7 +148,7 @@ def nearest_of_all(
     for part, points in blocks(worker, [slice(begin + at.start, begin + at.stop) for at in cut(last - begin, slab)]):
         found = worker.nearest(asked, points, min(job.k + 1, len(points)))
         numbers = np.arange(part.start, part.start + len(points)).astype(index_dtype(job.source.n))
-        merge_into(worker, kept, everyone, without_own(renumbered(found, numbers), rows))
+        merge_into(worker, kept, everyone, without_own(renumbered(worker, found, numbers), rows))
         del points
     return kept
 
@@ -151,15 +164,18 @@ def without_own(found: Neighbors, own: npt.NDArray[np.int64]) -> Neighbors:
 # --- the sample
 
 
-def sample_rows(n: int, recall: float, seed: int) -> npt.NDArray[np.int64]:
-    """Draw the rows by which the recall is measured."""
-    count = min(n, max(1000, round(10 / (1 - recall))))
-    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False)).astype(np.int64)
+def sample_rows(job: Job) -> npt.NDArray[np.int64]:
+    """Draw the rows by which the recall is measured; also that of every merge of two shards, if there are such."""
+    n, shards = job.source.n, job.plan.shards
+    count = max(1000, round(10 / (1 - job.target)))
+    if job.plan.route == "ggm":  # a sampled row has k / shards neighbours in each shard
+        count = max(count, min(_MOST_SAMPLED, _KNOWN_OF_A_PAIR * shards**2 // (2 * job.k)))
+    return np.sort(np.random.default_rng(job.seed).choice(n, min(n, count), replace=False)).astype(np.int64)
 
 
 def _compute_truth(worker: Worker, args: tuple[int, int, int], data: Any) -> Neighbors:
     job = worker.job
-    rows = sample_rows(job.source.n, job.target, job.seed)
+    rows = sample_rows(job)
     among = {"slab": job.source.block_rows, "begin": args[1], "end": args[2]}
     found = [nearest_of_all(worker, rows[part], **among) for part in cut(len(rows), job.plan.rows)]
     return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
@@ -173,7 +189,7 @@ def _write_truth(worker: Worker, args: tuple[int, int, int], found: Neighbors) -
 def truth_of(worker: Worker) -> tuple[npt.NDArray[np.int64], Neighbors]:
     """Return the sampled rows and their true neighbours, merged from those in every range of rows."""
     job = worker.job
-    rows = sample_rows(job.source.n, job.target, job.seed)
+    rows = sample_rows(job)
     truth, everyone = empty_lists(worker, len(rows)), np.arange(len(rows))
     for at in range(_truth_tasks(job.plan)):
         found = (job.files.load(name, _truth_task(at)) for name in _truth_parts(at))

@@ -35,7 +35,7 @@ def _compute(worker: Worker, args: tuple[int, int], queries: Any) -> Neighbors:
         if k:
             found = worker.nearest(queries, points, k, self_join=self_join)
             numbers = np.arange(part.start, part.stop).astype(index_dtype(n))
-            merge_into(worker, kept, everyone, renumbered(found, numbers))
+            merge_into(worker, kept, everyone, renumbered(worker, found, numbers))
 
     others = cut(n, job.plan.rows)
     if job.queries is None:

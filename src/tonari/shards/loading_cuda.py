@@ -20,7 +20,7 @@ from tonari.core.slices import cut
 from tonari.core.workers import Workers, default_threads
 from tonari.cuda.devices import on, over
 from tonari.cuda.prefetch import Feeder
-from tonari.cuda.staging import MOST_THREADS, PIECE_BYTES
+from tonari.cuda.staging import MOST_THREADS, empty_on_host
 from tonari.metrics import get_metric
 from tonari.shards.source import FileSource, Source
 
@@ -149,8 +149,10 @@ class CudaLoader:
             else:
                 np.take(rows, ids[part], axis=0, out=target[part], mode="clip")
 
-        step = max(1, PIECE_BYTES // self._source.row_bytes)
-        Workers(min(MOST_THREADS, default_threads())).map(copy, cut(len(target), step))
+        threads = min(MOST_THREADS, default_threads())
+        Workers(threads).map(
+            copy, cut(len(target), max(1, -(-len(target) // threads)))
+        )  # in few calls of Python, which wait
 
     def close(self) -> None:
         """End the threads."""
@@ -161,10 +163,8 @@ class CudaLoader:
         return torch.empty((rows, self._source.d), dtype=self._dtype, device=self._device)
 
     def _locked(self, rows: int) -> Any:
-        """Return page-locked memory; it is kept, and used anew once nothing refers to it."""
-        size = rows * self._source.row_bytes
-        whole = torch.empty(size, dtype=torch.uint8, pin_memory=self._stream is not None)
-        return whole.view(self._dtype).view(rows, self._source.d)
+        """Return page-locked memory."""
+        return empty_on_host((rows, self._source.d), self._source.dtype, locked=self._stream is not None)
 
     def _place(self, rows: Any, out: Any) -> None:
         """Copy rows that an object made, which may be anywhere."""

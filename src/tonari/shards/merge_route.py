@@ -7,6 +7,7 @@ recall           measured on the sample
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -56,8 +57,8 @@ class _Crossing:
     """Measures how many of the neighbours that cross two slabs a merge has found.
 
     The true neighbours of the sample among all rows are known. Those in the other slab are among the nearest of the two
-    slabs as well. So no search for the truth of a pair is needed; but a pair has few such neighbours, and a merge stops
-    by their share itself, not by an interval of it.
+    slabs as well, so that no search for the truth of a pair is needed. But a pair has few of them, and the whole graph
+    is measured at the end: a merge goes on if their share is below the target by more than a standard error.
 
     Attributes
     ----------
@@ -67,6 +68,7 @@ class _Crossing:
         A true neighbour of each on the other side, and its distance.
     metric : str
     k : int
+    target : float
     """
 
     rows: Any
@@ -74,6 +76,7 @@ class _Crossing:
     values: npt.NDArray[Any]
     metric: str
     k: int
+    target: float
 
     @classmethod
     def of(cls, worker: Worker, first: slice, second: slice) -> _Crossing:
@@ -86,17 +89,21 @@ class _Crossing:
             places = rows[sampled][row] - here.start + at, indices[row, column] - there.start + to
             found.append((*places, truth.distances[sampled][row, column]))
         at, others, values = map(np.concatenate, zip(*found, strict=True))
-        return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k)
+        return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k, worker.job.target)
 
     def __call__(self, found: Neighbors) -> Recall:
-        """Return the share of these neighbours that are in their rows' lists, or are tied with the last there."""
-        share = 1.0
+        """Return the share of these neighbours that are in their rows' lists, or are tied with the last there.
+
+        Its bounds are both one standard error above.
+        """
+        share = high = 1.0
         if len(self.rows):
             listed = Neighbors(*(in_host_memory(part[self.rows]) for part in found))
             last = listed.distances[:, -1]
             full = last >= self.values if get_metric(self.metric).descending else last <= self.values
             share = float((full | (listed.indices == self.others[:, None]).any(axis=1)).mean())
-        return Recall(share, share, share, share, len(self.rows), self.k)
+            high = min(1.0, share + math.sqrt(self.target * (1 - self.target) / len(self.others)))
+        return Recall(share, share, high, high, len(self.rows), self.k)
 
 
 def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tonari.core.neighbors import Neighbors, index_dtype
+from tonari.core.neighbors import Neighbors
 from tonari.shards.common import empty_lists, lists_here, merge_into, shifted
 from tonari.shards.loading import Arriving
 from tonari.shards.plan import ShardPlan
@@ -73,9 +73,7 @@ def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
         return graph_of(worker, args[0], waiting.arrive())
 
     def compute_meeting(worker: Worker, args: Any, meeting: Meeting) -> Neighbors:
-        first, second = meeting.slabs
-        found = met(worker, meeting)
-        return shifted(found, index_dtype(worker.job.source.n), first.start, first.stop - first.start, second.start)
+        return shifted(worker, met(worker, meeting), *meeting.slabs)
 
     return {
         "shard": in_one_piece(_read_shard, compute_shard, _write_shard),
@@ -135,7 +133,7 @@ def _read_shard(worker: Worker, args: tuple[int]) -> Arriving:
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    return Done(_save(worker, "graph", args[0], 0, lists_here(found)))
+    return Done(_save(worker, "graph", args[0], 0, lists_here(worker, found)))
 
 
 # --- meetings

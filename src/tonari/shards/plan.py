@@ -27,6 +27,7 @@ from tonari.shards.source import Source
 METHODS = ("auto", "exact", "clusters", "ggm")
 COPIES = 2.2  # shards that a row is in, expected of the route by clusters; what it is, is found while it runs
 _STAGED_BYTES = 64 << 20  # page-locked, on the way to a device
+_LOCKED = 2  # page-locked memory is of powers of two: at most so many times what is asked for
 _STAGED_SHARE = 4  # of the host's free memory, one part may be page-locked for rows
 _ROOM = 0.9  # of a shard's rows, that the expected largest shard may take
 _READ_RATE = 1.5e9  # bytes a second that come from files; a guess, for the choice of a route
@@ -330,7 +331,8 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int) -> Needs:
         if not sizes.devices:  # what is written while the engine works on the next
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        return Needs(sizes, **_waiting(rows, staged=staged), lists_held=4 * rows)
+        # What is computed, what waits, and what is written.
+        return Needs(sizes, **_waiting(rows, staged=staged), lists_held=_LOCKED * 3 * rows)
 
     def engine(rows: int) -> Plan:
         return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall)
@@ -377,8 +379,8 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int, group: int = _MOST_GROUP) -> Needs:
         if not sizes.devices:
             return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
-        # Of two groups; and of two slabs each what is computed, what waits, and what is merged.
-        return Needs(sizes, **_waiting(2 * rows, staged=staged), lists_held=(2 * group + 6) * rows)
+        # Of two groups; and of two slabs each what is computed, what waits, and what is merged, in page-locked memory.
+        return Needs(sizes, **_waiting(2 * rows, staged=staged), lists_held=(2 * group + _LOCKED * 6) * rows)
 
     def engine(rows: int, start: str) -> Plan:
         return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall, start=start)
