@@ -46,10 +46,12 @@ def merge_lists(
     memory: int | str | None,
     progress: ProgressLike,
     measure: Measuring | None = None,
+    checked: bool = False,
 ) -> Lists:
     """Join two graphs, each given with its points; see :func:`tonari.merge`.
 
-    With `measure`, rounds stop when that is satisfied; see :func:`tonari.nn_descent.driver.build`.
+    With `measure`, rounds stop when that is satisfied; see :func:`tonari.nn_descent.driver.build`. If `checked`, the
+    lists are known to be of these points.
     """
     recall, seed, progress = _checked(recall, seed, threads, memory, progress)
     check_name(update)
@@ -58,7 +60,7 @@ def merge_lists(
         if ours != theirs:
             raise ValueError(f"graph_a has {name}={ours!r}, graph_b {name}={theirs!r}: they must agree")
     sides = Sides(a[0], a[1], b[1], device, OF_MERGE)
-    own = sides.own(a[0], 0), sides.own(b[0], 1)
+    own = sides.own(a[0], 0, checked=checked), sides.own(b[0], 1, checked=checked)
     if sides.k == 0:
         return sides.joined(sides.place.no_others(sides.both, sides.metric), "exact")
     plan = sides.plan(recall, seed, threads, memory, update)

@@ -105,9 +105,10 @@ class Sides:
         if lists.k > lists.include_self:
             _check_distances(lists, rows, ours, theirs)
 
-    def own(self, lists: Lists, side: int) -> Neighbors:
-        """Return the lists of a graph, without self, where they are."""
-        self.check(lists, side)
+    def own(self, lists: Lists, side: int, *, checked: bool = False) -> Neighbors:
+        """Return the lists of a graph, without self, where they are; they are checked unless they were."""
+        if not checked:
+            self.check(lists, side)
         first = int(lists.include_self)
         found = lists.in_numpy() if isinstance(self.a, np.ndarray) else lists.found
         return Neighbors(*(part[:, first:] for part in found))

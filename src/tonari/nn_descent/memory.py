@@ -18,15 +18,13 @@ SCORES_OF_A_PAIR = 16  # on CUDA, minimum number of members kept per (point, clu
 USUAL_PROBES = 16  # near clusters of a point on CUDA for which a block's rows are meant
 # Numbers sorted at once on CUDA: two per point between these, or one per point if that is more.
 LEAST_SORTED_ON_CUDA, MOST_SORTED_ON_CUDA = 1 << 20, 1 << 22
+_RANGES, _RANGE_ROWS = 1 << 8, 32  # parts of the rows on CUDA of which the range of each column is found
 MEANS_COLUMNS = 64  # columns whose cluster means are computed at once
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
 _TASK_ROW_BYTES = 24  # temporary memory per id that a row meets
 _LEAST_TRUTH = 256 * MIB  # the search would be very slow with less
 _SORT_BYTES = 40  # a number and its position, before and after sorting, and the scratch of the sort
-# Values whose form is computed at once on CUDA: a share of all between these; and the copies of each as float64.
-_LEAST_FORMED, _MOST_FORMED, _FORMED_SHARE = 1 << 20, 1 << 22, 32
-_FORMING_BYTES = 6 * 8
 
 
 def packed_bytes(plan: DescentPlan) -> int:
@@ -153,15 +151,14 @@ def columns_sorted(n: int, hubs: int) -> int:
     return max(1, min(hubs, room // n))
 
 
-def formed_rows(n: int, d: int) -> int:
-    """Return the rows whose form is computed at once on CUDA: many enough for a device, few beside all of them."""
-    return max(1, min(max(_LEAST_FORMED, n * d // _FORMED_SHARE), _MOST_FORMED) // d)
-
-
 def _forming(plan: DescentPlan) -> int:
-    """Return the bytes of a block of rows while their form is computed."""
-    wide = -(-plan.d // 32) * 32
-    return _FORMING_BYTES * min(plan.n, formed_rows(plan.n, wide)) * wide
+    """Return the bytes of the ranges of columns, from which the form of the points is computed."""
+    return 3 * 8 * ranges_of(plan.n) * plan.d
+
+
+def ranges_of(n: int) -> int:
+    """Return the parts of the rows on CUDA of which the range of each column is found."""
+    return min(_RANGES, -(-n // _RANGE_ROWS))
 
 
 def _met(plan: DescentPlan) -> int:

@@ -25,7 +25,7 @@ from tonari.shards.workspace import Done
 from tonari.streams.pipeline import Pipeline
 
 _RENUMBERED_AT_ONCE = 1 << 18  # rows on a device
-_MERGED_AT_ONCE = 1 << 14  # rows, at least, that a thread merges at a time: each call waits for its turn in Python
+_MERGED_AT_ONCE = 1 << 16  # rows, at least, that a thread merges at a time: threads take turns in Python
 _KNOWN_OF_A_PAIR, _MOST_SAMPLED = 100, 1 << 14  # true neighbours across two shards; rows of the sample for that
 _TRUTH_TASKS = 4  # of which several workers take some each
 

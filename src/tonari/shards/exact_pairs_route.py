@@ -27,4 +27,4 @@ def _meet(worker: Worker, meeting: Meeting) -> Neighbors:
     return worker.across(meeting.waiting.arrive(), len(meeting.graphs[0].indices), known)
 
 
-EXACT_PAIRS = Route(pair_rounds.steps(_graph, _meet), pair_rounds.stages)
+EXACT_PAIRS = Route(pair_rounds.steps(_graph, _meet, lambda *_: None), pair_rounds.stages)

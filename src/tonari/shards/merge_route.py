@@ -33,7 +33,7 @@ def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
 
 
 def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
-    job, (first, second) = worker.job, meeting.slabs
+    job, (first, _) = worker.job, meeting.slabs
     rows = meeting.waiting.arrive()
     size = first.stop - first.start
     sides = [
@@ -48,7 +48,8 @@ def _merge(worker: Worker, meeting: Meeting) -> Neighbors:
         threads=job.threads,
         memory=worker.memory,
         progress=worker.progress,
-        measure=_Crossing.of(worker, first, second),
+        measure=meeting.known,
+        checked=True,
     ).found
 
 
@@ -112,4 +113,4 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
     yield recall_stage(plan)
 
 
-MERGES = Route({"truth": TRUTH, "recall": RECALL} | pair_rounds.steps(_graph, _merge), _stages)
+MERGES = Route({"truth": TRUTH, "recall": RECALL} | pair_rounds.steps(_graph, _merge, _Crossing.of), _stages)

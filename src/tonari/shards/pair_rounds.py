@@ -17,6 +17,7 @@ group of one slab has no meetings of its own.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,19 +46,23 @@ class Meeting(NamedTuple):
         Of each slab, with numbers within it.
     kept : callable()
         Returns what the rows of each met before the round, with numbers of the source.
+    known
+        What the route knows of the two beforehand.
     """
 
     slabs: tuple[slice, slice]
     waiting: Arriving
     graphs: list[Neighbors]
     kept: Callable[[], list[Neighbors]]
+    known: Any
 
 
 GraphOf = Callable[[Worker, int, Any], Neighbors]
 Met = Callable[[Worker, Meeting], Neighbors]
+Known = Callable[[Worker, slice, slice], Any]
 
 
-def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
+def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
     """Return the steps of a route.
 
     Parameters
@@ -67,6 +72,8 @@ def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
     met : callable(worker, meeting)
         Returns lists of the rows of two slabs, one after the other, with those that they find in the other slab, by
         their places among these rows, and possibly others.
+    known : callable(worker, first, second)
+        Returns what is known of two slabs beforehand; called while others are computed.
     """
 
     def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:
@@ -75,10 +82,26 @@ def steps(graph_of: GraphOf, met: Met) -> dict[str, Step]:
     def compute_meeting(worker: Worker, args: Any, meeting: Meeting) -> Neighbors:
         return shifted(worker, met(worker, meeting), *meeting.slabs)
 
+    def read_inner(worker: Worker, args: tuple[int]) -> Iterator[Meeting]:
+        for pair in _inner_pairs(worker.job, *args):
+            yield meeting(worker, pair, lambda shard: _of_graph(worker, shard))
+
+    def read_pair(worker: Worker, args: tuple[int, int, int]) -> Iterator[Meeting]:
+        at, *both = args
+        for pair in _pairs(worker.job, *both):
+            yield meeting(worker, pair, lambda shard: _lists(worker, shard, at))
+
+    def meeting(worker: Worker, pair: tuple[int, int], kept_of: Callable[[int], Neighbors]) -> Meeting:
+        first, second = (_slab(worker.job, shard) for shard in pair)
+        waiting = worker.rows_of([first, second])
+        graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in pair]
+        kept = [functools.partial(kept_of, shard) for shard in pair]
+        return Meeting((first, second), waiting, graphs, lambda: [of() for of in kept], known(worker, first, second))
+
     return {
         "shard": in_one_piece(_read_shard, compute_shard, _write_shard),
-        "inner": Step(_read_inner, compute_meeting, _write_inner),
-        "pair": Step(_read_pair, compute_meeting, _write_pair),
+        "inner": Step(read_inner, compute_meeting, _write_inner),
+        "pair": Step(read_pair, compute_meeting, _write_pair),
         "rows": in_one_piece(_read_rows, lambda worker, args, found: found, _write_rows),
     }
 
@@ -148,24 +171,6 @@ def _inner_pairs(job: Job, group: int) -> _Pairs:
 def _pairs(job: Job, first: int, second: int) -> _Pairs:
     groups = groups_of(job.plan)
     return list(itertools.product(groups[first], groups[second]))
-
-
-def _read_inner(worker: Worker, args: tuple[int]) -> Iterator[Meeting]:
-    for pair in _inner_pairs(worker.job, *args):
-        yield _meeting(worker, pair, lambda shard: _of_graph(worker, shard))
-
-
-def _read_pair(worker: Worker, args: tuple[int, int, int]) -> Iterator[Meeting]:
-    at, *both = args
-    for pair in _pairs(worker.job, *both):
-        yield _meeting(worker, pair, lambda shard: _lists(worker, shard, at))
-
-
-def _meeting(worker: Worker, pair: tuple[int, int], kept_of: Callable[[int], Neighbors]) -> Meeting:
-    first, second = (_slab(worker.job, shard) for shard in pair)
-    waiting = worker.rows_of([first, second])
-    graphs = [_load(worker, "graph", shard, 0, f"graph-{shard:06}") for shard in pair]
-    return Meeting((first, second), waiting, graphs, lambda: [kept_of(shard) for shard in pair])
 
 
 def _write_inner(worker: Worker, args: tuple[int], found: Iterator[Neighbors]) -> Done:

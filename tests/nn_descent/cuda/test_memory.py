@@ -108,7 +108,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
     assert plan.total_bytes / 4 < held <= plan.total_bytes
 
 
-def test_forms_and_reverse_lists_are_made_by_blocks() -> None:
+def test_forms_and_reverse_lists_take_what_is_planned() -> None:
     import torch
 
     from tonari.nn_descent.cuda.form import form_of
@@ -129,10 +129,9 @@ def test_forms_and_reverse_lists_are_made_by_blocks() -> None:
 @pytest.mark.parametrize("n", [1, 7, 1 << 14, 10**6, 10**8])
 def test_what_does_not_grow_with_the_points_is_small_beside_them(n: int, d: int) -> None:
     """Of shards that fill a budget of some 100 MB, too."""
-    formed = memory.formed_rows(n, d) * d * memory._FORMING_BYTES
-    assert memory.formed_rows(n, d) >= 1
-    assert formed <= max(48 * MIB, 1.5 * n * d, memory._FORMING_BYTES * d)
-    assert formed <= max(192 * MIB, memory._FORMING_BYTES * d)
+    ranges = memory.ranges_of(n)
+    assert ranges >= 1
+    assert 3 * 8 * ranges * d <= min(24 * MIB, n * d + 24 * d)
     for hubs in (1, 16):
         columns = memory.columns_sorted(n, hubs)
         assert 1 <= columns <= hubs

@@ -323,6 +323,38 @@ def test_a_form_is_centred_and_scaled(dtype: type) -> None:
     np.testing.assert_allclose(form.member_terms.cpu().numpy(), np.square(rows).sum(1), rtol=1e-6)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine", "correlation"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int8"])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 33), (70, 31), (130, 100)])
+def test_the_form_of_rows(n: int, d: int, dtype: str, metric: str) -> None:
+    points = np.round(20 * checks.gaussian(n, d + 1)).clip(0, 100).astype(dtype)
+    points[0] = 0
+    rows = torch.from_numpy(points).to(DEVICE)[:, 1:]  # rows that are not one after the other
+    form = form_of(rows, metric)
+    expected = points[:, 1:].astype(float)
+    if metric in ("cosine", "correlation"):
+        if metric == "correlation":
+            expected -= expected.mean(1, keepdims=True)
+        norms = np.linalg.norm(expected, axis=1, keepdims=True)
+        expected /= np.where(norms > 0, norms, 1)
+    else:
+        expected -= expected.mean(0) * (metric == "euclidean")
+        expected *= 256 / max(np.abs(expected).max(), 1e-30)
+    found = form.rows.cpu().numpy()
+    assert found.dtype == np.float16
+    assert found.shape == (n, -(-d // 32) * 32)
+    np.testing.assert_allclose(found[:, :d], expected, rtol=1e-3, atol=2e-7)
+    assert not found[:, d:].any()
+    squares = np.square(found.astype(float)).sum(1)
+    if metric == "inner_product":
+        norms = np.sqrt(squares)
+        np.testing.assert_allclose(form.query_terms.cpu().numpy(), 2 * norms * norms.max(), rtol=1e-6)
+        assert not form.member_terms.any()
+    else:
+        for terms in (form.query_terms, form.member_terms):
+            np.testing.assert_allclose(terms.cpu().numpy(), squares, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("clusters", "dtype"), [(32_767, np.int16), (32_768, np.int32)])
 def test_numbers_of_many_clusters(clusters: int, dtype: type) -> None:
     rows = torch.arange(clusters, dtype=torch.float32, device=DEVICE)[:, None] / 1024 % 8

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tonari.cuda.launch import launch
 from tonari.metrics import get_metric
-from tonari.nn_descent.memory import formed_rows
+from tonari.nn_descent.memory import ranges_of
 
 STEP = 32  # rows are padded with zeros to a multiple of this many columns
 SHORT = 128  # rows of up to this many columns are loaded whole by the kernels
 _LARGEST = 256.0  # largest magnitude after scaling
+_WARPS = 4
 
 
 class Form(NamedTuple):
@@ -46,48 +48,85 @@ def step_of(width: int) -> int:
 
 
 def form_of(points: Any, metric: str) -> Form:
-    """Compute the form of points, a tensor of shape (n, d) with finite values."""
+    """Compute the form of points, a tensor of shape (n, d) with finite values and contiguous columns."""
+    from tonari.nn_descent.cuda.kernels.form import form_kernel
+
     n, d = points.shape
-    rows = torch.zeros((n, -(-d // STEP) * STEP), dtype=torch.float16, device=points.device)
-    step = formed_rows(n, d)
-    blocks = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
+    width = -(-d // STEP) * STEP
+    rows = torch.empty((n, width), dtype=torch.float16, device=points.device)
     record = get_metric(metric)
-    centre, scale = (0.0, 1.0) if record.angular else _range_of(points, blocks, moved=not record.products)
-    for block in blocks:
-        if record.angular:
-            given = points[block].double() if points.dtype == torch.float64 else points[block].float()
-            if record.centred:
-                given = given - given.mean(1, keepdim=True)
-            norms = torch.linalg.vector_norm(given, dim=1, keepdim=True)
-            formed = torch.where(norms > 0, given / norms, 0.0)
-        else:
-            formed = (points[block].double() - centre) * scale
-        rows[block, :d] = formed.half()
+    centre = scale = None
+    if not record.angular:
+        centre, scale = _range_of(points, moved=not record.products)
+    tile = _rows_of_a_program(points.device)
+    launch(
+        form_kernel,
+        -(-n // tile),
+        {
+            "points_ptr": points,
+            "centre_ptr": centre,
+            "scale_ptr": scale,
+            "rows_ptr": rows,
+            "n": n,
+            "d": d,
+            "stride": points.stride(0),
+            "width": width,
+        },
+        constants={"ANGULAR": record.angular, "CENTRED": record.centred, "ROWS": tile, "STEP": STEP},
+        warps=_WARPS,
+    )
     return Form(rows, *terms_of(rows, products=record.products))
 
 
 def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
     """Compute the query and member terms of transformed rows, for inner products or for squared L2 distances."""
-    squares = torch.empty(len(rows), dtype=torch.float32, device=rows.device)
-    step = formed_rows(*rows.shape)
-    for begin in range(0, len(rows), step):
-        here = slice(begin, begin + step)
-        squares[here] = rows[here].float().square_().sum(1)
+    from tonari.nn_descent.cuda.kernels.form import squares_kernel
+
+    n, width = rows.shape
+    squares = torch.empty(n, dtype=torch.float32, device=rows.device)
+    tile = _rows_of_a_program(rows.device)
+    launch(
+        squares_kernel,
+        -(-n // tile),
+        {"rows_ptr": rows, "squares_ptr": squares, "n": n, "width": width},
+        constants={"ROWS": tile, "STEP": STEP},
+        warps=_WARPS,
+    )
     if products:
         norms = squares.sqrt()
         return 2 * norms * norms.amax(), torch.zeros_like(squares)
     return squares, squares
 
 
-def _range_of(points: Any, blocks: list[slice], *, moved: bool) -> tuple[Any, Any]:
+def _rows_of_a_program(device: Any) -> int:
+    """Return 32 on a GPU; more in Triton's interpreter, which is slow per program."""
+    return 32 if device.type == "cuda" else 4096
+
+
+def _range_of(points: Any, *, moved: bool) -> tuple[Any, Any]:
     """Return the mean (0 unless `moved`), and the scale that maps the largest magnitude to _LARGEST."""
-    centre = torch.zeros(points.shape[1], dtype=torch.float64, device=points.device)
-    low, high = centre + torch.inf, centre - torch.inf
-    for block in blocks:
-        rows = points[block].double()
-        low, high = torch.minimum(low, rows.amin(0)), torch.maximum(high, rows.amax(0))
-        if moved:
-            centre += rows.sum(0)
-    centre /= len(points)
-    largest = torch.maximum(high - centre, centre - low).amax()
-    return centre, torch.where(largest > 0, _LARGEST / largest, 1.0).clamp(max=torch.finfo(torch.float64).max)
+    from tonari.nn_descent.cuda.kernels.form import range_kernel
+
+    n, d = points.shape
+    tile, chunks = _rows_of_a_program(points.device), ranges_of(n)
+    low, high, total = torch.empty((3, chunks, d), dtype=torch.float64, device=points.device)
+    launch(
+        range_kernel,
+        chunks * -(-d // STEP),
+        {
+            "points_ptr": points,
+            "low_ptr": low,
+            "high_ptr": high,
+            "sum_ptr": total,
+            "n": n,
+            "d": d,
+            "stride": points.stride(0),
+            "chunks": chunks,
+        },
+        constants={"ROWS": tile, "STEP": STEP},
+        warps=_WARPS,
+    )
+    centre = total.sum(0) / n if moved else torch.zeros(d, dtype=torch.float64, device=points.device)
+    largest = torch.maximum(high.amax(0) - centre, centre - low.amin(0)).amax()
+    scale = torch.where(largest > 0, _LARGEST / largest, 1.0).clamp(max=torch.finfo(torch.float64).max)
+    return centre, scale.view(1)
