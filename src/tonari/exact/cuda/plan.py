@@ -298,9 +298,7 @@ def refuse_direct(problem: Problem) -> str | None:
     if problem.self_join:
         return "direct=True: it does not leave out the point itself, as a graph does; leave it out"
     if problem.k > LARGEST_DIRECT_K:
-        return (
-            f"direct=True: it keeps at most {LARGEST_DIRECT_K} neighbours in registers, not k={problem.k}; leave it out"
-        )
+        return f"direct=True: registers hold at most {LARGEST_DIRECT_K} neighbours, not k={problem.k}; leave it out"
     if problem.n > MOST_POINTS:
         return f"direct=True: a device takes at most {MOST_POINTS} points at once, not {problem.n}; leave it out"
     return None
