@@ -239,7 +239,7 @@ def answer_kernel(
         mark = mark | tl.max(tl.load(marks_ptr + row * parts + part, mask=there, other=0), 0)
     _, ids = smallest_pairs(keys, ids, RUNS, K)
     chosen = (ids // share)[:, None]  # the runs, by their first pairs: each share is of consecutive points
-    there = (ids != _NO_ID)[:, None] & (tl.arange(0, K)[None, :] < K)
+    there = tl.broadcast_to((ids != _NO_ID)[:, None], [K, K])
     backwards = tl.arange(0, K)[:, None] % 2 * (K - 1)  # every second run descends
     entries = (row * parts + chosen) * K + (tl.arange(0, K)[None, :] ^ backwards)
     keys = tl.where(there, tl.load(keys_ptr + entries, mask=there, other=0), last_key(DOUBLE))  # [K, K]
