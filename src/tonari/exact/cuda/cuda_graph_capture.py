@@ -251,8 +251,9 @@ class CapturedDirect:
         self._device = device
         points = given[-1] if prepared is None else prepared.points
         self._value = torch.float64 if torch.float64 in (queries.dtype, points.dtype) else torch.float32
-        # In a tensor of int32 that has both; aligned like a tensor of its own.
+        # Indices follow the distances in one tensor, aligned as a tensor of their own would be.
         self._indices_at = -(-plan.m * plan.k * self._value.itemsize // ALIGNED) * (ALIGNED // 4)
+        self._elements = -(-4 * (self._indices_at + plan.m * plan.k) // self._value.itemsize)
         # Buffers made in inference mode could not be written to outside it.
         with torch.inference_mode(False), torch.no_grad():
             self._points = torch.empty(points.shape, dtype=points.dtype, device=device) if prepared is None else None
@@ -271,12 +272,12 @@ class CapturedDirect:
 
     def _aim(self, given: tuple[Any, ...]) -> tuple[Any, Any]:
         """Let the kernels read the given queries and write to a new tensor; return both, which have to live."""
-        queries, plan = given[0], self.plan
+        queries = given[0]
         if queries.stride(1) != 1:
             queries = queries.contiguous()
         if self._points is not None:
             self._points.copy_(given[1].detach())
-        room = torch.empty(self._indices_at + plan.m * plan.k, dtype=torch.int32, device=self._device)
+        room = torch.empty(self._elements, dtype=self._value, device=self._device)
         address = room.data_ptr()
         self._cells.aim(queries, address, address + 4 * self._indices_at)
         return queries, room
@@ -301,7 +302,7 @@ class CapturedDirect:
                 return None
             finally:
                 torch.cuda.current_stream(self._device).synchronize()
-            del queries  # of rows that had to be copied no one else
+            del queries  # which may be a copy that the device has only now read
             if any(self._cells.marks()):
                 return None
         if progress is not None and progress is not False:
@@ -313,10 +314,10 @@ class CapturedDirect:
         return found
 
     def _lists_in(self, room: Any) -> Neighbors:
-        """Return distances and indices, which follow each other in the room."""
+        """Return distances and indices from the room of both."""
         shape, strides = (self.plan.m, self.plan.k), (self.plan.k, 1)
-        distances = room[: self._indices_at].view(self._value).as_strided(shape, strides)
-        return Neighbors(distances, room.as_strided(shape, strides, self._indices_at))
+        indices = room.view(torch.int32).as_strided(shape, strides, self._indices_at)
+        return Neighbors(room.as_strided(shape, strides), indices)
 
 
 def _tell(progress: ProgressLike, plan: CudaPlan) -> None:
