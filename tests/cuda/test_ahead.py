@@ -105,6 +105,57 @@ print(most)
 
 
 @pytest.mark.process
+def test_kernels_are_translated_one_at_a_time_the_longest_first(tmp_path: Path) -> None:
+    """Translating holds the interpreter's lock."""
+    ran = run(
+        """
+import threading, time
+from triton.compiler import ASTSource
+usual, order, inside, most = ASTSource.make_ir, [], set(), 0
+def make_ir(source, *given, **named):
+    global most
+    order.append(source.fn.__name__)
+    inside.add(threading.get_ident())
+    most = max(most, len(inside))
+    time.sleep(0.05)
+    try:
+        return usual(source, *given, **named)
+    finally:
+        inside.discard(threading.get_ident())
+ASTSource.make_ir = make_ir
+ahead.compile_ahead(stage, card)
+print(json.dumps([order, [call.name for call in sorted(calls(), key=compile._effort, reverse=True)], most]))
+""",
+        tmp_path,
+        TONARI_NUM_THREADS="4",
+    )
+    order, expected, most = json.loads(ran.stdout)
+    assert order == expected, ran.stderr
+    assert most == 1
+
+
+@pytest.mark.process
+def test_what_is_unrolled_the_most_takes_the_longest(tmp_path: Path) -> None:
+    """Networks by their size, and the screen on Hopper, are those that take a second or more."""
+    ran = run(
+        """
+def longest(k):
+    plan = plans.exact_cuda(10**6, 10**4, 128, k, devices=("cuda:0",), free_bytes=10**11)
+    with rehearsing(card) as rehearsal:
+        rehearse_search(plan, "float32", self_join=False)
+    calls = sorted(rehearsal.calls.values(), key=compile._effort, reverse=True)
+    return [(call.name, call.constants.get("SIZE")) for call in calls]
+print(json.dumps([longest(10)[:2], longest(256)[:5]]))
+""",
+        tmp_path,
+    )
+    few, many = json.loads(ran.stdout)
+    assert few == [["screen_hopper_kernel", None], ["resident_kernel", 32]], ran.stderr
+    assert many[:2] == [["answer_kernel", 512], ["resident_kernel", 256]]
+    assert many[2:] == [["screen_hopper_kernel", None]] * 2 + [["resident_kernel", 32]]
+
+
+@pytest.mark.process
 def test_is_compiled_compiles_nothing(tmp_path: Path) -> None:
     ran = run(
         """
@@ -214,6 +265,30 @@ except KeyboardInterrupt:
     said, begun, known, threads = ran.stdout.split()
     assert (said, threads) == ("interrupted", "1"), ran.stderr
     assert int(begun) < int(known)
+
+
+@pytest.mark.process
+def test_ctrl_c_while_threads_start_leaves_none(tmp_path: Path) -> None:
+    ran = run(
+        """
+import threading
+usual, started = threading.Thread.start, []
+def start(thread):
+    usual(thread)
+    started.append(1)
+    if len(started) == 2:
+        raise KeyboardInterrupt
+found = calls()
+threading.Thread.start = start
+try:
+    compile.compile_together(found)
+except KeyboardInterrupt:
+    print("interrupted", len(started), threading.active_count())
+""",
+        tmp_path,
+        TONARI_NUM_THREADS="4",
+    )
+    assert ran.stdout.split() == ["interrupted", "2", "1"], ran.stderr
 
 
 def test_a_launch_that_nobody_expects_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,14 @@ def launch(kernel: Any, n: int, device: str = "cpu") -> None:
     launching.launch(kernel, 1, {"x_ptr": torch.empty(64, device=device), "n": n}, constants={"BLOCK": 4}, warps=1)
 
 
+def test_checks_for_overflow_are_not_translated() -> None:
+    """Triton makes them of every addition of int32, and drops them unless it debugs."""
+    with rehearsing(Card((9, 0), 132)) as rehearsal:
+        launch(Kernel(), 5, "meta")
+    (call,) = rehearsal.calls.values()
+    assert call.options["sanitize_overflow"] is False
+
+
 def test_only_a_variant_that_is_missing_is_prepared_for(asked: list[Call]) -> None:
     """All other launches, and so all of a repeated search, do not even look whether something is expected."""
     kernel = Kernel()

@@ -1,19 +1,28 @@
 """Compile the variants of noted launches, several at once, and see whether Triton has one in its cache on disk.
 
 Triton's own code makes the key of the cache, so that a variant that one process compiles is the one that another loads.
-Two thirds of the work are passes of MLIR and LLVM, ptxas, and gcc for what launches a kernel: none of them holds the
-interpreter's lock, so threads share it.
+Nine tenths of the work are passes of MLIR and LLVM, ptxas, and gcc for what launches a kernel: none of them holds the
+interpreter's lock, so threads share it. What holds it, the translation from Python, is done for one kernel after
+another, those first that take the longest afterwards:
+
+    translate    a b c d              by the thread that has the turn
+    compile        aaaaaaaaa          by the thread that has translated it
+                     bbbbbbb
+                       ccc
+                         d
 """
 
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeAlias
 
 from tonari.core.progress import Progress, ProgressLike
 from tonari.core.workers import default_threads
@@ -22,7 +31,11 @@ from tonari.cuda.rehearsal import Call
 logger = logging.getLogger("tonari")
 
 compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device launches from its own thread
-_turn = threading.Lock()  # held while one kernel is translated from Python
+
+# Of the interpreter, for a step of a sorting network (select/cuda/kernels/network.py): see _effort.
+INSTRUCTIONS_OF_STEP = 100
+
+_Job: TypeAlias = tuple[Callable[[], Any], "Future[Any]"]
 
 
 class _Missing(Exception):
@@ -50,12 +63,14 @@ def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> No
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
         bar = stack.enter_context(Progress(shown, total=len(calls), seconds=None, label="compiling", unit="kernel"))
-        pool = stack.enter_context(_Loading(count))
+        pool = _Loading(count)
+        stack.callback(pool.shutdown)  # also if Ctrl-C comes while threads start
+        pool.start()
         # Triton's mode waits for all futures when it ends, so those that have not begun are taken back before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
         for call in sorted(calls, key=_effort, reverse=True):
-            with _instead_of_making_ir(call.kernel, _made_in_turn):
+            with _instead_of_making_ir(call.kernel, pool.translate):
                 compile_call(call)
         for _ in as_completed(pool.futures):
             bar.add(1)
@@ -70,28 +85,91 @@ def compile_together(calls: Sequence[Call], progress: ProgressLike = None) -> No
         )
 
 
-def _effort(call: Call) -> tuple[bool, int]:
-    """Return what orders kernels about as long as they take to compile.
+def _effort(call: Call) -> int:
+    """Return what orders kernels about as long as they take to compile: how much code there is once it is unrolled.
 
-    The screen on Hopper's matrix units takes a quarter of the time of all; of the others those with many constants.
+    Calls are inlined, and loops over constants unrolled. The longest of these go over the TILES of a screen and over
+    the steps of a network that sorts SIZE pairs.
     """
-    return call.has_descriptors, len(call.constants)
+    size = call.constants.get("SIZE")
+    bits = size.bit_length() - 1 if isinstance(size, int) else 0
+    steps = bits * (bits + 1) // 2
+    tiles: int = call.constants.get("TILES", 1)
+    return _instructions(call.kernel.fn) * tiles + INSTRUCTIONS_OF_STEP * steps
+
+
+@functools.cache
+def _instructions(function: Any) -> int:
+    """Return how many instructions of the interpreter a kernel has, with those of the functions of Triton it calls."""
+    own = list(dis.get_instructions(function))
+    used = (function.__globals__.get(one.argval) for one in own if one.opname == "LOAD_GLOBAL")
+    return len(own) + sum(_instructions(called.fn) for called in used if hasattr(called, "arg_names"))
 
 
 class _Loading(Executor):
-    """Threads that compile kernels and load them on the device that is current where they are made."""
+    """Threads that compile kernels and load them on the device that is current where they are made.
+
+    Kernels are translated in the order in which they are submitted, one at a time: this holds the interpreter's lock,
+    and side by side all would end last.
+
+    A ThreadPoolExecutor loses sight of a thread if Ctrl-C comes while it starts. Here all are known before they start.
+    """
 
     def __init__(self, threads: int) -> None:
         import torch
 
         self.futures: list[Future[Any]] = []
-        self._pool = ThreadPoolExecutor(threads)
         self._device = torch.cuda.current_device() if torch.cuda.is_available() else -1  # -1: any
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._turn = threading.Lock()  # held from taking a job until its kernel is translated
+        self._translator: int | None = None  # the thread that has the turn
+        self._threads = [threading.Thread(target=self._work) for _ in range(threads)]
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
         """Call a function that compiles a kernel, in one of the threads, and load what it returns."""
-        self.futures.append(self._pool.submit(self._loaded, compile))
-        return self.futures[-1]
+        future: Future[Any] = Future()
+        self.futures.append(future)
+        self._jobs.put((compile, future))
+        return future
+
+    def translate(self, usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Translate a kernel in the usual way, and let the next thread begin."""
+        try:
+            return usual(*given, **named)
+        finally:
+            self._pass_turn()
+
+    def _work(self) -> None:
+        while True:
+            self._turn.acquire()
+            self._translator = threading.get_ident()
+            job = self._jobs.get()
+            try:
+                if job is None:
+                    return
+                compile, future = job
+                if future.set_running_or_notify_cancel():
+                    self._finish(compile, future)
+            finally:
+                self._pass_turn()  # of what is in Triton's cache, or cancelled, nothing was translated
+
+    def _finish(self, compile: Callable[[], Any], future: Future[Any]) -> None:
+        try:
+            loaded = self._loaded(compile)
+        except BaseException as error:  # whoever reads the future gets it
+            future.set_exception(error)
+        else:
+            future.set_result(loaded)
+
+    def _pass_turn(self) -> None:
+        if self._translator == threading.get_ident():
+            self._translator = None
+            self._turn.release()
 
     def _loaded(self, compile: Callable[[], Any]) -> Any:
         import torch
@@ -107,7 +185,13 @@ class _Loading(Executor):
             future.cancel()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+        """Take back what has not begun, and wait for the rest and for the threads."""
+        self.cancel()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            if thread.is_alive():  # Ctrl-C may have come before it was started
+                thread.join()
 
 
 def compile_call(call: Call) -> Any:
@@ -164,9 +248,3 @@ def _instead_of_making_ir(kernel: Any, make_ir: Callable[..., Any]) -> Iterator[
 
 def _not_made(usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
     raise _Missing
-
-
-def _made_in_turn(usual: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Translate one kernel at a time: this holds the interpreter's lock, and side by side all would end last."""
-    with _turn:
-        return usual(*given, **named)

@@ -91,8 +91,15 @@ def launch(
     if compiled is not None:
         compiled[(programs, 1, 1)](*given, *chosen)
         return
-    # Fusion is always passed: its default differs between versions of Triton.
-    options = {"num_warps": warps, "maxnreg": registers, "num_stages": stages, "enable_fp_fusion": fused}
+    # Fusion is always passed: its default differs between versions of Triton. Checks for overflow are code that Triton
+    # drops unless it debugs; without them, a tenth less is translated from Python.
+    options = {
+        "num_warps": warps,
+        "maxnreg": registers,
+        "num_stages": stages,
+        "enable_fp_fusion": fused,
+        "sanitize_overflow": False,
+    }
     asked = {name: option for name, option in options.items() if option is not None}
     call = Call(kernel, arguments, constants, asked, key[1:])
     if device.type == "meta":

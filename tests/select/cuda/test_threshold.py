@@ -576,7 +576,7 @@ def test_a_known_variant_is_given_addresses() -> None:
     assert first.variants[0].runs == [((4, 1, 1), row.data_ptr(), 7, None, 8, False)]
     assert not first.variants[1].runs
     assert [variant.runs for variant in second.variants] == [[]]
-    options = {"num_warps": 1, "enable_fp_fusion": True}
+    options = {"num_warps": 1, "enable_fp_fusion": True, "sanitize_overflow": False}
     assert first.asked[1] == {"values_ptr": row, "n": 16, "missing_ptr": None, **CONSTANTS, **options}
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
-from triton.language.standard import _log2
+from triton.language.standard import _log2, _sum_combine
 
 
 @triton.jit
@@ -34,23 +34,42 @@ def _upper(BIT: tl.constexpr, BITS: tl.constexpr):
 
 
 @triton.jit
+def _exchange(keys, ids, BIT: tl.constexpr, BITS: tl.constexpr, PACKED: tl.constexpr):
+    """Sort every two entries 2^BIT apart."""
+    # As tl.sum does, whose own code would be translated for every axis; Triton's interpreter adds whole arrays for it.
+    other_keys = tl.reduce(keys, BITS - 1 - BIT, _sum_combine, keep_dims=True) - keys
+    greater = keys > other_keys
+    if not PACKED:
+        other_ids = tl.reduce(ids, BITS - 1 - BIT, _sum_combine, keep_dims=True) - ids
+        greater = greater | ((keys == other_keys) & (ids > other_ids))
+    leave = greater != (_upper(BIT, BITS) == 1)
+    keys = tl.where(leave, other_keys, keys)
+    if PACKED:
+        ids = keys
+    else:
+        ids = tl.where(leave, other_ids, ids)
+    return keys, ids
+
+
+@triton.jit
+def _reverse(keys, ids, down, PACKED: tl.constexpr):
+    """Complement the entries where `down` is 1, which reverses their order, and does so again on the way back."""
+    keys ^= -down
+    if PACKED:
+        ids = keys
+    else:
+        ids ^= -down
+    return keys, ids
+
+
+@triton.jit
 def _merge(keys, ids, BLOCK: tl.constexpr, down, PACKED: tl.constexpr):
     """Sort every block of 2^BLOCK entries, each a bitonic sequence: ascending, or descending where `down` is 1."""
     BITS: tl.constexpr = _log2(keys.numel)
-    for bit in tl.static_range(BLOCK - 1, -1, -1):  # pairs a distance 2^bit apart
-        upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - 1 - bit) + [2] + [1] * bit)
-        other_keys = tl.sum(keys, axis=BITS - 1 - bit, keep_dims=True) - keys
-        greater = keys > other_keys
-        if not PACKED:
-            other_ids = tl.sum(ids, axis=BITS - 1 - bit, keep_dims=True) - ids
-            greater = greater | ((keys == other_keys) & (ids > other_ids))
-        leave = greater != ((upper ^ down) == 1)
-        keys = tl.where(leave, other_keys, keys)
-        if PACKED:
-            ids = keys
-        else:
-            ids = tl.where(leave, other_ids, ids)
-    return keys, ids
+    keys, ids = _reverse(keys, ids, down, PACKED)
+    for bit in tl.static_range(BLOCK - 1, -1, -1):
+        keys, ids = _exchange(keys, ids, bit, BITS, PACKED)
+    return _reverse(keys, ids, down, PACKED)
 
 
 @triton.jit
