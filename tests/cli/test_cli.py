@@ -28,7 +28,6 @@ from tonari.graph.knn_graph import KNNGraph
 from tonari.methods import plan as planning
 from tonari.methods import warm as warming
 from tonari.methods.registry import NAMES, overrides_of
-from tonari.metrics import METRICS
 from tonari.metrics.recall import neighbors_recall
 from tonari.metrics.reference import brute
 from tonari.metrics.roots import cube_root
