@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 import tonari
-from tonari.exact.cuda.plan import LARGEST_DIRECT_K
 from tonari.metrics import BIT_METRICS, METRICS, get_metric
 from tonari.metrics.reference import brute
 
@@ -56,23 +55,13 @@ def check(found: Any, queries: Any, points: Any, k: int, metric: str) -> None:
     np.testing.assert_array_equal(found.distances[:CHECKED].cpu().numpy(), expected.distances)
 
 
-def plans(n: int, m: int, d: int, k: int, metric: str, dtype: str) -> list[Any]:
-    """The usual plan; of few neighbours, one of a screen and one without."""
-    if get_metric(metric).bits or k > LARGEST_DIRECT_K:
-        return [None]
-    given: dict[str, Any] = {"metric": metric, "dtype": dtype, "method": "exact", "device": DEVICE}
-    return [tonari.plan(n, m, d, k, **given, direct=direct) for direct in (False, True)]
-
-
 def main() -> int:
     for n, m, d, k, metric, dtype in SEARCHES:
         points, queries = rows(n, d, metric, dtype, 0), rows(m, d, metric, dtype, 1)
-        for plan in plans(n, m, d, k, metric, dtype):
-            check(tonari.search(queries, points, k, metric=metric, plan=plan), queries, points, k, metric)
+        check(tonari.search(queries, points, k, metric=metric), queries, points, k, metric)
         print(f"{m} x {n} x {d}, k = {k}, {metric}, {dtype}: right", flush=True)
     copies = rows(50, 12, "euclidean", "float32", 2).repeat(60, 1)  # too many ties for any bound: exact values of all
-    screened = tonari.plan(3_000, 40, 12, 6, device=DEVICE, direct=False)
-    check(tonari.search(copies[:40], copies, 6, plan=screened), copies[:40], copies, 6, "euclidean")
+    check(tonari.search(copies[:40], copies, 6), copies[:40], copies, 6, "euclidean")
     print("copies: right")
     return 0
 

@@ -563,7 +563,7 @@ def test_plan_of_a_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = _set("route=streamed", "query_slab=100", "point_slab=128", also=("--device", "cuda"))
     assert (facts["route"], facts["query_slab"], facts["point_slab"]) == ("streamed", 100, 128)
     named = refused(*command, "--set", "isa=avx2", code=1)
-    assert "'isa' cannot be set; these can be: direct, form_dim, group, point_slab, precisions" in named
+    assert "'isa' cannot be set; these can be: form_dim, group, point_slab, precisions" in named
     assert "leave threads out" in refused(*command, "--threads", "2", code=1)
 
 

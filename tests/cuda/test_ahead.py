@@ -39,7 +39,7 @@ driver.set_active(TargetAlone())
 card = Card((9, 0), 132)
 
 def stage():
-    plan = plans.exact_cuda(1000, 6, 8, 3, metric="l1", devices=("cuda:0",), free_bytes=10**10, direct=False)
+    plan = plans.exact_cuda(1000, 6, 8, 3, metric="l1", devices=("cuda:0",), free_bytes=10**10)
     rehearse_search(plan, "float32", self_join=False)
 
 def calls():

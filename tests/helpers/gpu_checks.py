@@ -64,7 +64,7 @@ def plan_of(
     memory: int | None = None,
     **overrides: Any,
 ) -> CudaPlan:
-    """A plan for arrays in host memory or tensors; of a screened search, however small, unless told otherwise."""
+    """A plan for arrays in host memory or tensors."""
     return plans.exact_cuda(
         len(points),
         len(queries),
@@ -76,7 +76,7 @@ def plan_of(
         self_join=self_join,
         **types_and_places(queries, points),
         free_bytes=8 * GB,
-        **{"direct": False} | overrides,
+        **overrides,
     )
 
 

@@ -17,15 +17,12 @@ from tonari.costs.rates import (
     CARD,
     DESCENT,
     DIRECT,
-    DIRECT_ON_CUDA,
     ESTIMATED,
     LISTED_BITS,
     LOOK_BYTE,
     READ_RATE,
     SCREEN_START,
-    SCREEN_START_ON_CUDA,
     SCREEN_START_UNPACKED,
-    SCREEN_START_UNPACKED_ON_CUDA,
     SHARED,
     TREE,
 )
@@ -107,36 +104,6 @@ def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
     """Return the seconds of a screened search on one core, without what only large searches pay for."""
     start = SCREEN_START if prepared else SCREEN_START_UNPACKED
     return start + brute_work(problem, isa, read_bytes=0, prepared=prepared)
-
-
-def direct_seconds_on_cuda(problem: Problem) -> float:
-    """Return the seconds of a device for a search by exact values alone: it reads the points once, or computes."""
-    metric = get_metric(problem.metric)
-    costs = DIRECT_ON_CUDA["dividing" if metric.divides else metric.form]
-    reading = problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize / CARD.read_rows
-    return max(costs.start + reading, costs.seconds(problem.n, problem.m, problem.d))
-
-
-def screening_seconds_on_cuda(problem: Problem, tile: int, packed_bytes: int, *, prepared: bool) -> float:
-    """Return the seconds of a device for a small screened search, without the launches of one that is not replayed.
-
-    Parameters
-    ----------
-    problem : Problem
-    tile : int
-        Queries that the screen takes at a time, however few there are.
-    packed_bytes : int
-        Of the packed points, which are read once.
-    prepared : bool
-        Whether the points are packed already.
-    """
-    costs, n, d = _brute(problem, ""), problem.n, problem.d
-    rows = -(-problem.m // tile) * tile
-    answering = max(costs.answering(n, rows, d, problem.k), packed_bytes / CARD.read_rows)
-    if prepared:
-        return SCREEN_START_ON_CUDA + answering
-    packing = (n * d * inputs.dtype_of(problem.dtype).itemsize + packed_bytes) / CARD.read_rows
-    return SCREEN_START_UNPACKED_ON_CUDA + packing + answering
 
 
 def packing_seconds(problem: Problem, isa: str, points: int) -> float:

@@ -19,13 +19,6 @@ factor of about two on other machines of the same kind.
     BITS["cuda"]             counted for an H200: 8 bytes written and read, 16 int8 operations of 10^15 a second per
                              byte of a pair, 4 bytes of a pair written at 3.5 and read at 2.5 TB/s
     "neon"                   not measured: as AVX2, but twice as long for arithmetic, in registers that are half as wide
-    DIRECT_ON_CUDA           counted for an H100 of 132 multiprocessors at 1.7 GHz, which each begin 16 conversions to
-                             float64 and 64 operations in it per cycle: a conversion and three operations per value,
-                             five where terms have roots, 30 more where they divide, and 40 cycles of a
-                             multiprocessor per pair for keeping the nearest
-    SCREEN_START_ON_CUDA     a replayed search of one query among 100,000 points of 128 dimensions on an H100 takes 62
-                             microseconds on the device, of which it reads packed points and minima for 17; unpacked,
-                             five more kernels
     BRUTE, TREE on CUDA      an H200; python -m benchmarks run kdtree --case 'auto-*' --device cuda
     CARD                     an H100; python -m benchmarks run exact_cuda
     DESCENT                  10^6 points of 128 dimensions; python -m benchmarks run nn_descent; for "gnnd" an H100,
@@ -141,14 +134,6 @@ ESTIMATED = {
 ESTIMATED["amx"] = ESTIMATED["avx512"]
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
-# The same on CUDA, in seconds of the device; rows are read at CARD.read_rows. Keys: the form of the metric, or
-# "dividing" if its terms divide.
-DIRECT_ON_CUDA = {
-    "gemm": DirectCosts(start=1e-5, query=0.0, pair=5e-11, value=5e-13),
-    "elementwise": DirectCosts(start=1e-5, query=0.0, pair=5e-11, value=1e-12),
-    "dividing": DirectCosts(start=1e-5, query=0.0, pair=5e-11, value=3e-12),
-}
-SCREEN_START_ON_CUDA, SCREEN_START_UNPACKED_ON_CUDA = 4.5e-5, 6e-5
 
 _BUILD = {"start": 2e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
 TREE = {

@@ -24,7 +24,6 @@ ON_CPU = {
 }
 ON_CUDA = {
     "route": Override("resident, host_refine or streamed", "word"),
-    "direct": Override("whether exact values alone decide, without a screen", "flag"),
     "shard": Override("what several devices divide: points or queries", "word"),
     "precisions": Override("precisions of the screen: float16, split, values; elementwise float32, values", "words"),
     "form_dim": Override(

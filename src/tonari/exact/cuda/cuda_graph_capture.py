@@ -3,16 +3,12 @@
 A search of 1,000 queries among 10,000 points takes an H100 0.1 ms, and Python ten times as long to launch. A graph has
 fixed addresses, so the input is copied to the graph's own buffers, and the output is copied from there:
 
-    screened    copy the input | replay | copy the output | wait | check the state
-    direct      aim at input and output | replay | wait | check the marks
+    copy the input | replay | copy the output | wait | check the state
 
 The state (flags of the rows, and the number of proved rows) is copied to pinned memory by the graph itself. The output
 is copied before the state is known, so that the host waits for the device only once. Rows that are not proved are
 searched again, step by step. If a value is invalid, the graph gives no answer, and the search is run without it, which
 raises the error.
-
-The kernels of a direct search (direct.py) read the addresses of queries and answers from pinned memory. A replay writes
-them there, and copies nothing; only points that are not prepared are copied. What can wait is done after the launch.
 """
 
 from __future__ import annotations
@@ -32,8 +28,7 @@ import torch
 from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Progress, ProgressLike
 from tonari.cuda.devices import on
-from tonari.exact.cuda.cuda_graph_cache import GRAPHS, Graph, key_of, key_on
-from tonari.exact.cuda.direct import Cells, launch_search, scratch_bytes
+from tonari.exact.cuda.cuda_graph_cache import GRAPHS, key_of, key_on
 from tonari.exact.cuda.groups import group_count
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import DevicePoints, attempt, finish
@@ -44,8 +39,6 @@ logger = logging.getLogger("tonari")
 
 LARGEST_BYTES = 1 << 28  # of the largest graph: for larger searches the time to launch is negligible
 POOL_BYTES = 1 << 25  # rounding: each graph has its own memory pool, which torch allocates in blocks of 2 and 20 MiB
-
-ALIGNED = 256  # bytes
 
 _capturing = threading.Lock()
 
@@ -72,8 +65,6 @@ def capture_if_due(
     if not plan.cuda_graph:
         return None
     prepared = points if isinstance(points, DevicePoints) else None
-    if plan.direct and prepared is not None and not prepared.sound:
-        return None  # the search that finds out whether they are can raise an error
     if prepared is not None:
         key = key_on(prepared, queries, plan.k)
     else:
@@ -85,10 +76,7 @@ def capture_if_due(
     with _capturing, on(plan.devices[0]), _no_collection():
         GRAPHS.make_room(nbytes)
         try:
-            if plan.direct:
-                graph: Graph = CapturedDirect(given, plan, prepared, nbytes=nbytes)
-            else:
-                graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
+            graph = CapturedSearch(given, plan, prepared, self_join=self_join, nbytes=nbytes)
         except (RuntimeError, MemoryError) as error:  # torch's error of missing memory is a RuntimeError
             logger.info("searches like this one are launched step by step: %s", error)
             return None
@@ -109,15 +97,11 @@ def _no_collection() -> Iterator[None]:
 
 
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
-    """Estimate the memory that a graph holds.
+    """Estimate the memory that the graph of a first attempt holds.
 
-    That of a first attempt holds its input, packed points, minima and their selection, members of groups and their
-    keys. It does not hold what belongs to an Index, nor what retries of rows would need. That of a direct search holds
-    lists of the parts, and points that are not prepared.
+    It holds its input, packed points, minima and their selection, members of groups and their keys. It does not hold
+    what belongs to an Index, nor what retries of rows would need.
     """
-    if plan.direct:
-        points = 0 if prepared else int(given[-1].numel() * given[-1].element_size())
-        return scratch_bytes(plan.m, plan.n, plan.k, double=True) + points + POOL_BYTES
     minima = 8 * group_count(plan.n, plan.group)
     members = 32 * plan.width * plan.group
     rows = plan.m * (minima + members + 16 * (plan.d + plan.k))
@@ -216,114 +200,12 @@ class CapturedSearch:
                 GRAPHS.forget()
                 return None
         if progress is not None and progress is not False:
-            _tell(progress, plan)
+            with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
+                bar.add(bar.total)
         if logger.isEnabledFor(logging.INFO):
             report.seconds = time.perf_counter() - started
             logger.info("%s", report)
         return found
-
-
-class CapturedDirect:
-    """A captured search by exact values of all points.
-
-    Parameters
-    ----------
-    given : tensors
-        Queries, and points unless they are prepared.
-    plan : CudaPlan
-        A direct one, for at most as many queries as are searched at once.
-    prepared : DevicePoints, optional
-        Points whose values have been checked. The graph keeps only their address; the caller must keep them alive while
-        it uses the graph.
-    nbytes : int
-        Estimated memory.
-
-    Raises
-    ------
-    RuntimeError, MemoryError
-        The search cannot be captured, or there is not enough memory.
-    """
-
-    def __init__(self, given: tuple[Any, ...], plan: CudaPlan, prepared: DevicePoints | None, *, nbytes: int) -> None:
-        self.plan, self.nbytes = plan, nbytes
-        self._lock = threading.Lock()
-        queries, device = given[0], given[0].device
-        self._device = device
-        points = given[-1] if prepared is None else prepared.points
-        self._value = torch.float64 if torch.float64 in (queries.dtype, points.dtype) else torch.float32
-        # Indices follow the distances in one tensor, aligned as a tensor of their own would be.
-        self._indices_at = -(-plan.m * plan.k * self._value.itemsize // ALIGNED) * (ALIGNED // 4)
-        self._elements = -(-4 * (self._indices_at + plan.m * plan.k) // self._value.itemsize)
-        # Buffers made in inference mode could not be written to outside it.
-        with torch.inference_mode(False), torch.no_grad():
-            self._points = torch.empty(points.shape, dtype=points.dtype, device=device) if prepared is None else None
-            searched = points if self._points is None else self._points
-            self._cells = Cells(plan.m, device)
-
-            def search() -> None:
-                checked = self._points is not None
-                launch_search(self._cells, plan.m, queries.dtype, searched, plan.k, plan.metric, checked=checked)
-
-            aimed_at = self._aim(given)
-            search()  # compiles kernels, which is impossible during a capture
-            torch.cuda.current_stream(device).synchronize()
-            self._graph, _ = record(search, device)
-            del aimed_at
-
-    def _aim(self, given: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Let the kernels read the given queries and write to a new tensor; return both, which have to live."""
-        queries = given[0]
-        if queries.stride(1) != 1:
-            queries = queries.contiguous()
-        if self._points is not None:
-            self._points.copy_(given[1].detach())
-        room = torch.empty(self._elements, dtype=self._value, device=self._device)
-        address = room.data_ptr()
-        self._cells.aim(queries, address, address + 4 * self._indices_at)
-        return queries, room
-
-    def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-        """Search with new values of the same shapes and dtypes, with any strides, on the current stream.
-
-        Returns
-        -------
-        Neighbors of two new tensors that share their memory, or None
-            None if a value is invalid, or if there is no memory for the result.
-        """
-        started, plan = time.perf_counter(), self.plan
-        # The lock protects cells and scratch: when it is released, no work on the device uses them any more.
-        with self._lock:
-            try:
-                queries, room = self._aim(given)
-                self._graph.replay()
-                found = self._lists_in(room)
-            except torch.cuda.OutOfMemoryError:
-                GRAPHS.forget()
-                return None
-            finally:
-                torch.cuda.current_stream(self._device).synchronize()
-            del queries  # which may be a copy that the device has only now read
-            if any(self._cells.marks()):
-                return None
-        if progress is not None and progress is not False:
-            _tell(progress, plan)
-        if logger.isEnabledFor(logging.INFO):
-            report = Report(rows=plan.m, seconds=time.perf_counter() - started)
-            report.certify(plan.precisions[-1], plan.m)
-            logger.info("%s", report)
-        return found
-
-    def _lists_in(self, room: Any) -> Neighbors:
-        """Return distances and indices from the room of both."""
-        shape, strides = (self.plan.m, self.plan.k), (self.plan.k, 1)
-        indices = room.view(torch.int32).as_strided(shape, strides, self._indices_at)
-        return Neighbors(room.as_strided(shape, strides), indices)
-
-
-def _tell(progress: ProgressLike, plan: CudaPlan) -> None:
-    """Report the whole search at once."""
-    with Progress(progress, total=plan.m * plan.n, seconds=plan.seconds, label="neighbours") as bar:
-        bar.add(bar.total)
 
 
 def record(work: Callable[[], Any], device: Any) -> tuple[Any, Any]:

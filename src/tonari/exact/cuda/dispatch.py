@@ -32,9 +32,8 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
-from tonari.exact.cuda.direct import unpacked
 from tonari.exact.cuda.plan import CudaPlan
-from tonari.exact.cuda.rehearse import can_rehearse, rehearse_index, rehearse_preparation, rehearse_search
+from tonari.exact.cuda.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
 from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_several
 from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
@@ -86,7 +85,7 @@ def search_once(
     """Prepare points and search them, as :func:`prepare` and :func:`search` do."""
     started = time.perf_counter()
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress):
-        prepared = unpacked(points, plan) if plan.direct else _route(plan).prepare(points, plan, progress)
+        prepared = _route(plan).prepare(points, plan, progress)
     return _search(queries, prepared, plan, started, self_join=self_join, progress=progress)
 
 
@@ -109,11 +108,7 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
         )
-
-    def stage() -> None:
-        rehearse_search(plan, plan.dtype, self_join=self_join)
-        rehearse_index(plan, plan.dtype)
-
+    stage = functools.partial(rehearse_search, plan, plan.dtype, self_join=self_join)
     with on(plan.devices[0]):
         return compile_ahead(stage, card_of(plan.devices[0]), progress=progress)
 

@@ -14,7 +14,7 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.units import MIB
-from tonari.costs.model import brute_seconds, direct_seconds_on_cuda, screening_seconds_on_cuda
+from tonari.costs.model import brute_seconds
 from tonari.cuda.memory import SPARE, available
 from tonari.exact.cuda.form_dim import largest_form_dim
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE
@@ -32,8 +32,6 @@ PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32",
 _SPLIT_FIRST = 16
 SHARDS = ("points", "queries")
 PILOT = "pilot"  # the form_dim that pilot rows choose
-
-LARGEST_DIRECT_K = 64  # pairs that a program keeps in registers, and points of its tiles (direct.py)
 
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
 _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, and may take of a whole search
@@ -56,9 +54,6 @@ class CudaPlan(Plan):
         "resident": points and queries are on the device. "streamed": points, and if necessary queries, are copied to
         the device slab by slab. "host_refine": only the packed copy of the points is on the device; the CPU refines the
         candidates from the original rows in host memory.
-    direct : bool
-        Whether exact values of all points decide, without a screen (direct.py), which is faster for few queries. The
-        other fields then tell only how to prepare points for other searches, and which memory is there for this one.
     shard : str
         What several devices divide equally among them. "points": every query is compared with every part, and lists are
         merged. "queries": all points are on each device. "none" for one device.
@@ -90,7 +85,6 @@ class CudaPlan(Plan):
     """
 
     route: str
-    direct: bool
     shard: str
     precisions: tuple[str, ...]
     form_dim: int | str
@@ -106,14 +100,12 @@ class CudaPlan(Plan):
         return self.cuda_graph
 
     def for_problem(self, problem: Problem) -> CudaPlan:
-        """Return the plan; ValueError if it was made for another problem, or cannot serve this one."""
+        """Return the plan; ValueError if it was made for another problem, or its route needs points in host memory."""
         super().for_problem(problem)
         if self.route == "host_refine" and not problem.host_points:
             raise ValueError(
                 "the plan's route is 'host_refine', which refines from host memory: the points are on a device"
             )
-        if self.direct and problem.self_join:
-            raise ValueError("the plan is direct, and so does not leave out the point itself: plan with self_join=True")
         return self
 
 
@@ -157,14 +149,11 @@ def plan_on_cuda(
     why_not = refuse_metric(problem)
     if why_not is not None:
         raise Unsupported(why_not)
-    check_overrides(overrides, ON_CUDA)
-    if overrides.get("direct"):
-        _check_direct(problem, overrides)
     usual = not overrides
     if prepared_by is not None:
         overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
     if free_bytes is None and problem.memory is None and usual:
-        small = _plan_within_spare(problem, tuple(overrides.items()), prepared_by is not None)
+        small = _plan_within_spare(problem, tuple(overrides.items()))
         if small is not None:
             return small
     budget = available(problem.devices, free_bytes)
@@ -172,14 +161,14 @@ def plan_on_cuda(
         return _plan_usual(problem, _rounded(budget))
     if prepared_by is not None and prepared_by.route != "streamed":
         budget += prepared_by.packed_bytes + prepared_by.copied_bytes
-    return _plan_within(problem, budget, overrides, usual=usual, prepared=prepared_by is not None)
+    return _plan_within(problem, budget, overrides, usual=usual)
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...], prepared: bool) -> CudaPlan | None:
+def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...]) -> CudaPlan | None:
     """Return the plan of a search that is resident and needs no more than the spare memory, or None."""
     try:
-        plan = _plan_within(problem, SPARE, dict(overrides), usual=True, prepared=prepared)
+        plan = _plan_within(problem, SPARE, dict(overrides), usual=True)
     except BudgetExceeded:
         return None
     return plan if plan.route == "resident" and plan.query_batch >= problem.m else None
@@ -188,7 +177,7 @@ def _plan_within_spare(problem: Problem, overrides: tuple[tuple[str, Any], ...],
 @functools.lru_cache(maxsize=1024)
 def _plan_usual(problem: Problem, free: int) -> CudaPlan:
     """Return the plan of a search that overrides nothing, kept for the next of the same sizes."""
-    return _plan_within(problem, free, {}, usual=True, prepared=False)
+    return _plan_within(problem, free, {}, usual=True)
 
 
 def _rounded(free: int) -> int:
@@ -201,37 +190,29 @@ def _rounded(free: int) -> int:
     return free >> last << last
 
 
-def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool, prepared: bool) -> CudaPlan:
-    """Plan for devices with `free` bytes each, for points that are prepared or not.
-
-    `usual` says that the caller overrides nothing.
-    """
+def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
+    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     if overrides.get("form_dim", PILOT) == PILOT:
         if _may_contract(problem, overrides):
             with contextlib.suppress(BudgetExceeded):
-                return _plan_route(problem, free, overrides | {"form_dim": PILOT}, usual=usual, prepared=prepared)
+                return _plan_route(problem, free, overrides | {"form_dim": PILOT}, usual=usual)
         overrides = overrides | {"form_dim": "full"}
-    return _plan_route(problem, free, overrides, usual=usual, prepared=prepared)
+    return _plan_route(problem, free, overrides, usual=usual)
 
 
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
     """Whether a contraction may be worth the pilot rows that choose it."""
     metric = get_metric(problem.metric)
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, contracted ones are not
-    screened = (
-        (metric.squares or metric.angular)
-        and not narrow
-        and not overrides.get("direct")
-        and largest_form_dim(problem.d) > 0
-    )
+    screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
     pilot = _PILOT_SHARE * brute_seconds(problem, "", len(problem.devices)) >= _PILOT_SECONDS
     n, m = problem.n, problem.m
     whole = overrides.get("point_slab", n) >= n and overrides.get("query_slab", m) >= m and n <= MOST_POINTS
     return screened and pilot and whole and overrides.get("route", "resident") == "resident"
 
 
-def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool, prepared: bool) -> CudaPlan:
-    """Plan a search in so many dimensions; for the parameters see :func:`_plan_within`."""
+def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
+    """Plan for devices with `free` bytes each; `usual` says that the caller overrides nothing."""
     devices, asked = problem.devices, problem.memory
     budget = free if asked is None else min(asked, free)
     form_dim, shards = _form_dim(overrides, problem), _ways(problem, overrides)
@@ -247,10 +228,6 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
     chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
     in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
-    direct = bool(overrides.get("direct"))
-    if usual and not form_dim and slabs.route == "resident":
-        direct = _is_direct(problem, needs.packed_bytes(slabs, needs.precisions[0]), prepared)
-    compared = direct_seconds_on_cuda(problem) if direct else brute_seconds(screened, "", len(devices))
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     return CudaPlan(
         n=problem.n,
@@ -265,7 +242,6 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         isa="",
         threads=0,
         route=slabs.route,
-        direct=direct,
         shard=shard,
         precisions=needs.precisions,
         form_dim=PILOT if chosen else form_dim or "full",
@@ -279,46 +255,15 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         copied_bytes=needs.copied_bytes(slabs),
         working_bytes=needs.working_bytes(slabs, batch),
         output_bytes=needs.output_bytes(slabs),
-        seconds=compared + needs.copying_seconds(slabs),
+        seconds=brute_seconds(screened, "", len(devices)) + needs.copying_seconds(slabs),
     )
-
-
-def _is_direct(problem: Problem, packed_bytes: int, prepared: bool) -> bool:
-    """Whether exact values of all points take less time than a screen of points that are prepared or not."""
-    if refuse_direct(problem) is not None:
-        return False
-    screening = screening_seconds_on_cuda(problem, LEAST_BATCH, packed_bytes, prepared=prepared)
-    return direct_seconds_on_cuda(problem) < screening
-
-
-def refuse_direct(problem: Problem) -> str | None:
-    """Return why a problem cannot be solved by exact values of all points on one device, or None if it can."""
-    if len(problem.devices) > 1:
-        return f"direct=True: it searches on one device, not on {', '.join(problem.devices)}; leave it out"
-    if problem.self_join:
-        return "direct=True: it does not leave out the point itself, as a graph does; leave it out"
-    if problem.k > LARGEST_DIRECT_K:
-        return f"direct=True: registers hold at most {LARGEST_DIRECT_K} neighbours, not k={problem.k}; leave it out"
-    if problem.n > MOST_POINTS:
-        return f"direct=True: a device takes at most {MOST_POINTS} points at once, not {problem.n}; leave it out"
-    return None
-
-
-def _check_direct(problem: Problem, overrides: dict[str, Any]) -> None:
-    """Raise for a direct search that is asked for and not possible."""
-    others = sorted(set(overrides) - {"direct"})
-    if others:
-        raise ValueError(f"direct=True: there is no screen for which {', '.join(others)} could be set; leave one out")
-    why_not = refuse_direct(problem)
-    if why_not is not None:
-        raise Unsupported(why_not)
 
 
 def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNeeds, dict[str, Any]]]:
     """Return the ways to divide a search among its devices; see :func:`_shards`."""
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     form, devices, form_dim = get_metric(problem.metric).form, len(problem.devices), _form_dim(overrides, problem)
-    if form_dim or overrides.get("direct"):
+    if form_dim:
         overrides = overrides | {"route": "resident"}
     _check_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
     wanted = k + problem.self_join

@@ -13,10 +13,9 @@ import torch
 
 from tonari.core.neighbors import Neighbors
 from tonari.core.slices import cut
-from tonari.cuda.rehearsal import to_visit, without_data
+from tonari.cuda.rehearsal import to_visit
 from tonari.exact.cuda.contracted_search import ContractedPoints
 from tonari.exact.cuda.contraction import Contraction, form_blocks, sampled
-from tonari.exact.cuda.direct import rehearse_directly
 from tonari.exact.cuda.partition import Place, plan_for_part
 from tonari.exact.cuda.plan import PILOT, CudaPlan, share
 from tonari.exact.cuda.search import DevicePoints, Search, Searchable
@@ -47,10 +46,6 @@ def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepar
     prepared : Searchable, optional
         Points that have been prepared on a single device, whose contraction is known.
     """
-    if plan.direct:
-        points = _rows(plan.n, plan.d, plan.dtype) if prepared is None else without_data(prepared.points)
-        rehearse_directly(plan, points, _rows(plan.m, plan.d, query_dtype), checked=prepared is None)
-        return
     n, m = _shares(plan)
     slabs = [(points, rows) for points in _lengths(n, plan.point_slab) for rows in _lengths(m, plan.query_slab)]
     merged = (n, m) != slabs[0] or n != plan.n
@@ -62,14 +57,6 @@ def rehearse_search(plan: CudaPlan, query_dtype: str, *, self_join: bool, prepar
         if merged:
             best = no_lists(rows, plan.k, plan.n, plan.metric, double=begun.double, device="meta")
             merge_into(best, found, 0, plan.metric, "meta")
-
-
-def rehearse_index(plan: CudaPlan, query_dtype: str) -> None:
-    """Prepare points by a plan and search them, where an Index launches other kernels than one search of the points."""
-    if plan.direct:
-        rehearse_preparation(plan)
-        points, queries = _rows(plan.n, plan.d, plan.dtype), _rows(plan.m, plan.d, query_dtype)
-        rehearse_directly(plan, points, queries, checked=False)
 
 
 def _shares(plan: CudaPlan) -> tuple[int, int]:

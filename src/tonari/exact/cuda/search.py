@@ -105,16 +105,6 @@ class DevicePoints(Copied):
         self._copies = PackedCopies(points, self.form, self.flags)
         self.packed(precision)
         self._written = Written(self.points, self.form.centre, self.form.scale, self.flags)
-        self.sound = False
-
-    def check(self) -> None:
-        """Raise ValueError if a point has a value that searches refuse; waits for the device until none was found.
-
-        Attribute `sound` says that none was.
-        """
-        if not self.sound:
-            inputs.check_flags(self.flags, self.points, "points")
-            self.sound = True
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return the search of some queries."""

@@ -47,12 +47,9 @@ def candidates(
 
 @triton.jit
 def add_step(
-    lanes, squares, q, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
+    lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Add columns at ... at + 15 to the lanes and, for angular metrics, to the lanes of the points' squares.
-
-    `q` [1, 16] has these columns of the query, float64.
-    """
+    """Add columns at ... at + 15 to the lanes and, for angular metrics, to the lanes of the points' squares."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:
@@ -61,32 +58,12 @@ def add_step(
             x -= mean[:, None]
     if METRIC.angular:
         squares += x * x
+    q = tl.load(query_ptrs + at)[None, :]  # [1, 16]
     if METRIC.own:
         lanes = add_own_terms(lanes, q, x, at + tl.arange(0, 16) < d, TERM)
     else:
         lanes = add_terms(lanes, q, x, METRIC, TERM)
     return lanes, squares
-
-
-@triton.jit
-def step(query_ptrs):
-    """Return one step of a widened query, [1, 16]."""
-    return tl.load(query_ptrs)[None, :]
-
-
-@triton.jit
-def value_of_lanes(lanes, squares, query_norm, differs, METRIC: tl.constexpr, CHUNK: tl.constexpr):
-    """Return the values [CHUNK] from all lanes; only angular metrics use `squares` and the norm of the query.
-
-    `differs` [CHUNK] says which points are not constant, for centred metrics.
-    """
-    folded = fold(lanes, CHUNK, METRIC.maximum)
-    point_norm = folded
-    if METRIC.angular:
-        point_norm = tl.sqrt(fold(squares, CHUNK, False))
-        if METRIC.centred:
-            point_norm = tl.where(differs, point_norm, 0.0)
-    return value_of(folded, query_norm, point_norm, METRIC)
 
 
 @triton.jit
@@ -98,7 +75,7 @@ def values_of(
 
     `query_ptrs` [16] is the first step of the widened query; only angular metrics load its norm, number `row`.
     """
-    mean, differs = 0.0, present
+    mean = 0.0
     if METRIC.centred:
         mean, differs = means(row_ptrs, d, present, CHUNK, UNIT)
     lanes = tl.zeros([CHUNK, 16], tl.float64)
@@ -112,18 +89,23 @@ def values_of(
         x1 = load_lanes(row_ptrs, at + 16, d, present, UNIT, False)
         x2 = load_lanes(row_ptrs, at + 32, d, present, UNIT, False)
         x3 = load_lanes(row_ptrs, at + 48, d, present, UNIT, False)
-        lanes, squares = add_step(lanes, squares, step(query_ptrs + at), x0, mean, at, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, step(query_ptrs + at + 16), x1, mean, at + 16, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, step(query_ptrs + at + 32), x2, mean, at + 32, d, METRIC, TERM, False)
-        lanes, squares = add_step(lanes, squares, step(query_ptrs + at + 48), x3, mean, at + 48, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x0, mean, at, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x1, mean, at + 16, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x2, mean, at + 32, d, METRIC, TERM, False)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x3, mean, at + 48, d, METRIC, TERM, False)
     for at in tl.range(batches, stop, 16):
         x = load_lanes(row_ptrs, at, d, present, UNIT, True)
-        lanes, squares = add_step(lanes, squares, step(query_ptrs + at), x, mean, at, d, METRIC, TERM, True)
+        lanes, squares = add_step(lanes, squares, query_ptrs, x, mean, at, d, METRIC, TERM, True)
 
-    query_norm = 0.0
+    folded = fold(lanes, CHUNK, METRIC.maximum)
+    query_norm = folded
+    point_norm = folded
     if METRIC.angular:
         query_norm = tl.load(norms_ptr + row)
-    return value_of_lanes(lanes, squares, query_norm, differs, METRIC, CHUNK)
+        point_norm = tl.sqrt(fold(squares, CHUNK, False))
+        if METRIC.centred:
+            point_norm = tl.where(differs, point_norm, 0.0)
+    return value_of(folded, query_norm, point_norm, METRIC)
 
 
 @triton.jit(do_not_specialize=["width", "groups_stride", "columns", "chunks", "n"])

@@ -8,7 +8,6 @@ from tonari.core.neighbors import Neighbors
 from tonari.core.progress import Counter, ProgressLike
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.contracted_search import prepare_points
-from tonari.exact.cuda.direct import search_directly
 from tonari.exact.cuda.partition import Place, search_whole
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.search import Searchable, search_on_device
@@ -21,17 +20,17 @@ def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None)
 
 
 def search_resident(
-    queries: Any, prepared: Any, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
+    queries: Any, prepared: Searchable, plan: CudaPlan, *, self_join: bool = False, progress: ProgressLike = None
 ) -> tuple[Neighbors, Report]:
     """Search prepared points; see :mod:`tonari.exact.cuda.dispatch`."""
     return search_whole(search_part, prepared.points if self_join else queries, prepared, plan, self_join, progress)
 
 
-def search_part(queries: Any, prepared: Any, plan: CudaPlan, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
+def search_part(
+    queries: Any, prepared: Searchable, plan: CudaPlan, place: Place, bar: Counter
+) -> tuple[Neighbors, Report]:
     """See :mod:`tonari.exact.cuda.partition`."""
     rows = to_device(queries, plan.devices[0])
-    if plan.direct:
-        return search_directly(rows, prepared, plan, bar)
     return search_on_device(
         rows,
         prepared,

@@ -114,18 +114,6 @@ def _to_row(keys, ids, N: tl.constexpr, PACKED: tl.constexpr):
 
 
 @triton.jit
-def _merge_runs(keys, ids, BITS: tl.constexpr, BLOCK: tl.constexpr, DESCENDING: tl.constexpr, PACKED: tl.constexpr):
-    """Merge runs of 2^BLOCK of the 2^BITS entries in pairs, dropping larger halves, until one is left."""
-    for left in tl.static_range(BITS - BLOCK):
-        keys, ids = _halve(keys, ids, BLOCK, PACKED)
-        if left < BITS - BLOCK - 1:
-            keys, ids = _merge(keys, ids, BLOCK, _upper(BLOCK, BITS - 1 - left), PACKED)
-        else:
-            keys, ids = _merge(keys, ids, BLOCK, DESCENDING, PACKED)
-    return keys, ids
-
-
-@triton.jit
 def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.constexpr = 0):
     """Return the K smallest of N entries, sorted: runs of K are sorted and merged in pairs, dropping larger halves."""
     BITS: tl.constexpr = _log2(N)
@@ -138,19 +126,12 @@ def smallest_pairs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.c
             keys, ids = _merge(keys, ids, size, _upper(size, BITS), PACKED)
         else:
             keys, ids = _merge(keys, ids, size, DESCENDING, PACKED)
-    keys, ids = _merge_runs(keys, ids, BITS, BLOCK, DESCENDING, PACKED)
-    return _to_row(keys, ids, K, PACKED)
-
-
-@triton.jit
-def smallest_of_runs(keys, ids, N: tl.constexpr, K: tl.constexpr, DESCENDING: tl.constexpr = 0):
-    """Return the K smallest of N entries, sorted, from runs of K that ascend and descend in turn; N > K."""
-    BITS: tl.constexpr = _log2(N)
-    BLOCK: tl.constexpr = _log2(K)
-    PACKED: tl.constexpr = keys.dtype == tl.int32
-    tl.static_assert(K >= 2 and K < N)
-    keys, ids = _to_cube(keys, ids, PACKED)
-    keys, ids = _merge_runs(keys, ids, BITS, BLOCK, DESCENDING, PACKED)
+    for left in tl.static_range(BITS - BLOCK):
+        keys, ids = _halve(keys, ids, BLOCK, PACKED)
+        if left < BITS - BLOCK - 1:
+            keys, ids = _merge(keys, ids, BLOCK, _upper(BLOCK, BITS - 1 - left), PACKED)
+        else:
+            keys, ids = _merge(keys, ids, BLOCK, DESCENDING, PACKED)
     return _to_row(keys, ids, K, PACKED)
 
 
