@@ -97,19 +97,20 @@ def _work(
     def check(*_: int) -> None:
         pipeline.check()
 
-    with Worker(job, device, check, workers=workers) as worker:
-        write = functools.partial(_write_all, worker, done)
-        with _Writer(pipeline, write, ahead=job.plan.reads_ahead) as writer:
-            read = _read(worker, todo, pipeline)
-            ahead = job.plan.reads_ahead
-            for task, piece in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
-                pipeline.check()
-                step, started = step_of(job, task), time.perf_counter()
-                made = _tried(functools.partial(step.compute, worker, task.args, piece))
-                logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
-                del piece
-                writer.put((task, made))
-                del made
+    ahead = job.plan.reads_ahead
+    with (
+        Worker(job, device, check, workers=workers) as worker,
+        _Writer(pipeline, functools.partial(_write_all, worker, done), ahead=ahead) as writer,
+    ):
+        read = _read(worker, todo, pipeline)
+        for task, piece in pipeline.prefetch(read, f"read-{device}", foreign=True) if ahead else read:
+            pipeline.check()
+            step, started = step_of(job, task), time.perf_counter()
+            made = _tried(functools.partial(step.compute, worker, task.args, piece))
+            logger.debug("%s: computed in %.3g s", task.name, time.perf_counter() - started)
+            del piece
+            writer.put((task, made))
+            del made
 
 
 def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterator[tuple[Task, Any]]:
@@ -143,7 +144,9 @@ def _tried(work: Callable[[], Any]) -> Any:
 def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[tuple[Task, Any]]) -> None:
     """Write tasks of which pieces come one after the other."""
     for task, first in computed:
-        _finish(worker, task, _pieces([first], computed), done)
+        pieces = _pieces([first], computed)
+        del first  # or it would stay in memory until the next task
+        _finish(worker, task, pieces, done)
 
 
 def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[Any]:

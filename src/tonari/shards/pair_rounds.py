@@ -77,7 +77,7 @@ def steps(graph_of: GraphOf, met: Met, known: Known) -> dict[str, Step]:
     """
 
     def compute_shard(worker: Worker, args: tuple[int], waiting: Arriving) -> Neighbors:
-        return graph_of(worker, args[0], waiting.arrive())
+        return lists_here(worker, graph_of(worker, args[0], waiting.arrive()))
 
     def compute_meeting(worker: Worker, args: Any, meeting: Meeting) -> Neighbors:
         return shifted(worker, met(worker, meeting), *meeting.slabs)
@@ -156,7 +156,7 @@ def _read_shard(worker: Worker, args: tuple[int]) -> Arriving:
 
 
 def _write_shard(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
-    return Done(_save(worker, "graph", args[0], 0, lists_here(worker, found)))
+    return Done(_save(worker, "graph", args[0], 0, found))
 
 
 # --- meetings
