@@ -104,7 +104,8 @@ def form_kernel(
             x = tl.where((norm > 0)[:, None], (x - mean[:, None]) / tl.where(norm > 0, norm, 1.0)[:, None], 0.0)
         else:
             x = (x - tl.load(centre_ptr + column, mask=column < d, other=0.0)[None, :]) * scale
-        x = tl.where((column < d)[None, :], x, 0.0).to(tl.float32).to(tl.float16)
+        # A row that is not there is as far from the centre as the origin, which no float16 may hold.
+        x = tl.where(present[:, None] & (column < d)[None, :], x, 0.0).to(tl.float32).to(tl.float16)
         out = rows_ptr + row[:, None] * width + column[None, :]
         tl.store(out, x, mask=present[:, None] & (column < width)[None, :])
 
