@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 import tonari
 from tests.helpers.checks import Array, gaussian
+from tests.helpers.shards import by_shards, clustered
 from tonari.core.neighbors import Neighbors
 from tonari.metrics import get_metric
-from tonari.shards import merge_route
+from tonari.metrics.recall import Recall
+from tonari.shards import merge_route, plan
 from tonari.shards.merge_route import _Crossing
 
 N, K = 60, 4
@@ -72,15 +75,29 @@ def test_slabs_of_which_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made(whole).low == 1
 
 
-def test_a_merge_goes_on_until_enough_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.helpers.shards import by_shards, clustered
-
-    rounds = []
+@pytest.mark.parametrize("missed", [0, 1])
+def test_a_merge_goes_on_until_enough_is_found(missed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Neighbors] = []
     real = _Crossing.__call__
-    monkeypatch.setattr(_Crossing, "__call__", lambda self, found: rounds.append(self) or real(self, found))
+
+    def measured(crossing: _Crossing, found: Neighbors) -> Recall:
+        asked.append(found)
+        return Recall(0.0, 0.0, 0.0, 0.0, 1, 6) if len(asked) <= missed else real(crossing, found)
+
+    monkeypatch.setattr(_Crossing, "__call__", measured)
     monkeypatch.setattr("tonari.graph.merging._SHARE", 0.0)  # by rounds, however small
     by_shards(monkeypatch, 700)
     graph = tonari.build_graph(clustered(1400), 6, tmp_path / "graph", method="ggm", recall=0.95)
-    assert len(rounds) >= 1
+    assert len(asked) == missed + 1
     assert graph.report is not None
     assert graph.report.reached
+
+
+@pytest.mark.parametrize(
+    ("shards", "workers", "group"), [(22, 1, 4), (22, 2, 3), (2, 1, 1), (3, 1, 2), (8, 2, 2), (5, 8, 1)]
+)
+def test_groups_give_all_workers_as_many_pairs(shards: int, workers: int, group: int) -> None:
+    on_cuda: Any = SimpleNamespace(devices=("cuda:0",), workers=workers)
+    assert plan._group(on_cuda, shards) == group
+    on_cpu: Any = SimpleNamespace(devices=(), workers=workers)
+    assert plan._group(on_cpu, shards) == 1

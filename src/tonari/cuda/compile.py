@@ -161,7 +161,7 @@ class _Loading(Executor):
     def _finish(self, compile: Callable[[], Any], future: Future[Any]) -> None:
         try:
             loaded = self._loaded(compile)
-        except BaseException as error:  # whoever reads the future gets it
+        except BaseException as error:  # compile_together reads it from the future
             future.set_exception(error)
         else:
             future.set_result(loaded)

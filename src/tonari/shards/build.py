@@ -88,7 +88,7 @@ def build(request: Request, folder: Path, executor: Executor, *, resume: bool, p
         _finish(job, manifest, rows, time.perf_counter() - started)
 
 
-def begin(request: Request, folder: Path, *, resume: bool, workers: int = 1) -> Manifest:
+def begin(request: Request, folder: Path, *, resume: bool, workers: int) -> Manifest:
     """Return the manifest of a build that is to go on, or write a new one for so many workers.
 
     Raises

@@ -150,9 +150,8 @@ class CudaLoader:
                 np.take(rows, ids[part], axis=0, out=target[part], mode="clip")
 
         threads = min(MOST_THREADS, default_threads())
-        Workers(threads).map(
-            copy, cut(len(target), max(1, -(-len(target) // threads)))
-        )  # in few calls of Python, which wait
+        step = max(1, -(-len(target) // threads))  # one call each: every call waits for its turn in Python
+        Workers(threads).map(copy, cut(len(target), step))
 
     def close(self) -> None:
         """End the threads."""
