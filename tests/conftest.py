@@ -26,7 +26,7 @@ from tonari.exact import plan as exact_plan
 from tonari.metrics import METRICS
 
 if HAS_TORCH and not HAS_CUDA:
-    interpreter.remember_builtins()
+    interpreter.hasten()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

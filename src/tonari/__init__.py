@@ -35,35 +35,34 @@ Rooms import downwards only:
     core                            records, threads, progress, errors
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
-from tonari.api import (
-    Index,
-    build_graph,
-    build_neighbors,
-    knn_graph,
-    kth_distance,
-    merge,
-    mutual_reachability_tree,
-    pairs,
-    radius_count,
-    radius_graph,
-    radius_search,
-    search,
-    search_to_file,
-)
-from tonari.core.neighbors import Neighbors
-from tonari.core.pairs import Pairs
-from tonari.core.plan import Plan
-from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.core.version import __version__ as __version__
-from tonari.graph.directory import open_neighbors
-from tonari.graph.knn_graph import KNNGraph
-from tonari.methods.explain import Explanation, explain
-from tonari.methods.plan import plan
-from tonari.methods.warm import warm
-from tonari.select import Selection, select_k
-from tonari.select.merge import merge_neighbors
-from tonari.spanning.tree import SpanningTree
+
+if TYPE_CHECKING:  # what reads programs without running them; at run time _HOMES tells where the names are
+    from tonari.api.graphs import knn_graph, merge
+    from tonari.api.index import Index
+    from tonari.api.kth import kth_distance
+    from tonari.api.pairing import pairs
+    from tonari.api.radius import radius_count, radius_graph, radius_search
+    from tonari.api.searching import search, search_to_file
+    from tonari.api.shards import build_graph, build_neighbors
+    from tonari.api.spanning import mutual_reachability_tree
+    from tonari.core.neighbors import Neighbors
+    from tonari.core.pairs import Pairs
+    from tonari.core.plan import Plan
+    from tonari.core.radius_neighbors import RadiusNeighbors
+    from tonari.graph.directory import open_neighbors
+    from tonari.graph.knn_graph import KNNGraph
+    from tonari.methods.explain import Explanation, explain
+    from tonari.methods.plan import plan
+    from tonari.methods.warm import warm
+    from tonari.select.merge import merge_neighbors
+    from tonari.select.request import Selection
+    from tonari.select.selection import select_k
+    from tonari.spanning.tree import SpanningTree
 
 __all__ = [
     "Explanation",
@@ -94,3 +93,40 @@ __all__ = [
     "select_k",
     "warm",
 ]
+
+# A name's module is imported when the name is first used: whoever makes a graph does not wait for the shards.
+_HOMES = {
+    "tonari.api.graphs": ("knn_graph", "merge"),
+    "tonari.api.index": ("Index",),
+    "tonari.api.kth": ("kth_distance",),
+    "tonari.api.pairing": ("pairs",),
+    "tonari.api.radius": ("radius_count", "radius_graph", "radius_search"),
+    "tonari.api.searching": ("search", "search_to_file"),
+    "tonari.api.shards": ("build_graph", "build_neighbors"),
+    "tonari.api.spanning": ("mutual_reachability_tree",),
+    "tonari.core.neighbors": ("Neighbors",),
+    "tonari.core.pairs": ("Pairs",),
+    "tonari.core.plan": ("Plan",),
+    "tonari.core.radius_neighbors": ("RadiusNeighbors",),
+    "tonari.graph.directory": ("open_neighbors",),
+    "tonari.graph.knn_graph": ("KNNGraph",),
+    "tonari.methods.explain": ("Explanation", "explain"),
+    "tonari.methods.plan": ("plan",),
+    "tonari.methods.warm": ("warm",),
+    "tonari.select.merge": ("merge_neighbors",),
+    "tonari.select.request": ("Selection",),
+    "tonari.select.selection": ("select_k",),
+    "tonari.spanning.tree": ("SpanningTree",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(home), name)  # the next look finds it without this function
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -20,7 +20,8 @@ from click.testing import CliRunner
 import tonari
 from tests.helpers import checks
 from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
-from tonari import api, io
+from tonari import io
+from tonari.api import graphs, searching
 from tonari.cli import main
 from tonari.cuda import memory as device_memory
 from tonari.graph import recall as quality
@@ -538,7 +539,7 @@ def test_the_device_reaches_the_verbs(
         seen.append(device)
         raise ValueError("enough")
 
-    for module, name in ((api, "knn_graph"), (api, "search"), (planning, "plan")):
+    for module, name in ((graphs, "knn_graph"), (searching, "search"), (planning, "plan")):
         monkeypatch.setattr(module, name, verb)
     refused("graph", "points.fbin", "-k", "3", "-o", "g.npz", *given, code=1)
     refused("search", "points.fbin", "queries.npy", "-k", "3", "-o", "t.npz", *given, code=1)
@@ -667,8 +668,8 @@ def test_a_defect_is_not_dressed_up_as_bad_data(folder: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("module", "verb", "arguments"),
     [
-        (api, "knn_graph", ("graph", "points.fbin", "-k", "3", "-o", "o.npz")),
-        (api, "search", ("search", "points.fbin", "queries.npy", "-k", "3", "-o", "o.npz")),
+        (graphs, "knn_graph", ("graph", "points.fbin", "-k", "3", "-o", "o.npz")),
+        (searching, "search", ("search", "points.fbin", "queries.npy", "-k", "3", "-o", "o.npz")),
         (planning, "plan", ("plan", "points.fbin", "-k", "3")),
         (quality, "graph_recall", ("recall", "g.npz", "points.fbin")),
     ],
@@ -853,8 +854,8 @@ def _imported(*arguments: str) -> set[str]:
 
 @pytest.mark.process
 def test_importing_the_library_does_not_import_the_command_line() -> None:
-    modules = _imported("-c", "import tonari")
-    assert "tonari.api" in modules
+    modules = _imported("-c", "import tonari; [getattr(tonari, name) for name in tonari.__all__]")
+    assert "tonari.methods.answer" in modules
     assert not {name for name in modules if name.split(".")[0] == "click" or name.startswith("tonari.cli")}
 
 

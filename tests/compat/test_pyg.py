@@ -12,7 +12,7 @@ import pytest
 from tests.helpers import checks, consumers
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_cuda
 from tests.helpers.refusals import assert_refused_by_name
-from tonari import api
+from tonari.api import graphs, radius, searching
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
@@ -172,8 +172,9 @@ def test_workers_are_threads(workers: int, threads: int | None, monkeypatch: pyt
 
         return call
 
-    for name in ("search", "knn_graph", "radius_search", "radius_graph"):
-        monkeypatch.setattr(api, name, watched(getattr(api, name)))
+    asks = [(searching, "search"), (graphs, "knn_graph"), (radius, "radius_search"), (radius, "radius_graph")]
+    for module, name in asks:
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
     x = torch.from_numpy(checks.gaussian(20, 4))
     pyg.knn(x, x, 2, num_workers=workers)
     pyg.knn_graph(x, 2, num_workers=workers)

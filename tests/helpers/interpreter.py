@@ -1,17 +1,84 @@
-"""Triton's interpreter made faster: it searches all of triton.language again for every function that a kernel calls.
+"""Triton's interpreter made faster, with the results that it has: a kernel's tests take a third of their time.
 
-It searches for built-in functions, which it replaces while a kernel runs. Their names never change, so here they are
-looked up once, which halves the time of most kernels' tests.
+It searches all of triton.language for built-in functions, which it replaces while a kernel runs, and does so again for
+every function that the kernel calls. It computes whether integers overflow, and tells nobody unless it debugs. Every
+tensor that a kernel makes gets a shape of its own, checked and printed anew, although there are only a few of them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from typing import Any
 
 
-def remember_builtins() -> None:
+def hasten() -> None:
+    """Let the interpreter do once what it does for every function, launch or tensor."""
+    _remember_builtins()
+    _compute_no_overflows()
+    _remember_shapes()
+
+
+def _compute_no_overflows() -> None:
+    from triton.runtime import interpreter
+
+    builder = interpreter.interpreter_builder
+    assert not builder.options.debug  # then it would stop a kernel whose integers overflow
+    builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
+
+
+def _remember_shapes() -> None:
+    """Let blocks of one shape share it, and compare two shapes as lists of integers where they may be the same."""
+    from triton.language import core
+    from triton.language.semantic import TritonSemantic
+    from triton.runtime import interpreter
+
+    make_block, broadcast, numpy_dtype = (
+        core.block_type.__init__,
+        TritonSemantic.broadcast_impl_value,
+        interpreter._get_np_dtype,
+    )
+    shapes: dict[tuple[int, ...], tuple[Any, int, str]] = {}
+    of_tensors: dict[tuple[int, ...], tuple[Any, Any]] = {}
+    numpy_dtypes: dict[str, Any] = {}
+
+    def init_block(self: Any, element_ty: Any, shape: Any) -> None:
+        key = tuple([each.value if isinstance(each, core.constexpr) else each for each in shape])
+        if key not in shapes:
+            make_block(self, element_ty, shape)
+            shapes[key] = self.shape, self.numel, str(self.shape)
+        self.element_ty = element_ty
+        self.shape, self.numel, text = shapes[key]
+        self.name = f"<{text}, {element_ty}>"
+
+    def init_tensor(self: Any, handle: Any, type: Any) -> None:
+        self.handle, self.type, self.dtype = handle, type, type.scalar
+        key = tuple(type.shape.values) if type.is_block() else ()
+        if key not in of_tensors:
+            make_tensor(self, handle, type)
+            of_tensors[key] = self.shape, self.numel
+        self.shape, self.numel = of_tensors[key]
+
+    def broadcast_values(self: Any, lhs: Any, rhs: Any) -> Any:
+        one, other = lhs.type, rhs.type
+        if one.is_block() and other.is_block() and one.shape.values == other.shape.values:
+            return lhs, rhs
+        return broadcast(self, lhs, rhs)
+
+    def dtype_in_numpy(dtype: Any) -> Any:
+        scalar = dtype.scalar
+        if scalar.name not in numpy_dtypes:
+            numpy_dtypes[scalar.name] = numpy_dtype(scalar)
+        return numpy_dtypes[scalar.name]
+
+    make_tensor = core.tensor.__init__
+    core.block_type.__init__, core.tensor.__init__ = init_block, init_tensor
+    TritonSemantic.broadcast_impl_value = broadcast_values
+    interpreter._get_np_dtype = dtype_in_numpy
+
+
+def _remember_builtins() -> None:
     """Let the interpreter look up triton.language's built-in functions once, and replace them once a launch."""
     from triton import language
     from triton.language import core

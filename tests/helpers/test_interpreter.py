@@ -1,4 +1,4 @@
-"""Triton's interpreter replaces the same functions as without our help, and gives them back."""
+"""Triton's interpreter replaces the same functions, and refuses the same shapes, as without our help."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ if HAS_TORCH:
     def _kernel(x_ptr, N: tl.constexpr):
         at = tl.arange(0, N)
         tl.store(x_ptr + at, tl.maximum(_twice(tl.load(x_ptr + at)), 5))
+
+    @triton.jit
+    def _outer(x_ptr, M: tl.constexpr, N: tl.constexpr):
+        at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)
+        tl.store(x_ptr + at, tl.sum(at, 1)[:, None] - at)
+
+    @triton.jit
+    def _sum(x_ptr, M: tl.constexpr, N: tl.constexpr):
+        tl.store(x_ptr, tl.sum(tl.arange(0, M) + tl.arange(0, N), 0))
 
 
 pytestmark = interpreted
@@ -56,6 +65,22 @@ def test_functions_that_kernels_call_are_interpreted() -> None:
     assert x.tolist() == [10, 10, 10, 12, 16, 20, 24, 28]
 
 
-@pytest.mark.parametrize("name", ["_patch_builtin", "_patch_attr", "_patch_lang"])
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2), (1, 8), (8, 1)])
+def test_shapes_meet(shape: tuple[int, int]) -> None:
+    x = torch.full(shape, -1)
+    for _ in range(2):  # the second time shapes are remembered
+        _outer[(1,)](x, *shape)
+        at = torch.arange(8).reshape(shape)
+        assert torch.equal(x, at.sum(1, keepdim=True) - at)
+
+
+@pytest.mark.parametrize(("M", "N", "message"), [(4, 8, "incompatible dimensions"), (3, 3, "power of 2")])
+def test_shapes_that_triton_refuses(M: int, N: int, message: str) -> None:
+    for _ in range(2):
+        with pytest.raises(Exception, match=message):
+            _sum[(1,)](torch.zeros(1, dtype=torch.int32), M, N)
+
+
+@pytest.mark.parametrize("name", ["_get_np_dtype", "_patch_builtin", "_patch_attr", "_patch_lang"])
 def test_triton_is_as_it_was_when_this_was_written(name: str) -> None:
     assert callable(getattr(interpreter, name))

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 # Parameters of a case, by the position of each value in its list.
@@ -95,8 +96,15 @@ def chosen(parameters: Sequence[dict[str, Any]], strength: int, *, interpreted: 
 
 def _cases(parameters: Sequence[dict[str, Any]]) -> list[Case]:
     """Parameters by name as positions: those of two cases are the same where the values look the same."""
-    seen: dict[str, dict[str, int]] = defaultdict(dict)
+    seen: dict[str, dict[Any, int]] = defaultdict(dict)
     return [
-        tuple(seen[name].setdefault(repr(value), len(seen[name])) for name, value in sorted(each.items()))
+        tuple(seen[name].setdefault(_looks(value), len(seen[name])) for name, value in sorted(each.items()))
         for each in parameters
     ]
+
+
+def _looks(value: Any) -> Any:
+    """What two values share if they look the same: of arrays, which take long to print, the type, shape and ends."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.flat[:64].tobytes(), value.flat[-64:].tobytes()
+    return repr(value)

@@ -13,28 +13,3 @@ shards.py      build_graph, build_neighbors: more points than a memory holds
 
 `plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
 """
-
-from tonari.api.graphs import knn_graph, merge
-from tonari.api.index import Index
-from tonari.api.kth import kth_distance
-from tonari.api.pairing import pairs
-from tonari.api.radius import radius_count, radius_graph, radius_search
-from tonari.api.searching import search, search_to_file
-from tonari.api.shards import build_graph, build_neighbors
-from tonari.api.spanning import mutual_reachability_tree
-
-__all__ = [
-    "Index",
-    "build_graph",
-    "build_neighbors",
-    "knn_graph",
-    "kth_distance",
-    "merge",
-    "mutual_reachability_tree",
-    "pairs",
-    "radius_count",
-    "radius_graph",
-    "radius_search",
-    "search",
-    "search_to_file",
-]

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from tonari import api, io
-from tonari.api import build_graph
+from tonari import io
+from tonari.api import graphs
+from tonari.api.shards import build_graph
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.graph.exports.arrow import about
@@ -93,7 +94,7 @@ def graph(
         target = _common.check_output(Path(output), (".npz", *SUFFIXES), inputs=points, force=force)
         check_writable(target)
         with _common.warnings_as_lines():
-            made = api.knn_graph(io.read(points[0], key=key), k, method=method, include_self=include_self, **options)
+            made = graphs.knn_graph(io.read(points[0], key=key), k, method=method, include_self=include_self, **options)
         if target.suffix.lower() == ".npz":
             made.save(target)
         else:

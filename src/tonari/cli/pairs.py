@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from tonari import api, io
+from tonari import io
+from tonari.api import pairing
 from tonari.cli import _common
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.io.pairs import SUFFIXES
@@ -60,7 +61,7 @@ def pairs(
     target = _common.check_output(output, SUFFIXES, inputs=(points,), force=force)
     started = time.perf_counter()
     base = io.read(points, key=key)
-    api.pairs(
+    pairing.pairs(
         base,
         radius,
         min_similarity=min_similarity,

@@ -9,8 +9,9 @@ from typing import Any
 import click
 import numpy as np
 
-from tonari import api, io
-from tonari.api import build_neighbors, search_to_file
+from tonari import io
+from tonari.api import radius, searching
+from tonari.api.shards import build_neighbors
 from tonari.cli import _common
 from tonari.cli._directories import names_a_directory, refuse, told
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
@@ -122,12 +123,12 @@ def search(
     if target.suffix.lower() == ".ibin":
         try:
             with _common.warnings_as_lines():
-                search_to_file(asked, base, k, target, method=method, resume=not force, **options)
+                searching.search_to_file(asked, base, k, target, method=method, resume=not force, **options)
         except KeyboardInterrupt:
             _tell_what_is_kept(target, len(asked), force=force)
             raise
     else:
-        found = api.search(asked, base, k, method=method, where=_mask(where), **options)
+        found = searching.search(asked, base, k, method=method, where=_mask(where), **options)
         if target.suffix.lower() == ".npz":
             with atomic(target) as file:
                 np.savez(file, indices=found.indices, distances=found.distances)
@@ -166,7 +167,7 @@ def _within(
     """Find all points within a radius, and write them."""
     started = time.perf_counter()
     base, asked = io.read(points, key=key), io.read(queries, key=queries_key)
-    found = api.radius_search(asked, base, **options)
+    found = radius.radius_search(asked, base, **options)
     with atomic(target) as file:
         np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
     seconds, size, count = time.perf_counter() - started, target.stat().st_size, len(found.indices)

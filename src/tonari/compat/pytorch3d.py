@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tonari import api, inputs
+from tonari import inputs
+from tonari.api import searching
 from tonari.compat.arguments import numbers_of
 from tonari.core.errors import Unsupported
 
@@ -112,7 +113,7 @@ def knn_points(
     idx = torch.zeros(dists.shape, dtype=torch.int64, device=p1.device)
     if len(rows1) and len(rows2):
         queries, points = _rows(p1, present1, "p1"), _rows(p2, present2, "p2")
-        found = api.search(
+        found = searching.search(
             queries,
             points,
             min(K, p2.shape[1], len(points)),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from tonari.api import knn_graph
+from tonari.api.graphs import knn_graph
 from tonari.estimators.searching import Searching, check_mode, matrix_of
 from tonari.estimators.settings import check_n_neighbors
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api import Index
+from tonari.api.index import Index
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, metric_of, padded, rows_of
 from tonari.metrics import METRICS

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api import search
+from tonari.api.searching import search
 from tonari.compat.arguments import leave_out
 from tonari.compat.faiss.arguments import METRIC_L2, filled, metric_of, padded, rows_of
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tonari import api, inputs
+from tonari import inputs
+from tonari.api import graphs, searching
 from tonari.compat.pyg.arguments import both_of, check_flow, clouds_of, groups_of, options_of, rows_of
 from tonari.compat.pyg.edges import edges_of, flowing, no_edges
 
@@ -52,7 +53,7 @@ def knn(
     groups = groups_of(batch_x, batch_y, len(points), len(queries), batch_size)
     if not points.numel() or not queries.numel():
         return no_edges(points)
-    found = api.search(queries, points, min(k, len(points)), **groups, **options)
+    found = searching.search(queries, points, min(k, len(points)), **groups, **options)
     return edges_of(found.indices)
 
 
@@ -97,7 +98,7 @@ def knn_graph(
     k = min(k, len(points) - (not loop))
     if k < 1 or not points.numel():
         return flowing(no_edges(points), flow)
-    found = api.knn_graph(points, k, include_self=loop, batch=clouds, **options)
+    found = graphs.knn_graph(points, k, include_self=loop, batch=clouds, **options)
     return flowing(edges_of(found.indices), flow)
 
 
@@ -131,7 +132,7 @@ def nearest(x: Any, y: Any, batch_x: Any = None, batch_y: Any = None) -> Any:
         return no_edges(queries)[0]
     if not len(points):
         raise ValueError("y: has no points, expected at least one")
-    found = api.search(queries, points, 1, **groups, **options).indices[:, 0].long()
+    found = searching.search(queries, points, 1, **groups, **options).indices[:, 0].long()
     if bool((found < 0).any()):
         raise ValueError("batch_x: has clouds that batch_y does not have, so some points of x have no nearest point")
     return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari import api, inputs
+from tonari import inputs
+from tonari.api import radius as verbs
 from tonari.compat.pyg.arguments import both_of, check_flow, clouds_of, groups_of, options_of, rows_of, within_of
 from tonari.compat.pyg.edges import edges_of_lists, flowing, no_edges
 
@@ -46,7 +47,7 @@ def radius(
     groups = groups_of(batch_x, batch_y, len(points), len(queries), batch_size)
     if not points.numel() or not queries.numel():
         return no_edges(points)
-    return edges_of_lists(api.radius_search(queries, points, **within, **groups, **options))
+    return edges_of_lists(verbs.radius_search(queries, points, **within, **groups, **options))
 
 
 def radius_graph(
@@ -90,7 +91,7 @@ def radius_graph(
         return flowing(no_edges(points), flow)
     if loop:
         groups: dict[str, Any] = {} if clouds is None else {"query_groups": clouds, "point_groups": clouds}
-        found = api.radius_search(points, points, **within, **groups, **options)
+        found = verbs.radius_search(points, points, **within, **groups, **options)
     else:
-        found = api.radius_graph(points, **within, batch=clouds, **options)
+        found = verbs.radius_graph(points, **within, batch=clouds, **options)
     return flowing(edges_of_lists(found), flow)

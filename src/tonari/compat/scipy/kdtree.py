@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api import Index
+from tonari.api.index import Index
 from tonari.compat.arguments import leave_out, number_of, threads_of
 from tonari.compat.scipy.arguments import float64_rows, metric_of, queries_of, radii_of, ranks_of
 from tonari.compat.scipy.two_trees import TwoTrees, lists_of

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api import Index, pairs
+from tonari.api.index import Index
+from tonari.api.pairing import pairs
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.scipy.arguments import metric_of, radii_of
 from tonari.core.pairs import Pairs

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tonari import api, inputs
+from tonari import inputs
+from tonari.api import radius
 from tonari.compat.arguments import number_of
 from tonari.compat.sentence_transformers.arguments import embeddings_of
 
@@ -55,10 +56,10 @@ def community_detection(
     if len(rows) < least:
         return []
     within: dict[str, Any] = {"min_similarity": similarity, "metric": "cosine"}
-    large = np.flatnonzero(np.asarray(inputs.to_host(api.radius_count(rows, rows, **within))) >= least)
+    large = np.flatnonzero(np.asarray(inputs.to_host(radius.radius_count(rows, rows, **within))) >= least)
     if not len(large):
         return []
-    found = api.radius_search(rows[large], rows, **within, progress=progress)
+    found = radius.radius_search(rows[large], rows, **within, progress=progress)
     indptr, indices = (np.asarray(inputs.to_host(part)) for part in (found.indptr, found.indices))
     taken, kept = np.zeros(len(rows), bool), []
     for at in np.argsort(-np.diff(indptr), kind="stable"):

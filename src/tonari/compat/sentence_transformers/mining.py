@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tonari import api, inputs
+from tonari import inputs
+from tonari.api import graphs
 from tonari.compat.sentence_transformers.arguments import embeddings_of, score_of
 
 
@@ -50,7 +51,7 @@ def paraphrase_mining_embeddings(
     n = len(rows)
     if n < 2:
         return []
-    graph = api.knn_graph(rows, min(k, n - 1), metric=score.metric)
+    graph = graphs.knn_graph(rows, min(k, n - 1), metric=score.metric)
     scores = score.of(graph.distances).ravel()
     neighbours = np.asarray(inputs.to_host(graph.indices)).ravel().astype(np.int64)
     centres = np.repeat(np.arange(n), min(k, n - 1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari import api, inputs
+from tonari import inputs
+from tonari.api import searching
 from tonari.compat.sentence_transformers.arguments import beside, embeddings_of, score_of
 
 
@@ -52,7 +53,7 @@ def semantic_search(
         raise ValueError(
             "query_embeddings of shape {} and corpus_embeddings of shape {} differ in width".format(*shapes)
         )
-    found = api.search(beside(queries, corpus), corpus, min(k, len(corpus)), metric=score.metric)
+    found = searching.search(beside(queries, corpus), corpus, min(k, len(corpus)), metric=score.metric)
     scores, ids = score.of(found.distances).tolist(), inputs.to_host(found.indices).tolist()
     return [
         [{"corpus_id": i, "score": value} for i, value in zip(row, values, strict=True)]
