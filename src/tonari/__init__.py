@@ -39,6 +39,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
+from tonari.core import leaving as leaving  # while what runs at exit can be registered
 from tonari.core.version import __version__ as __version__
 
 if TYPE_CHECKING:  # what reads programs without running them; at run time _HOMES tells where the names are

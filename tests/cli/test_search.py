@@ -18,7 +18,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.command_line import ENVIRONMENT, as_json, refused, run
 from tonari import io
-from tonari.cli import search as command
+from tonari.api import searching
 from tonari.streams import writing
 
 N, M, D, K = 300, 50, 8, 5
@@ -62,9 +62,10 @@ def test_queries_stay_in_their_file(name: str, monkeypatch: pytest.MonkeyPatch) 
 
     def record(queries: Any, *arguments: Any, **options: Any) -> Any:
         given.append(queries)
-        return tonari.search_to_file(queries, *arguments, **options)
+        return search_to_file(queries, *arguments, **options)
 
-    monkeypatch.setattr(sys.modules[command.callback.__module__], "search_to_file", record)
+    search_to_file = tonari.search_to_file
+    monkeypatch.setattr(searching, "search_to_file", record)
     run(*(name if part == "queries.npy" else part for part in SEARCH))
     assert isinstance(given[0], np.memmap) == (name != "queries.npz")
     found = io.read_ground_truth("t.ibin")

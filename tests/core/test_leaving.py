@@ -80,7 +80,8 @@ served.wait()
 def test_what_leaks_without_such_threads_is_still_told(tmp_path: Path) -> None:
     code = f"""{PREPARE}
 import ctypes
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(tonari.core._native.Form("l1", [0.0], 1.0)))
+from tonari.core import _native
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_native.Form("l1", [0.0], 1.0)))
 """
     status, _, complaint = leave(code, tmp_path)
     assert (status, complaint.splitlines()[0]) == (0, "nanobind: leaked 1 instances!")

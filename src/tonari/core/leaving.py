@@ -4,11 +4,15 @@ At exit CPython waits for all threads except daemons. It cuts daemons off during
 the GIL, and whatever their stacks own is never released. So our own daemon threads (all threads that work for a daemon
 thread of the caller are daemons too) are stopped and waited for before that. A daemon thread of the caller is not ours
 to end: it runs until it is cut off (native/bind/unlocked.hpp), or blocks in :func:`hold` if its work has been stopped.
+
+What runs at exit is registered when tonari is imported: CPython refuses that once the exit has begun, in which a thread
+may still make its first search.
 """
 
 from __future__ import annotations
 
 import atexit
+import concurrent.futures.thread  # noqa: F401  registers itself, for pools in other modules
 import sys
 import threading
 import time
