@@ -6,7 +6,7 @@ an array: it builds what it needs, and throws it away.
 
     cKDTree, pykdtree    one thread, as they are; pykdtree refuses 128 columns
     sklearn              NearestNeighbors, algorithm="auto"
-    faiss                IndexFlatL2, and knn where nothing is prepared
+    faiss                IndexFlatL2, and knn where nothing is prepared; on one thread, which is quicker, up to MANY
 
 On CUDA there is no peer: a bar holds the call that is repeated, and so replayed as a captured graph.
 """
@@ -28,12 +28,13 @@ LOOP_SECONDS = 2e-3  # of a loop of calls
 MOST_LOOPS = 1000
 PYKDTREE_COLUMNS = 127  # at most
 TOLERANCE = 1e-4  # relative: peers compute in float32, by products
+MANY = 10_000_000  # values of all pairs
 PEERS = ("cKDTree", "pykdtree", "sklearn", "faiss")
 
 Call = Callable[[], Any]
 
 
-def peers_of(points: Any, queries: Any, k: int, *, prepared: bool) -> dict[str, Call]:
+def peers_of(points: Any, queries: Any, k: int, *, prepared: bool, threads: int) -> dict[str, Call]:
     """For each peer that is installed a call that returns (distances, indices)."""
     calls: dict[str, Call] = {}
 
@@ -56,7 +57,7 @@ def peers_of(points: Any, queries: Any, k: int, *, prepared: bool) -> dict[str, 
         return lambda: (fitted() if made is None else made).kneighbors(queries)
 
     def with_faiss(module: Any) -> Call:
-        module.omp_set_num_threads(1)
+        module.omp_set_num_threads(1 if points.size * len(queries) <= MANY else threads)
         if not prepared:
             return lambda: module.knn(queries, points, k)
         index = module.IndexFlatL2(points.shape[1])
@@ -95,7 +96,7 @@ def search(run: Run, case: Case) -> None:
     neighbors.same(answer, neighbors.as_answer(truth, run.where), "tonari")
     calls = {"tonari": ours}
     if not run.cuda:
-        calls |= peers_of(points, queries, case.k, prepared=case.prepared)
+        calls |= peers_of(points, queries, case.k, prepared=case.prepared, threads=run.threads or 1)
     calls = {who: call for who, call in calls.items() if who == "tonari" or run.wants(who)}
     for who, call in calls.items():
         if who != "tonari":
@@ -163,6 +164,9 @@ def _cases() -> list[Case]:
         (False, 100, 1_000, 3, (Bar("cKDTree", 1.0, home=""),)),
         (False, 1, 1_000, 128, (Bar("faiss", 0.5, home=""),)),
         (False, 100, 1_000, 128, (Bar("faiss", 0.5, home=""),)),
+        (False, 1, 100_000, 128, (Bar("faiss", 1.0, home=""),)),
+        (False, 10, 100_000, 128, (Bar("faiss", 1.0, home=""),)),
+        (False, 1, 1_000_000, 8, (Bar("faiss", 1.0, home=""),)),
     ):
         name = f"{'index' if prepared else 'search'}-{m}x{n}x{d}"
         made.append(_case(name, "cpu", n, m, d, prepared=prepared, bars=bars, peers=PEERS))

@@ -64,6 +64,27 @@ class SharedColumns {
   std::vector<double> columns_, row_;
 };
 
+constexpr std::int64_t kGroup = 4;  // queries that share what is loaded of the points
+
+// A query on its way through the points.
+struct Asked {
+  ExactQuery query;
+  std::int64_t self = -1;  // the point that it must not find
+  double worst = std::numeric_limits<double>::infinity();
+  std::vector<Ranked> kept;
+  std::vector<float> smallest;  // estimates among the k smallest so far, and the k-th of these
+  float kth = std::numeric_limits<float>::infinity();
+
+  void open(const DirectSearch& search, std::int64_t i) {
+    query = exact_query(search.metric, search.queries, i);
+    self = search.self_ids != nullptr ? search.self_ids[i] : -1;
+    worst = std::numeric_limits<double>::infinity();
+    kept.clear();
+    smallest.clear();
+    kth = std::numeric_limits<float>::infinity();
+  }
+};
+
 // The points that estimates leave to a query, batch by batch: each by the k smallest estimates up to its end.
 class Estimates {
  public:
@@ -74,123 +95,104 @@ class Estimates {
                kLeastTimes * search.k <= search.points.n) {
     if (!serve_) return;
     estimate_ = square_estimates(search.isa);
-    const std::int64_t group = search.points.n <= kBatch ? kGroup : 1;
-    queries_.resize(static_cast<std::size_t>(group * padded(search.points.d)));
-    room_.resize(static_cast<std::size_t>(group * kBatch));
-    estimates_ = room_.data();
+    queries_.resize(static_cast<std::size_t>(kGroup * padded(search.points.d)));
+    estimates_.resize(static_cast<std::size_t>(kGroup * kBatch));
     left_.resize(kBatch);
   }
 
   bool serve() const { return serve_; }
 
-  // Starts on query i of those up to `end`, in their order; it must not find the point `self`.
-  void open(std::int64_t i, std::int64_t end, std::int64_t self) {
-    const std::int64_t n = search_.points.n;
-    if (n > kBatch) {
-      load(i, i + 1);
-    } else {  // the next ones share what is loaded of the points
-      if (i >= opened_) {
-        begin_ = i;
-        opened_ = std::min(i + kGroup, end);
-        load(begin_, opened_);
-        estimate(0, n, opened_ - begin_);
-      }
-      estimates_ = room_.data() + (i - begin_) * kBatch;
+  // Starts on `count` queries, at most kGroup, from query i.
+  void open(std::int64_t i, std::int64_t count) {
+    const std::int64_t d = search_.points.d;
+    for (std::int64_t r = 0; r < count; ++r) {
+      const float* const query = static_cast<const float*>(row_pointer(search_.queries, i + r));
+      std::copy(query, query + d, queries_.begin() + r * padded(d));
     }
-    self_ = self;
-    smallest_.clear();
-    kth_ = std::numeric_limits<float>::infinity();
+    opened_ = count;
   }
 
-  // Lists those of the next `count` points that may be among the k nearest; false, and all, if an estimate is not finite.
-  bool list(std::int64_t first, std::int64_t count) {
-    if (search_.points.n > kBatch) estimate(first, count, 1);
-    float* const estimates = estimates_;
+  // Estimates the next `count` points for all queries that are open.
+  void estimate(std::int64_t first, std::int64_t count) {
+    const float* const points = static_cast<const float*>(row_pointer(search_.points, first));
+    estimate_(queries_.data(), opened_, points, search_.points.d, count, estimates_.data(), kBatch);
+    first_ = first, count_ = count;
+  }
+
+  // Lists those of the estimated points that may be among the k nearest of the r-th query; false, and all, if an
+  // estimate is not finite.
+  bool list(std::int64_t r, Asked& asked) {
+    float* const estimates = estimates_.data() + r * kBatch;
     bool finite = true;
-    for (std::int64_t j = 0; j < count; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
-    if (self_ >= first && self_ < first + count) estimates[self_ - first] = std::numeric_limits<float>::infinity();
-    if (finite) keep_smallest_of(count);
-    const float most = finite ? limit() : std::numeric_limits<float>::infinity();
+    for (std::int64_t j = 0; j < count_; ++j) finite &= estimates[j] <= std::numeric_limits<float>::max();
+    if (asked.self >= first_ && asked.self < first_ + count_) {
+      estimates[asked.self - first_] = std::numeric_limits<float>::infinity();
+    }
+    if (finite) keep_smallest(estimates, asked);
+    const float most = finite ? limit(asked.kth) : std::numeric_limits<float>::infinity();
     std::int64_t* const left = left_.data();
     std::int64_t listed = 0;
-    for (std::int64_t j = 0; j < count; ++j) {
-      left[listed] = first + j;
+    for (std::int64_t j = 0; j < count_; ++j) {
+      left[listed] = first_ + j;
       listed += !(estimates[j] > most);
     }
-    count_ = listed;
+    listed_ = listed;
     return finite;
   }
 
   const std::int64_t* left() const { return left_.data(); }
-  std::int64_t count() const { return count_; }
+  std::int64_t count() const { return listed_; }
 
  private:
   static constexpr std::int64_t kMostColumns = std::int64_t{1} << 18;  // with more, the error could exceed 2^-9
   static constexpr std::int64_t kLeastTimes = 4;                       // points for each neighbour
 
-  static constexpr std::int64_t kGroup = 4;  // queries that are estimated together, if all points are one batch
-
-  void load(std::int64_t begin, std::int64_t end) {
-    const std::int64_t d = search_.points.d, width = padded(d);
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float* const query = static_cast<const float*>(row_pointer(search_.queries, i));
-      std::copy(query, query + d, queries_.begin() + (i - begin) * width);
-    }
-  }
-
-  void estimate(std::int64_t first, std::int64_t count, std::int64_t queries) {
-    const float* const points = static_cast<const float*>(row_pointer(search_.points, first));
-    estimate_(queries_.data(), queries, points, search_.points.d, count, room_.data(), kBatch);
-  }
-
   // The largest estimate of a point that may be among the k nearest; see the header.
-  float limit() const {
+  float limit(float kth) const {
     const auto d = static_cast<double>(search_.points.d);
     const auto roundings = static_cast<double>(estimate_roundings(search_.points.d));
-    const double most = kth_ * (1 + 4 * roundings * 0x1p-24 + 0x1p-19) + 8 * d * 0x1p-149 + 0x1p-140;
+    const double most = kth * (1 + 4 * roundings * 0x1p-24 + 0x1p-19) + 8 * d * 0x1p-149 + 0x1p-140;
     return std::nextafter(static_cast<float>(most), std::numeric_limits<float>::infinity());
   }
 
   // Takes estimates among the k smallest so far: the k-th of these, infinity while there are fewer.
-  void keep_smallest_of(std::int64_t count) {
-    const float* const estimates = estimates_;
-    float kth = kth_;
-    for (std::int64_t j = 0; j < count; ++j) {
-      if (estimates[j] < kth) kth = keep(estimates[j]);
+  void keep_smallest(const float* estimates, Asked& asked) const {
+    float kth = asked.kth;
+    for (std::int64_t j = 0; j < count_; ++j) {
+      if (estimates[j] < kth) kth = keep(estimates[j], asked);
     }
-    if (search_.k > kInserted && std::ssize(smallest_) >= search_.k) drop_beyond();
+    if (search_.k > kInserted && std::ssize(asked.smallest) >= search_.k) drop_beyond(asked);
   }
 
   // Takes an estimate below the k-th, and returns what is the k-th now, or was.
-  float keep(float estimate) {
-    smallest_.push_back(estimate);
+  float keep(float estimate, Asked& asked) const {
+    std::vector<float>& smallest = asked.smallest;
+    smallest.push_back(estimate);
     if (search_.k > kInserted) {
-      if (std::ssize(smallest_) == 2 * search_.k) drop_beyond();
-      return kth_;
+      if (std::ssize(smallest) == 2 * search_.k) drop_beyond(asked);
+      return asked.kth;
     }
-    std::size_t at = smallest_.size() - 1;
-    for (; at > 0 && smallest_[at - 1] > estimate; --at) smallest_[at] = smallest_[at - 1];
-    smallest_[at] = estimate;
-    if (std::ssize(smallest_) > search_.k) smallest_.pop_back();
-    if (std::ssize(smallest_) == search_.k) kth_ = smallest_.back();
-    return kth_;
+    std::size_t at = smallest.size() - 1;
+    for (; at > 0 && smallest[at - 1] > estimate; --at) smallest[at] = smallest[at - 1];
+    smallest[at] = estimate;
+    if (std::ssize(smallest) > search_.k) smallest.pop_back();
+    if (std::ssize(smallest) == search_.k) asked.kth = smallest.back();
+    return asked.kth;
   }
 
-  void drop_beyond() {
-    std::nth_element(smallest_.begin(), smallest_.begin() + (search_.k - 1), smallest_.end());
-    smallest_.resize(static_cast<std::size_t>(search_.k));
-    kth_ = smallest_.back();
+  void drop_beyond(Asked& asked) const {
+    std::vector<float>& smallest = asked.smallest;
+    std::nth_element(smallest.begin(), smallest.begin() + (search_.k - 1), smallest.end());
+    smallest.resize(static_cast<std::size_t>(search_.k));
+    asked.kth = smallest.back();
   }
 
   const DirectSearch& search_;
   const bool serve_;
   SquareEstimates estimate_ = nullptr;
-  std::vector<float> queries_, room_, smallest_;
-  float* estimates_ = nullptr;             // of the query at hand
-  std::int64_t begin_ = -1, opened_ = -1;  // queries whose estimates are in the room
+  std::vector<float> queries_, estimates_;
   std::vector<std::int64_t> left_;
-  std::int64_t count_ = 0, self_ = -1;
-  float kth_ = 0;
+  std::int64_t opened_ = 0, first_ = 0, count_ = 0, listed_ = 0;
 };
 
 }  // namespace
@@ -206,64 +208,77 @@ bool search_directly(const DirectSearch& search, std::int64_t begin, std::int64_
   const bool double_output = sizeof(Value) == sizeof(double), descends = is_descending(search.metric);
   const std::int64_t n = search.points.n, k = search.k, batch = std::min(n, kBatch);
   const bool listed = search.listed != nullptr, inserts = (listed || estimates.serve()) && k <= kInserted;
+  const std::int64_t most = estimates.serve() ? std::min(kGroup, end - begin) : 1;
   std::vector<std::int64_t> ids(static_cast<std::size_t>(batch));
   std::vector<double> values(kBatch);
-  std::vector<Ranked> kept;
-  kept.reserve(static_cast<std::size_t>(std::min(n, k + kBeyond)));
-  for (std::int64_t i = begin; i < end; ++i) {
-    const ExactQuery query = exact_query(search.metric, search.queries, i);
-    const std::int64_t self = search.self_ids != nullptr ? search.self_ids[i] : -1;
-    double worst = std::numeric_limits<double>::infinity();
+  std::vector<Asked> group(static_cast<std::size_t>(std::max(most, std::int64_t{1})));
+  for (Asked& asked : group) asked.kept.reserve(static_cast<std::size_t>(std::min(n, k + kBeyond)));
+
+  // Puts those of `count` points, whose values are computed, among the k nearest so far.
+  const auto take = [&](Asked& asked, const std::int64_t* numbers, std::int64_t count) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      const double value = returned_value(values[static_cast<std::size_t>(j)], double_output);
+      const double key = descends ? -value : value;
+      // Numbers ascend: among equal keys, the points that are held already come first.
+      if ((key >= asked.worst && std::ssize(asked.kept) >= k) || numbers[j] == asked.self) continue;
+      if (inserts) {
+        insert(asked.kept, {key, numbers[j]}, k);
+        if (std::ssize(asked.kept) == k) asked.worst = asked.kept.back().key;
+        continue;
+      }
+      asked.kept.push_back({key, numbers[j]});
+      if (std::ssize(asked.kept) < k + kBeyond) continue;
+      keep_smallest(asked.kept, k);
+      asked.worst = std::max_element(asked.kept.begin(), asked.kept.end())->key;
+    }
+  };
+
+  for (std::int64_t i = begin; i < end; i += most) {
+    const std::int64_t rows = std::min(most, end - i);
+    for (std::int64_t r = 0; r < rows; ++r) group[static_cast<std::size_t>(r)].open(search, i + r);
+    if (estimates.serve()) estimates.open(i, rows);
     const bool by_columns = shared.holds(i, end);
     const std::int64_t stop = listed ? search.ends[i] : n;
-    kept.clear();
-    if (estimates.serve()) estimates.open(i, end, self);
     for (std::int64_t first = listed ? search.begins[i] : 0; first < stop; first += batch) {
-      std::int64_t count = std::min(batch, stop - first);
-      const std::int64_t* numbers = ids.data();
-      if (listed) {
-        numbers = search.listed + first;
-      } else if (estimates.serve()) {
-        const bool finite = estimates.list(first, count);
-        if (!search.checked && !finite) return false;
-        numbers = estimates.left();
-        count = estimates.count();
-      } else {
-        std::iota(ids.begin(), ids.begin() + count, first);
-      }
-      if (by_columns) {
-        compute_columns(search.metric, query, shared.data(), kBatch, search.points.d, count, values.data());
-      } else {
-        compute(search.metric, query, search.points, numbers, count, values.data());
-      }
-      for (std::int64_t j = 0; j < count; ++j) {
-        const double value = returned_value(values[static_cast<std::size_t>(j)], double_output);
-        const double key = descends ? -value : value;
-        // Numbers ascend: among equal keys, the points that are held already come first.
-        if ((key >= worst && std::ssize(kept) >= k) || numbers[j] == self) continue;
-        if (inserts) {
-          insert(kept, {key, numbers[j]}, k);
-          if (std::ssize(kept) == k) worst = kept.back().key;
-          continue;
+      const std::int64_t some = std::min(batch, stop - first);
+      if (estimates.serve()) estimates.estimate(first, some);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        Asked& asked = group[static_cast<std::size_t>(r)];
+        std::int64_t count = some;
+        const std::int64_t* numbers = ids.data();
+        if (listed) {
+          numbers = search.listed + first;
+        } else if (estimates.serve()) {
+          const bool finite = estimates.list(r, asked);
+          if (!search.checked && !finite) return false;
+          numbers = estimates.left();
+          count = estimates.count();
+        } else {
+          std::iota(ids.begin(), ids.begin() + count, first);
         }
-        kept.push_back({key, numbers[j]});
-        if (std::ssize(kept) < k + kBeyond) continue;
-        keep_smallest(kept, k);
-        worst = std::max_element(kept.begin(), kept.end())->key;
+        if (by_columns) {
+          compute_columns(search.metric, asked.query, shared.data(), kBatch, search.points.d, count, values.data());
+        } else {
+          compute(search.metric, asked.query, search.points, numbers, count, values.data());
+        }
+        take(asked, numbers, count);
       }
     }
-    if (!inserts) {
-      keep_smallest(kept, k);
-      sort_ranked(kept);
-    }
-    for (const Ranked& item : kept) {
-      *distances++ = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero
-      *indices++ = static_cast<Index>(item.id);
-    }
-    constexpr Value nowhere = std::numeric_limits<Value>::infinity();
-    for (std::int64_t j = std::ssize(kept); j < k; ++j) {
-      *distances++ = descends ? -nowhere : nowhere;
-      *indices++ = Index{-1};
+    for (std::int64_t r = 0; r < rows; ++r) {
+      std::vector<Ranked>& kept = group[static_cast<std::size_t>(r)].kept;
+      if (!inserts) {
+        keep_smallest(kept, k);
+        sort_ranked(kept);
+      }
+      for (const Ranked& item : kept) {
+        *distances++ = static_cast<Value>(descends ? -item.key : item.key) + Value{0};  // no negative zero
+        *indices++ = static_cast<Index>(item.id);
+      }
+      constexpr Value nowhere = std::numeric_limits<Value>::infinity();
+      for (std::int64_t j = std::ssize(kept); j < k; ++j) {
+        *distances++ = descends ? -nowhere : nowhere;
+        *indices++ = Index{-1};
+      }
     }
   }
   return true;

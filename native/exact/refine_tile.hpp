@@ -151,17 +151,17 @@ inline void column_values_tile(Metric metric, const ExactQuery& query, const dou
   with_term(metric, [&](auto term) { reduce_columns<TermStep<decltype(term)>>(q, columns, stride, d, count, values); });
 }
 
-// The last `count` < 16 elements of a row, then zeros.
-inline Vec<float, kLanes> load_float_end(const float* from, std::int64_t count) {
-  if constexpr (kRegisterLanes<float> == kLanes) {
-    return Vec<float, kLanes>::load_first(from, count);
+// The last elements of a row, 1 to V::lanes of them, then zeros. What fills a register is read without a mask: behind
+// masked loads processors fetch nothing ahead.
+template <class V>
+inline V load_float_end(const float* from, std::int64_t count) {
+  if (count == V::lanes) return V::load(from);
+  if constexpr (V::whole) {
+    return V::load_first(from, count);
   } else {
-    constexpr int width = kRegisterLanes<float>;
-    alignas(64) float end[kLanes] = {};
-    for (int j = 0; j < kLanes && j < count; j += width) {
-      Register<float>::load_first(from + j, std::min<std::int64_t>(count - j, width)).store(end + j);
-    }
-    return Vec<float, kLanes>::load(end);
+    using Half = typename V::Half;
+    if (count <= Half::lanes) return V(load_float_end<Half>(from, count), Half(0.0F));
+    return V(Half::load(from), load_float_end<Half>(from + Half::lanes, count - Half::lanes));
   }
 }
 
@@ -183,7 +183,7 @@ void estimate_squares(const float* queries, const float* points, std::int64_t d,
     };
     std::int64_t i = 0;
     for (; i + kLanes <= d; i += kLanes) add(i, Lanes::load(x + i));
-    if (i < d) add(i, load_float_end(x + i, d - i));
+    if (i < d) add(i, load_float_end<Lanes>(x + i, d - i));
     for (int q = 0; q < Q; ++q) {
       estimates[q * stride + j] = fold(sums[q], [](auto a, auto b) { return a + b; });
     }

@@ -87,7 +87,7 @@ def test_threads_are_those_that_the_work_is_worth(method: str) -> None:
     assert counts == sorted(counts)
     assert (counts[0], counts[-1]) == (1, 64)
     assert 1 < counts[2] < 64
-    assert tonari.plan(1_000_000, 1, 128, 10, method=method).threads == 64
+    assert tonari.plan(10_000_000, 1, 128, 10, method=method).threads == 64
 
 
 @pytest.mark.usefixtures("_many_processors")
@@ -100,7 +100,7 @@ def test_threads_of_an_approximate_graph_are_those_that_it_is_worth() -> None:
 @pytest.mark.usefixtures("_many_processors")
 def test_a_prepared_index_is_searched_by_as_many_threads_as_the_queries_are_worth() -> None:
     for name in ("exact", "kdtree"):
-        method, asked = search_method(name, "cpu"), plans.problem(200_000, 1, 60, 10)
+        method, asked = search_method(name, "cpu"), plans.problem(20_000, 20, 60, 10)
         whole = method.plan(asked)
         assert whole.threads > 1
         assert method.plan(asked, prepared_by=whole).threads == 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tonari.core.units import MIB
 
-_CROWDED_QUERIES, _VERY_MANY, _MOST_BLURRED = 1000, 400_000, 100.0
+_CROWDED_QUERIES, _MOST_BLURRED = 1000, 100.0
 _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # bytes: the cache of one core, and the one that cores share
 
 
@@ -54,9 +54,6 @@ class BruteCosts:
         Fixed cost of a search.
     point, point_value : float
         Packing, per point and per value of a point.
-    again : float
-        Extra cost per point, plus a fifteenth of it per value, approached for n well above 400,000 (an observed
-        slowdown).
     query, query_neighbour, neighbour_value : float
         Per query, per neighbour of a query, and per value of such a neighbour.
     pair, pair_value : float
@@ -76,7 +73,6 @@ class BruteCosts:
     pair: float
     pair_value: float
     point_value: float = 0.0
-    again: float = 0.0
     neighbour_value: float = 0.0
     crowd: float = 0.0
     blurred: float = 0.0
@@ -87,7 +83,7 @@ class BruteCosts:
 
     def packing(self, n: int, d: int) -> float:
         """Return the cost of packing the points on one core or device."""
-        return n * (self.point + self.point_value * d + self.again * (1 + d / 15) * n / (n + _VERY_MANY))
+        return n * (self.point + self.point_value * d)
 
     def answering(self, n: int, m: int, d: int, k: int) -> float:
         """Return the cost of answering the queries on one core or device."""

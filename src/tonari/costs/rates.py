@@ -5,13 +5,16 @@ factor of about two on other machines of the same kind.
 
     BRUTE, TREE on the CPU   CPU time of searches of SIFT reduced by PCA, on two cores of an AMD EPYC of family 26;
                              python -m benchmarks run kdtree --case 'auto-*' measures how good the resulting choice is
+    BRUTE of "gemm"          "avx512": fitted to uniform points and SIFT in that grid, two cores of an EPYC of family
+                             25, 2026-11-24; "avx2": one core of another that shows no AVX-512, 10,000 to 1,000,000
+                             uniform points of 4 to 384 dimensions, 2026-11-25
     BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
                              dimensions took twice as long as on the EPYC
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
     ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
-                             and 784 dimensions
+                             and 784 dimensions; "avx2": as BRUTE
     PRODUCTS, packing        python -m benchmarks run exact_cpu
     BITS                     one core of a shared Xeon of model 207: 64 queries among 200,000 rows of 128 bytes
     LISTED_BITS              one core of a shared EPYC of family 26, process time: 20,000 points for each of 200
@@ -57,12 +60,11 @@ BRUTE = {
     ("avx2", "gemm"): BruteCosts(
         start=8e-4,
         point=8.5e-8,
-        point_value=2.5e-9,
-        again=1.05e-7,
+        point_value=2.8e-9,
         query=3.1e-6,
         query_neighbour=2.8e-7,
-        pair=1.8e-10,
-        pair_value=5.5e-12,
+        pair=1.9e-10,
+        pair_value=1.2e-11,
         crowd=1.5e-9,
     ),
     ("avx2", "elementwise"): BruteCosts(
@@ -76,13 +78,12 @@ BRUTE = {
     ),
     ("avx512", "gemm"): BruteCosts(
         start=8e-4,
-        point=7.8e-8,
-        point_value=1.3e-9,
-        again=1.2e-7,
-        query=2.7e-6,
+        point=8.6e-8,
+        point_value=2.8e-9,
+        query=4.3e-6,
         query_neighbour=2e-7,
-        pair=1.5e-10,
-        pair_value=3.6e-12,
+        pair=9.4e-11,
+        pair_value=5.6e-12,
         crowd=1.5e-9,
     ),
     ("avx512", "elementwise"): BruteCosts(
@@ -128,7 +129,7 @@ DIRECT["neon"] = _half_as_wide(DIRECT["avx2"], "value")
 # The same where float32 estimates leave few points to exact values.
 ESTIMATED = {
     "generic": DirectCosts(start=6e-6, query=5e-7, pair=1.7e-8, value=6e-11),
-    "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=4e-11),
+    "avx2": DirectCosts(start=6e-6, query=5e-7, pair=3.8e-9, value=1e-10),
     "avx512": DirectCosts(start=6e-6, query=5e-7, pair=3.4e-9, value=3.5e-11),
 }
 ESTIMATED["amx"] = ESTIMATED["avx512"]

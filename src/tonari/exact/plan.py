@@ -52,6 +52,8 @@ from tonari.metrics.problem import refuse_metric
 # Packed values per kernel call: 256 queries x 2**21 values take 10 ms at 100 GFLOP/s, which keeps progress smooth and
 # Ctrl-C responsive.
 _CHUNK_VALUES = 1 << 21
+# Threads pack slices of points, each of several if these take longer than it takes to hand them out.
+_SLICES_PER_THREAD, _LEAST_CHUNK = 2, 8192
 _QUERY_BLOCK = 256  # queries that share one pass over the points: enough to be bound by arithmetic, not by memory
 _BLOCK_BYTES = 16 * MIB  # most memory for the survivors of one block of queries
 # First buffers for the survivors of all active rows of a self-join; more if the points themselves take more.
@@ -64,7 +66,6 @@ _JOIN_FROM["neon"] = _JOIN_FROM["avx2"]  # not measured
 LOOKED, LOOKED_FIRST = 64, 32
 _CONTRACTED = (LOOKED, 96)
 _CONTRACT_FROM = 4  # times as many columns: then float32 in so few takes no more memory than int8 in all
-_MOST_DIRECT = 1e-3  # seconds of a direct search, which has one thread and hears of Ctrl-C at its end
 _SAMPLE_FROM_K = 64  # for smaller k, the first k points give as good a threshold as a sample
 
 
@@ -92,9 +93,9 @@ class ExactPlan(Plan):
         points shows that this is faster; decided when the points are prepared, for at least 256 columns and enough
         work. Points that are looked at are packed in an order of their own, by clusters.
     direct : bool
-        Whether exact values alone decide, on the caller's thread and without a screen, which is faster for the smallest
-        searches (of float32 rows and squares: those of points that estimates leave); the rest of the plan then tells
-        only how to prepare points for others.
+        Whether exact values alone decide, without a screen, which is faster for the smallest searches and for few
+        queries of points that are not packed (of float32 rows and squares: exact values of points that estimates
+        leave); the rest of the plan then tells only how to prepare points for others.
     threads : int
     query_block : int
         Queries that share one pass over the points.
@@ -266,7 +267,7 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     precisions = choose_precisions(problem, isa, overrides.get("precisions"), contracted=form_dim < problem.d)
     direct = _is_direct(problem, isa, prepared, overrides)
     work = direct_seconds(problem, isa) if direct else _work(problem, isa, precisions[0], prepared)
-    threads = problem.threads or default_threads(work)
+    threads = _threads(problem, work)
     most_splits = threads if worth_sharing(work) else 1
     needs, wish, sample = _wish(problem, isa, precisions, (threads, most_splits), (form_dim, look_dim), overrides)
     sizes = wish
@@ -316,16 +317,24 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
         working_bytes=working,
         output_bytes=needs.output_bytes,
         prepare_seconds=look + packing_seconds(problem, isa, sizes.resident_points) / threads,
-        seconds=look + (direct_seconds(problem, isa) if direct else again / threads + screened),
+        seconds=look + (_shared(problem, work) if direct else again / threads + screened),
     )
+
+
+def _threads(problem: Problem, work: float) -> int:
+    return problem.threads or default_threads(work)
+
+
+def _shared(problem: Problem, work: float) -> float:
+    """Return the seconds of work, in seconds of one thread, on the threads that it is worth."""
+    return work / _threads(problem, work) if worth_sharing(work) else work
 
 
 def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]) -> bool:
     """Whether exact values of all pairs take less time than a screen."""
     if "direct" not in given:
-        seconds = direct_seconds(problem, isa)
         # Whoever sets fields of the screen wants one.
-        return not given and seconds < min(_MOST_DIRECT, screening_seconds(problem, isa, prepared=prepared))
+        return not given and direct_seconds(problem, isa) < screening_seconds(problem, isa, prepared=prepared)
     direct = bool(given["direct"])
     others = sorted(set(given) - {"direct", "isa"})
     if direct and others:
@@ -355,7 +364,7 @@ def _wish(
     n, m, d, k = problem.n, problem.m, problem.d, problem.k
     (threads, most_splits), (form_dim, _) = parallel, columns
     block = min(m, given.get("query_block", _query_block(m, k, threads)))
-    chunk = given.get("point_chunk", _point_chunk(n, form_dim))
+    chunk = given.get("point_chunk", _point_chunk(n, form_dim, threads))
     if chunk % GROUPS_FIT:
         raise ValueError(f"point_chunk must be a multiple of {GROUPS_FIT}, got {chunk}")
     blocks = -(-m // block)
@@ -471,9 +480,10 @@ def _active_rows(problem: Problem) -> int:
     return active if shares_enough(active, n) else 0
 
 
-def _point_chunk(n: int, d: int) -> int:
-    whole = -(-n // GROUPS_FIT) * GROUPS_FIT
-    return min(whole, max(GROUPS_FIT, _CHUNK_VALUES // d // GROUPS_FIT * GROUPS_FIT))
+def _point_chunk(n: int, d: int, threads: int) -> int:
+    most = max(GROUPS_FIT, _CHUNK_VALUES // d // GROUPS_FIT * GROUPS_FIT)
+    shared = max(_LEAST_CHUNK, n // (_SLICES_PER_THREAD * threads)) if threads > 1 else n
+    return min(most, -(-shared // GROUPS_FIT) * GROUPS_FIT, -(-n // GROUPS_FIT) * GROUPS_FIT)
 
 
 def _sample(n: int, k: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Searches by exact values alone, which the smallest searches are."""
+"""Searches by exact values alone, which the smallest searches are, and those of few queries."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers import checks
+from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors
+from tonari.exact.cpu import direct
+from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
 
@@ -79,13 +81,102 @@ def test_no_point_is_its_own_neighbour(k: int) -> None:
     assert_same_neighbors(Neighbors(graph.distances, graph.indices), brute(points, points, k, self_ids=np.arange(N)))
 
 
+@pytest.mark.parametrize(("m", "alone"), [(1, True), (5, True), (500, False)])
+def test_few_queries_are_compared_with_points_that_are_not_packed(m: int, alone: bool) -> None:
+    problem = plans.problem(10**6, m, 64, 5)
+    assert tonari.plan(10**6, m, 64, 5, method="exact").direct is alone
+    exact = search_method("exact", "cpu")
+    assert not exact.plan(problem, prepared_by=exact.plan(problem)).direct
+
+
 def test_the_smallest_searches_are_direct() -> None:
-    for m, n, d, direct in ((1, 1000, 128, True), (1, 100, 3, True), (100, 10_000, 64, False), (1, 10**6, 128, False)):
-        assert tonari.plan(n, m, d, 5, method="exact").direct is direct
+    for m, n, d, alone in ((1, 1000, 128, True), (1, 100, 3, True), (100, 10_000, 64, False)):
+        assert tonari.plan(n, m, d, 5, method="exact").direct is alone
     index = tonari.Index(checks.gaussian(500, 20), method="exact")
     first = index.search(checks.gaussian(2, 20, 1), 3)
     many = index.search(checks.gaussian(400, 20, 1), 3)
     assert_same_neighbors(first, Neighbors(many.distances[:2], many.indices[:2]))
+
+
+@pytest.fixture
+def many_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Let searches be cut into calls of few queries or points; the list has the sizes of each call."""
+    calls: list[tuple[int, int]] = []
+    search = _native.search_directly
+
+    def noted(metric: str, isa: str, queries: Any, points: Any, *given: Any) -> bool:
+        calls.append((len(queries), len(points)))
+        return search(metric, isa, queries, points, *given)
+
+    monkeypatch.setattr(direct, "worth_sharing", lambda seconds: True)
+    monkeypatch.setattr(direct, "_CALL_SECONDS", 1e-9)
+    monkeypatch.setattr(direct, "_LEAST_POINTS", 16)
+    monkeypatch.setattr(direct, "_LEAST_TIMES", 2)
+    monkeypatch.setattr(direct._native, "search_directly", noted)
+    return calls
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("maker", checks.HOSTILE)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_slices_of_points_have_the_bits_of_the_whole(
+    metric: str, maker: str, threads: int, many_calls: list[tuple[int, int]]
+) -> None:
+    points = rows(maker, N, 19, metric)
+    queries = np.concatenate([points[:3], rows(maker, M, 19, metric, seed=1)])
+    found = directly(queries, points, 7, metric, threads=threads)
+    assert sorted(many_calls) == [(M + 3, 16)] * 4 + [(M + 3, 26)]  # 90 points: the last slice takes what is left
+    assert_same_neighbors(found, brute(queries, points, 7, metric), metric=metric)
+
+
+def test_a_point_of_every_slice_at_the_same_distance(many_calls: list[tuple[int, int]]) -> None:
+    points = np.tile(np.eye(4, dtype=np.float32), (30, 1))
+    found = directly(np.zeros((1, 4), np.float32), points, 40, threads=2)
+    assert len(many_calls) == 1  # 40 neighbours are too many for slices
+    assert found.indices[0].tolist() == list(range(40))
+    found = directly(np.zeros((1, 4), np.float32), points, 20, threads=2)
+    assert len(many_calls) == 1 + 3
+    assert found.indices[0].tolist() == list(range(20))
+
+
+def test_distances_beyond_float32_are_found_in_every_slice(many_calls: list[tuple[int, int]]) -> None:
+    points = np.full((96, 1), 3e38, np.float32)
+    points[82:] = 0
+    found = directly(np.full((1, 1), -3e38, np.float32), points, 20)
+    assert len(many_calls) > 1
+    assert found.indices[0].tolist() == [*range(82, 96), *range(6)]
+    assert np.isinf(found.distances[0, 14:]).all()
+
+
+def test_calls_of_some_queries(many_calls: list[tuple[int, int]]) -> None:
+    points = checks.gaussian(N, 5)
+    graph = tonari.plan(N, N, 5, 3, self_join=True, direct=True, threads=2)
+    found = search_method("exact", "cpu").search_once(points, points, graph, self_join=True)
+    assert many_calls == [(1, N)] * N  # a slice of the points would not know which query is one of them
+    assert_same_neighbors(found, brute(points, points, 3, self_ids=np.arange(N)))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("row", [0, 47, 89])
+def test_a_bad_value_in_any_slice_is_refused(bad: float, row: int, many_calls: list[tuple[int, int]]) -> None:
+    points = checks.gaussian(N, 3)
+    made = tonari.plan(N, 2, 3, 2, direct=True, threads=2)
+    exact, queries = search_method("exact", "cpu"), checks.gaussian(2, 3, 1)
+    fine = exact.search_unchecked(queries, points, made)
+    assert fine is not None
+    assert_same_neighbors(fine, brute(queries, points, 2))
+    points[row, 1] = bad
+    assert exact.search_unchecked(queries, points, made) is None
+    assert len(many_calls) > 2
+
+
+def test_calls_are_counted(many_calls: list[tuple[int, int]]) -> None:
+    seen: list[tuple[int, int]] = []
+    points = checks.gaussian(N, 3)
+    plan = tonari.plan(N, 2, 3, 2, direct=True)
+    tonari.search(points[:2], points, 2, plan=plan, progress=lambda *pair: seen.append(pair))
+    assert seen[-1] == (2 * N, 2 * N)
+    assert len(seen) > 1
 
 
 def test_progress_and_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,8 +1,13 @@
-"""Searches of some microseconds: exact values alone, without a form, packed points or a screen."""
+"""Searches by exact values alone, without a form, packed points or a screen: small ones, and those of few queries.
+
+What takes microseconds is one native call on the caller's thread. More is cut into calls of a few milliseconds, for
+several threads: of some queries and all points, or of all queries and a slice of the points, whose lists are merged.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from typing import Any
 
@@ -12,52 +17,105 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.neighbors import Neighbors, index_dtype
 from tonari.core.progress import ProgressLike, counting
+from tonari.core.slices import cut
+from tonari.core.workers import Workers, worth_sharing
 from tonari.exact.plan import ExactPlan
+from tonari.select.merge import merge_neighbors
 
 logger = logging.getLogger("tonari")
 
+_CALL_SECONDS = 5e-3  # of one native call
+_LEAST_POINTS = 8192  # of a slice, which computes exact values for k neighbours of its own
+_LEAST_TIMES = 16  # as many as that for each neighbour
+
+Rows = npt.NDArray[Any]
+
 
 def search_directly(
-    queries: npt.NDArray[Any],
-    points: npt.NDArray[Any],
+    queries: Rows,
+    points: Rows,
     plan: ExactPlan,
     *,
     self_ids: npt.NDArray[np.int64] | None = None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Search checked points for checked queries, on the caller's thread and without a look at Ctrl-C.
+    """Search checked points for checked queries.
 
     Returns
     -------
     Neighbors of shape (m, k)
     """
-    started = time.perf_counter()
-    found = _room(queries, points, plan.k)
-    _native.search_directly(plan.metric, plan.isa, queries, points, plan.k, self_ids, *found)
-    _report(found, len(points), plan, started, progress)
+    found = _search(queries, points, plan, self_ids, True, progress)
+    assert found is not None  # only values that are not checked can be refused
     return found
 
 
 def search_unchecked(
-    queries: npt.NDArray[Any], points: npt.NDArray[Any], plan: ExactPlan, *, progress: ProgressLike = None
+    queries: Rows, points: Rows, plan: ExactPlan, *, progress: ProgressLike = None
 ) -> Neighbors | None:
     """Do the same for rows whose values are not checked; None if it does not show that all are finite."""
+    return _search(queries, points, plan, None, False, progress)
+
+
+def _search(
+    queries: Rows,
+    points: Rows,
+    plan: ExactPlan,
+    self_ids: npt.NDArray[np.int64] | None,
+    checked: bool,
+    progress: ProgressLike,
+) -> Neighbors | None:
     started = time.perf_counter()
-    found = _room(queries, points, plan.k)
-    if not _native.search_directly(plan.metric, plan.isa, queries, points, plan.k, None, *found, False):
-        return None
-    _report(found, len(points), plan, started, progress)
+    m, n = len(queries), len(points)
+    rows, size = _sizes(m, n, plan, self_ids is None)
+    workers = Workers(plan.threads)
+    with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
+
+        def call(some: slice, part: slice) -> Neighbors | None:
+            workers.check()
+            asked, among = queries[some], points[part]
+            found = _room(asked, among, plan.k)
+            own = None if self_ids is None else self_ids[some]
+            finite = _native.search_directly(plan.metric, plan.isa, asked, among, plan.k, own, *found, checked)
+            bar.add(len(asked) * len(among))
+            return found if finite else None
+
+        if size < n:
+            parts = cut(n, size)
+            if len(parts) > 1 and n - parts[-1].start < size:  # the last slice has at least `size` points, as all have
+                parts[-2:] = [slice(parts[-2].start, n)]
+            lists = workers.map(lambda part: call(slice(0, m), part), parts)
+            finite = [each for each in lists if each is not None]
+            found = _merged(finite, [part.start for part in parts], plan, n) if len(finite) == len(lists) else None
+        elif rows < m:
+            lists = workers.map(lambda some: call(some, slice(0, n)), cut(m, rows))
+            finite = [each for each in lists if each is not None]
+            found = Neighbors(*map(np.concatenate, zip(*finite, strict=True))) if len(finite) == len(lists) else None
+        else:
+            found = call(slice(0, m), slice(0, n))
+    if found is not None:
+        logger.info("%d rows in %.3g s by exact values alone", m, time.perf_counter() - started)
     return found
 
 
-def _room(queries: npt.NDArray[Any], points: npt.NDArray[Any], k: int) -> Neighbors:
+def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
+    """Return how many queries and points one native call has: points are sliced if there are few queries."""
+    work = plan.seconds * plan.threads
+    if not worth_sharing(work):
+        return m, n
+    calls = math.ceil(max(plan.threads, work / _CALL_SECONDS))
+    least = max(_LEAST_POINTS, _LEAST_TIMES * plan.k)
+    if m >= calls or not may_slice or n < 2 * least:
+        return max(1, m // calls), n
+    return m, max(least, -(-n // calls))
+
+
+def _room(queries: Rows, points: Rows, k: int) -> Neighbors:
     m, double = len(queries), np.float64 in (queries.dtype, points.dtype)
     values = np.empty((m, k), np.float64 if double else np.float32)
     return Neighbors(values, np.empty((m, k), index_dtype(len(points))))
 
 
-def _report(found: Neighbors, n: int, plan: ExactPlan, started: float, progress: ProgressLike) -> None:
-    m = len(found.indices)
-    with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
-        bar.add(m * n)
-    logger.info("%d rows in %.3g s by exact values alone", m, time.perf_counter() - started)
+def _merged(lists: list[Neighbors], offsets: list[int], plan: ExactPlan, n: int) -> Neighbors:
+    distances, indices = merge_neighbors(lists, offsets, k=plan.k, metric=plan.metric)
+    return Neighbors(distances, indices.astype(index_dtype(n), copy=False))

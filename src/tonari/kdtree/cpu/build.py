@@ -20,8 +20,9 @@ from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_
 
 _TASK_POINTS = 16_384  # a node of at most this many points is split within the cache
 _TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a row fits in a byte
-_RANGES = 64
+_RANGES_PER_THREAD = 4
 _RANGE_ROWS = 16_384  # minimum
+_SHARED_ROWS = 1 << 18  # a pass over fewer rows is over before other threads have started
 
 
 def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Workers, bar: Counter | None = None) -> Tree:
@@ -116,7 +117,8 @@ def _cut_top(
     levels = 0
     while levels < min(height, _TOP_LEVELS) and n >> levels > _TASK_POINTS:
         levels += 1
-    ranges = range(max(1, min(_RANGES, n // _RANGE_ROWS)))
+    ranges = range(max(1, min(_RANGES_PER_THREAD * workers.threads, n // _RANGE_ROWS)))
+    passes = workers if n >= _SHARED_ROWS else Workers(1)
     top = _native.tree_top(points, levels, len(ranges), dimensions, values)
 
     def count(at: int) -> None:
@@ -138,9 +140,9 @@ def _cut_top(
     for level in range(levels):
         nodes = list(range(1 << level))
         while nodes:
-            workers.map(count, ranges)
-            nodes = [node for node, done in zip(nodes, workers.map(cut, nodes), strict=True) if not done]
+            passes.map(count, ranges)
+            nodes = [node for node, done in zip(nodes, passes.map(cut, nodes), strict=True) if not done]
         top.descend()
-    workers.map(tally, ranges)
-    workers.map(place, ranges)
+    passes.map(tally, ranges)
+    passes.map(place, ranges)
     return levels
