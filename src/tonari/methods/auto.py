@@ -6,7 +6,8 @@ steps that each cost little compared with what they may save:
     sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem;
                among few points take what is expected to be faster for uniform ones
     sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. Left out if a
-               tree of uniform points would take half the time of brute force or less
+               tree of uniform points would take no longer than brute force; if it would take longer, and a look a good
+               share of brute force, that is taken
     probe      build the whole tree, which the search can then use, and decide
 
 On CUDA a probe of a few queries keeps the device waiting for longer than many searches take. So a search for which a
@@ -51,7 +52,7 @@ _MOST_DIMENSIONS_OF_FEW = 12
 _PROBED = 256  # queries that probe the whole tree, evenly spaced
 _SAMPLE_PROBED = 128  # queries that probe the trees of a sample
 _FIRST_PROBED = 32  # queries that suffice if the methods are far apart
-_PROBED_SHARE = 8  # probe at most one query in this many
+_PROBED_SHARE = {"cpu": 32, "cuda": 8}  # probe at most one query in this many, beyond _FIRST_PROBED
 _FAR_FACTOR = 2.0  # methods are far apart if one takes this many times as long as the other
 _CHEAP_BUILD_FACTOR = 20.0  # build the tree without a sample if brute force takes this many times as long
 SAMPLE = 16  # the sample has one point in this many
@@ -64,6 +65,8 @@ _EXCESS_PER_DIMENSION = 0.1
 # On CUDA, if a tree of uniform points would take this many times as long as brute force, it is only tried if brute
 # force takes longer by this many times the build: a look that is in vain then costs little.
 _UNLIKELY_FACTOR, _UNLIKELY_EXCESS = 2.0, 7.0
+# On the CPU, the share of brute force that a look may take if a tree of uniform points would take longer.
+_WORTH_A_LOOK, _WORTH_A_LOOK_IF_UNLIKELY = 0.25, 0.15
 _LEAST_VISITS = 64  # of a query that is not looked at before it is searched
 _PATIENCE = 8.0  # times its expected seconds; few queries may visit far more than others, at less a visit than expected
 _VISIT_SECONDS = 1e-6  # on CUDA, for a query alone to visit a node or a leaf
@@ -138,13 +141,13 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
     choice = Open(problem, by_force, tree_method, tree, m, step)
     uniform = choice.by_tree_of_uniform
-    if not problem.devices:
-        if uniform * _FAR_FACTOR <= brute:
-            return dataclasses.replace(choice, step=None)
-    elif uniform <= brute:
-        return choice
-    elif uniform > _UNLIKELY_FACTOR * brute:
-        probing = max(probing, _UNLIKELY_EXCESS * build)
+    if uniform <= brute:  # and most data are easier
+        return choice if problem.devices else dataclasses.replace(choice, step=None)
+    likely = uniform <= _UNLIKELY_FACTOR * brute
+    if problem.devices:
+        probing = probing if likely else max(probing, _UNLIKELY_EXCESS * build)
+    elif choice.looking > (_WORTH_A_LOOK if likely else _WORTH_A_LOOK_IF_UNLIKELY) * brute:
+        return by_force._replace(reason="to find out whether a tree is sooner would take too long")
     if brute < build + probing:
         return by_force._replace(reason="brute force is done before it is known whether a tree is sooner")
     return choice
@@ -184,6 +187,17 @@ class Open:
         return expected_visits(tree.n, tree.d, tree.k, tree.height)
 
     @property
+    def looking(self) -> float:
+        """Seconds of looking at the data on the CPU, among uniform points."""
+        tree, build = self.tree, build_seconds(self.tree)
+        if self.step is None:
+            return build + tree_seconds(tree, _FIRST_PROBED, self._seen_in_uniform)
+        height = max(0, tree.height - int(math.log2(self.step)))
+        seen = expected_visits(tree.n // self.step, tree.d, tree.k, height)
+        probing = tree_seconds(tree, _count(self, _SAMPLE_PROBED), seen)
+        return 4 * least_build_seconds(tree) + 1.25 * (build / self.step + probing)
+
+    @property
     def can_be_bounded(self) -> bool:
         """Whether queries can be left to brute force: on CUDA, and without a budget, since that needs memory too."""
         return bool(self.problem.devices) and self.problem.memory is None
@@ -218,12 +232,12 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
     if choice.step is not None:
-        seen = _seen_in_sample(choice, points, _some(probes, _count(m, _SAMPLE_PROBED)))
+        seen = _seen_in_sample(choice, points, _some(probes, _count(choice, _SAMPLE_PROBED)))
         if build + _LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepared = choice.method.prepare(points, tree, progress)
     looking = choice.bounded(_FAR_FACTOR)
-    for count in sorted({_FIRST_PROBED, _count(m, _PROBED)}):
+    for count in sorted({_FIRST_PROBED, _count(choice, _PROBED)}):
         seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, looking))
         search = tree_seconds(tree, m, seen)
         if not brute / _FAR_FACTOR < search < brute * _FAR_FACTOR:
@@ -322,9 +336,9 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
     return MeanVisits(*(part * to**power for part in fine))
 
 
-def _count(m: int, most: int) -> int:
-    """Return how many of m queries to probe."""
-    return min(most, max(_FIRST_PROBED, m // _PROBED_SHARE))
+def _count(choice: Open, most: int) -> int:
+    """Return how many queries to probe."""
+    return min(most, max(_FIRST_PROBED, choice.m // _PROBED_SHARE[choice.problem.device]))
 
 
 def _some(rows: Any, count: int) -> Any:
