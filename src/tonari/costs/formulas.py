@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 
 _CROWDED_QUERIES, _MOST_BLURRED = 1000, 100.0
+_TASK_POINTS, _TOP_LEVELS, _SHARED_ROWS = 16_384, 8, 1 << 18  # of the build of a tree on the CPU
 _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # bytes: the cache of one core, and the one that cores share
 
 
@@ -61,6 +62,9 @@ class BruteCosts:
     crowd : float
         Extra cost per pair of the first 1,000 queries, divided by d², in fewer than 4 dimensions: these queries were
         observed to take longer than later ones.
+    coarse : float
+        Points are packed once more, at the next precision, if the k nearest of uniform points in a cube are nearer than
+        this share of its width.
     blurred : float
         Extra cost of a pair, as a share of it, times (n / k)^(3 / d), and at most 100: the squared distance of near
         points of few dimensions falls below the screen's errors as there are more.
@@ -75,6 +79,7 @@ class BruteCosts:
     point_value: float = 0.0
     neighbour_value: float = 0.0
     crowd: float = 0.0
+    coarse: float = 0.0
     blurred: float = 0.0
 
     def seconds(self, n: int, m: int, d: int, k: int, workers: int) -> float:
@@ -91,7 +96,8 @@ class BruteCosts:
         pair = (self.pair + self.pair_value * d) * (1 + extra)
         queries = m * (self.query + (self.query_neighbour + self.neighbour_value * d) * k) + m * n * pair
         crowd = min(m, _CROWDED_QUERIES) * n * self.crowd / d**2 if d < 4 else 0.0
-        return queries + crowd
+        again = self.packing(n, d) if math.pow(k / n, 1 / d) < self.coarse else 0.0
+        return queries + crowd + again
 
 
 @dataclass(frozen=True)
@@ -158,8 +164,13 @@ class TreeCosts:
         return TreeCosts(**{name: factor * value for name, value in vars(self).items()} | {"double": self.double})
 
     def build(self, n: int, d: int, height: int, workers: int) -> float:
-        """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own."""
-        return self.start + n * (self.split * height + self.placed * d) / workers
+        """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own.
+
+        On the CPU cores share nodes of 16,384 points, and passes above them if those are long (kdtree/cpu/build.py).
+        """
+        top = min(height, _TOP_LEVELS, max(0, math.ceil(math.log2(n / _TASK_POINTS)))) if workers > 1 else 0
+        passes = self.split * top / (workers if n >= _SHARED_ROWS else 1)
+        return self.start + n * (passes + (self.split * (height - top) + self.placed * d) / min(workers, 1 << top))
 
     def search(self, m: int, d: int, k: int, seen: MeanVisits, workers: int, *, double: bool, tree_bytes: int) -> float:
         """Return the cost of all queries on this many cores or devices."""

@@ -170,6 +170,12 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
     return MeanVisits(touched, touched / 4 + height / 4, touched * size)
 
 
+def all_visits(n: int, height: int) -> MeanVisits:
+    """Return what a query visits that visits every leaf: nodes have up to 16 children."""
+    leaves = 1 << height
+    return MeanVisits(leaves, math.ceil(leaves / 15), n)
+
+
 def _brute(problem: Problem, isa: str) -> BruteCosts:
     return BRUTE[isa or "cuda", get_metric(problem.metric).form]
 

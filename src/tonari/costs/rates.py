@@ -66,6 +66,7 @@ BRUTE = {
         pair=1.9e-10,
         pair_value=1.2e-11,
         crowd=1.5e-9,
+        coarse=0.03,
     ),
     ("avx2", "elementwise"): BruteCosts(
         start=7e-4,
@@ -85,6 +86,7 @@ BRUTE = {
         pair=9.4e-11,
         pair_value=5.6e-12,
         crowd=1.5e-9,
+        coarse=0.03,
     ),
     ("avx512", "elementwise"): BruteCosts(
         start=7e-4,
@@ -136,7 +138,7 @@ ESTIMATED["amx"] = ESTIMATED["avx512"]
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
-_BUILD = {"start": 2e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
+_BUILD = {"start": 6e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
 TREE = {
     "generic": TreeCosts(
         **_BUILD,

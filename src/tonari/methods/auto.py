@@ -35,7 +35,14 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
 from tonari.costs.formulas import MeanVisits
-from tonari.costs.model import arrival_seconds, build_seconds, expected_visits, least_build_seconds, tree_seconds
+from tonari.costs.model import (
+    all_visits,
+    arrival_seconds,
+    build_seconds,
+    expected_visits,
+    least_build_seconds,
+    tree_seconds,
+)
 from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import by_force as brute_force
 from tonari.methods.registry import method_for, search_method
@@ -236,6 +243,10 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
         if build + _LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepared = choice.method.prepare(points, tree, progress)
+    everything = tree_seconds(tree, m, all_visits(tree.n, tree.height))
+    if not choice.problem.devices and everything <= brute:
+        reason = f"{brute:.3g} s expected by brute force, at most {everything:.3g} s by the k-d tree"
+        return Decision(choice.method, tree, prepared, everything, reason)
     looking = choice.bounded(_FAR_FACTOR)
     for count in sorted({_FIRST_PROBED, _count(choice, _PROBED)}):
         seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, looking))
