@@ -18,7 +18,8 @@ from tonari.core.method import SearchMethod, TreeMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.costs.formulas import MeanVisits
-from tonari.costs.model import brute_seconds, build_seconds, expected_visits, tree_seconds
+from tonari.costs.model import all_visits, brute_seconds, build_seconds, expected_visits, tree_seconds
+from tonari.costs.rates import BRUTE, TREE
 from tonari.exact.cuda.plan import plan_on_cuda
 from tonari.kdtree.cpu import prepared
 from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
@@ -341,6 +342,55 @@ def test_on_the_cpu_samples_are_left_out_where_uniform_points_are_far_sooner(bui
     rows = np.random.default_rng(2).random((100_000, 15), dtype=np.float32)
     tonari.search(rows[:1000], rows, 10, method="auto")
     assert 0 < max(built) <= len(rows) // choosing.SAMPLE + 1  # trees of samples alone
+
+
+@pytest.mark.parametrize(("share", "looks"), [(0.14, True), (0.31, False)])
+def test_on_the_cpu_a_look_takes_a_small_share_of_brute_force(
+    share: float, looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing.Open, "looking", property(lambda choice: share * choice.by_force.seconds))
+    choice = choosing.by_sizes(plans.problem(100_000, 1000, 15, 10, threads=2), 1000)
+    assert isinstance(choice, choosing.Open) is looks
+    assert looks or choice.reason == "to find out whether a tree is sooner would take too long"
+
+
+def test_on_the_cpu_a_tree_that_cannot_lose_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = UNIFORM[:20_000]
+    choice = choosing.by_sizes(plans.problem(len(rows), 100, 3, 10, threads=2), 10**6)
+    assert isinstance(choice, choosing.Open)
+    probed: list[int] = []
+
+    def visits(tree: TreeMethod, queries: Any, prepared: Any, plan: Any) -> tuple[float, ...]:
+        probed.append(len(queries))
+        return 1.0, 1.0, 16.0
+
+    monkeypatch.setattr(type(choice.method), "visits", visits)
+    everything = tree_seconds(choice.tree, choice.m, all_visits(len(rows), choice.tree.height))
+    far_more = choosing._PATIENCE * tree_seconds(choice.tree, choice.m, choice.seen_in_uniform)
+    seen = min(everything, far_more)
+    for brute, probes in ((1.01 * seen, 0), (0.99 * seen, 1)):
+        probed.clear()
+        hard = dataclasses.replace(choice, by_force=choice.by_force._replace(seconds=brute))
+        decision = choosing._by_data(hard, rows, rows, False)
+        assert decision.plan.method == "kdtree"
+        assert len(probed) == probes
+
+
+def test_builds_on_several_cores() -> None:
+    costs = TREE["avx2"]
+    assert costs.build(16_000, 8, 8, 2) == costs.build(16_000, 8, 8, 1)  # one node, for one core
+    for n, height, many in ((100_000, 11, 8), (10**6, 14, 64)):
+        alone, two, all_cores = (costs.build(n, 8, height, cores) - costs.start for cores in (1, 2, many))
+        assert all_cores < two < alone <= 2.2 * two
+    # Passes over 100,000 points, three levels of eleven, are not shared.
+    assert costs.build(100_000, 8, 11, 8) - costs.start > 100_000 * 3 * costs.split
+
+
+def test_points_of_few_columns_are_packed_twice() -> None:
+    costs = BRUTE["avx2", "gemm"]
+    near, far = (costs.answering(n, 1, 3, 10) - n * costs.pair for n in (10**6, 10**5))
+    assert near > costs.packing(10**6, 3)  # the k nearest are within a fiftieth of the cube's width
+    assert far < costs.packing(10**5, 3) / 2
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ steps that each cost little compared with what they may save:
     sizes      take brute force if it would finish before a tree is built, or if no tree can solve the problem;
                among few points take what is expected to be faster for uniform ones
     sample     build trees of a sample of the points and of a quarter of it; extrapolate how visits grow. Left out if a
-               tree of uniform points would take no longer than brute force; if it would take longer, and a look a good
-               share of brute force, that is taken
+               tree of uniform points would take hardly longer than brute force; if it would take longer, and a look a
+               good share of brute force, that is taken
     probe      build the whole tree, which the search can then use, and decide
 
 On CUDA a probe of a few queries keeps the device waiting for longer than many searches take. So a search for which a
@@ -72,10 +72,14 @@ _EXCESS_PER_DIMENSION = 0.1
 # On CUDA, if a tree of uniform points would take this many times as long as brute force, it is only tried if brute
 # force takes longer by this many times the build: a look that is in vain then costs little.
 _UNLIKELY_FACTOR, _UNLIKELY_EXCESS = 2.0, 7.0
-# On the CPU, the share of brute force that a look may take if a tree of uniform points would take longer.
-_WORTH_A_LOOK, _WORTH_A_LOOK_IF_UNLIKELY = 0.25, 0.15
+# On the CPU, a tree is built without a sample if a tree of uniform points would take as long as brute force or a little
+# longer: most data are easier for it, and some much harder for brute force, which then packs the points twice.
+_MARGIN = 1.15
+# The share of brute force that a look may take on the CPU if a tree of uniform points would take still longer.
+_WORTH_A_LOOK, _WORTH_A_LOOK_IF_UNLIKELY = 0.3, 0.15
 _LEAST_VISITS = 64  # of a query that is not looked at before it is searched
-_PATIENCE = 8.0  # times its expected seconds; few queries may visit far more than others, at less a visit than expected
+# Times the seconds of uniform points: few queries may visit far more than others, at less a visit than expected.
+_PATIENCE = 8.0
 _VISIT_SECONDS = 1e-6  # on CUDA, for a query alone to visit a node or a leaf
 _GROWTH_DAMPING = 0.25  # visits that grow as n^p in the sample grow as n^(p - _GROWTH_DAMPING p²) beyond it
 _LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that the sample predicts
@@ -148,8 +152,10 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
     choice = Open(problem, by_force, tree_method, tree, m, step)
     uniform = choice.by_tree_of_uniform
-    if uniform <= brute:  # and most data are easier
-        return choice if problem.devices else dataclasses.replace(choice, step=None)
+    if problem.devices and uniform <= brute:
+        return choice
+    if not problem.devices and uniform <= _MARGIN * brute:
+        return dataclasses.replace(choice, step=None)
     likely = uniform <= _UNLIKELY_FACTOR * brute
     if problem.devices:
         probing = probing if likely else max(probing, _UNLIKELY_EXCESS * build)
@@ -186,10 +192,10 @@ class Open:
     @property
     def by_tree_of_uniform(self) -> float:
         """Seconds of a tree and its search if the points are uniform."""
-        return build_seconds(self.tree) + tree_seconds(self.tree, self.m, self._seen_in_uniform)
+        return build_seconds(self.tree) + tree_seconds(self.tree, self.m, self.seen_in_uniform)
 
     @property
-    def _seen_in_uniform(self) -> MeanVisits:
+    def seen_in_uniform(self) -> MeanVisits:
         tree = self.tree
         return expected_visits(tree.n, tree.d, tree.k, tree.height)
 
@@ -198,7 +204,7 @@ class Open:
         """Seconds of looking at the data on the CPU, among uniform points."""
         tree, build = self.tree, build_seconds(self.tree)
         if self.step is None:
-            return build + tree_seconds(tree, _FIRST_PROBED, self._seen_in_uniform)
+            return build + tree_seconds(tree, _FIRST_PROBED, self.seen_in_uniform)
         height = max(0, tree.height - int(math.log2(self.step)))
         seen = expected_visits(tree.n // self.step, tree.d, tree.k, height)
         probing = tree_seconds(tree, _count(self, _SAMPLE_PROBED), seen)
@@ -215,7 +221,7 @@ class Open:
         """
         if not self.can_be_bounded:
             return self.tree
-        seen, brute = self._seen_in_uniform, times * self.by_force.seconds
+        seen, brute = self.seen_in_uniform, times * self.by_force.seconds
         visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # one of every query
         most = int(min(_PATIENCE * brute / visit, brute / _VISIT_SECONDS))
         if most >= 2 << self.tree.height:  # there are fewer nodes than leaves
@@ -243,10 +249,11 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
         if build + _LEAST_SHARE * tree_seconds(tree, m, seen) > brute:
             return _chosen(choice.by_force, brute, build + tree_seconds(tree, m, seen), seen)
     prepared = choice.method.prepare(points, tree, progress)
-    everything = tree_seconds(tree, m, all_visits(tree.n, tree.height))
-    if not choice.problem.devices and everything <= brute:
-        reason = f"{brute:.3g} s expected by brute force, at most {everything:.3g} s by the k-d tree"
-        return Decision(choice.method, tree, prepared, everything, reason)
+    usual = tree_seconds(tree, m, choice.seen_in_uniform)
+    most = min(_PATIENCE * usual, tree_seconds(tree, m, all_visits(tree.n, tree.height)))
+    if not choice.problem.devices and most <= brute:
+        reason = f"{brute:.3g} s expected by brute force, at most {most:.3g} s by the k-d tree"
+        return Decision(choice.method, tree, prepared, usual, reason)
     looking = choice.bounded(_FAR_FACTOR)
     for count in sorted({_FIRST_PROBED, _count(choice, _PROBED)}):
         seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, looking))
