@@ -123,7 +123,7 @@ def test_tiny_work_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     tonari.merge(graph, graph, points[:100], points[:100])
     tonari.select_k(np.ones((128, 1000), np.float32), 10)
     with pytest.raises(AssertionError, match="starts"):
-        tonari.search(points[:100], points, 10, threads=2)
+        tonari.search(points, points, 10, method="exact", threads=2)
 
 
 def test_output_bytes_are_those_of_the_result() -> None:

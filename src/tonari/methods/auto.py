@@ -252,8 +252,9 @@ def _by_data(choice: Open, points: Any, probes: Any, progress: ProgressLike) -> 
     usual = tree_seconds(tree, m, choice.seen_in_uniform)
     most = min(_PATIENCE * usual, tree_seconds(tree, m, all_visits(tree.n, tree.height)))
     if not choice.problem.devices and most <= brute:
-        reason = f"{brute:.3g} s expected by brute force, at most {most:.3g} s by the k-d tree"
-        return Decision(choice.method, tree, prepared, usual, reason)
+        reason = f"{brute:.3g} s expected by brute force, at most {most:.3g} s by a k-d tree that is built"
+        logger.info("auto takes method='%s': %s", tree.method, reason)
+        return Decision(choice.method, tree, prepared, usual, reason, by_data=True)
     looking = choice.bounded(_FAR_FACTOR)
     for count in sorted({_FIRST_PROBED, _count(choice, _PROBED)}):
         seen = MeanVisits(*choice.method.visits(_some(probes, count), prepared, looking))
