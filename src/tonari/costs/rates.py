@@ -138,7 +138,7 @@ ESTIMATED["amx"] = ESTIMATED["avx512"]
 ESTIMATED["neon"] = _half_as_wide(ESTIMATED["avx2"], "value")
 SCREEN_START, SCREEN_START_UNPACKED = 5e-5, 2.5e-4
 
-_BUILD = {"start": 6e-4, "split": 9e-9, "placed": 3.5e-9}  # the same code for every instruction set
+_BUILD = {"start": 2e-4, "split": 1.1e-8, "placed": 3.5e-9}  # the same code for every instruction set
 TREE = {
     "generic": TreeCosts(
         **_BUILD,
