@@ -76,7 +76,7 @@ def _cgroup_processors(root: Path = Path("/sys/fs/cgroup")) -> int | None:
 
 
 class Workers:
-    """Run tasks on `threads` threads: the caller's own, which is at work while others start, and those.
+    """Run tasks on `threads` threads; with one thread, on the caller's own.
 
     Examples
     --------
@@ -116,23 +116,19 @@ class Workers:
             except BaseException as error:  # raised again below, on the caller's thread
                 errors.append(error)
                 self._stopped = True
-
-        def help_out() -> None:
-            try:
-                work()
             finally:
                 ended.put(None)
 
-        threads = [Helper(help_out, self.stop) for _ in range(min(self.threads, len(tasks)) - 1)]
+        # The caller's thread only waits: Ctrl-C would end its task anywhere, with a lock that others wait for, say.
+        threads = [Helper(work, self.stop) for _ in range(min(self.threads, len(tasks)))]
         try:
             for thread in threads:
                 thread.start()
-            work()
             for _ in threads:
                 _take(ended)  # not Thread.join: if Ctrl-C interrupts it, it regards the thread as ended
             for thread in threads:
                 thread.join()
-        except BaseException:  # Ctrl-C between tasks of the caller's thread: the others end after their current call
+        except BaseException:  # Ctrl-C here, on the caller's thread: the others end after their current call
             self._stopped = True
             _wait_until_ended(threads)
             raise

@@ -82,7 +82,7 @@ def _search(
 
         if size < n:
             parts = cut(n, size)
-            if len(parts) > 1 and n - parts[-1].start < size:  # the last slice has at least `size` points, as all have
+            if n - parts[-1].start < size:  # the last slice has at least `size` points, as all have
                 parts[-2:] = [slice(parts[-2].start, n)]
             lists = workers.map(lambda part: call(slice(0, m), part), parts)
             finite = [each for each in lists if each is not None]
