@@ -37,6 +37,11 @@ def test_one_thread_is_the_callers_own() -> None:
     assert threading.get_ident() not in Workers(2).map(lambda _: threading.get_ident(), range(3))
 
 
+def test_of_several_threads_none_is_the_callers() -> None:
+    """It hears Ctrl-C, which would end a task anywhere, with a lock that others wait for."""
+    assert threading.get_ident() not in Workers(2).map(lambda _: threading.get_ident(), range(50))
+
+
 def test_tasks_run_side_by_side() -> None:
     meeting = threading.Barrier(3, timeout=10)
     assert sorted(Workers(3).map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]  # one thread would break it
