@@ -201,6 +201,7 @@ def test_auto_is_exact_unless_a_recall_is_given_and_it_pays(monkeypatch: pytest.
     flat = checks.gaussian(900, 4) @ checks.gaussian(4, 40, 1)  # a tree takes no rows so wide
     for share, method in ((1.49, "exact"), (1.51, "nn-descent")):
         monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, share=share, **__: share)
+        monkeypatch.setattr(exact_plan, "direct_seconds", lambda *_: 1e9)  # a screen is sooner
         exact_plan._remembered.cache_clear()
         monkeypatch.setattr(planning_descent, "descent_seconds", lambda _: 1.0)
         made = tonari.knn_graph(flat, 8, recall=0.5, seed=1, start="random")
