@@ -112,7 +112,7 @@ def test_no_case_was_lost() -> None:
         "radius_cuda": 3,
         "select": 82 + 10 + 8 + 2 + 2,
         "shards": 9,
-        "small": 11,
+        "small": 13 + 1,
         "spanning": 3,
         "tang2015": 12 + 2,
         "matsumoto2015": 15 + 6 + 2,
