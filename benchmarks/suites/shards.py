@@ -237,6 +237,9 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     say(f"{case.name}: {who}")
     out = folder / f"graph-{route}-{devices}-{way.workers}"
     where = [f"cuda:{at}" for at in range(devices)] if run.cuda else "cpu"
+    from tonari.graph.directory import Manifest
+    from tonari.shards.build import STAGE_DONE
+
     options = run.options() | ({"recall": case.target} if case.target else {})
     if run.cuda:
         run.free()
@@ -248,7 +251,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
 
     def call() -> None:
         given = {"method": route, "device": where, "memory": budget} | options
-        with Stages(run.tonari.shards.build.STAGE_DONE) as seen:
+        with Stages(STAGE_DONE) as seen:
             found.append(run.tonari.build_graph(source, case.k, out, **given))
         stages.append(seen)
 
@@ -265,7 +268,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     # Now: the proof needs memory, too.
     peaks = [torch.cuda.max_memory_allocated(device) - before for device, before in held.items()]
     peak = max(peaks) if run.cuda else host.bytes
-    manifest = run.tonari.graph.directory.Manifest.read(out)
+    manifest = Manifest.read(out)
     recall = 1.0 if route == "exact" else recall_of(run, case, points_of(run, case), graph)
     plan = manifest.plan
     extras = {

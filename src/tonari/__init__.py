@@ -36,6 +36,7 @@ Rooms import downwards only:
 """
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tonari import _startup as _startup  # first: it hears Ctrl-C during the others
@@ -124,9 +125,21 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     home = next((home for home, names in _HOMES.items() if name in names), None)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _room(name)
     globals()[name] = value = getattr(import_module(home), name)  # the next look finds it without this function
     return value
+
+
+def _room(name: str) -> ModuleType:
+    """Import a room, such as tonari.io."""
+    room = f"{__name__}.{name}"
+    try:
+        if not name.startswith("_"):
+            return import_module(room)
+    except ModuleNotFoundError as error:
+        if error.name != room:  # there is such a room, and something that it needs is missing
+            raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

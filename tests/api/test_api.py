@@ -418,9 +418,16 @@ def test_what_is_imported_late_is_what_type_checkers_read() -> None:
 
 
 def test_names_that_are_not_there() -> None:
-    with pytest.raises(AttributeError, match="module 'tonari' has no attribute 'serach'"):
-        _ = tonari.serach
+    for name in ("serach", "_serach"):
+        with pytest.raises(AttributeError, match=f"module 'tonari' has no attribute '{name}'"):
+            getattr(tonari, name)
     assert set(tonari.__all__) <= set(dir(tonari))
+
+
+@pytest.mark.process
+def test_rooms_are_there_when_they_are_used() -> None:
+    done = _run("import tonari; print(tonari.io.FileFormatError.__name__)")
+    assert (done.stdout, done.stderr) == ("FileFormatError\n", "")
 
 
 SEARCH = "import numpy, tonari; print(tonari.search(numpy.eye(3), numpy.eye(3), 1).indices.ravel().tolist())"
