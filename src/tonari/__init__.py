@@ -96,7 +96,7 @@ __all__ = [
     "warm",
 ]
 
-# A name's module is imported when the name is first used: whoever makes a graph does not wait for the shards.
+# The module of a name is imported when the name is first used.
 _HOMES = {
     "tonari.api.graphs": ("knn_graph", "merge"),
     "tonari.api.index": ("Index",),

@@ -9,8 +9,13 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 
 _CROWDED_QUERIES, _MOST_BLURRED = 1000, 100.0
-_TASK_POINTS, _TOP_LEVELS, _SHARED_ROWS = 16_384, 8, 1 << 18  # of the build of a tree on the CPU
 _OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # bytes: the cache of one core, and the one that cores share
+
+
+# How cores share the build of a tree (kdtree/cpu/build.py).
+TASK_POINTS = 16_384  # a node of at most this many points is one core's, and split within its cache
+TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a row fits in a byte
+SHARED_ROWS = 1 << 18  # a pass over fewer rows is over before other threads have started
 
 
 class MeanVisits(NamedTuple):
@@ -166,10 +171,10 @@ class TreeCosts:
     def build(self, n: int, d: int, height: int, workers: int) -> float:
         """Return the cost of the build on this many cores; on CUDA each device builds a tree of its own.
 
-        On the CPU cores share nodes of 16,384 points, and passes above them if those are long (kdtree/cpu/build.py).
+        On the CPU cores share nodes of TASK_POINTS points, and the passes above them if those are long.
         """
-        top = min(height, _TOP_LEVELS, max(0, math.ceil(math.log2(n / _TASK_POINTS)))) if workers > 1 else 0
-        passes = self.split * top / (workers if n >= _SHARED_ROWS else 1)
+        top = min(height, TOP_LEVELS, max(0, math.ceil(math.log2(n / TASK_POINTS)))) if workers > 1 else 0
+        passes = self.split * top / (workers if n >= SHARED_ROWS else 1)
         return self.start + n * (passes + (self.split * (height - top) + self.placed * d) / min(workers, 1 << top))
 
     def search(self, m: int, d: int, k: int, seen: MeanVisits, workers: int, *, double: bool, tree_bytes: int) -> float:

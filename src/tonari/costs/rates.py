@@ -13,6 +13,7 @@ factor of about two on other machines of the same kind.
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
                              dimensions took twice as long as on the EPYC
     DIRECT, SCREEN_START     one core of a Xeon of model 207, process time of 1 to 100 queries among 100 to 2,000 points
+    TREE, builds             that EPYC without AVX-512: 10,000 to 1,000,000 uniform points of 3 and 8 dimensions
     ESTIMATED                one core of an EPYC (Zen 4), 2026-11-23: 1 and 100 queries among 1,000 points of 3, 128
                              and 784 dimensions; "avx2": as BRUTE
     PRODUCTS, packing        python -m benchmarks run exact_cpu

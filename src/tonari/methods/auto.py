@@ -147,7 +147,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     build = build_seconds(tree)
     step = _step(tree)
     # The cost of finding out: two trees of samples and the queries that probe them, or the build itself.
-    probing = math.inf if step is None else 4 * least + 1.25 * build / step
+    probing = math.inf if step is None else _of_samples(least, build, step)
     if probing > build / 2 or build * _CHEAP_BUILD_FACTOR < brute:
         step, probing = None, _EXCESS_PER_DIMENSION * problem.d * build
     choice = Open(problem, by_force, tree_method, tree, m, step)
@@ -208,7 +208,7 @@ class Open:
         height = max(0, tree.height - int(math.log2(self.step)))
         seen = expected_visits(tree.n // self.step, tree.d, tree.k, height)
         probing = tree_seconds(tree, _count(self, _SAMPLE_PROBED), seen)
-        return 4 * least_build_seconds(tree) + 1.25 * (build / self.step + probing)
+        return _of_samples(least_build_seconds(tree), build, self.step) + 1.25 * probing
 
     @property
     def can_be_bounded(self) -> bool:
@@ -319,6 +319,11 @@ def _hardness(problem: Problem, points: Any) -> float:
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
     distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]  # without themselves
     return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
+
+
+def _of_samples(least: float, build: float, step: int) -> float:
+    """Return the seconds of building the trees of both samples, where the whole tree takes `build`."""
+    return 4 * least + 1.25 * build / step
 
 
 def _step(plan: Any) -> int | None:

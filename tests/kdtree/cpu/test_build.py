@@ -181,7 +181,7 @@ def test_few_leaves_of_many_points(height: int) -> None:
 
 @pytest.mark.parametrize("shape", [np.asarray, _grid, _equal, _sample_is_narrow])
 def test_a_task_larger_than_the_cache(monkeypatch: pytest.MonkeyPatch, shape: Any) -> None:
-    monkeypatch.setattr(building, "_TOP_LEVELS", 1)  # else that takes four million points
+    monkeypatch.setattr(building, "TOP_LEVELS", 1)  # else that takes four million points
     points = shape(gaussian(MANY, 3))
     assert_same_tree(_build(points, 11), build_reference(points, 11, False))
 

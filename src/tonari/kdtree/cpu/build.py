@@ -16,13 +16,11 @@ from tonari.core import _native
 from tonari.core.neighbors import index_dtype
 from tonari.core.progress import Counter
 from tonari.core.workers import Workers
+from tonari.costs.formulas import SHARED_ROWS, TASK_POINTS, TOP_LEVELS
 from tonari.kdtree.cpu.tree import WIDTH, Tree, boxes_above, check_height, leaf_begins, level_nodes, room_for
 
-_TASK_POINTS = 16_384  # a node of at most this many points is split within the cache
-_TOP_LEVELS = 8  # at most 256 tasks: enough for any machine, and the node of a row fits in a byte
 _RANGES_PER_THREAD = 4
 _RANGE_ROWS = 16_384  # minimum
-_SHARED_ROWS = 1 << 18  # a pass over fewer rows is over before other threads have started
 
 
 def build(points: npt.NDArray[Any], *, height: int, double: bool, workers: Workers, bar: Counter | None = None) -> Tree:
@@ -115,10 +113,10 @@ def _cut_top(
     """Split the top levels, give each of their nodes its rows in ascending order, and return the number of levels."""
     n = len(points)
     levels = 0
-    while levels < min(height, _TOP_LEVELS) and n >> levels > _TASK_POINTS:
+    while levels < min(height, TOP_LEVELS) and n >> levels > TASK_POINTS:
         levels += 1
     ranges = range(max(1, min(_RANGES_PER_THREAD * workers.threads, n // _RANGE_ROWS)))
-    passes = workers if n >= _SHARED_ROWS else Workers(1)
+    passes = workers if n >= SHARED_ROWS else Workers(1)
     top = _native.tree_top(points, levels, len(ranges), dimensions, values)
 
     def count(at: int) -> None:
