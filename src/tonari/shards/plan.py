@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -151,6 +152,10 @@ class Sizes:
         problem = self.problem(n, self_join=self_join, memory=memory, m=m)
         plan: Plan = method_for(name, "cuda" if self.devices else "cpu").plan(problem, **given)
         return plan
+
+    def descent(self, n: int, **given: Any) -> Plan:
+        """Plan a graph of n rows by NN-Descent, whether or not there is memory for it: the caller compares."""
+        return self.made("nn-descent", n, self_join=True, recall=self.recall, free_bytes=sys.maxsize, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
         """Return the problem of a search of n rows for n or m rows, on one worker."""
@@ -334,15 +339,12 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
         # What is computed, what waits, and what is written.
         return Needs(sizes, **_waiting(rows, staged=staged), lists_held=_LOCKED * 3 * rows)
 
-    def engine(rows: int) -> Plan:
-        return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall)
-
     def bytes_of(rows: int) -> int:
-        return needs(rows).beside_engine + engine(rows).total_bytes
+        return needs(rows).beside_engine + sizes.descent(rows).total_bytes
 
     whole = Needs(sizes, rows_held=n, lists_held=2 * n)
-    if n <= MOST_POINTS and whole.beside_engine + engine(n).total_bytes <= budget:
-        plan = engine(n)
+    if n <= MOST_POINTS and whole.beside_engine + sizes.descent(n).total_bytes <= budget:
+        plan = sizes.descent(n)
         disk = sizes.lists_bytes(n)
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": disk, "rows_read": 2 * n}
         return whole.plan("clusters", budget, plan.total_bytes, plan.seconds, clusters=1, **given)
@@ -357,7 +359,7 @@ def _clusters(sizes: Sizes, budget: int) -> ShardPlan:
     clusters = min(max(_CLUSTERS[0], _PER_SHARD * shards), _CLUSTERS[1])
     if not sizes.devices:  # centres, sums of their rows as float64, and what computes these take half of the memory
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
-    plan = engine(rows)
+    plan = sizes.descent(rows)
     return needs(rows).plan(
         "clusters",
         budget,
@@ -382,15 +384,12 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
         # Of two groups; and of two slabs each what is computed, what waits, and what is merged, in page-locked memory.
         return Needs(sizes, **_waiting(2 * rows, staged=staged), lists_held=(2 * group + _LOCKED * 6) * rows)
 
-    def engine(rows: int, start: str) -> Plan:
-        return sizes.made("nn-descent", rows, self_join=True, recall=sizes.recall, start=start)
-
     def bytes_of(rows: int) -> int:
-        plans = engine(rows, "clusters"), engine(2 * rows, "graph")
+        plans = sizes.descent(rows), sizes.descent(2 * rows, start="graph")
         return needs(rows).beside_engine + max(plan.total_bytes for plan in plans)
 
-    if n <= MOST_POINTS and whole.beside_engine + engine(n, "clusters").total_bytes <= budget:
-        plan = engine(n, "clusters")
+    if n <= MOST_POINTS and whole.beside_engine + sizes.descent(n).total_bytes <= budget:
+        plan = sizes.descent(n)
         given = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **given)
     # Two shards at least, each with more than k rows.
@@ -404,7 +403,7 @@ def _ggm(sizes: Sizes, budget: int) -> ShardPlan:
         raise _too_little("ggm", budget, bytes_of(least), least)
     shards = -(-n // rows)
     rows = -(-n // shards)
-    one, pair = engine(rows, "clusters"), engine(2 * rows, "graph")
+    one, pair = sizes.descent(rows), sizes.descent(2 * rows, start="graph")
     pairs, group = shards * (shards - 1) // 2, _group(sizes, shards)
     return needs(rows, group).plan(
         "ggm",
