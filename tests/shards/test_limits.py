@@ -44,7 +44,7 @@ def test_every_budget_that_suffices_has_a_plan() -> None:
 @pytest.mark.parametrize("method", ["clusters", "ggm"])
 @pytest.mark.parametrize("free", [4 * 10**9, 80 * 10**9])
 def test_points_that_no_device_has_room_for(method: str, free: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan is sought among shards of all sizes; those that are too large for the device are no reason to give up."""
+    """The plan is sought among shards of all sizes; those too large for the device are no reason to give up."""
     monkeypatch.setattr(memory_of_devices, "free_memory", lambda devices: free)
     sizes = Sizes(as_source(Many()), 10, "euclidean", 0.9, ("cuda:0",), None)
     plan = plan_build(sizes, method, None)
