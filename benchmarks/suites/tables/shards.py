@@ -33,6 +33,10 @@ TABLES: dict[str, Table] = {
                 "one H200: 100,000,000 × 96, made by blocks, recall=0.95, *clusters*",
                 {"case": "100m", "who": CLUSTERS, **H200},
             ),
+            Line(
+                "two H100s: 200,000,000 × 96, made by blocks, recall=0.95, *clusters*",
+                {"case": "200m-two", "who": f"{CLUSTERS} on 2 GPUs", **H100},
+            ),
         ),
     ),
 }
