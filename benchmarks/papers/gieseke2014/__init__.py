@@ -9,7 +9,7 @@ from typing import Any
 
 from ...harness.case import Case, Suite
 from ...suites.kdtree import SUITE as KDTREE
-from . import figures, plots, rounds
+from . import figures, plots, processors, rounds
 
 MILLION = 1_000_000
 
@@ -32,6 +32,9 @@ def _cases() -> list[Case]:
         found.append(Case("fig4-d10", figure="4", cost=90, work=rounds.phases, **common | {"peers": ()}))
     of_table = common | {"n": 2 * MILLION, "peers": ()}
     found.append(Case("table2-d10", exact_rows=MILLION, rare=True, cost=120, work=figures.table, **of_table))
+    wide = of_table | {"d": 27, "data": "sift"}
+    found.append(Case("table2-d27", exact_rows=MILLION, rare=True, cost=120, work=figures.table, **wide))
+    found.append(Case("processors-d10", rare=True, cost=60, work=processors.compare, **of_table))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ pytest.importorskip("torch", reason="these benchmarks prove with torch")
 
 from benchmarks.harness import contest
 from benchmarks.harness import rows as results
-from benchmarks.papers.gieseke2014 import figures, plots, rounds
+from benchmarks.papers.gieseke2014 import figures, plots, processors, rounds
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +83,23 @@ def test_table_2_has_both_traversals_and_brute_force() -> None:
     run = done(a_run(), a_case(work=figures.table))
     assert run.wrong == 0, notes(run)
     assert [row["who"] for row in run.rows] == [figures.TREE, figures.BUFFERED, "tonari exact"]
+
+
+def test_processors_stand_beside_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the processor are of its threads, and each of the device has its own ratio to them."""
+    monkeypatch.setattr(processors.Cpu, "once", lambda self, call: (call(), 6.0)[1])
+    run = done(a_run(repeats=1, device=Still(lambda: 2.0)), a_case(work=processors.compare))
+    assert run.wrong == 0, notes(run)
+    all_cores, one_core, walk, buffered = run.rows
+    assert [row["who"] for row in run.rows] == [
+        *(processors.ALL_CORES, processors.ONE_CORE),
+        *(figures.TREE, figures.BUFFERED),
+    ]
+    assert (one_core["threads"], all_cores["threads"]) == (1, len(os.sched_getaffinity(0)))
+    assert one_core["extras"]["buffer"] > 0
+    assert "buffer" not in all_cores["extras"]
+    for row in (walk, buffered):
+        assert (row["extras"]["over_all_cores"], row["extras"]["over_one_core"]) == (3.0, 3.0)
 
 
 def test_rounds_stand_beside_the_walk(monkeypatch: pytest.MonkeyPatch) -> None:
