@@ -14,7 +14,7 @@ from tests.helpers.bench_checks import made_up_descriptors
 
 torch = pytest.importorskip("torch", reason="most data are made with torch")
 
-from benchmarks.harness.datasets import clusters, few_dimensions, gist, hard, selections  # noqa: E402
+from benchmarks.harness.datasets import clusters, few_dimensions, gist, hard, patches, selections  # noqa: E402
 
 MAKERS: dict[str, Any] = {
     "gaussian": (lambda: made_up.gaussian(50, 7, 9), (50, 9), (7, 9)),
@@ -263,7 +263,6 @@ def test_clusters_are_as_thin_as_they_say() -> None:
 
 
 def test_gist_is_made_of_windows_of_photographs(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("skimage", reason="photographs are inside scikit-image")
     pytest.importorskip("skimage", reason="the photographs are those inside scikit-image")
     monkeypatch.setattr(gist, "PICTURE", 80)
     found = clusters.make("gist", 300, 960, "float32", "cpu")
@@ -271,6 +270,39 @@ def test_gist_is_made_of_windows_of_photographs(monkeypatch: pytest.MonkeyPatch)
     assert (found >= 0).all()
     assert (found.mean(dim=1) > 0).all()
     assert len(found.unique(dim=0)) == 300
+
+
+def test_patches_are_windows_of_photographs_no_two_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    gradient = np.arange(20 * 18 * 3, dtype=np.uint16).reshape(20, 18, 3) % 251
+    too_small = np.zeros((15, 40, 3), np.uint8)
+    pictures = [gradient.astype(np.uint8), too_small, 255 - gradient.astype(np.uint8)]
+    monkeypatch.setattr(patches.photographs, "colour_photographs", lambda: pictures)
+    expected = {
+        picture[top : top + 16, left : left + 16].tobytes()
+        for picture in (pictures[0], pictures[2])
+        for top in range(5)
+        for left in range(3)
+    }
+    whole = hard.make("patches", 25, 5, 768, "cpu")
+    assert tuple(whole.points.shape) == (25, 768)
+    rows = torch.cat(whole).to(torch.uint8).numpy()
+    assert {row.tobytes() for row in rows} == expected
+    assert len(expected) == 30
+    assert torch.equal(hard.make("patches", 30, 0, 768, "cpu").points[:25], whole.points)
+    with pytest.raises(RuntimeError, match="31 windows were asked for, the photographs have 30"):
+        hard.make("patches", 31, 0, 768, "cpu")
+    with pytest.raises(ValueError, match="768 dimensions, not 9"):
+        hard.make("patches", 3, 0, 9, "cpu")
+
+
+def test_variances_of_slow_topics_fall_slowly() -> None:
+    """The strongest direction holds a share of the variance that follows from the power of i."""
+    shares = {}
+    for kind in ("topics", "slow topics"):
+        rows = hard.make(kind, 20_000, 0, 64, "cpu").points.double()
+        spread = torch.linalg.eigvalsh(rows.T.cov()).flip(0)
+        shares[kind] = float(spread[:8].sum() / spread.sum())
+    assert shares["topics"] > shares["slow topics"] + 0.1
 
 
 def test_means_over_cells_are_those_of_the_pixels() -> None:
@@ -304,7 +336,7 @@ def test_clusters_refuse_what_they_have_not() -> None:
 # --- for exact search on a GPU --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [kind for kind in hard.KINDS if kind not in ("sift", "gist")])
+@pytest.mark.parametrize("kind", [kind for kind in hard.KINDS if kind not in ("sift", "gist", "patches")])
 def test_hard_rows_have_their_shape_and_come_twice_the_same(kind: str) -> None:
     first, second = (hard.make(kind, 300, 20, 9, "cpu") for _ in range(2))
     assert tuple(first.points.shape) == (300, 9)

@@ -5,7 +5,9 @@
 ``mixture``      1000 centres drawn as N(0, 1) per entry, N(0, 1) around them
 ``sift``         real SIFT descriptors of photographs, 128 small integers (``photographs.sift_photo``)
 ``gist``         what GIST measures of windows of photographs, d = 960 (``gist``)
+``patches``      colours of windows of photographs, d = 768 (``patches``)
 ``topics``       like embeddings of text, of length 1 (``topics``)
+``slow topics``  the same with variances that fall as i ** -0.5, not as 1 / i
 ``offset 1e3``   Gaussian rows with 1000 added to every entry, rounded to float32 once, after the addition
 ``offset 1e6``   the same with a million: float32 has steps of 1/16 there
 ``tight``        N(0, 1) clouds around 20 centres drawn as 10,000 x N(0, 1): their distance dwarfs their size
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import gist, photographs, topics
+from . import gist, patches, photographs, topics
 
 # Values made at once: float64 temporaries of 256 MB.
 BLOCK = 1 << 25
@@ -26,7 +28,8 @@ CENTRES = {"mixture": (1000, 1.0), "tight": (20, 1e4)}
 SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
 COPIES = ("copies 16", "copies")
 DISTINCT = 100
-KINDS = ("gaussian", "mixture", "sift", "gist", "topics", *SHIFTS, "tight", *COPIES)
+TOPICS = {"topics": 1.0, "slow topics": 0.5}
+KINDS = ("gaussian", "mixture", "sift", "gist", "patches", *TOPICS, *SHIFTS, "tight", *COPIES)
 
 
 class DeviceData(NamedTuple):
@@ -61,6 +64,11 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
             raise ValueError(f"GIST has {gist.WIDTH} dimensions, not {d}")
         rows = gist.gist(n + m, where, 0).to(at)
         return DeviceData(rows[:n], rows[n:] if m else None)
+    if kind == "patches":
+        if d != patches.WIDTH:
+            raise ValueError(f"patches have {patches.WIDTH} dimensions, not {d}")
+        rows = torch.from_numpy(patches.patches(n + m, 0)).to(at)
+        return DeviceData(rows[:n], rows[n:] if m else None)
     generator = torch.Generator(where).manual_seed(0)
     law = _law(kind, n, d, where, generator)
     return DeviceData(_rows(law, n, d, at), _rows(law, m, d, at) if m else None)
@@ -89,8 +97,8 @@ def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
 
     if kind == "gaussian":
         return lambda rows: normal(rows)
-    if kind == "topics":
-        return topics.law(d, where, generator)
+    if kind in TOPICS:
+        return topics.law(d, where, generator, power=TOPICS[kind])
     if kind in SHIFTS:
         return lambda rows: normal(rows, torch.float64) + SHIFTS[kind]
     if kind in CENTRES:

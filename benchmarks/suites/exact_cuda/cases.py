@@ -73,7 +73,7 @@ def _hard() -> list[Case]:
 
 
 def _contracted(kind: str, m: int, d: int, **changes: Any) -> Case:
-    name = f"contracted-{'graph-' if changes.get('graph') else ''}{kind}"
+    name = f"contracted-{'graph-' if changes.get('graph') else ''}{kind.replace(' ', '-')}"
     return _case(name, MILLION, m, d, data=kind, peers=(), gigabytes=30.0, work=contracted.contracted, **changes)
 
 
@@ -139,6 +139,8 @@ SUITE = Suite(
             work=host.several,
         ),
         _contracted("topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.4, "H200"),)),
+        _contracted("patches", MILLION, 768, cost=60.0, graph=True, bars=(seconds(1.0, "H200"),)),
+        _contracted("slow topics", MILLION, 768, cost=60.0, graph=True, bars=(seconds(2.2, "H200"),)),
         _contracted(
             "topics", TEN_THOUSAND, 768, cost=62.0, prepared=True, metric="cosine", bars=(seconds(14e-3, "H200"),)
         ),
