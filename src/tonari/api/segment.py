@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.callers import callers_level
+from tonari.core.method import Prepared, SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
@@ -77,6 +78,7 @@ class Segment:
         self.planned: dict[Any, Decision] = {}
         self._preparing = threading.Lock()  # of the one search that adds to what is ready
         self._warned = False
+        self._searched = 0  # queries so far; threads may lose some
 
     @property
     def method(self) -> str:
@@ -92,7 +94,8 @@ class Segment:
     @property
     def held_bytes(self) -> int:
         """What is prepared takes so much memory; on CUDA, of each device."""
-        return sum(made.method.held_bytes(made.prepared, made.plan) for made in tuple(self.ready.values()))
+        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share what is prepared
+        return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
 
     def budget(self, taken: int) -> int | None:
         """The memory that is left if others take so much of it."""
@@ -207,17 +210,24 @@ class Segment:
         # A tree that cannot serve this k. On the CPU, where plans are kept, a tree serves every k.
         if (self._asked == "auto" or around) and method.refuses(problem) is not None:
             method = search_method("exact", self._place.device)
-        kind = method.name, method.kind(problem)
+        searched, self._searched = self._searched, self._searched + problem.m
+        kind = method.name, method.kind(problem, searched)
         ready = self.ready.get(kind)
-        plan = method.plan(problem, prepared_by=None if ready is None else ready.plan)
-        self._warn_of_packing(plan, taken)
         if ready is None:
             with self._preparing:
                 ready = self.ready.get(kind)  # by another search meanwhile
                 if ready is None:
-                    ready = by_plan(method, plan, method.prepare(self.points, plan, progress))
+                    ready = self._prepare_kind(method, problem, searched, progress)
                     self.ready[kind] = ready
+        plan = method.plan(problem, prepared_by=ready.plan)
+        self._warn_of_packing(plan, taken)
         return by_plan(method, plan, ready.prepared)
+
+    def _prepare_kind(self, method: SearchMethod, problem: Problem, searched: int, progress: ProgressLike) -> Decision:
+        first = self.first
+        before = Prepared(first.plan, first.prepared) if first.method is method else None
+        made = method.prepare_kind(self.points, problem, searched, before, progress)
+        return first if made is before else by_plan(method, made.plan, made.points)
 
     def _warn_of_packing(self, plan: Any, taken: int) -> None:
         """Say once that memory is too small to hold all points packed, and what would be enough."""

@@ -95,12 +95,32 @@ class Method(ABC):
         """
 
 
+class Prepared(NamedTuple):
+    """Prepared points, and the plan that they were prepared by."""
+
+    plan: Any
+    points: Any
+
+
 class SearchMethod(Method):
     """A method that also answers queries."""
 
-    def kind(self, problem: Problem) -> str:
-        """Return the kind of preparation that a problem needs; prepared points serve every search of the same kind."""
+    def kind(self, problem: Problem, searched: int = 0) -> str:
+        """Return the kind of preparation that a problem needs; prepared points serve every search of the same kind.
+
+        `searched` is how many queries the points have been searched for before.
+        """
         return ""
+
+    def prepare_kind(
+        self, points: Any, problem: Problem, searched: int, before: Prepared | None, progress: ProgressLike = None
+    ) -> Prepared:
+        """Plan and prepare points for searches of a kind that has not come yet.
+
+        `before` is what was prepared first, if it was by this method; it is returned if nothing is better.
+        """
+        plan = self.plan(problem)
+        return Prepared(plan, self.prepare(points, plan, progress))
 
     def warm(self, plan: Any, *, self_join: bool, progress: ProgressLike = None) -> int:
         """Compile what searches by a plan launch, and return how many kernels that took; none on the CPU."""

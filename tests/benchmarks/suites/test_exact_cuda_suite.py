@@ -123,6 +123,8 @@ def test_every_case_and_its_bars() -> None:
         ("contracted-topics", "seconds"): (14e-3, True, "H200"),
         ("contracted-gaussian", "of full"): (1.03, True, ""),
         ("contracted-graph-gist", "seconds"): (1.5, True, "H200"),
+        ("contracted-graph-patches", "seconds"): (1.0, True, "H200"),
+        ("contracted-graph-slow-topics", "seconds"): (2.2, True, "H200"),
         ("contracted-graph-topics", "seconds"): (1.4, True, "H200"),
     }
     costs = [case.cost for case in SUITE.cases]
@@ -132,15 +134,18 @@ def test_every_case_and_its_bars() -> None:
         assert set(case.peers) <= set(peers.PEERS)
 
 
+@pytest.mark.usefixtures("cpu_for_cuda")
 @pytest.mark.parametrize("changes", [{"prepared": True, "metric": "cosine"}, {"graph": True, "m": 40, "n": 40}])
 def test_all_numbers_of_coordinates_have_one_answer(changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonari.cuda.memory.free_memory", lambda devices: 8 * 10**9)
+    monkeypatch.setattr(contracted, "LONGEST", 0.0)
     run = a_run(repeats=1)
     case = a_case(n=150, m=3, d=66, data="topics", bars=(Bar("of full", 1e9, most=True),), work=None)
     contracted.contracted(run, dataclasses.replace(case, **changes))
-    named = [] if "graph" in changes else ["tonari, form_dim 32"]
+    named, living = ([], []) if "graph" in changes else (["tonari, form_dim 32"], [contracted.INDEX])
     rows = [row["who"] for row in run.rows if "prepare" not in row["who"]]
-    assert rows == ["tonari, form_dim full", *named, "tonari, chosen"]
+    assert rows == ["tonari, form_dim full", *named, "tonari, chosen", *living]
+    assert run.wrong == 0, [row.get("note") for row in run.rows]
     assert [row.get("passed") for row in run.rows][-1] is not None
     with pytest.raises(WrongAnswer, match="indices of 1 rows are not those of a search in all dimensions"):
         contracted.check((torch.zeros(2, 1), torch.eye(2)[:, :1]), (torch.zeros(2, 1), torch.zeros(2, 1)))

@@ -20,8 +20,9 @@ from tonari.core.units import MIB
 from tonari.cuda import memory as device_memory
 from tonari.exact.cuda.groups import GROUP_SIZES, POINT_TILE, group_count
 from tonari.exact.cuda.memory import LEAST_BATCH, MINIMA_BYTES, CudaNeeds, Slabs
-from tonari.exact.cuda.plan import PRECISIONS, CudaPlan
+from tonari.exact.cuda.plan import PRECISIONS, CudaPlan, is_contracted_for
 from tonari.metrics import METRICS, get_metric
+from tonari.metrics.problem import make_problem
 
 if HAS_TORCH:
     import torch
@@ -454,3 +455,26 @@ def test_overrides_are_taken(override: dict[str, Any]) -> None:
 def test_what_cannot_work_is_refused(override: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         made(**override)
+
+
+def test_prepared_points_are_contracted_once_their_searches_were_worth_the_choice() -> None:
+    """As a search of all queries at once is; not for short searches, with a budget, or on several devices."""
+    wide = {"n": 10**6, "m": 10**4, "d": 768, "k": 10, "dtype": "float32", "metric": "cosine", "devices": GPU}
+    problem = make_problem(**wide)
+    worth = next(m for m in range(10**4, 10**7, 10**4) if made(**BIG | {"d": 768, "m": m}).form_dim == "pilot")
+    assert not is_contracted_for(problem, worth - 2 * 10**4)
+    assert is_contracted_for(problem, worth - 10**4)
+    assert not is_contracted_for(dataclasses.replace(problem, m=100), worth)
+    assert not is_contracted_for(dataclasses.replace(problem, memory=10**10), worth)
+    assert not is_contracted_for(dataclasses.replace(problem, devices=("cuda:0", "cuda:1")), worth)
+    assert not is_contracted_for(dataclasses.replace(problem, d=32), 10**9)
+
+
+def test_plans_for_contracted_points_do_not_choose_again() -> None:
+    """However few queries come, since the points are contracted; unless the caller says otherwise."""
+    by = made(**BIG | {"d": 768, "m": 10**6})
+    assert by.form_dim == "pilot"
+    assert made(**BIG | {"d": 768}).form_dim == "full"
+    later = made(**BIG | {"d": 768}, prepared_by=by)
+    assert (later.form_dim, later.width, later.cuda_graph) == ("pilot", by.width, False)
+    assert made(**BIG | {"d": 768}, prepared_by=by, form_dim="full").form_dim == "full"

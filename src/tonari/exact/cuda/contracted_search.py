@@ -62,6 +62,8 @@ class ContractedPoints(Copied):
         The original rows; refinement reads them, so they must not change.
     form : DeviceForm
     by : Contraction
+    full : DevicePoints, optional
+        The points with packed copies in all dimensions. Default: made when they are needed.
 
     Attributes
     ----------
@@ -74,13 +76,13 @@ class ContractedPoints(Copied):
         By k, what earlier searches found.
     """
 
-    def __init__(self, points: Any, form: DeviceForm, by: Contraction) -> None:
+    def __init__(self, points: Any, form: DeviceForm, by: Contraction, full: DevicePoints | None = None) -> None:
         self.points, self.form, self.by = points, form, by
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
         self.farthest = self.rows.errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
-        self._full: DevicePoints | None = None
+        self._full = full
         self._copies = PackedCopies(self.rows.values, self.by.screened, new_flags(points.device))
         tensors = (form.centre, form.scale, by.directions, by.origin, by.stretch, self.farthest)
         self._written = Written(points, *tensors, self.flags, self.rows.values, self.rows.errors)
@@ -114,17 +116,25 @@ class ContractedPoints(Copied):
 
 def prepare_points(points: Any, plan: CudaPlan) -> DevicePoints | ContractedPoints:
     """Prepare points as the plan says; without a contraction if none is worth it, or if a row has none."""
-    if plan.form_dim != "full":
-        form = make_form(points, plan.metric)
-        if plan.form_dim == PILOT:
-            by = choose_contraction(points, form, plan.k, plan.m)
-        else:
-            by = contraction_of(points, form, int(plan.form_dim))
-        made = None if by is None else ContractedPoints(points, form, by)
-        if made is not None and made.is_usable():
-            made.packed(plan.precisions[0])
-            return made
-    return DevicePoints(points, plan.metric, plan.precisions[0])
+    made = None if plan.form_dim == "full" else contracted_points(points, plan)
+    return DevicePoints(points, plan.metric, plan.precisions[0]) if made is None else made
+
+
+def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | None = None) -> ContractedPoints | None:
+    """Prepare contracted points as the plan says; None if no contraction is worth it, or if a row has none.
+
+    `beside` are the points in all dimensions, if they are kept.
+    """
+    form = make_form(points, plan.metric)
+    if plan.form_dim == PILOT:
+        by = choose_contraction(points, form, plan.k, plan.m)
+    else:
+        by = contraction_of(points, form, int(plan.form_dim))
+    made = None if by is None else ContractedPoints(points, form, by, beside)
+    if made is None or not made.is_usable():
+        return None
+    made.packed(plan.precisions[0])
+    return made
 
 
 class ContractedSearch(Search):

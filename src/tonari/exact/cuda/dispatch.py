@@ -32,6 +32,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.cuda.ahead import card_of, compile_ahead, expecting
 from tonari.cuda.devices import on
 from tonari.cuda.streams import synchronize
+from tonari.exact.cuda.contracted_search import ContractedPoints, contracted_points
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rehearse import can_rehearse, rehearse_preparation, rehearse_search
 from tonari.exact.cuda.routes.host_refine import prepare_host_refine, search_host_refine
@@ -39,6 +40,7 @@ from tonari.exact.cuda.routes.multi_gpu import prepare_on_several, search_on_sev
 from tonari.exact.cuda.routes.resident import prepare_resident, search_resident
 from tonari.exact.cuda.routes.streamed import prepare_streamed, search_streamed
 from tonari.exact.cuda.routes.within import counting, finding, within
+from tonari.exact.cuda.search import DevicePoints
 from tonari.exact.report import Report
 
 logger = logging.getLogger("tonari")
@@ -64,6 +66,14 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
     """Prepare points for searches by the plan's route."""
     with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
         return _route(plan).prepare(points, plan, progress)
+
+
+def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
+    """Contract the prepared points of one device; None if the plan or the points say that it is not worth it."""
+    if plan.route != "resident" or plan.form_dim == "full" or not isinstance(prepared, DevicePoints):
+        return None
+    with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
+        return contracted_points(prepared.points, plan, beside=prepared)
 
 
 def search(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.method import SearchMethod
+from tonari.core.method import Prepared, SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
@@ -15,7 +16,7 @@ from tonari.core.radius_neighbors import RadiusNeighbors
 from tonari.exact.cuda import dispatch
 from tonari.exact.cuda.cuda_graph_capture import capture_if_due
 from tonari.exact.cuda.listed import search_listed
-from tonari.exact.cuda.plan import CudaPlan, plan_on_cuda
+from tonari.exact.cuda.plan import CudaPlan, is_contracted_for, plan_on_cuda
 from tonari.metrics.problem import refuse_metric
 
 
@@ -34,8 +35,20 @@ class ExactOnCuda(SearchMethod):
     def warm(self, plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> int:
         return dispatch.warm(plan, self_join=self_join, progress=progress)
 
+    def kind(self, problem: Problem, searched: int = 0) -> str:
+        return "contracted" if is_contracted_for(problem, searched) else ""
+
     def prepare(self, points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
         return dispatch.prepare(points, plan, progress)
+
+    def prepare_kind(
+        self, points: Any, problem: Problem, searched: int, before: Prepared | None, progress: ProgressLike = None
+    ) -> Prepared:
+        if before is None or not is_contracted_for(problem, searched):
+            return super().prepare_kind(points, problem, searched, before, progress)
+        plan = plan_on_cuda(dataclasses.replace(problem, m=problem.m + searched))
+        made = dispatch.contract_beside(before.points, plan, progress)
+        return before if made is None else Prepared(plan, made)
 
     def held_bytes(self, prepared: Any, plan: CudaPlan) -> int:
         return 0 if plan.route == "streamed" else super().held_bytes(prepared, plan)

@@ -35,6 +35,7 @@ PILOT = "pilot"  # the form_dim that pilot rows choose
 
 _KEPT = ("route", "shard", "point_slab", "form_dim")  # fields of a plan that later plans for prepared points share
 _PILOT_SECONDS, _PILOT_SHARE = 0.06, 0.03  # what choosing a contraction takes, and may take of a whole search
+_CONTRACTED_SECONDS = 5e-3  # least seconds of a search in all dimensions for which prepared points are contracted
 _CONTRACTED_WIDTH = 64  # groups at first if rows are contracted; searches fit it to the data
 _PACKED_AT_ONCE = 256 * MIB  # original rows that are on the device at once while "host_refine" packs the points
 
@@ -152,7 +153,8 @@ def plan_on_cuda(
     usual = not overrides
     if prepared_by is not None:
         overrides = {name: getattr(prepared_by, name) for name in _KEPT} | overrides
-    if free_bytes is None and problem.memory is None and usual:
+    contracted = prepared_by is not None and prepared_by.form_dim == overrides["form_dim"] == PILOT
+    if free_bytes is None and problem.memory is None and usual and not contracted:
         small = _plan_within_spare(problem, tuple(overrides.items()))
         if small is not None:
             return small
@@ -161,7 +163,21 @@ def plan_on_cuda(
         return _plan_usual(problem, _rounded(budget))
     if prepared_by is not None and prepared_by.route != "streamed":
         budget += prepared_by.packed_bytes + prepared_by.copied_bytes
+    if contracted:
+        return _plan_route(problem, budget, overrides, usual=usual)
     return _plan_within(problem, budget, overrides, usual=usual)
+
+
+def is_contracted_for(problem: Problem, searched: int) -> bool:
+    """Whether prepared points are contracted for a search, if pilot rows find that worth it.
+
+    They are once `searched` queries and those of the problem would have been worth the pilot rows had they come at
+    once, but not for short searches: these have too many launches then. Points in all dimensions are kept beside.
+    """
+    if len(problem.devices) > 1 or problem.memory is not None:
+        return False
+    long = brute_seconds(problem, "", 1) >= _CONTRACTED_SECONDS
+    return long and _may_contract(dataclasses.replace(problem, m=problem.m + searched), {})
 
 
 @functools.lru_cache(maxsize=1024)

@@ -31,7 +31,7 @@ class TreeOnCpu(TreeMethod):
     def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
         return plan_tree(problem, prepared_by=prepared_by, **given)
 
-    def kind(self, problem: Problem) -> str:
+    def kind(self, problem: Problem, searched: int = 0) -> str:
         return held_as(problem.dtype, problem.query_dtype)
 
     def prepare(self, points: npt.NDArray[Any], plan: TreePlan, progress: ProgressLike = None) -> PreparedTree:

@@ -32,7 +32,7 @@ class TreeOnCuda(TreeMethod):
     def plan(self, problem: Problem, *, prepared_by: TreePlan | None = None, **given: Any) -> TreePlan:
         return plan_tree(problem, prepared_by=prepared_by, **given)
 
-    def kind(self, problem: Problem) -> str:
+    def kind(self, problem: Problem, searched: int = 0) -> str:
         return held_as(problem.dtype, problem.query_dtype)
 
     def prepare(self, points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
