@@ -5,6 +5,7 @@ Without a GPU the CPU plays the device, in Triton's interpreter.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,22 @@ def test_hostile_data(name: str, metric: str) -> None:
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (7, 7), (129, 1), pytest.param(33, 33, marks=pytest.mark.full)])
 def test_few_points_and_all_of_them(n: int, k: int) -> None:
     check(gaussian(2, 5, 1), gaussian(n, 5), k, form_dim=3, **HERE)
+
+
+def test_more_groups_are_looked_at_only_where_rows_are_contracted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pilot rows may choose all dimensions, which then cost what they do without pilot rows."""
+    from tonari.exact.cuda import form_dim
+
+    points = near_a_plane(N, D)
+    queries, there = tensors(DEVICE, points[:2], points)
+    plan = plan_of(points[:2], points, K, group=8, form_dim=4, **HERE)
+    assert (plan.width, plan.contracted_width) == (9, 32)  # all groups that there are
+    plan = dataclasses.replace(plan, form_dim="pilot")
+    monkeypatch.setattr(form_dim, "FORM_DIMS", (4,))
+    for p, width in ((0, 9), (4, 32)):
+        monkeypatch.setattr(form_dim, "cheapest", lambda *_, p=p: p)
+        prepared = contracted_search.prepare_points(there, plan)
+        assert prepared.begin(queries, plan).width == width
 
 
 @pytest.mark.full

@@ -475,6 +475,10 @@ def test_plans_for_contracted_points_do_not_choose_again() -> None:
     by = made(**BIG | {"d": 768, "m": 10**6})
     assert by.form_dim == "pilot"
     assert made(**BIG | {"d": 768}).form_dim == "full"
+    # Where pilot rows choose all dimensions after all, no more groups are refined than without them.
+    assert (by.width, made(**BIG | {"d": 768, "m": 10**6}, form_dim="full").width) == (16, 16)
+    assert (by.contracted_width, made(**BIG | {"d": 768}).contracted_width) == (64, 0)
+    assert made(**BIG | {"d": 768, "m": 10**6}, form_dim=256).contracted_width == 64
     later = made(**BIG | {"d": 768}, prepared_by=by)
     assert (later.form_dim, later.width, later.cuda_graph) == ("pilot", by.width, False)
     assert made(**BIG | {"d": 768}, prepared_by=by, form_dim="full").form_dim == "full"

@@ -144,7 +144,8 @@ class ContractedSearch(Search):
 
     def __init__(self, queries: Any, prepared: ContractedPoints, plan: CudaPlan) -> None:
         super().__init__(queries, prepared, plan)
-        self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(plan.width, 0.0))
+        self.least_width = plan.contracted_width
+        self.width, self.unproved = prepared.fitted.get(plan.k, Fitted(self.least_width, 0.0))
         self._unread = new_flags(prepared.points.device)  # contract() sets the flags
 
     @property

@@ -52,5 +52,9 @@ def search_whole(
 def plan_for_part(plan: CudaPlan, n: int, m: int, device: str) -> CudaPlan:
     """Return the plan for a part of n points and m queries on one of the plan's devices."""
     # In a self-join some rows may have only n - 1 points to find; refining all groups is what proves such a list.
-    width = plan.width if plan.k < n else group_count(n, plan.group)
-    return dataclasses.replace(plan, n=n, m=m, k=min(plan.k, n), width=width, devices=(device,))
+    width, contracted = plan.width, plan.contracted_width
+    if plan.k >= n:
+        width = contracted = group_count(n, plan.group)
+    return dataclasses.replace(
+        plan, n=n, m=m, k=min(plan.k, n), width=width, contracted_width=contracted, devices=(device,)
+    )

@@ -69,6 +69,8 @@ class CudaPlan(Plan):
         Points that share one lower bound, the minimum of theirs: 8, 16 or 32.
     width : int
         Groups of a row that are refined at first.
+    contracted_width : int
+        The groups among which contracted rows at first look for those near a row; 0 if none are contracted.
     query_batch : int
         Queries whose minima are held at once.
     query_slab : int
@@ -91,6 +93,7 @@ class CudaPlan(Plan):
     form_dim: int | str
     group: int
     width: int
+    contracted_width: int
     query_batch: int
     query_slab: int
     point_slab: int
@@ -243,6 +246,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         raise BudgetExceeded(f"a memory budget {where} cannot hold this search; allow at least {least}")
     chosen = overrides["form_dim"] == PILOT  # which may choose all dimensions
     screened = problem if chosen else dataclasses.replace(problem, d=needs.screened)
+    width = needs.refined_groups(slabs)
     in_place = not (len(devices) > 1 or problem.host_points or problem.host_queries)
     captured = usual and not form_dim and asked is None and in_place and slabs.route == "resident"
     return CudaPlan(
@@ -262,7 +266,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         precisions=needs.precisions,
         form_dim=PILOT if chosen else form_dim or "full",
         group=needs.group,
-        width=needs.refined_groups(slabs),
+        width=min(width, overrides.get("width", _usual_width(problem))),
+        contracted_width=width if form_dim else 0,
         query_batch=batch,
         query_slab=slabs.queries,
         point_slab=slabs.points,
@@ -282,8 +287,6 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
     if form_dim:
         overrides = overrides | {"route": "resident"}
     _check_overrides(overrides, n, m, devices, form, host_points=problem.host_points)
-    wanted = k + problem.self_join
-    usual_width = max(_CONTRACTED_WIDTH if form_dim else 0, wanted + max(6, wanted // 8))
     whole = CudaNeeds(
         n=n,
         m=m,
@@ -298,12 +301,18 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
         host_queries=problem.host_queries,
         precisions=tuple(overrides.get("precisions", usual_precisions(form, d, problem.dtype))),
         group=GROUP_SIZES[-1],
-        width=overrides.get("width", usual_width),
+        width=overrides.get("width", max(_CONTRACTED_WIDTH if form_dim else 0, _usual_width(problem))),
         form_dim=form_dim,
         several=devices > 1,
         results=0 if problem.host_queries else m,
     )
     return list(_shards(whole, devices, overrides))
+
+
+def _usual_width(problem: Problem) -> int:
+    """Return the groups of a row that are refined at first where nobody says otherwise."""
+    wanted = problem.k + problem.self_join
+    return wanted + max(6, wanted // 8)
 
 
 def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:

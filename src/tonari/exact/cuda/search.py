@@ -340,7 +340,7 @@ class Search:
         self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
         self.flags = new_flags(prepared.points.device)
         self.chooser = Chooser(prepared, plan)
-        self.width = plan.width
+        self.width = self.least_width = plan.width
         self.unproved = 0.0  # share of the first rows that the fitted width does not prove
 
     @property
@@ -361,7 +361,7 @@ class Search:
         while True:
             proved = self.pilot(own)
             self.unproved = int((proved == 0).sum()) / len(proved)
-            if self.unproved <= PILOT_UNPROVED or self.width >= WIDEST * self.plan.width:
+            if self.unproved <= PILOT_UNPROVED or self.width >= WIDEST * self.least_width:
                 return self
             self.width *= 2
 
