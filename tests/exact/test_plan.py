@@ -16,7 +16,9 @@ import tonari
 from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core import _native
+from tonari.exact import precisions
 from tonari.exact.plan import plan_on_cpu
+from tonari.exact.precisions import usual_precisions
 from tonari.methods.registry import search_method
 from tonari.metrics import METRICS
 from tonari.metrics.problem import make_problem
@@ -43,6 +45,25 @@ def test_a_plan_survives_json_and_reads_as_a_table() -> None:
     assert set(shown) == set(fields)
     assert shown["n"] == "10,000"
     assert shown["isa"] == plan.isa
+
+
+@pytest.mark.parametrize(
+    ("isa", "dtype", "metric", "few"),
+    [
+        ("avx2", "float32", "euclidean", True),
+        ("avx2", "uint8", "euclidean", False),  # exact in int8
+        ("avx2", "uint8", "cosine", True),  # divided by their norms they are not
+        ("avx512", "float32", "euclidean", False),
+    ],
+)
+def test_few_columns_begin_in_float32_where_int8_is_hardly_faster(
+    isa: str, dtype: str, metric: str, few: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = frozenset(f"inner/{precision}/{isa}" for precision in ("int8", "float32"))
+    monkeypatch.setattr(precisions, "_kernels", lambda: names)
+    levels = {d: usual_precisions(metric, isa, dtype, d, contracted=False) for d in (2, 12, 13)}
+    assert levels[2] == levels[12] == (("float32",) if few else ("int8", "float32"))
+    assert levels[13] == ("int8", "float32")
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -406,3 +406,14 @@ def test_points_of_few_columns_are_packed_twice() -> None:
 )
 def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen_on_cuda(n, m, d, k, lambda n: 1.0, monkeypatch) == ("exact", [])
+
+
+def test_a_leaf_beyond_the_cache_costs_a_miss() -> None:
+    """Of two trees of equal visits the one that no cache holds takes longer, by what its leaves have to be fetched."""
+    seen = MeanVisits(leaves=250.0, nodes=100.0, points=15_000.0)
+    costs = TREE["avx2"]
+    given: dict[str, Any] = {"double": False}
+    small, large = (costs.search(1000, 10, 10, seen, 2, **given, tree_bytes=size) for size in (10**7, 10**9))
+    fetched = dataclasses.replace(costs, miss=0.0).search(1000, 10, 10, seen, 2, **given, tree_bytes=10**9)
+    assert small < fetched < large
+    assert large - fetched == pytest.approx(1000 * 250 * costs.miss / 2, rel=0.03)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.callers import callers_level
-from tonari.core.method import Prepared, SearchMethod
+from tonari.core.method import Preparation, SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
@@ -225,7 +225,7 @@ class Segment:
 
     def _prepare_kind(self, method: SearchMethod, problem: Problem, searched: int, progress: ProgressLike) -> Decision:
         first = self.first
-        before = Prepared(first.plan, first.prepared) if first.method is method else None
+        before = Preparation(first.plan, first.prepared) if first.method is method else None
         made = method.prepare_kind(self.points, problem, searched, before, progress)
         return first if made is before else by_plan(method, made.plan, made.points)
 

@@ -95,7 +95,7 @@ class Method(ABC):
         """
 
 
-class Prepared(NamedTuple):
+class Preparation(NamedTuple):
     """Prepared points, and the plan that they were prepared by."""
 
     plan: Any
@@ -113,14 +113,14 @@ class SearchMethod(Method):
         return ""
 
     def prepare_kind(
-        self, points: Any, problem: Problem, searched: int, before: Prepared | None, progress: ProgressLike = None
-    ) -> Prepared:
+        self, points: Any, problem: Problem, searched: int, before: Preparation | None, progress: ProgressLike = None
+    ) -> Preparation:
         """Plan and prepare points for searches of a kind that has not come yet.
 
         `before` is what was prepared first, if it was by this method; it is returned if nothing is better.
         """
         plan = self.plan(problem)
-        return Prepared(plan, self.prepare(points, plan, progress))
+        return Preparation(plan, self.prepare(points, plan, progress))
 
     def warm(self, plan: Any, *, self_join: bool, progress: ProgressLike = None) -> int:
         """Compile what searches by a plan launch, and return how many kernels that took; none on the CPU."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 
 _CROWDED_QUERIES, _MOST_BLURRED = 1000, 100.0
-_OWN_CACHE, _SHARED_CACHE = MIB, 24 * MIB  # bytes: the cache of one core, and the one that cores share
+_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes: the cache of one core, and what two have of the one they share
 
 
 # How cores share the build of a tree (kdtree/cpu/build.py).
@@ -145,6 +145,8 @@ class TreeCosts:
         Per compared point, and per dimension of it.
     near, far : float
         Per byte that is read from the cache that cores share, and the extra per byte that is read from memory.
+    miss : float
+        Extra per visited leaf that is read from memory.
     double : float
         Factor (not seconds) for a tree of float64 values.
     """
@@ -162,6 +164,7 @@ class TreeCosts:
     value: float
     near: float
     far: float
+    miss: float
     double: float
 
     def slower(self, factor: float) -> TreeCosts:
@@ -187,7 +190,7 @@ class TreeCosts:
         moved = read * read / (read + _OWN_CACHE)
         shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
         beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)
-        wait = moved * (self.near * shared + self.far * beyond)
+        wait = moved * (self.near * shared + self.far * beyond) + seen.leaves * self.miss * beyond
         return m * (self.query + (self.double if double else 1.0) * (walk + scan + keep) + wait) / workers
 
 

@@ -12,6 +12,9 @@ from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric
 
 _INT8_DIMENSIONS = 1 << 17  # below this, sums of products of bytes (each at most 2**14) stay below 2**31
+# Up to so many columns the screen begins in float32: int8 is hardly faster where its products take three instructions,
+# and of rows whose columns span many times the distance of a neighbour it leaves half to float32.
+_FEW_COLUMNS = {"avx2": 12}
 
 
 def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contracted: bool = False) -> tuple[str, ...]:
@@ -71,10 +74,11 @@ def usual_precisions(metric: str, isa: str, dtype: str, d: int, *, contracted: b
     """Return the precisions of the screen that are fastest for most rows, first to last."""
     available = _kernels()
     levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
-    # Few columns are multiplied quickly at any precision, and each differs more between rows than an int8 step.
-    if (contracted or d >= _INT8_DIMENSIONS) and "int8" in levels:
-        levels.remove("int8")
     whole = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
+    few = d <= _FEW_COLUMNS.get(isa, 0) and not whole
+    # Few columns are multiplied quickly at any precision, and each differs more between rows than an int8 step.
+    if (contracted or few or d >= _INT8_DIMENSIONS) and "int8" in levels:
+        levels.remove("int8")
     if isa == "amx" and "int8" in levels and not whole:
         # On AMX int8 is hardly faster than bfloat16, because the work on survivors dominates, and it leaves more of
         # them. Integers are the exception: they are exact in int8, which leaves no extra survivors.

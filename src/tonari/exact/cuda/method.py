@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.method import Prepared, SearchMethod
+from tonari.core.method import Preparation, SearchMethod
 from tonari.core.neighbors import Neighbors
 from tonari.core.problem import Problem
 from tonari.core.progress import ProgressLike
@@ -42,13 +42,13 @@ class ExactOnCuda(SearchMethod):
         return dispatch.prepare(points, plan, progress)
 
     def prepare_kind(
-        self, points: Any, problem: Problem, searched: int, before: Prepared | None, progress: ProgressLike = None
-    ) -> Prepared:
+        self, points: Any, problem: Problem, searched: int, before: Preparation | None, progress: ProgressLike = None
+    ) -> Preparation:
         if before is None or not is_contracted_for(problem, searched):
             return super().prepare_kind(points, problem, searched, before, progress)
         plan = plan_on_cuda(dataclasses.replace(problem, m=problem.m + searched))
         made = dispatch.contract_beside(before.points, plan, progress)
-        return before if made is None else Prepared(plan, made)
+        return before if made is None else Preparation(plan, made)
 
     def held_bytes(self, prepared: Any, plan: CudaPlan) -> int:
         return 0 if plan.route == "streamed" else super().held_bytes(prepared, plan)
