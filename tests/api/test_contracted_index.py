@@ -109,6 +109,25 @@ def test_what_pilot_rows_refuse_is_asked_once(rented: Any, levels: Any, monkeypa
     assert_same_neighbors(here(search()), brute(queries, points, K))
 
 
+def test_a_device_that_is_full_leaves_points_as_they_are(
+    rented: Any, levels: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from tonari.exact.cuda import dispatch
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(dispatch, "contracted_points", full)
+    points, queries = near_a_plane(N), near_a_plane(M, 7)
+    index = tonari.Index(there(points), method="exact")
+    found: list[Any] = []
+    told = [levels(lambda: found.append(here(index.search(there(queries), K)))) for _ in range(4)]
+    assert ["stay in all dimensions: CUDA out of memory" in each for each in told] == [False, False, True, False]
+    assert_same_neighbors(found[-1], brute(queries, points, K))
+
+
 def test_a_budget_and_bytes_leave_points_as_they_are(rented: Any, levels: Any) -> None:
     """A budget has no room for a second form, and bytes are exact in half precision."""
     queries = near_a_plane(M, 7)

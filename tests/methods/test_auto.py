@@ -25,6 +25,7 @@ from tonari.kdtree.cpu import prepared
 from tonari.kdtree.plan import TREE_METRICS, plan_tree, refusal
 from tonari.methods import auto as choosing
 from tonari.methods.registry import method_for
+from tonari.metrics.problem import make_problem
 
 UNIFORM = np.random.default_rng(0).random((100_000, 3), dtype=np.float32)
 QUERIES = np.random.default_rng(1).random((10_000, 3), dtype=np.float32)
@@ -406,6 +407,20 @@ def test_points_of_few_columns_are_packed_twice() -> None:
 )
 def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen_on_cuda(n, m, d, k, lambda n: 1.0, monkeypatch) == ("exact", [])
+
+
+@pytest.mark.parametrize(
+    ("isa", "dtype", "d", "kind"),
+    [
+        ("avx2", "float32", 12, "few"),
+        ("avx2", "float32", 13, "gemm"),
+        ("avx2", "uint8", 12, "gemm"),
+        ("avx512", "float32", 12, "gemm"),
+    ],
+)
+def test_costs_are_those_of_the_first_precision(isa: str, dtype: str, d: int, kind: str) -> None:
+    problem = make_problem(10**6, 100, d, 10, dtype=dtype, metric="euclidean")
+    assert brute_seconds(problem, isa, 2) == BRUTE[isa, kind].seconds(10**6, 100, d, 10, 2)
 
 
 def test_a_leaf_beyond_the_cache_costs_a_miss() -> None:

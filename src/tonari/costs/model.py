@@ -18,6 +18,7 @@ from tonari.costs.rates import (
     DESCENT,
     DIRECT,
     ESTIMATED,
+    FEW_COLUMNS,
     LISTED_BITS,
     LOOK_BYTE,
     READ_RATE,
@@ -177,7 +178,15 @@ def all_visits(n: int, height: int) -> MeanVisits:
 
 
 def _brute(problem: Problem, isa: str) -> BruteCosts:
-    return BRUTE[isa or "cuda", get_metric(problem.metric).form]
+    form = get_metric(problem.metric).form
+    few = form == "gemm" and begins_in_float32(problem.metric, isa, problem.dtype, problem.d)
+    return BRUTE[isa or "cuda", "few" if few else form]
+
+
+def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
+    """Whether columns are too few for a screen in int8; integers are exact there, unless rows are divided by norms."""
+    exact = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
+    return d <= FEW_COLUMNS.get(isa, 0) and not exact
 
 
 def _tree(plan: Plan) -> TreeCosts:

@@ -8,6 +8,7 @@ factor of about two on other machines of the same kind.
     BRUTE of "gemm"          "avx512": fitted to uniform points and SIFT in that grid, two cores of an EPYC of family
                              25, 2026-11-24; "avx2": one core of another that shows no AVX-512, 10,000 to 1,000,000
                              uniform points of 4 to 384 dimensions, 2026-11-25
+    BRUTE of "few"           that grid on the other, 2026-11-25: SIFT and uniform points
     BRUTE["amx"]             CPU time of one core of a Xeon of model 143 or later: 60,000 Gaussian points of 4 to
                              960 dimensions, 1 and 2,000 queries, k = 10 and 100
     TREE["amx"]              CPU time of one core of a Xeon of model 207: trees of 200,000 points of 2 to 12
@@ -45,7 +46,11 @@ def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
     return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
 
 
-# Keys: instruction set or "cuda", and the form of the metric (tonari.metrics).
+# Up to so many columns the screen begins in float32: int8 is hardly faster where its products take three instructions,
+# and of rows whose columns span many times the distance of a neighbour it leaves half to float32.
+FEW_COLUMNS = {"avx2": 12}
+
+# Keys: instruction set or "cuda", and the form of the metric, or "few" if that is "gemm" and there are few columns.
 BRUTE = {
     ("generic", "gemm"): BruteCosts(
         start=1e-3, point=8.8e-8, point_value=4.5e-9, query=3.8e-6, query_neighbour=2.2e-7, pair=4e-10, pair_value=5e-11
@@ -69,6 +74,15 @@ BRUTE = {
         pair_value=1.2e-11,
         crowd=1.5e-9,
         coarse=0.03,
+    ),
+    ("avx2", "few"): BruteCosts(
+        start=8e-4,
+        point=1.12e-7,
+        point_value=5e-9,
+        query=5e-6,
+        query_neighbour=2.8e-7,
+        pair=7.2e-11,
+        pair_value=1.85e-11,
     ),
     ("avx2", "elementwise"): BruteCosts(
         start=7e-4,

@@ -8,13 +8,11 @@ from typing import Any
 from tonari import inputs
 from tonari.core import _native
 from tonari.core.problem import Problem
+from tonari.costs.model import begins_in_float32
 from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric
 
 _INT8_DIMENSIONS = 1 << 17  # below this, sums of products of bytes (each at most 2**14) stay below 2**31
-# Up to so many columns the screen begins in float32: int8 is hardly faster where its products take three instructions,
-# and of rows whose columns span many times the distance of a neighbour it leaves half to float32.
-_FEW_COLUMNS = {"avx2": 12}
 
 
 def choose_precisions(problem: Problem, isa: str, asked: Any = None, *, contracted: bool = False) -> tuple[str, ...]:
@@ -75,9 +73,9 @@ def usual_precisions(metric: str, isa: str, dtype: str, d: int, *, contracted: b
     available = _kernels()
     levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
     whole = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
-    few = d <= _FEW_COLUMNS.get(isa, 0) and not whole
     # Few columns are multiplied quickly at any precision, and each differs more between rows than an int8 step.
-    if (contracted or few or d >= _INT8_DIMENSIONS) and "int8" in levels:
+    few = contracted or begins_in_float32(metric, isa, dtype, d)
+    if (few or d >= _INT8_DIMENSIONS) and "int8" in levels:
         levels.remove("int8")
     if isa == "amx" and "int8" in levels and not whole:
         # On AMX int8 is hardly faster than bfloat16, because the work on survivors dominates, and it leaves more of

@@ -69,11 +69,20 @@ def prepare(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:
 
 
 def contract_beside(prepared: Any, plan: CudaPlan, progress: ProgressLike = None) -> ContractedPoints | None:
-    """Contract the prepared points of one device; None if the plan or the points say that it is not worth it."""
+    """Contract the prepared points of one device.
+
+    None if the plan or the points say that it is not worth it, or if others have taken the memory meanwhile.
+    """
+    import torch
+
     if plan.route != "resident" or plan.form_dim == "full" or not isinstance(prepared, DevicePoints):
         return None
-    with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
-        return contracted_points(prepared.points, plan, beside=prepared)
+    try:
+        with on(plan.devices[0]), expecting(functools.partial(rehearse_preparation, plan), progress):
+            return contracted_points(prepared.points, plan, beside=prepared)
+    except torch.cuda.OutOfMemoryError as error:
+        logger.info("points stay in all dimensions: %s", error)
+        return None
 
 
 def search(

@@ -48,7 +48,9 @@ class ExactOnCuda(SearchMethod):
             return super().prepare_kind(points, problem, searched, before, progress)
         plan = plan_on_cuda(dataclasses.replace(problem, m=problem.m + searched))
         made = dispatch.contract_beside(before.points, plan, progress)
-        return before if made is None else Preparation(plan, made)
+        if made is None:
+            return before
+        return Preparation(dataclasses.replace(plan, copied_bytes=0), made)  # the original rows are those of `before`
 
     def held_bytes(self, prepared: Any, plan: CudaPlan) -> int:
         return 0 if plan.route == "streamed" else super().held_bytes(prepared, plan)
