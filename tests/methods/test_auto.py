@@ -409,6 +409,23 @@ def test_on_cuda_nothing_is_probed_for(n: int, m: int, d: int, k: int, monkeypat
     assert chosen_on_cuda(n, m, d, k, lambda n: 1.0, monkeypatch) == ("exact", [])
 
 
+@pytest.mark.parametrize(("levels", "tried"), [(("int8", "float32"), True), (("float32",), False)])
+def test_a_tree_that_is_a_little_slower_is_tried_where_points_may_be_packed_twice(
+    levels: tuple[str, ...], tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = method_for("exact", "cpu")
+    plan = exact.plan
+
+    def with_levels(self: Any, problem: Problem, **given: Any) -> Any:
+        return dataclasses.replace(plan(problem, **given), precisions=levels)
+
+    monkeypatch.setattr(type(exact), "plan", with_levels)
+    monkeypatch.setattr(choosing.Open, "by_tree_of_uniform", property(lambda self: 1.1 * self.by_force.seconds))
+    monkeypatch.setattr(choosing.Open, "looking", math.inf)
+    problem = make_problem(10**6, 1000, 3, 10, dtype="float32", metric="euclidean", threads=2)
+    assert isinstance(choosing.by_sizes(problem, 1000), choosing.Open) == tried
+
+
 @pytest.mark.parametrize(
     ("isa", "dtype", "d", "kind"),
     [

@@ -72,8 +72,8 @@ _EXCESS_PER_DIMENSION = 0.1
 # On CUDA, if a tree of uniform points would take this many times as long as brute force, it is only tried if brute
 # force takes longer by this many times the build: a look that is in vain then costs little.
 _UNLIKELY_FACTOR, _UNLIKELY_EXCESS = 2.0, 7.0
-# On the CPU, a tree is built without a sample if a tree of uniform points would take as long as brute force or a little
-# longer: most data are easier for it, and some much harder for brute force, which then packs the points twice.
+# On the CPU, a tree is built without a sample if a tree of uniform points would take as long as brute force; or a little
+# longer where brute force has several precisions, for some data are much harder then: their points are packed twice.
 _MARGIN = 1.15
 # The share of brute force that a look may take on the CPU if a tree of uniform points would take still longer.
 _WORTH_A_LOOK, _WORTH_A_LOOK_IF_UNLIKELY = 0.3, 0.15
@@ -154,7 +154,8 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
     uniform = choice.by_tree_of_uniform
     if problem.devices and uniform <= brute:
         return choice
-    if not problem.devices and uniform <= _MARGIN * brute:
+    margin = _MARGIN if len(plan.precisions) > 1 else 1.0
+    if not problem.devices and uniform <= margin * brute:
         return dataclasses.replace(choice, step=None)
     likely = uniform <= _UNLIKELY_FACTOR * brute
     if problem.devices:
