@@ -41,7 +41,8 @@ def test_a_search_like_another_is_not_planned_again(method: str, monkeypatch: py
         for seed in range(times):
             queries = checks.gaussian(m, 3, seed + 1).astype(dtype)
             assert_same_neighbors(index.search(queries, k), brute(queries, POINTS, k))
-    assert [(plan.m, plan.k) for plan in planned] == [(1, 5), (2, 5), (2, 6), (2, 6)]
+    again = [(2, 6)] if method == "kdtree" else []  # the tree is built anew for float64 queries, by a plan of its own
+    assert [(plan.m, plan.k) for plan in planned] == [(1, 5), (2, 5), (2, 6), (2, 6), *again]
 
 
 def test_the_environment_and_threads_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

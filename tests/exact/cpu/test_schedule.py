@@ -416,7 +416,7 @@ def test_progress_expects_what_is_still_to_be_done(monkeypatch: pytest.MonkeyPat
             super().__init__(*args, seconds=seconds, **given)
 
     monkeypatch.setattr(engine, "Progress", Noting)
-    plan = tonari.plan(N, M, D, 10, threads=1)
+    plan = tonari.plan(N, M, D, 10, threads=1, direct=False)
     tonari.search(rows[:M], rows, 10, plan=plan)
     assert expected == [plan.seconds - plan.prepare_seconds]
 
