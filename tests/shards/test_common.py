@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from tests.helpers.devices import HAS_TORCH, needs_torch
 from tonari.core.neighbors import Neighbors
 from tonari.shards import common
+from tonari.shards.workspace import Done, Workspace
 
 if HAS_TORCH:
     import torch
@@ -39,3 +43,29 @@ def test_numbers_of_two_ranges(
     assert found.indices.dtype == dtype
     np.testing.assert_array_equal(found.indices, expected)
     np.testing.assert_array_equal(found.distances, distances)
+
+
+def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks are read and written by different threads; before Python 3.11.8 two parsers disturb one another."""
+    names = [f"part-{number}" for number in range(6)]
+    for folder in ("parts", "done"):
+        (tmp_path / folder).mkdir()
+    written = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
+    written.finish("all", Done({name: written.save(name, np.arange(9)) for name in names}))
+    now, most, load = 0, 0, np.load
+
+    def noted(*args: Any, **given: Any) -> Any:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        time.sleep(0.01)
+        now -= 1
+        return load(*args, **given)
+
+    monkeypatch.setattr(np, "load", noted)
+    found = Workspace(tmp_path, 9, 2, np.dtype(np.float32), 9)
+    with ThreadPoolExecutor(3) as threads:
+        assert [part.tolist() for part in threads.map(lambda name: found.load(name, "all"), names)] == [
+            list(range(9))
+        ] * 6
+    assert most == 1

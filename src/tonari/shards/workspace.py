@@ -17,6 +17,7 @@ import errno
 import json
 import os
 import shutil
+import threading
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ from tonari.io.ground_truth_part import locked
 _LOCK, _DONE, _PARTS = "lock", "done", "parts"
 _LONGEST = 16 << 20  # bytes of the record of a task
 _ANEW = "build anew with resume=False (--force)"
+# Headers are parsed as Python: before 3.11.8 that fails now and then if two threads do so at once (cpython#106905).
+_PARSING = threading.Lock()
 # What a full disk, a quota or a limit on the size of files says.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -108,7 +111,8 @@ class Workspace:
             return self._loaded[name]
         path, (size, checksum) = self._part(name), self.done(by).parts[name]
         try:
-            array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
+            with _PARSING:
+                array: npt.NDArray[Any] = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
             whole = array.nbytes == size and (name in self._own or _checksum(array) == checksum)
         except (ValueError, EOFError):
             whole = False
