@@ -58,7 +58,7 @@ def test_headers_of_parts_are_read_by_one_thread_at_a_time(tmp_path: Path, monke
         nonlocal now, most
         now += 1
         most = max(most, now)
-        time.sleep(0.01)
+        time.sleep(0.01)  # long enough for another thread to come
         now -= 1
         return load(*args, **given)
 

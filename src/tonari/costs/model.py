@@ -184,9 +184,13 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 
 def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
-    """Whether columns are too few for a screen in int8; integers are exact there, unless rows are divided by norms."""
-    exact = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
-    return d <= FEW_COLUMNS.get(isa, 0) and not exact
+    """Whether columns are too few for a screen in int8."""
+    return d <= FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
+
+
+def exact_in_int8(metric: str, dtype: str) -> bool:
+    """Whether the screen compares rows in int8 without rounding: integers, unless they are divided by their norms."""
+    return inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
 
 
 def _tree(plan: Plan) -> TreeCosts:

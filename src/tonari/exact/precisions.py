@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tonari import inputs
 from tonari.core import _native
 from tonari.core.problem import Problem
-from tonari.costs.model import begins_in_float32
+from tonari.costs.model import begins_in_float32, exact_in_int8
 from tonari.exact.memory import ELEMENT_BYTES
 from tonari.metrics import get_metric
 
@@ -72,12 +71,11 @@ def usual_precisions(metric: str, isa: str, dtype: str, d: int, *, contracted: b
     """Return the precisions of the screen that are fastest for most rows, first to last."""
     available = _kernels()
     levels = [p for p in ("int8", "bfloat16", "float32") if kernel_name(metric, p, isa) in available]
-    whole = inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
     # Few columns are multiplied quickly at any precision, and each differs more between rows than an int8 step.
     few = contracted or begins_in_float32(metric, isa, dtype, d)
     if (few or d >= _INT8_DIMENSIONS) and "int8" in levels:
         levels.remove("int8")
-    if isa == "amx" and "int8" in levels and not whole:
+    if isa == "amx" and "int8" in levels and not exact_in_int8(metric, dtype):
         # On AMX int8 is hardly faster than bfloat16, because the work on survivors dominates, and it leaves more of
         # them. Integers are the exception: they are exact in int8, which leaves no extra survivors.
         levels.remove("int8")

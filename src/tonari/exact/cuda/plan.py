@@ -310,7 +310,7 @@ def _ways(problem: Problem, overrides: dict[str, Any]) -> list[tuple[str, CudaNe
 
 
 def _usual_width(problem: Problem) -> int:
-    """Return the groups of a row that are refined at first where nobody says otherwise."""
+    """Return the default of `width`."""
     wanted = problem.k + problem.self_join
     return wanted + max(6, wanted // 8)
 
